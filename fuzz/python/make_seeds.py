@@ -10,6 +10,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -320,7 +321,7 @@ def seeds() -> dict[str, dict[str, bytes]]:
     )
     accounts = {"format": "keywright-accounts-1", "tenants": {"a": ["0" * 64], "b": ["1" * 64, "f" * 64]}}
     return {
-        "program": {name: stored(program.save) for name, program in programs().items()},
+        "program": {name: stored(partial(compiler.save, program)) for name, program in programs().items()},
         "manifest": {"thin": make_thin().manifest.encoded, "full": make_full(2).manifest.encoded},
         "model_description": {"thin": description()},
         "plan": plans(),

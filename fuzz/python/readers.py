@@ -144,9 +144,9 @@ def file_of(data: bytes, suffix: str) -> Iterator[Path]:
 
 def _program(data: bytes) -> bool:
     with file_of(data, ".kwp") as path:
-        program = compiler.Program.load(path)
-        program.save(path)
-        again = compiler.Program.load(path)
+        program = compiler.load(path)
+        compiler.save(program, path)
+        again = compiler.load(path)
     require(storage.digest(again) == storage.digest(program), "a program changed when it was saved")
     require(
         again.key_switches == program.key_switches, "the key switches of a program changed when it was saved"

@@ -38,7 +38,7 @@ def compiled() -> compiler.Program:
 
 
 def by_program(path: Path) -> None:
-    compiled().save(path)
+    compiler.save(compiled(), path)
 
 
 def by_accounts(path: Path) -> None:
@@ -47,12 +47,12 @@ def by_accounts(path: Path) -> None:
 
 WRITERS: dict[str, Callable[[Path], None]] = {
     "--out": by_new_file,
-    "Program.save": by_program,
+    "compiler.save": by_program,
     "accounts": by_accounts,
 }
 
 
-@pytest.mark.parametrize("writer", ["--out", "Program.save"])
+@pytest.mark.parametrize("writer", ["--out", "compiler.save"])
 def test_a_pipe_gets_the_contents_and_stays(tmp_path: Path, writer: str) -> None:
     pipe, plain, found = tmp_path / "pipe", tmp_path / "plain", list[bytes]()
     WRITERS[writer](plain)
@@ -66,7 +66,7 @@ def test_a_pipe_gets_the_contents_and_stays(tmp_path: Path, writer: str) -> None
     assert {path.name for path in tmp_path.iterdir()} == {"pipe", "plain"}
 
 
-@pytest.mark.parametrize("writer", ["--out", "Program.save"])
+@pytest.mark.parametrize("writer", ["--out", "compiler.save"])
 def test_a_device_stays(tmp_path: Path, writer: str) -> None:
     """As root, ``--out /dev/null`` destroyed it."""
     link = tmp_path / "null"
@@ -106,8 +106,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     parameters = kw.Parameters.from_bits(11, [55, 45, 45, 45], [50, 50], 45, insecure=True)
     folder = tmp_path_factory.mktemp("client")
     parameters.save(folder / "parameters.kw")
-    compiler.compile(network(), compiler.Target(slots=parameters.max_slots, levels=3)).save(
-        folder / "program.kwp"
+    compiler.save(
+        compiler.compile(network(), compiler.Target(slots=parameters.max_slots, levels=3)),
+        folder / "program.kwp",
     )
     secret = kw.SecretKey.generate(parameters)
     secret.save(folder / "secret.kw")

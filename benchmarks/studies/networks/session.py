@@ -11,6 +11,7 @@ from typing import Any
 import keywright as kw
 import numpy as np
 from harness.peer import peak_rss_bytes
+from keywright import compiler
 from keywright.commands.helpers.inputs import load_inputs
 from keywright.compiler import Fit, Program
 from keywright.model.compiling import compile_model
@@ -194,7 +195,7 @@ def stored(program: Program, path: Path) -> dict[str, Any]:
     """The time to save and to load a program."""
     clock = time.perf_counter
     start = clock()
-    program.save(path)
+    compiler.save(program, path)
     saved = clock()
-    Program.load(path)
+    compiler.load(path)
     return {"save_s": saved - start, "load_s": clock() - saved, "program_file_bytes": path.stat().st_size}

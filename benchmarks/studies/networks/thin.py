@@ -159,7 +159,7 @@ def measure(options: argparse.Namespace, path: Path, console: Console) -> list[d
         folder = Path(scratch) / "model"
         console.status("compiling")
         run = compiled(options, folder)
-        program = compiler.Program.load(folder / "program.kwp")
+        program = compiler.load(folder / "program.kwp")
         console.status("encoding")
         with served(folder, options) as (process, said):
             remote = CountedModel(said["url"])

@@ -1,5 +1,6 @@
 """Neural networks on encrypted data: compiles ONNX models into a `Program` of RNS-CKKS operations."""
 
+from keywright.program.file.storage import load, save
 from keywright.program.fit_report import FitReport
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.program import Program
@@ -21,5 +22,7 @@ __all__ = [
     "Target",
     "approximate",
     "compile",
+    "load",
+    "save",
     "to_onnx",
 ]

@@ -13,8 +13,8 @@ from keywright.plan.cost.model import CostModel
 from keywright.plan.ring.chain import Chain, shapes
 from keywright.plan.ring.chain_sources import chain_of
 from keywright.plan.strategies.bootstrap_time import predict_bootstrap
-from keywright.program.network import CompiledNetwork
 from keywright.program.operands.bootstraps import Bootstrap
+from keywright.program.program import Program
 
 SMALLEST_LOG_N = 13
 """Smaller rings have too few levels of the shipped widths."""
@@ -72,7 +72,7 @@ class BootstrapPreset:
         each = min(option.seconds or 0.0 for option in self.options)
         return max(-(-depth // gained) - 1, 0) * each * min(ring.bootstraps for ring in self.rings)
 
-    def parameters(self, program: CompiledNetwork) -> Parameters:
+    def parameters(self, program: Program) -> Parameters:
         """Return the parameters of a program without bootstraps, with its rings."""
         return self.plan.parameters.with_subrings(_subrings(self.plan, program))
 
@@ -120,7 +120,7 @@ def highest_level(chain: Chain, most: int) -> int | None:
     return None
 
 
-def preset_plans(program: CompiledNetwork) -> list[BootstrapperPlan]:
+def preset_plans(program: Program) -> list[BootstrapperPlan]:
     """Return the plans that a program's bootstraps name, in order, on parameters with the program's rings.
 
     Raises:
@@ -129,7 +129,7 @@ def preset_plans(program: CompiledNetwork) -> list[BootstrapperPlan]:
     return [preset_plan(option, program) for option in program.bootstraps]
 
 
-def preset_plan(option: Bootstrap, program: CompiledNetwork) -> BootstrapperPlan:
+def preset_plan(option: Bootstrap, program: Program) -> BootstrapperPlan:
     """Return the plan of one bootstrap. A preset's budget of keys is for its own ring, slots and levels. If
     other keys exceed it, the plan with the fewest bytes is used."""
     make = partial(
@@ -148,7 +148,7 @@ def preset_plan(option: Bootstrap, program: CompiledNetwork) -> BootstrapperPlan
         return make(key_budget="fewest")
 
 
-def _subrings(plan: BootstrapperPlan, program: CompiledNetwork) -> list[Subring]:
+def _subrings(plan: BootstrapperPlan, program: Program) -> list[Subring]:
     """Return the smaller rings of a program's ciphertexts."""
     used = set(program.rings.values())
     return [ring for ring in ring_levels(plan) if ring[0] in used]

@@ -39,6 +39,7 @@ from keywright.model.folder.loading import load
 from keywright.model.served.demands import KEY_BYTES, KEY_COUNT, Demands
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
+from keywright.program.file import storage
 from keywright.program.program import Program
 from keywright.runtime.encrypted.backend import decrypt_result, encrypt_sample, encrypt_sample_seeded
 from keywright.runtime.range_guard import guard, require_magnitude
@@ -199,7 +200,7 @@ class ModelClient:
         folder.chmod(0o700)
         self._generator.public_key().save(folder / PUBLIC_KEY)
         self.parameters.save(folder / PARAMETERS)
-        self.program.save(folder / PROGRAM)
+        storage.save(self.program, folder / PROGRAM)
         plan_file.save(self.execution.plan, folder / PLAN)
         # Write this last: a process that is killed before leaves no secret behind.
         self._owner.save(folder / SECRET_KEY)

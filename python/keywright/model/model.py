@@ -224,7 +224,7 @@ class CompiledModel:
             MemoryBudgetError: nothing fits the budget.
         """
         batches = -(-samples // self.program.batch)
-        process = Process(resident_bytes(), self.program.outputs, samples=batches, key_memory=key_memory)
+        process = Process(resident_bytes(), samples=batches, key_memory=key_memory)
         return self._plan(process, budget)
 
     def plan_server(self, budget: int) -> PlanExecution:
@@ -233,7 +233,7 @@ class CompiledModel:
         Raises:
             MemoryBudgetError: nothing fits the budget.
         """
-        return self._plan(Process(resident_bytes(), self.program.outputs, makes_keys=False), budget).execution
+        return self._plan(Process(resident_bytes(), makes_keys=False), budget).execution
 
     def plan_batches(
         self, samples: int, budget: int, key_memory: int | None = None

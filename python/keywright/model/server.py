@@ -151,7 +151,6 @@ class ModelServer:
     def _plan(self, batches: int | None, *, streams: bool) -> ProcessPlan:
         process = Process(
             resident_bytes(),
-            self.program.outputs,
             samples=batches,
             makes_keys=False,
             streams=streams,

@@ -108,8 +108,8 @@ def test_a_program_of_an_unknown_bootstrap_is_refused(squares: Write) -> None:
         compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(4, 1, 4, preset="N99"),)),
         compiler.Fit(calibration=np.load(folder / "inputs.npy")),
     )
-    program.save(folder / "program.kwp")
-    loaded = compiler.Program.load(folder / "program.kwp")
+    compiler.save(program, folder / "program.kwp")
+    loaded = compiler.load(folder / "program.kwp")
     assert loaded.bootstraps == program.bootstraps
     assert loaded.layers == program.layers
     with pytest.raises(UnknownPresetError, match="N99"):

@@ -330,8 +330,8 @@ def test_a_report_is_stored(mlp: onnx.ModelProto, tmp_path: Path) -> None:
     program = compiler.compile(
         mlp, TARGET, compiler.Fit(calibration=SAMPLES, activations={"relu": "minimax:7"})
     )
-    program.save(tmp_path / "mlp.kwp")
-    loaded = compiler.Program.load(tmp_path / "mlp.kwp")
+    compiler.save(program, tmp_path / "mlp.kwp")
+    loaded = compiler.load(tmp_path / "mlp.kwp")
     assert loaded.fit_report == program.fit_report
     assert loaded.ranges == program.ranges
     with pytest.raises(OutOfRangeError):

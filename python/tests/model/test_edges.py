@@ -15,7 +15,7 @@ from keywright import compiler
 from keywright.cli import main
 from keywright.errors import InvalidSamplesError, OutOfRangeError
 from keywright.errors.service import ManifestError
-from keywright.model import CompiledModel, ModelClient, Model
+from keywright.model import CompiledModel, Model, ModelClient
 from keywright.model.served.manifest import Manifest
 from keywright.runtime.checking import check
 from keywright.runtime.range_guard import guard
@@ -155,8 +155,8 @@ def test_calibration_samples_are_accepted_in_any_width(curve: str, width: int, t
         guard(program, samples)
         with pytest.raises(OutOfRangeError, match="curve"):
             guard(program, samples[:1] + 2.0)
-        program.save(tmp_path / f"{batch}.kwp")
-        loaded = compiler.Program.load(tmp_path / f"{batch}.kwp")
+        compiler.save(program, tmp_path / f"{batch}.kwp")
+        loaded = compiler.load(tmp_path / f"{batch}.kwp")
         assert loaded.ranges == program.ranges
         guard(loaded, samples[:8])
 

@@ -25,7 +25,7 @@ from keywright.errors import (
     PrecisionError,
     ProgramMismatchError,
 )
-from keywright.model import CompiledModel, Identity, ModelClient, Message
+from keywright.model import CompiledModel, Identity, Message, ModelClient
 from keywright.plan.keys import plan_file
 from keywright.runtime.checking import run_clear
 from numpy.typing import NDArray

@@ -37,7 +37,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         print_report(compiled, terminal, title=str(path))
         print_fit(compiled.program, terminal)
         return
-    program = compiler.Program.load(path) if zipfile.is_zipfile(path) else None
+    program = compiler.load(path) if zipfile.is_zipfile(path) else None
     described = kw.keys.inspect(path) if program is None else _program(path, program)
     if terminal.json:
         terminal.record(described)

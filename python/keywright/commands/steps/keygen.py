@@ -31,6 +31,7 @@ from keywright.model.served.demands import KEY_BYTES, KEY_COUNT, Demands
 from keywright.plan import KeyPlan
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
+from keywright.program.file import storage
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -152,7 +153,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         if compiled is None:
             _write_owner(client, secret, parameters)
         else:
-            compiled.program.save(server / PROGRAM)
+            storage.save(compiled.program, server / PROGRAM)
             owner = ModelClient(compiled.program, parameters, lambda: execution, secret=secret)
             owner.write(client)
         files = sorted(path for path in folder.rglob("*") if path.is_file())

@@ -10,6 +10,7 @@ from keywright.errors.model import FolderError, UnknownPresetError
 from keywright.model.served.model import DESCRIPTION, Model
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
+from keywright.program.file import storage
 from keywright.program.program import Program
 
 from .files import PARAMETERS, PLAN, PROGRAM, require_files
@@ -77,4 +78,4 @@ def load(folder: Path, origin: str) -> Loaded:
                 "keywright.client.RemoteModel use; for full clients compile it with --slots"
             )
         return Loaded(folder, model.parameters, model.program)
-    return Loaded(folder, Parameters.load(folder / PARAMETERS), Program.load(folder / PROGRAM))
+    return Loaded(folder, Parameters.load(folder / PARAMETERS), storage.load(folder / PROGRAM))

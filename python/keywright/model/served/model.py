@@ -45,14 +45,12 @@ from keywright.plan.memory.planner import Process, plan_process
 from keywright.plan.memory.process import ProcessPlan
 from keywright.plan.search.planner import DEFAULT_HOPS
 from keywright.plan.search.quick import HOPS, SLOWER, fastest_within, plan_candidates, plan_network
-from keywright.plan.workload.network_protocol import NetworkLike
 from keywright.program.file.storage import digest
 from keywright.program.operands.layout import Layout
 from keywright.runtime.encrypted.backend import EncryptedBackend
 from keywright.runtime.range_guard import guard
 
 from . import framing
-from .entered import EnteredNetwork
 from .entry import entry_plan
 from .manifest import Manifest, Packing, Places
 
@@ -199,7 +197,7 @@ class Model:
         Raises:
             MemoryBudgetError: the model does not fit.
         """
-        process = Process(resident_bytes, self.program.outputs, makes_keys=False, streams=False, key_sets=0)
+        process = Process(resident_bytes, makes_keys=False, streams=False, key_sets=0)
         model = stored_model() or CostModel()
         return plan_process([self.execution], self.network, process, budget, model)
 
@@ -227,10 +225,10 @@ class Model:
         """Bytes of a stored set up to the contents of its first key, or a few more."""
         return len(self.manifest.key_set) + HEADER_BYTES
 
-    @property
-    def network(self) -> NetworkLike:
+    @cached_property
+    def network(self) -> compiler.Program:
         """The program with the bootstraps through which clients' ciphertexts enter."""
-        return self.program if self.entry is None else EnteredNetwork(self.program, self.entry_index)
+        return self.program if self.entry is None else self.program.entered(self.entry_index)
 
     @cached_property
     def specs(self) -> list[KeySpec]:
@@ -370,7 +368,7 @@ class Model:
     def save(self, folder: Path) -> None:
         """Write the files of the model into an existing folder."""
         self.parameters.save(folder / PARAMETERS)
-        self.program.save(folder / PROGRAM)
+        compiler.save(self.program, folder / PROGRAM)
         plan_file.save(self.execution.plan, folder / PLAN)
         description = {
             "format": FORMAT,
@@ -403,7 +401,7 @@ class Model:
                 f"{folder / DESCRIPTION} is not the description of a model: {error}"
             ) from error
         parameters = Parameters.load(folder / PARAMETERS)
-        program = compiler.Program.load(folder / PROGRAM)
+        program = compiler.load(folder / PROGRAM)
         plans = preset_plans(program)
         return Model(
             name,
