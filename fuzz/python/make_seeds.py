@@ -19,9 +19,9 @@ import numpy as np
 import onnx
 from keywright import compiler
 from keywright.federated.array_layout import ArrayLayout
+from keywright.model.folder.files import DESCRIPTION
 from keywright.model.folder.identity import Identity
 from keywright.model.messages import Message
-from keywright.model.served.model import DESCRIPTION
 from keywright.plan import (
     STRATEGIES,
     AutomorphismGroup,
@@ -306,7 +306,7 @@ def images() -> dict[str, bytes]:
 def description() -> bytes:
     """Return the description of a model for thin clients, whose other files are next to the readers."""
     with tempfile.TemporaryDirectory() as folder:
-        make_thin().save(Path(folder))
+        make_thin().write(Path(folder))
         MODEL_FOLDER.mkdir(exist_ok=True)
         for path in Path(folder).iterdir():
             if path.name != DESCRIPTION:

@@ -25,9 +25,10 @@ from keywright.commands.helpers.inputs import load_image
 from keywright.compiler.front_ends.model_file import sample_shape
 from keywright.errors import CalibrationMissingError, KeywrightError, ModelRefusedError
 from keywright.federated.array_layout import ArrayLayout
+from keywright.model import Model
+from keywright.model.folder.files import DESCRIPTION
 from keywright.model.messages import Message
 from keywright.model.served.manifest import Manifest
-from keywright.model.served.model import DESCRIPTION, Model
 from keywright.plan import Workload
 from keywright.plan.cost.calibration import Calibration
 from keywright.plan.keys import plan_file

@@ -26,10 +26,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keywright._core import (
-    Ciphertext,
-    Client,
-    ClientParameters,
-    Decryptor,
     KeyGenerator,
     Parameters,
     SecretKey,
@@ -58,6 +54,7 @@ from keywright.errors.service import (
     UnreachableError,
     refusal,
 )
+from keywright.model.exchange.encryption import Encryption
 from keywright.model.served import framing
 from keywright.model.served.demands import KEY_BYTES, KEY_COUNT, Demands, require_address
 from keywright.model.served.manifest import MAX_BYTES, Manifest
@@ -340,11 +337,7 @@ class Session:
         self._specs = self.manifest.specs
         self._secret = SecretKey.generate(self.parameters) if secret is None else secret
         self._generator = KeyGenerator(self._secret)
-        self._decryptor = Decryptor(self._secret)
-        self._client: Client | None = None
-        if self.manifest.packing == "coefficients":
-            parameters = ClientParameters.from_bytes(self.manifest.client)
-            self._client = Client.from_secret_bytes(self._secret.to_bytes(), parameters)
+        self._encryption = Encryption(self.manifest, self.parameters, self._secret)
 
     def _follow(self) -> None:
         """Switch to the model that has replaced this one. Uploaded keys are kept if it accepts them."""
@@ -544,19 +537,12 @@ class Session:
         self._folder.cleanup()
 
     def _encrypt(self, batch: NDArray[np.float64], places: range | None = None) -> list[bytes]:
-        manifest = self.manifest
-        rows = manifest.input.pack(manifest.entering(batch), None if places is None else places.start)
-        if self._client is None:
-            size, level = manifest.input.size, manifest.input_level
-            magnitude = manifest.input_magnitude
-            return [self._decryptor.encrypt(row, size, level, magnitude=magnitude).to_bytes() for row in rows]
-        one = 2.0**self._client.parameters.fraction_bits
-        return [self._client.encrypt(np.rint(row * one).astype(np.int64), dropped=0) for row in rows]
+        return self._encryption.encrypt(batch, None if places is None else places.start)
 
     def _decrypt(self, message: bytes, count: int, own: range | None = None) -> NDArray[np.float64]:
-        places = self.manifest.output
         try:
-            rows = np.asarray([self._numbers(data) for data in framing.split(message, places.ciphertexts)])
+            objects = framing.split(message, self.manifest.output.ciphertexts)
+            return self._encryption.decrypt(objects, count, None if own is None else own.start)
         except (
             BadRequestError,
             FormatError,
@@ -566,19 +552,6 @@ class Session:
             ParameterError,
         ) as error:
             raise InvalidReplyError(f"the answer of the server cannot be read: {error}") from error
-        if rows.shape != (places.ciphertexts, places.size):
-            raise InvalidReplyError(
-                f"the answer has shape {rows.shape}, but the manifest announces "
-                f"{(places.ciphertexts, places.size)}"
-            )
-        if not np.isfinite(rows).all():
-            raise InvalidReplyError("the answer of the server decrypts to numbers that are not finite")
-        return self.manifest.leaving(places.unpack(rows, count, 0 if own is None else own.start))
-
-    def _numbers(self, data: bytes) -> NDArray[np.float64]:
-        if self._client is None:
-            return self._decryptor.decrypt(Ciphertext.from_bytes(data, self.parameters))
-        return self._client.decrypt(data) / 2.0**self._client.parameters.fraction_bits
 
 
 class _Head:

@@ -3,12 +3,12 @@
 from dataclasses import asdict
 
 from keywright.commands.terminal import Column, Terminal
-from keywright.model import CompiledModel
+from keywright.model import Model
 
 COLUMNS = [Column("what", "what"), Column("value", "value")]
 
 
-def print_report(compiled: CompiledModel, terminal: Terminal, *, title: str) -> None:
+def print_report(compiled: Model, terminal: Terminal, *, title: str) -> None:
     """Print ring, levels, keys, bytes and time; `print_fit` prints how closely it follows the model."""
     with terminal.progress("planning keys", None):
         report = compiled.report

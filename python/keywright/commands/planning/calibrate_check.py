@@ -17,7 +17,6 @@ import numpy as np
 import keywright as kw
 from keywright import plan as planning
 from keywright.errors import WrongResultError
-from keywright.model.compiling import compile_model
 from keywright.plan.cost.calibration import Calibration
 from keywright.plan.cost.gauge import Gauge
 from keywright.plan.keys.execution import PlanExecution
@@ -113,11 +112,11 @@ def check_network(model_file: Path | None, calibration: Calibration) -> Checked:
     model = calibration.model
     name = "digits" if model_file is None else model_file.stem
     source = (files("keywright") / "data" / "digits.onnx").read_bytes() if model_file is None else model_file
-    compiled = compile_model(source, batch=1)
+    compiled = kw.compile(source, batch=1)
     network, parameters = compiled.program, compiled.parameters
-    workload = convert(network, parameters, name, compiled.plans)
+    workload = convert(network, parameters, name, compiled.bootstraps)
     planned = planning.STRATEGIES["kds"].plan(workload, model)
-    execution = PlanExecution(planned, parameters, network, compiled.plans)
+    execution = PlanExecution(planned, parameters, network, compiled.bootstraps)
     secret = kw.SecretKey.generate(parameters)
     generator = kw.KeyGenerator(secret)
     keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs)

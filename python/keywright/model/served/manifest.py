@@ -138,6 +138,7 @@ class Manifest:
             none.
         input_normalisation, output_normalisation: the client normalises inputs by the first and inverts the
             second; None, as always for thin clients, if there is nothing to do.
+        input_ring: log2 of the degree of the smaller ring in which clients encrypt; 0 for the largest.
     """
 
     name: str
@@ -159,6 +160,7 @@ class Manifest:
     client_part: ClientPart | None = field(default=None, repr=False)
     input_normalisation: Normalisation | None = field(default=None, repr=False)
     output_normalisation: Normalisation | None = field(default=None, repr=False)
+    input_ring: int = 0
 
     def entering(self, samples: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return samples, (count, *input.shape), as they are packed."""
@@ -250,6 +252,8 @@ class Manifest:
         del entry["client_part"], entry["input_normalisation"], entry["output_normalisation"]
         if normalised:
             entry["normalised"] = normalised
+        if not self.input_ring:
+            del entry["input_ring"]
         if self.client_part is not None:
             entry["client_part"] = self.client_part.to_json()
         entry["client"] = base64.b64encode(self.client).decode()
@@ -317,6 +321,7 @@ class Manifest:
             client_part=_client_part(entry, len(output.start)),
             input_normalisation=_normalisation(entry, "input"),
             output_normalisation=_normalisation(entry, "output"),
+            input_ring=_number(entry.get("input_ring", 0), "input_ring", 0, parameters.log_n - 1),
         )
         if manifest.input.batch != manifest.output.batch:
             raise ManifestError(
