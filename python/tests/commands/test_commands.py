@@ -137,6 +137,7 @@ def test_keys_of_two_clients_are_told_apart(
 
 def test_keygen_keeps_the_secret_private(keys: Path) -> None:
     assert {path.name for path in (keys / "client").iterdir()} == {
+        "model.json",
         "parameters.kw",
         "plan.json",
         "program.kwp",
@@ -145,6 +146,7 @@ def test_keygen_keeps_the_secret_private(keys: Path) -> None:
     }
     assert {path.name for path in (keys / "server").iterdir()} == {
         "keys.kw",
+        "model.json",
         "parameters.kw",
         "plan.json",
         "program.kwp",

@@ -84,7 +84,7 @@ def test_the_whole_interface_with_small_models(name: str, tmp_path: Path) -> Non
     onnx.save(model, tmp_path / "model.onnx")
     np.save(tmp_path / "x.npy", samples)
     given = ["--calibration", str(tmp_path / "x.npy")]
-    slots = ["compile", str(tmp_path / "model.onnx"), "--slots", "--out", str(tmp_path / "slots"), *given]
+    slots = ["compile", str(tmp_path / "model.onnx"), "--out", str(tmp_path / "slots"), *given]
     assert main(slots) == 0
     assert main(["info", str(tmp_path / "slots" / "program.kwp")]) == 0
     planned = main(["plan", str(tmp_path / "model.onnx"), *given, "--key-memory", "1GiB"])

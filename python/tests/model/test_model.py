@@ -195,7 +195,7 @@ def test_messages_that_are_damaged_are_refused(model: Model, typical: Vector) ->
     for end in (0, 7, 15, 20, 100, len(message) - 1):
         with pytest.raises(MessageError):
             server.run(message[:end])
-    for other in (message + b"x", b"KWSAMPL3" + message[8:], b"PK" + message):
+    for other in (message + b"x", b"KWSAMPL9" + message[8:], b"PK" + message):
         with pytest.raises(MessageError):
             server.run(other)
     many = message[:8] + (1 << 30).to_bytes(4, "little") + message[12:]
@@ -208,7 +208,7 @@ def test_messages_that_are_damaged_are_refused(model: Model, typical: Vector) ->
     read = Message.from_bytes(message)
     assert (read.samples, len(read.objects)) == (5, 2)
     assert read.to_bytes() == message
-    with pytest.raises(MessageError, match="not a ciphertext"):
+    with pytest.raises(MessageError, match="expected a ciphertext, got CKKS parameters"):
         server.run(Message(1, [small().to_bytes()], server.identity).to_bytes())
     for flipped in range(20, len(message), len(message) // 40):
         damaged = bytearray(message)

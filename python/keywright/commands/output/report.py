@@ -1,6 +1,6 @@
 """Prints the costs of a compiled model as a table."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from keywright.commands.terminal import Column, Terminal
 from keywright.model import Model
@@ -13,7 +13,11 @@ def print_report(compiled: Model, terminal: Terminal, *, title: str) -> None:
     with terminal.progress("planning keys", None):
         report = compiled.report
     if terminal.json:
-        terminal.record({"report": {name: value for name, value in asdict(report).items() if name != "fit"}})
+        figures = asdict(replace(report, fit=None, encrypted_error=None))
+        del figures["fit"]
+        error = report.encrypted_error
+        figures["encrypted_error"] = None if error is None else {"share": error.share, "output": error.worst}
+        terminal.record({"report": figures})
         return
     rows = [
         {"what": name, "value": text}

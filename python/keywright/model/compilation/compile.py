@@ -8,7 +8,9 @@ from numpy.typing import ArrayLike
 
 from keywright import compiler
 from keywright._core import Parameters
+from keywright.errors import ModelRefusedError
 from keywright.errors.model import ChoiceError
+from keywright.errors.network import RefusalError
 from keywright.model.model import Model
 from keywright.model.report.encrypted_error import REFUSED_SHARE, require_precision
 from keywright.plan.keys import plan_file
@@ -99,8 +101,12 @@ def compile(  # noqa: A001 (read as keywright.compile)
     if [plan, memory, key_memory].count(None) < 2:
         raise ChoiceError("plan= names the keys, memory= and key_memory= plan them; give one of them")
     chosen = compiler.Fit(calibration=calibration, **fit)
+    try:
+        loaded = compiler.to_onnx(model, calibration if example is None else example)
+    except RefusalError as reason:
+        raise ModelRefusedError([reason]) from reason
     compilation = Compilation(
-        compiler.approximate(compiler.to_onnx(model, calibration if example is None else example), chosen),
+        compiler.approximate(loaded, chosen),
         preset if parameters is None else Ring(parameters, slots, levels),
         client=client,
         batch=batch,
