@@ -19,9 +19,9 @@ import numpy as np
 import onnx
 from keywright import compiler
 from keywright.federated.array_layout import ArrayLayout
+from keywright.model.exchange.identity import Identity
+from keywright.model.exchange.messages import Message
 from keywright.model.folder.files import DESCRIPTION
-from keywright.model.folder.identity import Identity
-from keywright.model.messages import Message
 from keywright.plan import (
     STRATEGIES,
     AutomorphismGroup,

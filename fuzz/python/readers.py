@@ -26,8 +26,8 @@ from keywright.compiler.front_ends.model_file import sample_shape
 from keywright.errors import CalibrationMissingError, KeywrightError, ModelRefusedError
 from keywright.federated.array_layout import ArrayLayout
 from keywright.model import Model
+from keywright.model.exchange.messages import Message
 from keywright.model.folder.files import DESCRIPTION
-from keywright.model.messages import Message
 from keywright.model.served.manifest import Manifest
 from keywright.plan import Workload
 from keywright.plan.cost.calibration import Calibration

@@ -30,6 +30,7 @@ from keywright.plan.keys import plan_file
 from keywright.runtime.checking import run_clear
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
+from tests.serve.network import INPUTS, make_thin
 
 Vector = NDArray[np.float64]
 DATA = files("keywright") / "data"
@@ -263,6 +264,59 @@ def test_as_many_samples_share_ciphertexts_as_is_best(perceptron: onnx.ModelProt
     worst = noise(one, typical[:16])
     assert np.abs(scores - run_clear(one.program, typical[:16])).max() <= worst
     assert kw.compile(perceptron, typical, parameters=small(), samples=16).program.batch > 1
+
+
+def test_each_batch_is_compiled_once(
+    perceptron: onnx.ModelProto, typical: Vector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[int] = []
+    compile_program = compiler.compile
+
+    def noted(*arguments: Any, **options: Any) -> compiler.Program:
+        program = compile_program(*arguments, **options)
+        compiled.append(program.batch)
+        return program
+
+    monkeypatch.setattr(compiler, "compile", noted)
+    one = kw.compile(perceptron, typical, parameters=small())
+    assert compiled == [1]
+    for count in (1, 1, 16, 9, 16):
+        one.predict(typical[:count])
+        one.simulate(typical[:count])
+    assert len(compiled) == 2
+    assert one.for_batch(compiled[1]) is one.for_batch(compiled[1])
+    assert len(compiled) == 2
+    assert one.for_batch(2).program.batch == 2
+    assert compiled[2:] == [2]
+
+
+def test_a_model_for_thin_clients_has_both_halves(tmp_path: Path) -> None:
+    """As a model for slots has: their ciphertexts enter and leave through a bootstrap."""
+    thin = make_thin(batch=4)
+    samples = np.random.default_rng(5).uniform(-1, 1, (5, INPUTS))
+    clear = run_clear(thin.program, samples)
+    found = thin.predict(samples)
+    assert np.abs(found - clear).max() < 1e-3
+    assert thin.report.sent_bytes > thin.report.returned_bytes / 4
+    thin.save(tmp_path / "thin")
+    client, server = kw.load_client(tmp_path / "thin", insecure=True), kw.load_server(tmp_path / "thin")
+    server.load_keys(client.keys())
+    message = client.encrypt(samples)
+    assert abs(len(message) / (2 * thin.report.sent_bytes) - 1) < 0.05
+    answer = server.run(message)
+    assert len(answer) <= 2 * thin.report.returned_bytes
+    assert np.abs(client.decrypt(answer) - clear).max() < 1e-3
+    with pytest.raises(kw.errors.ParameterError, match="without flooding"):
+        client.decrypt(answer, kw.Flooding(bits=1, queries=2))
+    client.save(tmp_path / "client")
+    again = kw.load_client(tmp_path / "client", insecure=True)
+    assert np.array_equal(again.decrypt(answer), client.decrypt(answer))
+
+
+def test_thin_clients_need_a_bootstrapping(perceptron: onnx.ModelProto, typical: Vector) -> None:
+    for choice in ({"parameters": small()}, {"preset": "N14_QP426_S33"}):
+        with pytest.raises(ChoiceError, match="no bootstrapping"):
+            kw.compile(perceptron, typical, client="thin", **choice)
 
 
 def test_the_report_can_be_read(model: Model) -> None:

@@ -103,7 +103,7 @@ def sent_bytes(program: Program, parameters: Parameters, thin: ClientParameters 
         thin: parameters of thin clients; None if clients encrypt slots.
     """
     if thin is not None:
-        return program.input_layout.ciphertexts * thin.ciphertext_bytes()
+        return program.input_layout.ciphertexts * thin.ciphertext_bytes(dropped=(0, 0))
     size = _polynomial_bytes(parameters, program.input_log_n, program.input_level)
     return program.input_layout.ciphertexts * (size + SEEDED_HEADER_BYTES)
 
