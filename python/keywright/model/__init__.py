@@ -15,7 +15,7 @@ from .exchange.messages import Message
 from .exchange.requests import Requests
 from .exchange.shared import Shared
 from .loading import load_client, load_server
-from .model import Model
+from .model import Model, Source
 from .report.encrypted_error import EncryptedError
 from .report.report import ModelReport
 from .served.entry import Entry
@@ -42,6 +42,7 @@ __all__ = [
     "Requests",
     "Ring",
     "Shared",
+    "Source",
     "compile",
     "load",
     "load_client",
