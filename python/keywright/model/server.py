@@ -151,7 +151,7 @@ class ModelServer:
         """Read a ciphertext of a sample from a file.
 
         Raises:
-            MessageError: it is none that the program takes.
+            MessageError: the program takes no such object.
             FormatError: the file is larger than any.
         """
         return self._read(read_file(path, self.requests.most_bytes), str(path))

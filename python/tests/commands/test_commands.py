@@ -253,6 +253,20 @@ def test_a_served_model_takes_a_batch(folder: Path, tmp_path: Path, client: str)
     assert manifest.input.shape == (1, 8, 8)
 
 
+def test_a_served_model_has_the_batch_for_its_samples(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`keywright compile` chooses as `keywright.compile` does."""
+    arguments = ["compile", str(folder / "digits.onnx"), "--out", str(tmp_path / "served"), "--samples"]
+    assert main([*arguments, "8"]) == 0
+    served = Model.load(tmp_path / "served")
+    assert served.entry is None
+    assert served.program.batch == kw.compile(folder / "digits.onnx", samples=8).program.batch == 8
+    capsys.readouterr()
+    assert main([*arguments, "0"]) == 2
+    assert "--samples 0 is too small" in capsys.readouterr().err
+
+
 def test_what_batches_take(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["infer", str(folder / "digits.onnx"), "--explain", "--json"]) == 0
     rows = [row for row in lines(capsys) if "batch" in row]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import get_args
 
 from keywright.commands.helpers.arguments import add_batch_argument, add_model_arguments, add_preset_argument
+from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.fit import compile_model, print_fit
 from keywright.commands.helpers.inputs import parse_bytes
 from keywright.commands.terminal import Column, Terminal
@@ -29,6 +30,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"clients the first of {', '.join(BOOTSTRAP_PRESETS)}",
     )
     add_batch_argument(parser)
+    parser.add_argument(
+        "--samples",
+        type=int,
+        default=1,
+        metavar="N",
+        help="without --batch: samples that a client sends at a time, for which the fastest batch is chosen "
+        "(default: %(default)s)",
+    )
     parser.add_argument(
         "--client",
         choices=get_args(Client),
@@ -55,13 +64,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Make the folder."""
+    if options.samples < 1:
+        raise CommandError(f"--samples {options.samples} is too small; use at least 1 sample")
     require_new(options.out)
     key_memory = None if options.key_memory is None else parse_bytes(options.key_memory)
     with terminal.progress("compiling and planning keys", None):
         model = compile_model(
             options,
             client=options.client,
-            batch=options.batch or 1,
+            batch=options.batch,
+            samples=options.samples,
             key_memory=key_memory,
             noise=options.noise,
             name=options.name,

@@ -1,4 +1,4 @@
-"""The client's ciphertexts: encrypts samples as a manifest asks, and decrypts what comes back."""
+"""The client's ciphertexts: encrypts samples as a manifest asks, and decrypts answers."""
 
 from collections.abc import Sequence
 from functools import cached_property

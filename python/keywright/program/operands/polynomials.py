@@ -10,7 +10,7 @@ from keywright.program.arrays import Vector
 Basis = Literal["monomial", "chebyshev"]
 
 BLOCK = 1 << 14
-"""Values that are evaluated together: the sums of so many stay in the processor's cache."""
+"""Values that are evaluated together: their sums stay in the processor's cache."""
 
 
 @dataclass(frozen=True, eq=False)
