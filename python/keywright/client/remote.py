@@ -37,7 +37,6 @@ from keywright.errors import (
     MixedParametersError,
     ParameterError,
 )
-from keywright.errors.network import OutOfRangeError
 from keywright.errors.service import (
     BadRequestError,
     BrokenReplyError,
@@ -203,11 +202,8 @@ class RemoteModel:
         if not np.isfinite(values).all():
             raise BadRequestError("the samples hold values that are not finite; remove them")
         known = self.program is not None and manifest.packing == "slots"
-        if manifest.input_range is not None and not (force or known):
-            low, high = manifest.input_range
-            worst = values.flat[np.maximum(low - values, values - high).argmax()]
-            if not low <= worst <= high:
-                raise OutOfRangeError("the model's input", float(worst), low, high)
+        if not (force or known):
+            manifest.require_range(values)
         if not force:
             if self.program is not None:
                 guard(self.program, values)
@@ -217,8 +213,7 @@ class RemoteModel:
     def _require_declared(self, values: NDArray[np.float64]) -> None:
         """Refuse samples that cannot be encrypted, whether forced or not."""
         batch = values.reshape(-1, *self.manifest.input.shape)
-        most = 1.0 if self.manifest.packing == "coefficients" else self.manifest.input_magnitude
-        require_magnitude(batch, self.manifest.entering(batch), most)
+        require_magnitude(batch, self.manifest.entering(batch), self.manifest.input_magnitude)
 
     def session(self, secret: SecretKey | None = None) -> "Session":
         """Return a client of the model, with a new secret key by default."""

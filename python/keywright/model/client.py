@@ -87,9 +87,14 @@ class ModelClient:
         q, program = self.parameters.q, self.program
         bits = sum(map(math.log2, q[: program.output_level + 1])) - self.parameters.log_scale - 1
         guard(program, samples, 2.0 ** min(bits, MOST_BITS))
-        declared = program.input_magnitude or self.parameters.default_magnitude
         values = np.asarray(samples, np.float64)
-        for batch in program.batches(values[None] if values.shape == program.input_shape else values):
+        values = values[None] if values.shape == program.input_shape else values
+        declared = program.input_magnitude or self.parameters.default_magnitude
+        if self._shared.entry is not None:
+            # Beyond it, the bootstrap by which thin clients enter wraps.
+            self._shared.interface.require_range(values)
+            declared = self._shared.interface.input_magnitude
+        for batch in program.batches(values):
             require_magnitude(batch, program.entering(batch), declared)
 
     def encrypt(self, samples: ArrayLike, *, force: bool = False) -> bytes:

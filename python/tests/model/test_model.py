@@ -306,6 +306,11 @@ def test_a_model_for_thin_clients_has_both_halves(tmp_path: Path) -> None:
     answer = server.run(message)
     assert len(answer) <= 2 * thin.report.returned_bytes
     assert np.abs(client.decrypt(answer) - clear).max() < 1e-3
+    for guarded in (client.guard, client.encrypt, thin.predict):
+        with pytest.raises(OutOfRangeError, match="the model's input"):
+            guarded(samples + 1.5)
+    with pytest.raises(OutOfRangeError, match="the model's input"):
+        client.encrypt(samples + 1.5, force=True)
     with pytest.raises(kw.errors.ParameterError, match="without flooding"):
         client.decrypt(answer, kw.Flooding(bits=1, queries=2))
     client.save(tmp_path / "client")

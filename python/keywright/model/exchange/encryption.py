@@ -22,6 +22,7 @@ from keywright.errors import FormatError, ParameterError
 from keywright.errors.model import KeysMissingError
 from keywright.model.folder.files import PUBLIC_KEY, SECRET_KEY
 from keywright.model.served.manifest import Manifest
+from keywright.runtime.range_guard import require_magnitude
 
 
 def require_secret(secret: SecretKey | None) -> SecretKey:
@@ -70,11 +71,14 @@ class Encryption:
 
         Raises:
             EncodeError: a value is above the magnitude that the manifest declares.
+            OutOfRangeError: the same, for a thin client.
             KeysMissingError: there is no key to encrypt with.
         """
         manifest = self.manifest
-        rows = manifest.input.pack(manifest.entering(batch), first)
+        entering = manifest.entering(batch)
+        rows = manifest.input.pack(entering, first)
         if self._thin is not None:
+            require_magnitude(batch, entering, manifest.input_magnitude)
             one = 2.0**self._thin.parameters.fraction_bits
             return [self._thin.encrypt(np.rint(row * one).astype(np.int64), dropped=0) for row in rows]
         return [bytes(self._slots(row).to_bytes()) for row in rows]

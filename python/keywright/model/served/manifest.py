@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keywright._core import ClientParameters, KeySpec, Parameters, read_key_set_head
 from keywright.errors import KeywrightError, SecurityError
-from keywright.errors.network import ProgramFormatError
+from keywright.errors.network import OutOfRangeError, ProgramFormatError
 from keywright.errors.service import ManifestError
 from keywright.program.client_part import ClientPart
 from keywright.program.operands.normalisation import Normalisation, declared_magnitude
@@ -172,9 +172,25 @@ class Manifest:
         normal, flat = self.output_normalisation, values.reshape(len(values), -1) * self.factor
         return (flat if normal is None else normal.invert(flat)).reshape(values.shape)
 
+    def require_range(self, samples: NDArray[np.float64]) -> None:
+        """Refuse samples outside the range of the inputs.
+
+        Raises:
+            OutOfRangeError: names the value furthest outside.
+        """
+        if self.input_range is None:
+            return
+        low, high = self.input_range
+        worst = samples.flat[np.maximum(low - samples, samples - high).argmax()]
+        if not low <= worst <= high:
+            raise OutOfRangeError("the model's input", float(worst), low, high)
+
     @property
     def input_magnitude(self) -> float:
-        """The magnitude that ciphertexts of inputs declare, after division by the divisor."""
+        """The magnitude that ciphertexts of inputs declare, after division by the divisor; 1 for thin
+        clients."""
+        if self.packing == "coefficients":
+            return 1.0
         declared = declared_magnitude(self.input_range, self.divisor, self.input_normalisation)
         return declared or Parameters.from_bytes(self.parameters).default_magnitude
 
