@@ -36,6 +36,7 @@ from keywright.plan.memory.planner import Process, plan_process
 from keywright.plan.memory.process import ProcessPlan
 from keywright.plan.search.planner import DEFAULT_HOPS
 from keywright.plan.search.quick import HOPS, SLOWER, fastest_within, plan_candidates, plan_network
+from keywright.plan.strategies.bootstrap_time import predict_bootstrap
 from keywright.runtime import Simulation, simulate
 from keywright.runtime.evaluation import Runner
 from keywright.runtime.range_guard import guard
@@ -309,10 +310,20 @@ class Model:
             key_bytes=inspect(key_set_head(specs))["bytes"] if specs else 0,
             sent_bytes=sent_bytes(program, parameters, self.client_parameters),
             returned_bytes=returned_bytes(program, parameters, self.client_parameters),
-            seconds=sum(layer.seconds for layer in program.layers),
+            seconds=self._seconds,
             fit=program.fit_report,
             encrypted_error=self.encrypted_error,
         )
+
+    @property
+    def _seconds(self) -> float:
+        """Return the predicted seconds of a batch, one thread, with a bootstrap for each ciphertext that
+        enters: a thin client's answers leave by its first stage."""
+        seconds = sum(layer.seconds for layer in self.program.layers)
+        if self.entry is None:
+            return seconds
+        each = predict_bootstrap(self.entry.plan, stored_model() or CostModel())
+        return seconds + self.program.input_layout.ciphertexts * each
 
     @cached_property
     def encrypted_error(self) -> EncryptedError | None:
