@@ -8,6 +8,7 @@ from typing import Any, Literal
 from keywright import compiler
 from keywright._core import BootstrapperPlan, Parameters
 from keywright._units import format_bytes
+from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.presets import BootstrapPreset, bootstrap_plans
 from keywright.errors import MemoryBudgetError, ModelRefusedError, TooDeepError
 from keywright.errors.model import BatchError, ChoiceError
@@ -304,6 +305,6 @@ def _seconds(model: Model) -> float:
     return sum(layer.seconds for layer in model.program.layers)
 
 
-def cost_table(parameters: Parameters, bootstraps: Sequence[BootstrapperPlan] = ()) -> compiler.CostTable:
+def cost_table(parameters: Parameters, bootstraps: Sequence[BootstrapperPlan] = ()) -> CostTable:
     """Return the costs of operations with these parameters, by the cost model of `keywright plan`."""
-    return compiler.CostTable.predicted(chain_of(parameters), stored_model() or CostModel(), bootstraps)
+    return CostTable.predicted(chain_of(parameters), stored_model() or CostModel(), bootstraps)
