@@ -32,8 +32,7 @@ import keywright as kw
 import numpy as np
 from cifar import CLASSES, TEST_EVERY
 from keywright import client, compiler, serve
-from keywright.model import Manifest, Model
-from keywright.model.compiling import compile_thin
+from keywright.model import Entry, Manifest, Model
 from keywright.runtime import run_clear
 from numpy.typing import NDArray
 
@@ -165,7 +164,7 @@ def toy_model() -> Model:
             slots=plan.slots, levels=plan.output_level, output_level=plan.input_level, fixed_slots=True
         ),
     )
-    return Model("digits", program, parameters, (), plan, entry, tuple("0123456789"))
+    return Model("digits", program, parameters, (), Entry(plan, entry), tuple("0123456789"))
 
 
 def make_model(arguments: argparse.Namespace) -> Model:
@@ -173,15 +172,12 @@ def make_model(arguments: argparse.Namespace) -> Model:
     if arguments.toy:
         return toy_model()
     if arguments.cifar is None:
-        return compile_thin(
-            (files("keywright") / "data" / "digits.onnx").read_bytes(),
-            None,
-            None,
-            "digits",
-            tuple("0123456789"),
-        )
+        digits = (files("keywright") / "data" / "digits.onnx").read_bytes()
+        return kw.compile(digits, client="thin", batch=1, name="digits", labels="0123456789")
     typical = [planes / 255 for _, planes in islice(cifar(arguments.cifar, test=False), CALIBRATION)]
-    return compile_thin(arguments.model, compiler.Fit(calibration=np.stack(typical)), None, "cifar", CLASSES)
+    return kw.compile(
+        arguments.model, np.stack(typical), client="thin", batch=1, name="cifar", labels=CLASSES
+    )
 
 
 def main() -> int:

@@ -31,7 +31,7 @@ MODULES = (
 )
 SHOWN_ELSEWHERE = {
     "keywright.errors": {"KeywrightError"},
-    "keywright.model": {"CompiledModel", "compile", "load", "load_client", "load_server"},
+    "keywright.model": {"Model", "compile", "load", "load_client", "load_server"},
 }
 """Names that have their entries as names of `keywright`."""
 

@@ -23,7 +23,7 @@ import onnx
 from harness.clock import Seconds, timed
 from harness.folders import record_folder
 from keywright import compiler
-from keywright.model import CompiledModel
+from keywright.model import Model
 from keywright.runtime.checking import run_clear, run_onnxruntime
 from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample_seeded
 from numpy.typing import NDArray
@@ -103,7 +103,7 @@ def measure(model: onnx.ModelProto, typical: Vector, tests: Vector, batch: int, 
     program = compiler.compile(
         model, target, compiler.Fit(calibration=typical, activations={"relu": ACTIVATION})
     )
-    execution = CompiledModel(program, parameters).execution
+    execution = Model("batches", program, parameters).execution
     secret = kw.SecretKey.generate(parameters)
     client = kw.Decryptor(secret)
     specs = execution.key_specs

@@ -32,7 +32,6 @@ from typing import Any
 import keywright as kw
 import numpy as np
 from keywright import plan as planning
-from keywright.model.compiling import compile_model
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
@@ -96,9 +95,9 @@ class Network:
 
     def __init__(self, model: Path | None) -> None:
         data = files("keywright") / "data"
-        self.compiled = compile_model(model or (data / "digits.onnx").read_bytes(), batch=1)
+        self.compiled = kw.compile(model or (data / "digits.onnx").read_bytes(), batch=1)
         self.parameters, self.program = self.compiled.parameters, self.compiled.program
-        self.bootstraps = list(self.compiled.plans)
+        self.bootstraps = list(self.compiled.bootstraps)
         shape = self.program.input_shape
         self.sample = np.random.default_rng(1).uniform(0, 1, shape)
 

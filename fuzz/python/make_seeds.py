@@ -10,6 +10,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,9 @@ import numpy as np
 import onnx
 from keywright import compiler
 from keywright.federated.array_layout import ArrayLayout
-from keywright.model.folder.identity import Identity
-from keywright.model.messages import Message
-from keywright.model.served.model import DESCRIPTION
+from keywright.model.exchange.identity import Identity
+from keywright.model.exchange.messages import Message
+from keywright.model.folder.files import DESCRIPTION
 from keywright.plan import (
     STRATEGIES,
     AutomorphismGroup,
@@ -308,7 +309,7 @@ def images() -> dict[str, bytes]:
 def description() -> bytes:
     """Return the description of a model for thin clients, whose other files are next to the readers."""
     with tempfile.TemporaryDirectory() as folder:
-        make_thin().save(Path(folder))
+        make_thin().write(Path(folder))
         MODEL_FOLDER.mkdir(exist_ok=True)
         for path in Path(folder).iterdir():
             if path.name != DESCRIPTION:
@@ -332,7 +333,7 @@ def seeds() -> dict[str, dict[str, bytes]]:
     )
     accounts = {"format": "keywright-accounts-1", "tenants": {"a": ["0" * 64], "b": ["1" * 64, "f" * 64]}}
     return {
-        "program": {name: stored(program.save) for name, program in programs().items()},
+        "program": {name: stored(partial(compiler.save, program)) for name, program in programs().items()},
         "manifest": {"thin": make_thin().manifest.encoded, "full": make_full(2).manifest.encoded},
         "model_description": {"thin": description()},
         "plan": plans(),

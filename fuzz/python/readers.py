@@ -25,9 +25,10 @@ from keywright.commands.helpers.inputs import load_image
 from keywright.compiler.front_ends.model_file import sample_shape
 from keywright.errors import CalibrationMissingError, KeywrightError, ModelRefusedError
 from keywright.federated.array_layout import ArrayLayout
-from keywright.model.messages import Message
+from keywright.model import Model
+from keywright.model.exchange.messages import Message
+from keywright.model.folder.files import DESCRIPTION
 from keywright.model.served.manifest import Manifest
-from keywright.model.served.model import DESCRIPTION, Model
 from keywright.plan import Workload
 from keywright.plan.cost.calibration import Calibration
 from keywright.plan.keys import plan_file
@@ -147,9 +148,9 @@ def file_of(data: bytes, suffix: str) -> Iterator[Path]:
 
 def _program(data: bytes) -> bool:
     with file_of(data, ".kwp") as path:
-        program = compiler.Program.load(path)
-        program.save(path)
-        again = compiler.Program.load(path)
+        program = compiler.load(path)
+        compiler.save(program, path)
+        again = compiler.load(path)
     require(storage.digest(again) == storage.digest(program), "a program changed when it was saved")
     require(
         again.key_switches == program.key_switches, "the key switches of a program changed when it was saved"

@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from keywright import search as search
     from keywright import security as security
     from keywright import serve as serve
-    from keywright.model import CompiledModel as Model
     from keywright.model import (
+        Model,
         compile,  # noqa: A004 (read as keywright.compile)
         load,
         load_client,
@@ -93,13 +93,7 @@ __all__ = [
 ]
 
 _ROOMS = ("client", "compiler", "federated", "model", "plan", "runtime", "search", "security", "serve")
-_OF_MODEL = {
-    "Model": "CompiledModel",
-    "compile": "compile",
-    "load": "load",
-    "load_client": "load_client",
-    "load_server": "load_server",
-}
+_OF_MODEL = ("Model", "compile", "load", "load_client", "load_server")
 
 
 def __getattr__(name: str) -> Any:
@@ -107,7 +101,7 @@ def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return import_module(f"keywright.{name}")
     if name in _OF_MODEL:
-        return getattr(import_module("keywright.model"), _OF_MODEL[name])
+        return getattr(import_module("keywright.model"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -44,7 +44,7 @@ def compiled() -> compiler.Program:
 
 
 def by_program(path: Path) -> None:
-    compiled().save(path)
+    compiler.save(compiled(), path)
 
 
 def by_accounts(path: Path) -> None:
@@ -67,7 +67,7 @@ def by_threshold_server(path: Path) -> None:
 
 WRITERS: dict[str, Callable[[Path], None]] = {
     "--out": by_new_file,
-    "Program.save": by_program,
+    "compiler.save": by_program,
     "accounts": by_accounts,
     "a plan": by_plan,
     "a threshold server's state": by_threshold_server,
@@ -217,8 +217,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     parameters = kw.Parameters.from_bits(11, [55, 45, 45, 45], [50, 50], 45, insecure=True)
     folder = tmp_path_factory.mktemp("client")
     parameters.save(folder / "parameters.kw")
-    compiler.compile(network(), compiler.Target(slots=parameters.max_slots, levels=3)).save(
-        folder / "program.kwp"
+    compiler.save(
+        compiler.compile(network(), compiler.Target(slots=parameters.max_slots, levels=3)),
+        folder / "program.kwp",
     )
     secret = kw.SecretKey.generate(parameters)
     secret.save(folder / "secret.kw")

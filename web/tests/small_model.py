@@ -13,7 +13,7 @@ import keywright as kw
 import numpy as np
 import onnx
 from keywright import compiler
-from keywright.model import Model
+from keywright.model import Entry, Model
 from onnx import TensorProto, helper, numpy_helper
 
 Q_BITS = [42, 36, 36, *[38] * 5, *[50] * 8, 46, 46]
@@ -69,8 +69,7 @@ def main() -> None:
             slots=plan.slots, levels=plan.output_level, output_level=plan.input_level, fixed_slots=True
         ),
     )
-    folder.mkdir(parents=True)
-    Model(name, program, parameters, (), plan, ENTRY, LABELS[kind]).save(folder)
+    Model(name, program, parameters, (), Entry(plan, ENTRY), LABELS[kind]).save(folder)
 
 
 if __name__ == "__main__":

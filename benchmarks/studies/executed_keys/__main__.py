@@ -22,8 +22,8 @@ import numpy as np
 from harness import machine
 from harness.console import Console
 from harness.folders import HERE, record_folder
+from keywright import compiler
 from keywright.commands.helpers.inputs import parse_bytes
-from keywright.compiler import Program
 from keywright.plan import CostModel, KeyPlan, Workload
 from keywright.plan.keys import plan_file
 from keywright.plan.workload.network import convert
@@ -75,8 +75,8 @@ class Study:
             console.line(f"compiling {options.network}")
             calibration, samples = self.subject.samples(options.data, 1)
             np.save(self.sample, samples[0])
-            compile_subject(self.subject, options.model, calibration).program.save(self.program)
-        self.compiled: Compiled = load(self.subject, Program.load(self.program))
+            compiler.save(compile_subject(self.subject, options.model, calibration).program, self.program)
+        self.compiled: Compiled = load(self.subject, compiler.load(self.program))
 
     @property
     def workload(self) -> Workload:

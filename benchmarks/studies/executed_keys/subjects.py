@@ -11,7 +11,7 @@ import keywright as kw
 import numpy as np
 from harness.folders import HERE
 from keywright import compiler
-from keywright.compiler.presets import BootstrapPreset, preset_plans
+from keywright.compiler.presets import BootstrapPreset, bootstrap_plans
 from keywright.plan import CostModel
 from numpy.typing import NDArray
 
@@ -128,7 +128,7 @@ def load(subject: Subject, program: compiler.Program) -> Compiled:
     if subject.preset is None:
         assert subject.parameters is not None
         return Compiled(program, subject.parameters(), ())
-    plans = preset_plans(program)
+    plans = bootstrap_plans(program)
     return Compiled(program, plans[0].parameters, plans)
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import keywright as kw
 import numpy as np
 from harness.peer import leave, peak_rss_bytes
+from keywright import compiler
 from keywright._core import inspect, key_set_head
-from keywright.compiler import Program
 from keywright.plan import CostModel
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
@@ -36,7 +36,7 @@ def main() -> None:
         SystemExit: the result is wrong.
     """
     given: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text())
-    program = Program.load(Path(given["program"]))
+    program = compiler.load(Path(given["program"]))
     compiled = load(SUBJECTS[given["network"]], program)
     sample = np.load(given["sample"])
     execution = PlanExecution(

@@ -14,7 +14,6 @@ import keywright as kw
 import numpy as np
 from harness.clock import timed
 from harness.peer import peak_rss_bytes
-from keywright.model.session import infer
 from keywright.plan.memory.machine import default_budget
 from keywright.runtime import simulate
 from keywright.runtime.checking import run_clear
@@ -57,7 +56,7 @@ def measure(folder: Path, name: str, setting: dict[str, Any]) -> dict[str, Any]:
     report = compiled.report.lines
     chosen, planned = compiled.plan_batches(len(tests), setting["memory"] or default_budget())
     chosen.client().guard(tests)
-    result = infer(chosen.program, chosen.parameters, tests, planned)
+    result = chosen.infer(tests, planned)
     clear = run_clear(chosen.program, tests).reshape(result.outputs.shape)
     error = float(np.abs(result.outputs - clear).max())
     predicted = simulate(chosen.program, planned.execution, tests[:SIMULATED]).worst_error

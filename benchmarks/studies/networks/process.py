@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from harness.folders import HERE
+from keywright import compiler
 from keywright.compiler import Program
 from numpy.typing import NDArray
 
@@ -90,7 +91,7 @@ class Measured:
 
     def program(self) -> Program:
         """What it evaluates, once `facts` are there."""
-        return Program.load(self._program)
+        return compiler.load(self._program)
 
     def classify(self, places: Sequence[int]) -> list[dict[str, Any]]:
         """A line for each of some samples, at most as many as share ciphertexts.

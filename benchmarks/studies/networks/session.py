@@ -11,14 +11,12 @@ from typing import Any
 import keywright as kw
 import numpy as np
 from harness.peer import peak_rss_bytes
+from keywright import compiler
 from keywright.commands.helpers.inputs import load_inputs
-from keywright.compiler import Fit, Program
-from keywright.model.compiling import compile_model
+from keywright.compiler import Program
 from keywright.plan.cost.calibration import stored_speedup
 from keywright.plan.memory.machine import default_budget, resident_bytes
 from keywright.runtime import simulate
-from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample_seeded
-from keywright.runtime.timing import LayerClock
 from numpy.typing import NDArray
 
 
@@ -66,8 +64,13 @@ class Session:
         clock = time.perf_counter
         start = clock()
         calibration = None if setting.calibration is None else load_inputs(setting.calibration)
-        fit = Fit(calibration=calibration, activations=setting.activations)
-        compiled = compile_model(setting.model, fit, setting.preset, batch=setting.batch)
+        compiled = kw.compile(
+            setting.model,
+            calibration,
+            activations=setting.activations,
+            preset=setting.preset,
+            batch=setting.batch,
+        )
         self.facts: dict[str, Any] = {"compile_s": clock() - start, "compile_peak_bytes": peak_rss_bytes()}
         self.program, self.parameters = compiled.program, compiled.parameters
         self.facts |= stored(self.program, setting.program)
@@ -92,39 +95,24 @@ class Session:
         }
 
         start = clock()
-        secret = kw.SecretKey.generate(self.parameters)
-        path, generator = setting.program.with_name("keys.kw"), kw.KeyGenerator(secret)
-        specs = execution.key_specs
+        self.client, self.server = compiled.pair(execution)
+        path, specs = setting.program.with_name("keys.kw"), execution.key_specs
         if planned.key_memory is None:
-            keys = execution.follow(generator.evaluation_keys(relinearization=False, specs=specs))
+            keys = execution.follow(self.client.evaluation_keys())
             self.facts |= {"keys_s": clock() - start, "key_bytes": keys.bytes}
             keys.save(path)
             self.facts["key_file_bytes"] = path.stat().st_size
             path.unlink()
         else:
-            generator.save_evaluation_keys(path, specs)
+            self.client.save_evaluation_keys(path)
             keys = execution.load_keys(path, memory=planned.key_memory)
             self.facts |= {"keys_s": clock() - start, "key_bytes": planned.key_memory}
             self.facts["key_file_bytes"] = path.stat().st_size
         self.facts["keys"] = len(specs)
 
-        start = clock()
-        self.clock = LayerClock(self.program)
-        ways = zip(execution.bootstrapper_plans, planned.bootstraps, strict=True)
-        bootstrappers = [kw.Bootstrapper(plan, storage=storage) for plan, storage in ways]
-        self.server = EncryptedBackend(
-            kw.Evaluator(self.parameters, keys),
-            bootstrappers,
-            plan=execution,
-            storage=planned.storage,
-            on_step=self.clock.step,
-        )
-        self.server.prepare(self.program)
-        self.facts |= {
-            "prepare_s": clock() - start,
-            "plaintext_bytes": self.server.plaintext_bytes + sum(b.bytes for b in bootstrappers),
-        }
-        self.client = kw.Decryptor(secret)
+        self.server.take_keys(keys, planned)
+        runner = self.server.runner
+        self.facts |= {"prepare_s": runner.prepare_seconds, "plaintext_bytes": runner.plaintext_bytes}
         self.facts |= {
             "parameters": repr(self.parameters),
             "threads": setting.threads,
@@ -145,25 +133,22 @@ class Session:
         """
         program, clock, count = self.program, time.perf_counter, len(samples)
         start = clock()
-        message = [
-            ciphertext.to_bytes() for ciphertext in encrypt_sample_seeded(program, self.client, samples)
-        ]
+        message = self.client.encrypt_batch(samples)
         encrypt = clock() - start
-        inputs = [kw.SeededCiphertext.from_bytes(data, self.parameters).expand() for data in message]
-        before = list(self.clock.seconds)
+        server, runner = self.server, self.server.runner
+        inputs = [server.requests.read(data) for data in message]
+        before = list(runner.clock.seconds)
         start, processor = clock(), time.process_time()
-        self.clock.start()
-        results = self.server.run(program, inputs)
+        results = runner.run(server.keys, inputs)
         evaluate, processor = clock() - start, time.process_time() - processor
         kinds: dict[str, float] = {}
-        for layer, after, earlier in zip(program.layers, self.clock.seconds, before, strict=True):
+        for layer, after, earlier in zip(program.layers, runner.clock.seconds, before, strict=True):
             kinds[layer.kind] = kinds.get(layer.kind, 0.0) + (after - earlier) / count
-        answer = [ciphertext.to_bytes() for ciphertext in results]
+        answer = [server.requests.write(result) for result in results]
         start = clock()
-        returned = [kw.Ciphertext.from_bytes(data, self.parameters) for data in answer]
-        scores = decrypt_result(program, self.client, returned, count)
+        scores = self.client.decrypt_batch(answer, count)
         decrypt = clock() - start
-        bound = max(ciphertext.error_bound for ciphertext in returned) * program.output_unit
+        bound = max(ciphertext.error_bound for ciphertext in results) * program.output_unit
         return [
             {
                 "scores": own.ravel().tolist(),
@@ -194,7 +179,7 @@ def stored(program: Program, path: Path) -> dict[str, Any]:
     """The time to save and to load a program."""
     clock = time.perf_counter
     start = clock()
-    program.save(path)
+    compiler.save(program, path)
     saved = clock()
-    Program.load(path)
+    compiler.load(path)
     return {"save_s": saved - start, "load_s": clock() - saved, "program_file_bytes": path.stat().st_size}

@@ -29,7 +29,6 @@ from harness.table import heading, markdown, spread
 from keywright import client, compiler, runtime
 from keywright.commands.helpers.inputs import parse_bytes
 from keywright.model import Model
-from keywright.model.compiling import compile_thin
 from keywright.runtime.checking import run_clear, run_onnxruntime
 
 from studies.networks.networks import NETWORKS
@@ -81,14 +80,12 @@ def compiled(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     network = NETWORKS[options.network]
     calibration = network.images(options.data, range(options.images, options.images + 20)).samples
     start = time.perf_counter()
-    fit = compiler.Fit(calibration=calibration)
-    model = compile_thin(options.model, fit, None, options.network)
+    model = kw.compile(options.model, calibration, client="thin", batch=1, name=options.network)
     compile_s = time.perf_counter() - start
     if options.key_memory is not None:
         model = model.with_keys_within(parse_bytes(options.key_memory))
     _ = model.execution
     plan_s = time.perf_counter() - start - compile_s
-    folder.mkdir()
     model.save(folder)
     samples = np.asarray(calibration[:PREDICTED], np.float64)
     return {
@@ -98,7 +95,7 @@ def compiled(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         + entry_error(model, samples),
         "predicted_s": sum(layer.seconds for layer in model.program.layers),
         "parameters": repr(model.parameters),
-        "entry": repr(model.entry),
+        "entry": repr(model.entry and model.entry.plan),
         "keys": len(model.specs),
         "key_memory_bytes": sum(spec.bytes for spec in model.specs),
         "bootstraps": sum(step.opcode == "bootstrap" for step in model.program.instructions),
@@ -108,7 +105,7 @@ def compiled(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
 def entry_error(model: Model, samples: np.ndarray[Any, np.dtype[np.float64]]) -> float:
     """What the predicted error of the bootstrap by which images enter changes scores by, at most."""
     assert model.entry is not None
-    bits = model.entry.predicted_bits()
+    bits = model.entry.plan.predicted_bits()
     assert bits is not None
     noise = np.random.default_rng(0).normal(0, np.sqrt(np.pi / 2) * 2.0 ** -bits[0], samples.shape)
     return float(np.abs(run_clear(model.program, samples + noise) - run_clear(model.program, samples)).max())
@@ -159,7 +156,7 @@ def measure(options: argparse.Namespace, path: Path, console: Console) -> list[d
         folder = Path(scratch) / "model"
         console.status("compiling")
         run = compiled(options, folder)
-        program = compiler.Program.load(folder / "program.kwp")
+        program = compiler.load(folder / "program.kwp")
         console.status("encoding")
         with served(folder, options) as (process, said):
             remote = CountedModel(said["url"])

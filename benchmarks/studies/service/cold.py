@@ -42,7 +42,7 @@ import numpy as np
 from harness.folders import record_folder
 from harness.machine import describe
 from keywright._core import EvaluationKeys
-from keywright.model import Model, ModelRunner
+from keywright.model import Model
 from keywright.serve.storage import open_storage
 from keywright.serve.storage.objects import Objects
 from keywright.serve.uploads.upload_store import order_of_parts
@@ -63,16 +63,18 @@ class Evaluation:
 
     def __init__(self, model: Model, folder: Path) -> None:
         self._model, self.path = model, folder / "keys.kw"
-        self._runner = ModelRunner(model)
+        self._runner = model.runner()
         secret = kw.SecretKey.generate(model.parameters)
         kw.KeyGenerator(secret).save_evaluation_keys(self.path, model.specs)
         self._order = {"path": str(self.path), "digest": digest_of(self.path)}
         manifest = model.manifest
         sample = np.zeros((1, *manifest.input.shape))
         packed = manifest.input.pack(sample)
-        if model.client is not None:
-            client = kw.thin.Client.from_secret_bytes(secret.to_bytes(), model.client)
-            fixed = [np.rint(row * 2**model.client.fraction_bits).astype(np.int64) for row in packed]
+        if model.client_parameters is not None:
+            client = kw.thin.Client.from_secret_bytes(secret.to_bytes(), model.client_parameters)
+            fixed = [
+                np.rint(row * 2**model.client_parameters.fraction_bits).astype(np.int64) for row in packed
+            ]
             self._messages = [client.encrypt(numbers) for numbers in fixed]
         else:
             encryptor = kw.Encryptor(kw.KeyGenerator(secret).public_key())
@@ -91,9 +93,9 @@ class Evaluation:
         self._sizes: list[int] = []
 
     def _run(self, keys: EvaluationKeys) -> tuple[str, float]:
-        inputs = [self._model.read_input(data) for data in self._messages]
+        inputs = [self._model.requests.read(data) for data in self._messages]
         start = time.perf_counter()
-        results = self._runner.run(keys, inputs, lambda: None)
+        results = self._runner.run(self._model.execution.follow(keys), inputs)
         seconds = time.perf_counter() - start
         return hashlib.sha256(b"".join(result.to_bytes() for result in results)).hexdigest(), seconds
 

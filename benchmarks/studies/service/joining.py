@@ -58,8 +58,9 @@ def main() -> None:
     runs: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as name:
         onnx = Path(str(files("keywright") / "data" / "digits.onnx"))
-        command = ["compile", str(onnx), "--batch", str(options.requests), "--out", f"{name}/model"]
-        subprocess.run([sys.executable, "-m", "keywright", *command], check=True, stdout=subprocess.DEVNULL)
+        command = [sys.executable, "-m", "keywright", "compile", str(onnx), "--client", "thin"]
+        command += ["--batch", str(options.requests), "--out", f"{name}/model"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         model = Model.load(Path(name) / "model")
         expected = run_clear(model.program, samples)
         service = Service(model, Path(name) / "state")

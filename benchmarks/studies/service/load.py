@@ -33,11 +33,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import keywright as kw
 import numpy as np
 from harness import machine
 from harness.folders import record_folder
-from keywright.model import Model, ModelRunner
+from keywright.model import Model
 from keywright.model.served import framing
 from keywright.serve import Service
 
@@ -222,11 +221,11 @@ def alone(folders: Sequence[Path], seconds: float, number: int, results: Any) ->
     known = []
     for outputs, folder in zip(OUTPUTS, folders, strict=True):
         model, path = Model.load(folder), folder.parent / f"alone-{number}.kw"
-        runner = ModelRunner(model)
+        runner = model.runner()
         for tenant in range(ALONE):
             made = Tenant(tenant, model.manifest)
             made.save_keys(path)
-            keys = kw.EvaluationKeys.load(path, model.parameters)
+            keys = model.execution.load_keys(path)
             known.append((tenant, model, runner, keys, made.question(weights(outputs, 0)).message))
     known.sort(key=lambda each: each[0])
     taken: list[float] = []
@@ -236,8 +235,8 @@ def alone(folders: Sequence[Path], seconds: float, number: int, results: Any) ->
         _, model, runner, keys, message = known[len(taken) % len(known)]
         begun = time.perf_counter()
         objects = framing.split(message, model.manifest.input.ciphertexts)
-        inputs = [model.read_input(data) for data in objects]
-        framing.join([model.write_output(result) for result in runner.run(keys, inputs, lambda: None)])
+        inputs = [model.requests.read(data) for data in objects]
+        framing.join([model.requests.write(result) for result in runner.run(keys, inputs)])
         taken.append(time.perf_counter() - begun)
     results.put((taken, time.perf_counter() - start, time.process_time() - used))
 

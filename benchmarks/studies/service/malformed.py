@@ -57,7 +57,7 @@ def make_model(folder: Path) -> Model:
     parameters = kw.Parameters.from_bits(11, [50, 40, 40, 40, 40, 40], [50], 40, insecure=True)
     onnx = Path(str(files("keywright") / "data" / "digits.onnx"))
     model = Model("digits", compiler.compile(onnx, compiler.Target(slots=512, levels=5)), parameters)
-    model.save(folder)
+    model.write(folder)
     return model
 
 

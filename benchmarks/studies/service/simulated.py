@@ -19,11 +19,9 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-import keywright as kw
 import numpy as np
 from harness import machine
 from harness.folders import record_folder
-from keywright.model import ModelRunner
 from keywright.model.served import framing
 from keywright.serve.workers.worker import digest_of
 
@@ -40,7 +38,7 @@ RUNS = 40
 def measured(folder: Path) -> Times:
     """Seconds of evaluations and of loading keys, and the bytes of a set."""
     model = served_model("measured", OUTPUTS, 0)
-    runner, tenant = ModelRunner(model), Tenant(0, model.manifest)
+    runner, tenant = model.runner(), Tenant(0, model.manifest)
     path = folder / "keys.kw"
     tenant.save_keys(path)
     message = tenant.question(weights(OUTPUTS, 0)).message
@@ -48,11 +46,11 @@ def measured(folder: Path) -> Times:
     for _ in range(RUNS):
         start = time.perf_counter()
         digest_of(path)
-        keys = kw.EvaluationKeys.load(path, model.parameters)
+        keys = model.execution.load_keys(path)
         loads.append(time.perf_counter() - start)
         start = time.perf_counter()
-        inputs = [model.read_input(data) for data in framing.split(message, 1)]
-        framing.join([model.write_output(result) for result in runner.run(keys, inputs, lambda: None)])
+        inputs = [model.requests.read(data) for data in framing.split(message, 1)]
+        framing.join([model.requests.write(result) for result in runner.run(keys, inputs)])
         evaluations.append(time.perf_counter() - start)
     path.unlink()
     names = [f"model-{number}" for number in range(MODELS)]

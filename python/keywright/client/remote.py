@@ -26,10 +26,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keywright._core import (
-    Ciphertext,
-    Client,
-    ClientParameters,
-    Decryptor,
     KeyGenerator,
     Parameters,
     SecretKey,
@@ -41,7 +37,6 @@ from keywright.errors import (
     MixedParametersError,
     ParameterError,
 )
-from keywright.errors.network import OutOfRangeError
 from keywright.errors.service import (
     BadRequestError,
     BrokenReplyError,
@@ -58,6 +53,7 @@ from keywright.errors.service import (
     UnreachableError,
     refusal,
 )
+from keywright.model.exchange.encryption import Encryption
 from keywright.model.served import framing
 from keywright.model.served.demands import KEY_BYTES, KEY_COUNT, Demands, require_address
 from keywright.model.served.manifest import MAX_BYTES, Manifest
@@ -213,11 +209,8 @@ class RemoteModel:
         if not np.isfinite(values).all():
             raise BadRequestError("the samples hold values that are not finite; remove them")
         known = self.program is not None and manifest.packing == "slots"
-        if manifest.input_range is not None and not (force or known):
-            low, high = manifest.input_range
-            worst = values.flat[np.maximum(low - values, values - high).argmax()]
-            if not low <= worst <= high:
-                raise OutOfRangeError("the model's input", float(worst), low, high)
+        if not (force or known):
+            manifest.require_range(values)
         if not force:
             if self.program is not None:
                 guard(self.program, values)
@@ -227,8 +220,7 @@ class RemoteModel:
     def _require_declared(self, values: NDArray[np.float64]) -> None:
         """Refuse samples that cannot be encrypted, whether forced or not."""
         batch = values.reshape(-1, *self.manifest.input.shape)
-        most = 1.0 if self.manifest.packing == "coefficients" else self.manifest.input_magnitude
-        require_magnitude(batch, self.manifest.entering(batch), most)
+        require_magnitude(batch, self.manifest.entering(batch), self.manifest.input_magnitude)
 
     def session(self, secret: SecretKey | None = None) -> "Session":
         """Return a client of the model, with a new secret key by default."""
@@ -347,11 +339,7 @@ class Session:
         self._specs = self.manifest.specs
         self._secret = SecretKey.generate(self.parameters) if secret is None else secret
         self._generator = KeyGenerator(self._secret)
-        self._decryptor = Decryptor(self._secret)
-        self._client: Client | None = None
-        if self.manifest.packing == "coefficients":
-            parameters = ClientParameters.from_bytes(self.manifest.client)
-            self._client = Client.from_secret_bytes(self._secret.to_bytes(), parameters)
+        self._encryption = Encryption(self.manifest, self.parameters, self._secret)
 
     def _follow(self) -> None:
         """Switch to the model that has replaced this one, if it takes the same inputs. Uploaded keys are kept
@@ -570,19 +558,12 @@ class Session:
         self._folder.cleanup()
 
     def _encrypt(self, batch: NDArray[np.float64], places: range | None = None) -> list[bytes]:
-        manifest = self.manifest
-        rows = manifest.input.pack(manifest.entering(batch), None if places is None else places.start)
-        if self._client is None:
-            size, level = manifest.input.size, manifest.input_level
-            magnitude = manifest.input_magnitude
-            return [self._decryptor.encrypt(row, size, level, magnitude=magnitude).to_bytes() for row in rows]
-        one = 2.0**self._client.parameters.fraction_bits
-        return [self._client.encrypt(np.rint(row * one).astype(np.int64), dropped=0) for row in rows]
+        return self._encryption.encrypt(batch, None if places is None else places.start)
 
     def _decrypt(self, message: bytes, count: int, own: range | None = None) -> NDArray[np.float64]:
-        places = self.manifest.output
         try:
-            rows = np.asarray([self._numbers(data) for data in framing.split(message, places.ciphertexts)])
+            objects = framing.split(message, self.manifest.output.ciphertexts)
+            return self._encryption.decrypt(objects, count, None if own is None else own.start)
         except (
             BadRequestError,
             FormatError,
@@ -592,19 +573,6 @@ class Session:
             ParameterError,
         ) as error:
             raise InvalidReplyError(f"the answer of the server cannot be read: {error}") from error
-        if rows.shape != (places.ciphertexts, places.size):
-            raise InvalidReplyError(
-                f"the answer has shape {rows.shape}, but the manifest announces "
-                f"{(places.ciphertexts, places.size)}"
-            )
-        if not np.isfinite(rows).all():
-            raise InvalidReplyError("the answer of the server decrypts to numbers that are not finite")
-        return self.manifest.leaving(places.unpack(rows, count, 0 if own is None else own.start))
-
-    def _numbers(self, data: bytes) -> NDArray[np.float64]:
-        if self._client is None:
-            return self._decryptor.decrypt(Ciphertext.from_bytes(data, self.parameters))
-        return self._client.decrypt(data) / 2.0**self._client.parameters.fraction_bits
 
 
 class _Head:

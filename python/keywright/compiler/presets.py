@@ -9,12 +9,13 @@ from keywright._core import BootstrapperPlan, Parameters
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.ring import Ring
 from keywright.errors import ParameterError
+from keywright.errors.model import UnknownPresetError
 from keywright.plan.cost.model import CostModel
 from keywright.plan.ring.chain import Chain, shapes
 from keywright.plan.ring.chain_sources import chain_of
 from keywright.plan.strategies.bootstrap_time import predict_bootstrap
-from keywright.program.network import CompiledNetwork
 from keywright.program.operands.bootstraps import Bootstrap
+from keywright.program.program import Program
 
 SMALLEST_LOG_N = 13
 """Smaller rings have too few levels of the shipped widths."""
@@ -72,7 +73,7 @@ class BootstrapPreset:
         each = min(option.seconds or 0.0 for option in self.options)
         return max(-(-depth // gained) - 1, 0) * each * min(ring.bootstraps for ring in self.rings)
 
-    def parameters(self, program: CompiledNetwork) -> Parameters:
+    def parameters(self, program: Program) -> Parameters:
         """Return the parameters of a program without bootstraps, with its rings."""
         return self.plan.parameters.with_subrings(_subrings(self.plan, program))
 
@@ -120,16 +121,22 @@ def highest_level(chain: Chain, most: int) -> int | None:
     return None
 
 
-def preset_plans(program: CompiledNetwork) -> list[BootstrapperPlan]:
+def bootstrap_plans(program: Program) -> list[BootstrapperPlan]:
     """Return the plans that a program's bootstraps name, in order, on parameters with the program's rings.
 
     Raises:
-        ParameterError: there is no such preset.
+        UnknownPresetError: a bootstrap is not one of a preset.
     """
+    for bootstrap in program.bootstraps:
+        if bootstrap.preset not in BootstrapperPlan.presets():
+            raise UnknownPresetError(
+                f"the program bootstraps with preset {bootstrap.preset!r}, but this release has "
+                f"{', '.join(BootstrapperPlan.presets())}; compile the model again"
+            )
     return [preset_plan(option, program) for option in program.bootstraps]
 
 
-def preset_plan(option: Bootstrap, program: CompiledNetwork) -> BootstrapperPlan:
+def preset_plan(option: Bootstrap, program: Program) -> BootstrapperPlan:
     """Return the plan of one bootstrap. A preset's budget of keys is for its own ring, slots and levels. If
     other keys exceed it, the plan with the fewest bytes is used."""
     make = partial(
@@ -148,7 +155,7 @@ def preset_plan(option: Bootstrap, program: CompiledNetwork) -> BootstrapperPlan
         return make(key_budget="fewest")
 
 
-def _subrings(plan: BootstrapperPlan, program: CompiledNetwork) -> list[Subring]:
+def _subrings(plan: BootstrapperPlan, program: Program) -> list[Subring]:
     """Return the smaller rings of a program's ciphertexts."""
     used = set(program.rings.values())
     return [ring for ring in ring_levels(plan) if ring[0] in used]

@@ -3,37 +3,47 @@
 >>> import keywright as kw                                  # doctest: +SKIP
 >>> model = kw.compile("model.onnx", calibration=samples)   # doctest: +SKIP
 >>> print(model.report)                                     # doctest: +SKIP
->>> scores = model.predict_encrypted(samples[:8])           # doctest: +SKIP
+>>> scores = model.predict(samples[:8])                     # doctest: +SKIP
 """
 
-from keywright.model.folder.identity import Identity
-
-from .client import InferenceClient, load_client
-from .compiling import compile  # noqa: A004 (read as keywright.compile)
-from .encrypted_error import EncryptedError
-from .messages import Message
-from .model import CompiledModel, load
-from .report import ModelReport
+from .client import ModelClient
+from .compilation.compilation import Compilation, Ring
+from .compilation.compile import compile  # noqa: A004 (read as keywright.compile)
+from .exchange.encryption import Encryption
+from .exchange.identity import Identity
+from .exchange.messages import Message
+from .exchange.requests import Requests
+from .exchange.shared import Shared
+from .loading import load_client, load_server
+from .model import Model, Source
+from .report.encrypted_error import EncryptedError
+from .report.report import ModelReport
+from .served.entry import Entry
 from .served.manifest import Manifest, Places
-from .served.model import Model, ModelRunner
-from .server import InferenceServer, load_server
-from .session import Inference, infer
+from .server import ModelServer
+from .session import Inference
+
+load = Model.load
 
 __all__ = [
-    "CompiledModel",
+    "Compilation",
     "EncryptedError",
+    "Encryption",
+    "Entry",
     "Identity",
     "Inference",
-    "InferenceClient",
-    "InferenceServer",
     "Manifest",
     "Message",
     "Model",
+    "ModelClient",
     "ModelReport",
-    "ModelRunner",
+    "ModelServer",
     "Places",
+    "Requests",
+    "Ring",
+    "Shared",
+    "Source",
     "compile",
-    "infer",
     "load",
     "load_client",
     "load_server",

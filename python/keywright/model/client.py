@@ -1,7 +1,7 @@
-"""The client: makes keys, encrypts samples, decrypts results; see `load_client`."""
+"""The client: makes keys, encrypts samples, decrypts results."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -9,68 +9,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keywright._core import (
-    Ciphertext,
-    Decryptor,
-    Encryptor,
-    Flooding,
-    KeyGenerator,
-    Parameters,
-    PublicKey,
-    SecretKey,
-    SeededCiphertext,
-)
+from keywright._core import EvaluationKeys, Flooding, KeyGenerator, PublicKey, SecretKey
 from keywright._progress import Progress, silent
 from keywright.errors.model import KeysMissingError, MessageError
-from keywright.model.folder.files import (
-    EVALUATION_KEYS,
-    MASTER_KEYS,
-    PARAMETERS,
-    PLAN,
-    PROGRAM,
-    PUBLIC_KEY,
-    SECRET_KEY,
-    has_file,
-    new_folder,
-    warn_of_readers,
-)
-from keywright.model.folder.identity import Identity
-from keywright.model.folder.loading import load
-from keywright.model.served.demands import KEY_BYTES, KEY_COUNT, Demands
-from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
-from keywright.program.program import Program
-from keywright.runtime.encrypted.backend import decrypt_result, encrypt_sample, encrypt_sample_seeded
 from keywright.runtime.range_guard import guard, require_magnitude
 
-from .messages import Message
+from .exchange.encryption import Encryption, require_secret
+from .exchange.identity import Identity
+from .exchange.messages import Message
+from .exchange.shared import Shared
+from .folder.files import EVALUATION_KEYS, MASTER_KEYS, PLAN, PUBLIC_KEY, SECRET_KEY, new_folder
 
 MOST_BITS = 1000.0
 """Results with more bits than floating point has have no bound."""
 
 
-class InferenceClient:
-    """Keys, encryption and decryption for a program that a server evaluates.
+class ModelClient:
+    """Keys, encryption and decryption for a model that a server evaluates.
 
     Args:
-        program: the program that the server evaluates.
-        parameters: of its ciphertexts.
-        execution: returns the execution of its key plan, when keys are made; None if there is no plan.
+        shared: what client and server share.
         secret: the secret key; None for a client that only encrypts, with ``public``.
         public: the public key; by default made from the secret key.
     """
 
     def __init__(
-        self,
-        program: Program,
-        parameters: Parameters,
-        execution: Callable[[], PlanExecution | None] = lambda: None,
-        *,
-        secret: SecretKey | None = None,
-        public: PublicKey | None = None,
+        self, shared: Shared, *, secret: SecretKey | None = None, public: PublicKey | None = None
     ) -> None:
-        self.program, self.parameters = program, parameters
-        self._find_execution, self._secret, self._public = execution, secret, public
+        self.program, self.parameters = shared.program, shared.parameters
+        self._shared, self._secret, self._public = shared, secret, public
 
     def keys(self, progress: Progress = silent) -> bytes:
         """Make the evaluation keys that the server needs, in the format of `EvaluationKeys.to_bytes`. They
@@ -79,12 +47,19 @@ class InferenceClient:
         Raises:
             KeysMissingError: the client has no secret key, or no key plan.
         """
+        return bytes(self.evaluation_keys(progress).to_bytes())
+
+    def evaluation_keys(self, progress: Progress = silent) -> EvaluationKeys:
+        """Make the keys of `keys`, as an object."""
         specs = self.execution.key_specs
         with progress("evaluation keys", len(specs)) as advance:
-            keys = self._generator.evaluation_keys(
+            return self._generator.evaluation_keys(
                 relinearization=False, specs=specs, progress=lambda done, total: advance(1)
             )
-        return bytes(keys.to_bytes())
+
+    def save_evaluation_keys(self, path: Path, progress: Progress = silent) -> None:
+        """Write the keys of `keys` into a file, one key in memory at a time."""
+        save_evaluation_keys(path, self._owner, self.execution, progress)
 
     def master_keys(self, progress: Progress = silent) -> bytes:
         """Make the master keys from which the server derives other keys, if the plan has any.
@@ -112,9 +87,14 @@ class InferenceClient:
         q, program = self.parameters.q, self.program
         bits = sum(map(math.log2, q[: program.output_level + 1])) - self.parameters.log_scale - 1
         guard(program, samples, 2.0 ** min(bits, MOST_BITS))
-        declared = program.input_magnitude or self.parameters.default_magnitude
         values = np.asarray(samples, np.float64)
-        for batch in program.batches(values[None] if values.shape == program.input_shape else values):
+        values = values[None] if values.shape == program.input_shape else values
+        declared = program.input_magnitude or self.parameters.default_magnitude
+        if self._shared.entry is not None:
+            # Beyond it, the bootstrap by which thin clients enter wraps.
+            self._shared.interface.require_range(values)
+            declared = self._shared.interface.input_magnitude
+        for batch in program.batches(values):
             require_magnitude(batch, program.entering(batch), declared)
 
     def encrypt(self, samples: ArrayLike, *, force: bool = False) -> bytes:
@@ -136,7 +116,7 @@ class InferenceClient:
         if not force:
             self.guard(values)
         batches = self.program.batches(values[None] if single else values)
-        objects = [bytes(ct.to_bytes()) for batch in batches for ct in self.encrypt_batch(batch)]
+        objects = [data for batch in batches for data in self.encrypt_batch(batch)]
         return Message(None if single else len(values), objects, self.identity).to_bytes()
 
     def decrypt(self, message: bytes, flooding: Flooding | None = None) -> NDArray[np.float64]:
@@ -156,9 +136,7 @@ class InferenceClient:
         program, read = self.program, Message.from_bytes(message)
         read.identity.require(self.identity, "client", "server")
         outputs = [
-            self.decrypt_batch(
-                [Ciphertext.from_bytes(data, self.parameters) for data in objects], count, flooding
-            )
+            self.decrypt_batch(objects, count, flooding)
             for count, objects in read.batches(program.batch, program.output_layout.ciphertexts)
         ]
         if not outputs:
@@ -172,17 +150,15 @@ class InferenceClient:
         already the model's output."""
         return self.program.answers(outputs)
 
-    def encrypt_batch(self, batch: ArrayLike) -> Sequence[Ciphertext | SeededCiphertext]:
+    def encrypt_batch(self, batch: NDArray[np.float64]) -> list[bytes]:
         """Encrypt up to ``program.batch`` samples, (count, *input_shape)."""
-        if self._secret is not None:
-            return encrypt_sample_seeded(self.program, self._decryptor, batch)
-        return encrypt_sample(self.program, self._encryptor, batch)
+        return self._encryption.encrypt(batch)
 
     def decrypt_batch(
-        self, ciphertexts: Sequence[Ciphertext], count: int, flooding: Flooding | None = None
+        self, objects: Sequence[bytes], count: int, flooding: Flooding | None = None
     ) -> NDArray[np.float64]:
         """Return the outputs of ``count`` samples, (count, *output_shape); flooding as for `decrypt`."""
-        return decrypt_result(self.program, self._decryptor, ciphertexts, count, flooding)
+        return self._encryption.decrypt(objects, count, flooding=flooding)
 
     def save(self, folder: str | Path) -> None:
         """Create a folder for this client, with its secret key, that `load_client` reads. It stays with its
@@ -198,16 +174,14 @@ class InferenceClient:
         """Write the files of `save` into a folder, and make it unreadable for other users."""
         folder.chmod(0o700)
         self._generator.public_key().save(folder / PUBLIC_KEY)
-        self.parameters.save(folder / PARAMETERS)
-        self.program.save(folder / PROGRAM)
-        plan_file.save(self.execution.plan, folder / PLAN)
+        self._shared.write(folder)
         # Write this last: a process that is killed before leaves no secret behind.
         self._owner.save(folder / SECRET_KEY)
 
-    @cached_property
+    @property
     def identity(self) -> Identity:
         """Which program the client has; its messages carry it."""
-        return Identity.of(self.program)
+        return self._shared.identity
 
     @cached_property
     def execution(self) -> PlanExecution:
@@ -217,103 +191,38 @@ class InferenceClient:
             KeysMissingError: there is none.
             DemandError: the plan exceeds the limits of `load_client`.
         """
-        found = self._find_execution()
-        if found is None:
+        execution = self._shared.make_execution()
+        if execution is None:
             raise KeysMissingError(
                 f"the client's folder lacks {PLAN}, which lists the keys to make; load the model's folder"
             )
-        return found
+        return execution
 
     @property
     def _owner(self) -> SecretKey:
-        if self._secret is None:
-            raise KeysMissingError(
-                "the client has a public key but no secret key, so it can only encrypt; the owner of the "
-                "secret key makes keys and decrypts"
-            )
-        return self._secret
+        return require_secret(self._secret)
 
     @cached_property
     def _generator(self) -> KeyGenerator:
         return KeyGenerator(self._owner)
 
     @cached_property
-    def _decryptor(self) -> Decryptor:
-        return Decryptor(self._owner)
-
-    @cached_property
-    def _encryptor(self) -> Encryptor:
-        if self._public is None:
-            raise KeysMissingError(
-                f"the client can not encrypt: it has neither {PUBLIC_KEY} nor {SECRET_KEY}"
-            )
-        return Encryptor(self._public)
+    def _encryption(self) -> Encryption:
+        return Encryption(self._shared.interface, self.parameters, self._secret, self._public)
 
 
 def save_keys(folder: Path, secret: SecretKey, execution: PlanExecution, progress: Progress = silent) -> None:
     """Write the keys of a plan into an existing server folder, one key in memory at a time."""
-    masters, specs = execution.plan.masters, execution.key_specs
+    masters = execution.plan.masters
     if masters is not None:
         with progress("master keys", len(masters.automorphisms)) as advance:
             made = execution.make_masters(secret, lambda done, total: advance(1))
         made.save(folder / MASTER_KEYS)
-    with progress("evaluation keys", len(specs)) as advance:
-        KeyGenerator(secret).save_evaluation_keys(
-            folder / EVALUATION_KEYS, specs, progress=lambda done, total: advance(1)
-        )
+    save_evaluation_keys(folder / EVALUATION_KEYS, secret, execution, progress)
 
 
-def load_client(
-    folder: str | Path, *, insecure: bool = False, key_bytes: int = KEY_BYTES, key_count: int = KEY_COUNT
-) -> InferenceClient:
-    """Load the client of a model, from a folder of `CompiledModel.save`, `InferenceClient.save`, or
-    ``keywright keygen``.
-
-    A secret key in the folder is read, with a `SecretFileWarning` if other users can read it. Without a
-    secret and a public key, a new secret key is made, which `InferenceClient.save` stores. The author of a
-    model's folder chooses the parameters and the keys, so both are checked before a secret is made or read.
-
-    Args:
-        folder: the folder.
-        insecure: whether parameters below 128 bits of security are accepted, for experiments on made-up data.
-        key_bytes, key_count: most bytes and most keys that the folder's plan may ask for, master keys among
-            them; 32 GiB and 4096 by default. They are checked when keys are made.
-
-    Raises:
-        FolderError: files are missing, or the model is for thin clients.
-        SecurityError: the parameters have less than 128 bits of security.
-        ParameterError: a limit is below 1.
-    """
-    demands = Demands(insecure, key_bytes, key_count)
-    loaded = load(Path(folder), "client folder of keywright keygen, or the model's folder")
-    place, parameters, program = loaded.folder, loaded.parameters, loaded.program
-    demands.require_secure(parameters)
-
-    def plan() -> PlanExecution | None:
-        execution = loaded.execution
-        if execution is not None:
-            require_plan(execution, demands)
-        return execution
-
-    if has_file(place, SECRET_KEY):
-        warn_of_readers(place / SECRET_KEY)
-        secret = SecretKey.load(place / SECRET_KEY, parameters)
-    elif has_file(place, PUBLIC_KEY):
-        public = PublicKey.load(place / PUBLIC_KEY, parameters)
-        return InferenceClient(program, parameters, plan, public=public)
-    else:
-        secret = SecretKey.generate(parameters)
-    return InferenceClient(program, parameters, plan, secret=secret)
-
-
-def require_plan(execution: PlanExecution, demands: Demands) -> None:
-    """Refuse a plan with more keys than the limits, before one is made.
-
-    Raises:
-        DemandError: they are too many, or too large.
-    """
-    masters = execution.plan.masters
-    extra = 0 if masters is None else len(masters.automorphisms) * masters.shape.stored_bytes
+def save_evaluation_keys(path: Path, secret: SecretKey, execution: PlanExecution, progress: Progress) -> None:
+    """Write the evaluation keys of a plan into a file, one key in memory at a time."""
     specs = execution.key_specs
-    count = len(specs) + (0 if masters is None else len(masters.automorphisms))
-    demands.require_keys(count, extra + sum(spec.bytes for spec in specs))
+    with progress("evaluation keys", len(specs)) as advance:
+        KeyGenerator(secret).save_evaluation_keys(path, specs, progress=lambda done, total: advance(1))

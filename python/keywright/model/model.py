@@ -1,78 +1,158 @@
-"""A compiled model: its report, runs in the clear and under encryption, client and server."""
+"""A model: a program with its parameters, for clients that encrypt slots or for thin clients."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate, pairwise
+from mmap import PAGESIZE
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keywright._core import BootstrapperPlan, KeySpec, Parameters, SecretKey, inspect, key_set_head
+from keywright import compiler
+from keywright._core import (
+    BootstrapperPlan,
+    ClientParameters,
+    KeySpec,
+    Parameters,
+    SecretKey,
+    inspect,
+    key_set_head,
+)
 from keywright._progress import Progress, silent
-from keywright._units import format_bytes
-from keywright.errors import FolderError, MemoryBudgetError
-from keywright.model.folder.files import new_folder
-from keywright.model.served.model import Model
+from keywright.compiler.presets import bootstrap_plans
+from keywright.errors import MemoryBudgetError, OutOfRangeError
+from keywright.errors.model import BatchError
+from keywright.errors.service import ModelFolderError
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.cost.model import CostModel
+from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.keys.key_plan import KeyPlan
 from keywright.plan.memory.machine import default_budget, resident_bytes
-from keywright.plan.memory.planner import Process, bootstrap_bytes, plan_process
+from keywright.plan.memory.planner import Process, plan_process
 from keywright.plan.memory.process import ProcessPlan
-from keywright.plan.search.quick import plan_candidates, plan_network
-from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
-from keywright.program.program import Program
+from keywright.plan.search.planner import DEFAULT_HOPS
+from keywright.plan.search.quick import HOPS, SLOWER, fastest_within, plan_candidates, plan_network
+from keywright.plan.strategies.bootstrap_time import predict_bootstrap
 from keywright.runtime import Simulation, simulate
+from keywright.runtime.evaluation import Runner
+from keywright.runtime.range_guard import guard
 from keywright.runtime.simulation.simulate import REPETITIONS, SEED
 
-from .client import InferenceClient
-from .encrypted_error import EncryptedError
-from .report import ModelReport, returned_bytes, sent_bytes
-from .server import InferenceServer
-from .session import infer
+from .client import ModelClient
+from .exchange.interface import FRACTION_BITS, input_range, interface
+from .exchange.requests import HEADER_BYTES, Requests
+from .exchange.shared import Shared
+from .folder.description import Description
+from .folder.files import DESCRIPTION, PARAMETERS, PLAN, PROGRAM, has_file, new_folder
+from .report.encrypted_error import EncryptedError, predict_error
+from .report.report import ModelReport, returned_bytes, sent_bytes
+from .served.entry import Entry, read_entry
+from .served.manifest import Manifest
+from .server import ModelServer
+from .session import Inference, infer
 
-BOOTSTRAP_PRESETS = ("N15_QP858_L5_S32_real", DEFAULT_BOOTSTRAP_PRESET, "N16_QP1745_L15_S40_real")
-"""By the bytes of their keys. For models of thin clients; also tried if one needs too much memory."""
+THIN_SLOWER = 1.15
+"""Maximum slowdown of an evaluation for thin clients, relative to the fastest keys. Such a client makes and
+sends every key before its first answer, and rotations by several hops take half the bytes."""
 
-DEEP_PRESETS = ("N16_QP1725_L12_S40_real", DEFAULT_BOOTSTRAP_PRESET)
-"""For models that need bootstraps, the faster one is used. They have 21 and 25 bits of precision. Also tried
-if one needs too much memory."""
+
+class Source(Protocol):
+    """What a model was compiled from, which gives the same model for other batches: `Compilation`."""
+
+    @property
+    def approximated(self) -> compiler.ApproximatedModel:
+        """The network with its polynomials."""
+
+    @property
+    def batch(self) -> int | None:
+        """The requested batch; None for the fastest."""
+
+    def for_batch(self, batch: int) -> "Model":
+        """Return the model for so many samples in shared ciphertexts."""
+
+    def for_samples(self, samples: int) -> "Model":
+        """Return the model of the fastest batch for a number of samples."""
+
+    def refusal(self, refusal: MemoryBudgetError, model: "Model") -> MemoryBudgetError:
+        """Return a refusal with the choices that may need less memory."""
 
 
 @dataclass(frozen=True, eq=False)
-class CompiledModel:
-    """A program with its parameters; made by `keywright.compile`.
+class Model:
+    """A program with its parameters, compiled (`keywright.compile`) or read from a folder (`Model.load`).
 
     Attributes:
+        name: for people.
         program: the program.
         parameters: of its ciphertexts.
-        plans: of the program's bootstraps, in order.
-        key_plan: of its keys; by default the fewest bytes of keys with nearly the best speed.
-        name: for people.
-        again: compiles the same model for another batch, ``again(batch=)``, or for the best batch for a
-            number of samples, ``again(samples=)``; with bootstraps also for another preset,
-            ``again(preset=)``. None if a batch was requested.
-        encrypted_error: the predicted error of encryption; None without calibration data.
+        bootstraps: plans of the program's bootstraps, in order.
+        entry: for thin clients, the bootstrapping whose last three stages take in ciphertexts and whose first
+            stage produces answers; None if clients encrypt slots.
+        labels: labels of the outputs.
+        key_plan: plan of the keys; by default the fewest bytes of keys with nearly the best speed.
+        source: what it was compiled from, or the folder that it was loaded from; None for neither.
     """
 
-    program: Program = field(repr=False)
+    name: str
+    program: compiler.Program = field(repr=False)
     parameters: Parameters
-    plans: Sequence[BootstrapperPlan] = field(default=(), repr=False)
+    bootstraps: Sequence[BootstrapperPlan] = field(default=(), repr=False)
+    entry: Entry | None = field(default=None, repr=False)
+    labels: tuple[str, ...] = ()
     key_plan: KeyPlan | None = field(default=None, repr=False)
-    name: str = "model"
-    again: "Callable[..., CompiledModel] | None" = field(default=None, repr=False)
-    encrypted_error: EncryptedError | None = field(default=None, repr=False)
+    source: Source | Path | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        program = self.program
+        low, high = self.input_range or (0.0, 1.0)
+        if not low < high:
+            raise ModelFolderError(
+                f"thin clients send inputs up to {program.input_scale:.6g}, and the program is for "
+                "others; compile the model again"
+            )
+        if self.labels and len(self.labels) != len(program.output_layout.positions):
+            raise ModelFolderError(
+                f"{len(self.labels)} labels were given for {len(program.output_layout.positions)} "
+                "outputs; give one for each"
+            )
+        if self.entry is not None:
+            self.entry.require(program)
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder that the model was loaded from."""
+        return self.source if isinstance(self.source, Path) else None
+
+    # Keys and memory
+
+    @property
+    def _entry_index(self) -> int | None:
+        """Return the index of `entry` among `_plans`."""
+        if self.entry is None:
+            return None
+        plan, own = self.entry.plan, self.bootstraps
+        return next((index for index, each in enumerate(own) if each is plan), len(own))
+
+    @property
+    def _plans(self) -> tuple[BootstrapperPlan, ...]:
+        """Return the plans of the program's bootstraps, and that of `entry` if it is not among them."""
+        extra = self.entry is not None and self._entry_index == len(self.bootstraps)
+        return (*self.bootstraps, *([self.entry.plan] if extra and self.entry is not None else []))
 
     @cached_property
-    def candidates(self) -> list[PlanExecution]:
-        """Plans of the keys, from the fewest bytes to the fastest, predicted with the calibration of this
-        machine if there is one; only the given plan if there is one."""
-        if self.key_plan is not None:
-            return [self.execution]
-        return plan_candidates(self.program, self.parameters, self.plans, model=stored_model())
+    def _entered(self) -> compiler.Program:
+        """Return the program whose key switches the planner counts."""
+        index = self._entry_index
+        return self.program if index is None else self.program.entered(index)
+
+    @property
+    def _hops(self) -> int:
+        """Return the maximum number of key switches per rotation."""
+        return HOPS if self.entry is None else DEFAULT_HOPS
 
     @cached_property
     def execution(self) -> PlanExecution:
@@ -81,41 +161,197 @@ class CompiledModel:
         Raises:
             PlanMismatchError: the given plan is for something else.
         """
+        network, plans = self._entered, self._plans
         if self.key_plan is not None:
-            return PlanExecution(self.key_plan, self.parameters, self.program, self.plans)
-        return plan_network(self.program, self.parameters, self.plans, model=stored_model())
+            return PlanExecution(self.key_plan, self.parameters, network, plans)
+        return plan_network(
+            network,
+            self.parameters,
+            plans,
+            model=stored_model(),
+            name=self.name,
+            max_hops=self._hops,
+            slower=SLOWER if self.entry is None else THIN_SLOWER,
+        )
 
-    @property
+    @cached_property
+    def candidates(self) -> list[PlanExecution]:
+        """Plans of the keys, from the fewest bytes to the fastest, predicted with the calibration of this
+        machine if there is one; only the given plan if there is one."""
+        if self.key_plan is not None:
+            return [self.execution]
+        return plan_candidates(
+            self._entered,
+            self.parameters,
+            self._plans,
+            model=stored_model(),
+            name=self.name,
+            max_hops=self._hops,
+        )
+
+    @cached_property
     def specs(self) -> list[KeySpec]:
-        """The keys that the server needs: those of the plan."""
+        """The keys that a client sends, in order."""
         return self.execution.key_specs
+
+    def with_plan(self, plan: KeyPlan) -> "Model":
+        """Return the model with another key plan.
+
+        Raises:
+            PlanMismatchError: the plan is for something else.
+        """
+        planned = replace(self, key_plan=plan)
+        _ = planned.execution
+        return planned
+
+    def with_keys_within(self, most: int) -> "Model":
+        """Return the model with the fastest keys whose size in a server's memory is at most ``most`` bytes.
+
+        Raises:
+            MemoryBudgetError: no keys are that small.
+        """
+        return replace(self, key_plan=fastest_within(self.candidates, most).plan)
+
+    def with_server_within(self, budget: int) -> "Model":
+        """Return the model with the fastest keys for a server's process of at most ``budget`` bytes.
+
+        Raises:
+            MemoryBudgetError: nothing fits the budget.
+        """
+        return self.with_plan(self._plan(Process(resident_bytes(), makes_keys=False), budget).execution.plan)
+
+    def plan_process(self, samples: int, budget: int, key_memory: int | None = None) -> ProcessPlan:
+        """Plan keys and diagonals of a process that makes its keys and evaluates a number of samples.
+
+        Args:
+            samples: number of samples.
+            budget: maximum bytes of the process.
+            key_memory: maximum bytes of keys in memory; by default as the budget allows.
+
+        Raises:
+            MemoryBudgetError: nothing fits the budget.
+        """
+        batches = -(-samples // self.program.batch)
+        return self._plan(Process(resident_bytes(), samples=batches, key_memory=key_memory), budget)
+
+    def plan_service(self, budget: int, resident_bytes: int) -> ProcessPlan:
+        """Plan the memory of a process that serves the model, without keys: keys are in memory shared by all
+        processes.
+
+        Args:
+            budget: maximum bytes of the process.
+            resident_bytes: bytes in use before diagonals are encoded.
+
+        Raises:
+            MemoryBudgetError: the model does not fit.
+        """
+        process = Process(resident_bytes, makes_keys=False, streams=False, key_sets=0)
+        return plan_process([self.execution], self._entered, process, budget, stored_model() or CostModel())
+
+    def plan_batches(
+        self, samples: int, budget: int | None = None, key_memory: int | None = None
+    ) -> tuple["Model", ProcessPlan]:
+        """Return a model and a plan that evaluate samples within a budget. This is the model of the fastest
+        batch, or, if it does not fit and no batch was requested, the model for half as many samples at a
+        time, a quarter, and so on.
+
+        Args:
+            samples: number of samples.
+            budget: maximum bytes of the process; by default 80 percent of the free memory.
+            key_memory: maximum bytes of keys in memory; by default as the budget allows.
+
+        Raises:
+            MemoryBudgetError: not even one sample at a time fits the budget. The message names presets of
+                bootstraps that may need less.
+        """
+        budget = default_budget() if budget is None else budget
+        source = None if isinstance(self.source, Path) or self.key_plan is not None else self.source
+        if source is not None and source.batch is not None:
+            source = None
+        model = self if source is None else source.for_samples(samples)
+        while True:
+            try:
+                return model, model.plan_process(samples, budget, key_memory)
+            except MemoryBudgetError as refusal:
+                if source is None:
+                    raise
+                if model.program.batch == 1:
+                    raise source.refusal(refusal, model) from None
+            model = source.for_batch(model.program.batch // 2)
+
+    def _plan(self, process: Process, budget: int) -> ProcessPlan:
+        return plan_process(self.candidates, self._entered, process, budget, stored_model() or CostModel())
+
+    def _samples(self, samples: ArrayLike) -> NDArray[np.float64]:
+        """Return samples with a batch axis.
+
+        Raises:
+            InvalidSamplesError: there are none, or they have another shape or values that are not finite.
+        """
+        values = np.asarray(samples, np.float64)
+        values = values[None] if values.shape == self.program.input_shape else values
+        self.program.batches(values)
+        return values
+
+    # Runs
 
     @cached_property
     def report(self) -> ModelReport:
         """The costs of the model, and how closely it follows the original model; print it."""
         program, parameters, specs = self.program, self.parameters, self.specs
         return ModelReport(
-            repr(parameters),
-            parameters.log_n,
-            tuple(sorted({ring for ring in program.rings.values() if ring}, reverse=True)),
-            program.batch,
-            program.depth,
-            sum(step.opcode == "bootstrap" for step in program.instructions),
-            len(specs),
-            inspect(key_set_head(specs))["bytes"] if specs else 0,
-            sent_bytes(program, parameters),
-            returned_bytes(program, parameters),
-            sum(layer.seconds for layer in program.layers),
-            program.fit_report,
-            self.encrypted_error,
+            parameters=repr(parameters),
+            log_n=parameters.log_n,
+            rings=tuple(sorted({ring for ring in program.rings.values() if ring}, reverse=True)),
+            batch=program.batch,
+            depth=program.depth,
+            bootstraps=sum(step.opcode == "bootstrap" for step in program.instructions),
+            keys=len(specs),
+            key_bytes=inspect(key_set_head(specs))["bytes"] if specs else 0,
+            sent_bytes=sent_bytes(program, parameters, self.client_parameters),
+            returned_bytes=returned_bytes(program, parameters, self.client_parameters),
+            seconds=self._seconds,
+            fit=program.fit_report,
+            encrypted_error=self.encrypted_error,
         )
+
+    @property
+    def _seconds(self) -> float:
+        """Return the predicted seconds of a batch, one thread, with a bootstrap for each ciphertext that
+        enters: a thin client's answers leave by its first stage."""
+        seconds = sum(layer.seconds for layer in self.program.layers)
+        if self.entry is None:
+            return seconds
+        each = predict_bootstrap(self.entry.plan, stored_model() or CostModel())
+        return seconds + self.program.input_layout.ciphertexts * each
+
+    @cached_property
+    def encrypted_error(self) -> EncryptedError | None:
+        """The predicted error of encryption; None for a loaded model, and without calibration data."""
+        if self.source is None or isinstance(self.source, Path):
+            return None
+        return predict_error(self.source.approximated, self.program, self.execution)
+
+    def for_batch(self, batch: int) -> "Model":
+        """Return the same model for so many samples in shared ciphertexts. Compiled once for each batch.
+
+        Raises:
+            BatchError: the ciphertexts have fewer slots; or the model was loaded, and is for another batch.
+            ModelRefusedError: its diagonals are too large.
+        """
+        if self.program.batch == batch:
+            return self
+        if self.source is None or isinstance(self.source, Path):
+            raise BatchError(batch, self.program.batch)
+        return self.source.for_batch(batch)
 
     def simulate(
         self, samples: ArrayLike, *, public: bool = False, repetitions: int = REPETITIONS, seed: int = SEED
     ) -> Simulation:
-        """Simulate `predict_encrypted`: run samples in the clear with random errors as encryption would add
-        them, with the batch and the keys that it would use. Returns outputs and their errors. No keys are
-        made. The mean and the largest error are within a factor of 4 of measured ones.
+        """Simulate `predict`: run samples in the clear with random errors as encryption would add them, with
+        the batch and the keys that it would use. Returns outputs and their errors. No keys are made. The mean
+        and the largest error are within a factor of 4 of measured ones. Of a thin client's ciphertexts, the
+        errors of entering and leaving are left out.
 
         Args:
             samples: one, of shape ``program.input_shape``, or several, (count, *input_shape).
@@ -126,17 +362,12 @@ class CompiledModel:
             InvalidSamplesError: another shape, no samples, or values that are not finite.
         """
         values = self._samples(samples)
-        compiled, planned = self._planned(len(values))
+        model, planned = self.plan_batches(len(values))
         return simulate(
-            compiled.program,
-            planned.execution,
-            values,
-            public=public,
-            repetitions=repetitions,
-            seed=seed,
+            model.program, planned.execution, values, public=public, repetitions=repetitions, seed=seed
         )
 
-    def predict_encrypted(
+    def predict(
         self,
         samples: ArrayLike,
         *,
@@ -147,7 +378,7 @@ class CompiledModel:
     ) -> NDArray[np.float64]:
         """Encrypt samples, evaluate the model on ciphertexts and decrypt, all in this process, to try it: the
         work of `client` and `server`. Every call makes new keys. Unless `compile` was given a batch, the
-        fastest batch for these samples is used.
+        fastest batch for these samples is used; the program of each batch is compiled once.
 
         Args:
             samples: one, of shape ``program.input_shape``, or several, (count, *input_shape).
@@ -167,145 +398,188 @@ class CompiledModel:
         """
         values = self._samples(samples)
         if not force:
-            InferenceClient(self.program, self.parameters).guard(values)
-        compiled, planned = self._planned(len(values), memory, key_memory)
-        outputs = infer(compiled.program, compiled.parameters, values, planned, progress).outputs
+            ModelClient(self.shared).guard(values)
+        model, planned = self.plan_batches(len(values), memory, key_memory)
+        outputs = model.infer(values, planned, progress).outputs
         return outputs[0] if np.shape(samples) == self.program.input_shape else outputs
+
+    def infer(
+        self, samples: NDArray[np.float64], planned: ProcessPlan, progress: Progress = silent
+    ) -> Inference:
+        """Run client and server on samples, (count, *input_shape), in batches of the program. The server's
+        part only sees ciphertexts and evaluation keys. Returns outputs and costs.
+
+        Args:
+            planned: keys and diagonals, from `plan_process` or `plan_batches`.
+            progress: receives the progress of every part.
+        """
+        return infer(*self.pair(planned.execution), samples, planned, progress)
+
+    def pair(self, execution: PlanExecution) -> tuple[ModelClient, ModelServer]:
+        """Return a client with a new secret key, and a server, for the keys of one of `candidates`."""
+        shared = replace(self.shared, make_execution=lambda: execution)
+        secret = SecretKey.generate(self.parameters)
+        return ModelClient(shared, secret=secret), ModelServer(shared, execution)
 
     def answers(self, outputs: ArrayLike) -> dict[str, NDArray[Any]]:
         """Compute the model's own outputs by name, such as labels and probabilities, from the result of
-        `predict_encrypted` for several samples; see `keywright.compiler.Program.answers`. None if the results
-        already are the model's output."""
+        `predict` for several samples; see `keywright.compiler.Program.answers`. None if the results already
+        are the model's output."""
         return self.program.answers(outputs)
 
-    def client(self) -> InferenceClient:
+    def client(self) -> ModelClient:
         """Return a client with a new secret key."""
-        secret = SecretKey.generate(self.parameters)
-        return InferenceClient(self.program, self.parameters, lambda: self.execution, secret=secret)
+        return ModelClient(self.shared, secret=SecretKey.generate(self.parameters))
 
-    def server(self, *, memory: int | None = None) -> InferenceServer:
+    def server(self, *, memory: int | None = None, key_memory: int | None = None) -> ModelServer:
         """Return a server.
 
         Args:
             memory: maximum bytes of its process; by default 80 percent of the free memory.
+            key_memory: maximum bytes of keys in memory; others are read from their file ahead of their use.
+                By default, as many as ``memory`` allows.
         """
-        return InferenceServer(self.program, self.parameters, self.execution, memory=memory)
+        return ModelServer(self.shared, self.execution, memory=memory, key_memory=key_memory)
+
+    def runner(self, planned: ProcessPlan | None = None) -> Runner:
+        """Return the program with its diagonals encoded, which runs with the keys of any client.
+
+        Args:
+            planned: how diagonals are stored, from `plan_service`; by default they are kept encoded.
+        """
+        return Runner(self.program, self.execution, planned, self._entry_index)
+
+    # Exchange with clients
+
+    @cached_property
+    def client_parameters(self) -> ClientParameters | None:
+        """Parameters of thin clients; None if clients encrypt slots."""
+        return None if self.entry is None else self.entry.plan.client_parameters(FRACTION_BITS)
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """What a client of a service knows of the model."""
+        head = key_set_head(self.specs) if self.specs else b""
+        return replace(self.shared.interface, key_set=head, key_bytes=inspect(head)["bytes"] if head else 0)
+
+    @cached_property
+    def shared(self) -> Shared:
+        """What the model's client and server share."""
+        return Shared(
+            self.program,
+            self.parameters,
+            lambda: interface(self.program, self.parameters, self.entry, self.name, self.labels),
+            lambda: self.execution,
+            self.write,
+            self._entry_index,
+        )
+
+    @property
+    def requests(self) -> Requests:
+        """Reads the ciphertexts of clients, and writes answers."""
+        return self.shared.requests
+
+    @property
+    def input_range(self) -> tuple[float, float] | None:
+        """(low, high) of the model's inputs, None if unbounded."""
+        return input_range(self.program, self.entry)
+
+    @cached_property
+    def joins(self) -> bool:
+        """Whether requests of one client can be evaluated together, with their samples at different places.
+        That holds if several samples share ciphertexts and zero, which a request has at the places of others,
+        is a valid input."""
+        shape = self.program.input_shape
+        low, high = self.input_range or (-np.inf, np.inf)
+        if self.program.batch == 1 or not low <= 0.0 <= high:
+            return False
+        try:
+            guard(self.program, np.zeros((1, *shape)))
+        except OutOfRangeError:
+            return False
+        return True
+
+    @property
+    def steps(self) -> int:
+        """How often `Runner.run` calls ``on_step`` for a batch of samples."""
+        program, ends = self.program, 0
+        if self.entry is not None:
+            ends = program.input_layout.ciphertexts + program.output_layout.ciphertexts
+        return ends + sum(step.opcode != "input" for step in program.instructions)
+
+    @cached_property
+    def resident_key_bytes(self) -> int:
+        """Bytes of a client's keys in memory, each key on its own pages."""
+        return sum(spec.bytes + PAGESIZE for spec in self.specs)
+
+    @cached_property
+    def key_places(self) -> list[tuple[int, int]]:
+        """Where the head of a stored set begins and ends, and about where its keys do, in the order in which
+        they are used: as if all were packed equally well."""
+        head, total = len(self.manifest.key_set), self.manifest.key_bytes
+        scale = (total - head) / sum(spec.bytes for spec in self.specs)
+        ends = accumulate((spec.bytes * scale for spec in self.specs), initial=float(head))
+        places = {
+            spec: (int(begin), max(int(begin) + 1, int(end)))
+            for spec, (begin, end) in zip(self.specs, pairwise(ends), strict=True)
+        }
+        used = dict.fromkeys(spec for step in self.execution.key_steps for spec in step)
+        return [(0, self.key_head_bytes), *(places[spec] for spec in used if spec in places)]
+
+    @property
+    def key_head_bytes(self) -> int:
+        """Bytes of a stored set up to the contents of its first key, or a few more."""
+        return len(self.manifest.key_set) + HEADER_BYTES
+
+    # The folder
 
     def save(self, folder: str | Path) -> None:
-        """Create a folder that `load_client`, `load_server` and ``keywright serve`` read. It holds the
-        model's weights and no secret of a client.
+        """Create a folder that `Model.load`, `keywright.load_client`, `keywright.load_server` and ``keywright
+        serve`` read. It holds the model's weights and no secret of a client.
 
         Raises:
             FolderError: the folder exists.
         """
-        model = Model(self.name, self.program, self.parameters, self.plans, key_plan=self.execution.plan)
-        with new_folder(Path(folder)) as made:
-            model.save(made)
+        with new_folder(Path(folder)) as place:
+            self.write(place)
 
-    def with_plan(self, plan: KeyPlan) -> "CompiledModel":
-        """Return the model with another key plan.
+    def write(self, folder: Path) -> None:
+        """Write the files of `save` into an existing folder."""
+        self.parameters.save(folder / PARAMETERS)
+        compiler.save(self.program, folder / PROGRAM)
+        plan_file.save(self.execution.plan, folder / PLAN)
+        literal = {} if self.entry is None else self.entry.literal
+        Description(self.name, self.labels, literal).save(folder)
 
-        Raises:
-            PlanMismatchError: the plan is for something else.
-        """
-        planned = replace(self, key_plan=plan)
-        _ = planned.execution
-        return planned
-
-    def plan_process(self, samples: int, budget: int, key_memory: int | None = None) -> ProcessPlan:
-        """Plan keys and diagonals of a process that makes its keys and evaluates a number of samples.
-
-        Args:
-            samples: number of samples.
-            budget: maximum bytes of the process.
-            key_memory: maximum bytes of keys in memory; by default as the budget allows.
+    @staticmethod
+    def load(folder: str | Path) -> "Model":
+        """Load a model that `save` wrote.
 
         Raises:
-            MemoryBudgetError: nothing fits the budget.
+            ModelFolderError: a file is missing, damaged, or does not match the others.
+            UnknownPresetError: a bootstrap is not one of a preset.
         """
-        batches = -(-samples // self.program.batch)
-        process = Process(resident_bytes(), self.program.outputs, samples=batches, key_memory=key_memory)
-        return self._plan(process, budget)
+        place = Path(folder)
+        missing = [name for name in (DESCRIPTION, PARAMETERS, PROGRAM, PLAN) if not (place / name).is_file()]
+        if missing:
+            raise ModelFolderError(f"{place} lacks {', '.join(missing)}; make it with keywright compile")
+        return Model.read(place)
 
-    def plan_server(self, budget: int) -> PlanExecution:
-        """Return the fastest keys for a server with so much memory.
-
-        Raises:
-            MemoryBudgetError: nothing fits the budget.
-        """
-        return self._plan(Process(resident_bytes(), self.program.outputs, makes_keys=False), budget).execution
-
-    def plan_batches(
-        self, samples: int, budget: int, key_memory: int | None = None
-    ) -> "tuple[CompiledModel, ProcessPlan]":
-        """Return a model and a plan that evaluate samples within a budget. This is the model itself, or, if
-        it does not fit and no batch was requested, the model for half as many samples at a time, a quarter,
-        and so on. Arguments are those of `plan_process`.
-
-        Raises:
-            MemoryBudgetError: not even one sample at a time fits the budget. The message names presets of
-                bootstraps that may need less.
-        """
-        compiled = self
-        while True:
-            try:
-                return compiled, compiled.plan_process(samples, budget, key_memory)
-            except MemoryBudgetError as refusal:
-                if self.again is None or compiled.program.batch == 1:
-                    raise self._with_presets(refusal) from None
-            compiled = self.again(batch=compiled.program.batch // 2)
-
-    def _planned(
-        self, samples: int, memory: int | None = None, key_memory: int | None = None
-    ) -> "tuple[CompiledModel, ProcessPlan]":
-        """Return the model and the plan with which a process evaluates samples itself."""
-        best = self if self.again is None else self.again(samples=samples)
-        return best.plan_batches(samples, default_budget() if memory is None else memory, key_memory)
-
-    def _with_presets(self, refusal: MemoryBudgetError) -> MemoryBudgetError:
-        """Return a refusal with the presets of bootstraps that may need less, and what the smallest bootstrap
-        needs. Nothing is compiled for them."""
-        own = {bootstrap.preset for bootstrap in self.program.bootstraps}
-        if self.again is None or not own:
-            return refusal
-        resident, slots = resident_bytes(), min(plan.slots for plan in self.plans)
-        sizes = []
-        for name in sorted(set(BOOTSTRAP_PRESETS + DEEP_PRESETS) - own):
-            lowest = BootstrapperPlan.preset(name).input_level + 1
-            plan = BootstrapperPlan.preset(name, "fastest", slots=slots, output_level=lowest)
-            sizes.append((bootstrap_bytes(plan, resident), name))
-        less = [
-            f"{name} (at least {format_bytes(size)})" for size, name in sorted(sizes) if size < refusal.needed
-        ]
-        text = f"{refusal}. Presets that may need less: {', '.join(less)}" if less else str(refusal)
-        return MemoryBudgetError(text, needed=refusal.needed, budget=refusal.budget, parts=refusal.parts)
-
-    def _plan(self, process: Process, budget: int) -> ProcessPlan:
-        return plan_process(self.candidates, self.program, process, budget, stored_model() or CostModel())
-
-    def _samples(self, samples: ArrayLike) -> NDArray[np.float64]:
-        """Return samples with a batch axis.
-
-        Raises:
-            InvalidSamplesError: there are none, or they have another shape or values that are not finite.
-        """
-        values = np.asarray(samples, np.float64)
-        values = values[None] if values.shape == self.program.input_shape else values
-        self.program.batches(values)
-        return values
-
-
-def load(folder: str | Path) -> CompiledModel:
-    """Load a model that `CompiledModel.save` wrote.
-
-    Raises:
-        FolderError: the model is for thin clients.
-        ModelFolderError: a file is missing, damaged, or does not match the others.
-    """
-    model = Model.load(Path(folder))
-    if model.entry is not None:
-        raise FolderError(
-            f"{folder} holds a model for thin clients, which keywright serve and "
-            "keywright.client.RemoteModel use; for full clients compile it with --slots"
+    @staticmethod
+    def read(place: Path) -> "Model":
+        """Read the files of a model from a folder of any kind. Without a description it is a nameless model
+        for clients of slots; without a plan, its keys are planned here. Errors as for `load`."""
+        described = Description.load(place) if (place / DESCRIPTION).is_file() else Description()
+        parameters = Parameters.load(place / PARAMETERS)
+        program = compiler.load(place / PROGRAM)
+        bootstraps = bootstrap_plans(program)
+        return Model(
+            described.name,
+            program,
+            parameters,
+            bootstraps,
+            read_entry(program, bootstraps, parameters, described.entry),
+            described.labels,
+            plan_file.load(place / PLAN) if has_file(place, PLAN) else None,
+            place,
         )
-    return CompiledModel(model.program, model.parameters, model.plans, model.key_plan, model.name)

@@ -1,33 +1,33 @@
-"""The server of a model: evaluates encrypted samples; `load_server` loads it from a folder."""
+"""The server of a model: evaluates encrypted samples with the keys of one client."""
 
-from functools import cached_property
 from pathlib import Path
 
-from keywright._core import Ciphertext, EvaluationKeys, MasterKeys, Parameters, SeededCiphertext, inspect
+from keywright._core import Ciphertext, EvaluationKeys, MasterKeys
 from keywright._progress import Progress, silent
-from keywright.errors.model import FolderError, KeysMissingError, MessageError
-from keywright.model.folder.files import EVALUATION_KEYS, MASTER_KEYS, PLAN, require_files
-from keywright.model.folder.identity import Identity
-from keywright.model.folder.loading import load
+from keywright._reading.arrays import read_file
+from keywright.errors.model import KeysMissingError, MessageError
+from keywright.errors.service import InvalidObjectError
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.machine import default_budget, resident_bytes
 from keywright.plan.memory.planner import Process, plan_process
 from keywright.plan.memory.process import ProcessPlan
-from keywright.program.program import Program
-from keywright.runtime.evaluation import Evaluation
+from keywright.runtime.evaluation import Runner
 
-from .messages import Message
+from .exchange.identity import Identity
+from .exchange.messages import Message
+from .exchange.requests import Requests
+from .exchange.shared import Shared
+from .folder.files import EVALUATION_KEYS, MASTER_KEYS, require_files
 
 
-class InferenceServer:
+class ModelServer:
     """Evaluates a program with the keys of one client.
 
     Args:
-        program: the program.
-        parameters: of its ciphertexts.
-        execution: of its key plan.
+        shared: what client and server share.
+        execution: of the key plan.
         memory: maximum bytes of this process; by default 80 percent of the free memory.
         key_memory: maximum bytes of keys in memory; others are read from their file ahead of their use. By
             default, as many as ``memory`` allows.
@@ -35,28 +35,32 @@ class InferenceServer:
 
     def __init__(
         self,
-        program: Program,
-        parameters: Parameters,
+        shared: Shared,
         execution: PlanExecution,
         *,
         memory: int | None = None,
         key_memory: int | None = None,
     ) -> None:
-        self.program, self.parameters, self.execution = program, parameters, execution
-        self._memory, self._key_memory = memory, key_memory
-        self._evaluation: Evaluation | None = None
+        self.program, self.parameters, self.execution = shared.program, shared.parameters, execution
+        self._shared, self._memory, self._key_memory = shared, memory, key_memory
+        self._loaded: tuple[Runner, EvaluationKeys] | None = None
 
-    @cached_property
+    @property
     def identity(self) -> Identity:
         """Which program the server has; its answers carry it."""
-        return Identity.of(self.program)
+        return self._shared.identity
+
+    @property
+    def requests(self) -> Requests:
+        """Reads the ciphertexts of clients, and writes answers."""
+        return self._shared.requests
 
     def load_keys(self, keys: bytes, masters: bytes | None = None, progress: Progress = silent) -> None:
         """Take a client's keys, and encode the model.
 
         Args:
-            keys: result of `InferenceClient.keys`.
-            masters: result of `InferenceClient.master_keys`, if the plan derives keys.
+            keys: result of `ModelClient.keys`.
+            masters: result of `ModelClient.master_keys`, if the plan derives keys.
 
         Raises:
             PlanMismatchError: these are not the plan's keys.
@@ -68,7 +72,7 @@ class InferenceServer:
         known = None if masters is None else MasterKeys.from_bytes(masters, self.parameters)
         with progress("derived keys", len(self.execution.derived_specs)) as advance:
             complete = self.execution.complete(read, known, lambda done, total: advance(1))
-        self._evaluation = Evaluation(self.program, self.parameters, complete, planned, progress)
+        self.take_keys(complete, planned, progress)
 
     def open_keys(
         self, folder: str | Path, batches: int | None = None, progress: Progress = silent
@@ -95,97 +99,77 @@ class InferenceServer:
             keys = self.execution.load_keys(
                 place / EVALUATION_KEYS, masters, planned.key_memory, lambda done, total: advance(1)
             )
-        self._evaluation = Evaluation(self.program, self.parameters, keys, planned, progress)
+        self.take_keys(keys, planned, progress)
         return planned
 
+    def take_keys(self, keys: EvaluationKeys, planned: ProcessPlan, progress: Progress = silent) -> None:
+        """Take keys that follow the execution, and encode the model as planned."""
+        shared = self._shared
+        runner = Runner(shared.program, planned.execution, planned, shared.entry, progress)
+        self._loaded = runner, keys
+
     @property
-    def evaluation(self) -> Evaluation:
-        """The program with the loaded keys.
+    def runner(self) -> Runner:
+        """The program with its diagonals encoded.
 
         Raises:
             KeysMissingError: no keys were loaded.
         """
-        if self._evaluation is None:
+        return self._with_keys[0]
+
+    @property
+    def keys(self) -> EvaluationKeys:
+        """The loaded keys; errors as for `runner`."""
+        return self._with_keys[1]
+
+    @property
+    def _with_keys(self) -> tuple[Runner, EvaluationKeys]:
+        if self._loaded is None:
             raise KeysMissingError("the server has no keys; load those of client.keys() with load_keys")
-        return self._evaluation
+        return self._loaded
 
     def run(self, message: bytes) -> bytes:
-        """Evaluate every sample of a message of `InferenceClient.encrypt`.
+        """Evaluate every sample of a message of `ModelClient.encrypt`.
 
         Returns:
-            The answer, for `InferenceClient.decrypt`.
+            The answer, for `ModelClient.decrypt`.
 
         Raises:
             KeysMissingError: no keys were loaded.
             MessageError: these bytes are not a message.
             ProgramMismatchError: the samples are encrypted for another program.
         """
-        program, read, evaluation = self.program, Message.from_bytes(message), self.evaluation
+        program, read, (runner, keys) = self.program, Message.from_bytes(message), self._with_keys
         read.identity.require(self.identity, "server", "client")
         answer: list[bytes] = []
         for _, objects in read.batches(program.batch, program.input_layout.ciphertexts):
-            outputs = evaluation.run([self.read_ciphertext(data) for data in objects])
-            answer += [bytes(output.to_bytes()) for output in outputs]
+            inputs = [self._read(data, "the message") for data in objects]
+            answer += [self.requests.write(output) for output in runner.run(keys, inputs)]
         return Message(read.samples, answer, self.identity).to_bytes()
 
-    def read_ciphertext(self, source: bytes | Path) -> Ciphertext:
-        """Read a ciphertext from bytes or a file, seeded or not.
+    def read_file(self, path: Path) -> Ciphertext:
+        """Read a ciphertext of a sample from a file.
 
         Raises:
-            MessageError: it is another kind of object.
-            FormatError: it is damaged.
+            MessageError: the program takes no such object.
+            FormatError: the file is larger than any.
         """
-        kind = inspect(source)["kind"]
-        seeded, full = "a seeded CKKS ciphertext", "a CKKS ciphertext"
-        if kind not in (seeded, full):
-            what = f"{source} is" if isinstance(source, Path) else "the message holds"
-            raise MessageError(f"{what} {kind}, not a ciphertext; make ciphertexts with the client's encrypt")
-        if isinstance(source, Path):
-            if kind == seeded:
-                return SeededCiphertext.load(source, self.parameters).expand()
-            return Ciphertext.load(source, self.parameters)
-        if kind == seeded:
-            return SeededCiphertext.from_bytes(source, self.parameters).expand()
-        return Ciphertext.from_bytes(source, self.parameters)
+        return self._read(read_file(path, self.requests.most_bytes), str(path))
+
+    def _read(self, data: bytes, source: str) -> Ciphertext:
+        try:
+            return self.requests.read(data)
+        except InvalidObjectError as error:
+            raise MessageError(f"{source}: {error}") from error
 
     def _plan(self, batches: int | None, *, streams: bool) -> ProcessPlan:
         process = Process(
             resident_bytes(),
-            self.program.outputs,
             samples=batches,
             makes_keys=False,
             streams=streams,
             key_memory=self._key_memory if streams else None,
         )
-        budget = default_budget() if self._memory is None else self._memory
-        return plan_process([self.execution], self.program, process, budget, stored_model() or CostModel())
-
-
-def load_server(
-    folder: str | Path,
-    *,
-    memory: int | None = None,
-    key_memory: int | None = None,
-) -> InferenceServer:
-    """Load the server of a model from a folder. After `CompiledModel.save` it gets keys by
-    `InferenceServer.load_keys`; a folder of ``keywright keygen`` contains keys for
-    `InferenceServer.open_keys`.
-
-    Args:
-        memory, key_memory: see `InferenceServer`.
-
-    Raises:
-        FolderError: files are missing, or the model is for thin clients.
-        PlanMismatchError: the key plan is for something else.
-    """
-    origin = "server folder of keywright keygen, or the model's folder"
-    loaded = load(Path(folder), origin)
-    if loaded.execution is None:
-        raise FolderError(f"{folder} lacks {PLAN}; name the {origin}")
-    return InferenceServer(
-        loaded.program,
-        loaded.parameters,
-        loaded.execution,
-        memory=memory,
-        key_memory=key_memory,
-    )
+        budget, network = default_budget() if self._memory is None else self._memory, self.execution.network
+        assert network is not None
+        return plan_process([self.execution], network, process, budget, stored_model() or CostModel())

@@ -9,15 +9,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright._core import Ciphertext, EvaluationKeys, KeyGenerator, Parameters, SecretKey
+from keywright._core import EvaluationKeys
 from keywright._progress import Progress, silent
-from keywright.model.folder.files import EVALUATION_KEYS
 from keywright.plan.memory.process import ProcessPlan
-from keywright.program.program import Program
-from keywright.runtime.evaluation import Evaluation
 
-from .client import InferenceClient
-from .server import InferenceServer
+from .client import ModelClient
+from .folder.files import EVALUATION_KEYS
+from .server import ModelServer
 
 
 @dataclass(frozen=True)
@@ -55,8 +53,8 @@ class Inference:
 
 
 def infer(
-    program: Program,
-    parameters: Parameters,
+    client: ModelClient,
+    server: ModelServer,
     samples: NDArray[np.float64],
     planned: ProcessPlan,
     progress: Progress = silent,
@@ -65,48 +63,37 @@ def infer(
     only sees ciphertexts and evaluation keys.
 
     Args:
-        planned: keys and diagonals, from `CompiledModel.plan_process`.
+        planned: keys and diagonals, from `Model.plan_process`.
         progress: receives the progress of every part.
     """
     with ExitStack() as stack:
-        start, execution = time.perf_counter(), planned.execution
-        secret = SecretKey.generate(parameters)
-        keys = _make_keys(secret, parameters, planned, progress, stack)
+        start = time.perf_counter()
+        keys = _make_keys(client, planned, progress, stack)
         key_seconds = time.perf_counter() - start
-        client = InferenceClient(program, parameters, secret=secret)
-        server = InferenceServer(program, parameters, execution)
-        evaluation = Evaluation(program, parameters, keys, planned, progress)
-        return _evaluate(client, server, evaluation, samples, planned, key_seconds, progress)
+        server.take_keys(keys, planned, progress)
+        return _evaluate(client, server, samples, planned, key_seconds, progress)
 
 
 def _make_keys(
-    secret: SecretKey, parameters: Parameters, planned: ProcessPlan, progress: Progress, stack: ExitStack
+    client: ModelClient, planned: ProcessPlan, progress: Progress, stack: ExitStack
 ) -> EvaluationKeys:
     """Make the keys, in memory or in a temporary file from which they are streamed."""
-    generator, execution = KeyGenerator(secret), planned.execution
-    specs = execution.key_specs
     if planned.key_memory is None:
-        with progress("evaluation keys", len(specs)) as advance:
-            made = generator.evaluation_keys(
-                relinearization=False, specs=specs, progress=lambda done, total: advance(1)
-            )
-        return execution.follow(made)
+        return planned.execution.follow(client.evaluation_keys(progress))
     path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="keywright."))) / EVALUATION_KEYS
-    with progress("evaluation keys, to a file", len(specs)) as advance:
-        generator.save_evaluation_keys(path, specs, lambda done, total: advance(1))
-    return execution.load_keys(path, memory=planned.key_memory)
+    client.save_evaluation_keys(path, progress)
+    return planned.execution.load_keys(path, memory=planned.key_memory)
 
 
 def _evaluate(
-    client: InferenceClient,
-    server: InferenceServer,
-    evaluation: Evaluation,
+    client: ModelClient,
+    server: ModelServer,
     samples: NDArray[np.float64],
     planned: ProcessPlan,
     key_seconds: float,
     progress: Progress,
 ) -> Inference:
-    program, clock = client.program, time.perf_counter
+    program, runner, clock = client.program, server.runner, time.perf_counter
     batches = program.batches(samples)
     outputs, encrypting, evaluating, decrypting = [], [], [], []
     sent, returned, error_bound = 0, 0, 0.0
@@ -114,25 +101,25 @@ def _evaluate(
     with progress(f"{len(samples)} samples", predicted * len(batches)) as advance:
         for batch in batches:
             start = clock()
-            message = [bytes(ciphertext.to_bytes()) for ciphertext in client.encrypt_batch(batch)]
+            message = client.encrypt_batch(batch)
             encrypting.append(clock() - start)
 
             start = clock()
-            inputs = [server.read_ciphertext(data) for data in message]
-            answer = [bytes(output.to_bytes()) for output in evaluation.run(inputs, advance)]
+            inputs = [server.requests.read(data) for data in message]
+            results = runner.run(server.keys, inputs, advance)
+            answer = [server.requests.write(result) for result in results]
             evaluating.append(clock() - start)
 
             start = clock()
-            results = [Ciphertext.from_bytes(data, client.parameters) for data in answer]
-            outputs.append(client.decrypt_batch(results, len(batch)))
+            outputs.append(client.decrypt_batch(answer, len(batch)))
             decrypting.append(clock() - start)
             sent, returned = sum(map(len, message)), sum(map(len, answer))
             error_bound = max(error_bound, *(result.error_bound for result in results))
     return Inference(
         np.concatenate(outputs),
         key_seconds,
-        evaluation.keys.bytes,
-        evaluation.prepare_seconds,
+        server.keys.bytes,
+        runner.prepare_seconds,
         [len(batch) for batch in batches],
         encrypting,
         evaluating,
@@ -140,7 +127,7 @@ def _evaluate(
         sent,
         returned,
         error_bound * program.output_unit,
-        evaluation.clock.by_kind(len(batches)),
-        evaluation.plaintext_bytes,
+        runner.clock.by_kind(len(batches)),
+        runner.plaintext_bytes,
         planned,
     )

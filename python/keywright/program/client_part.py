@@ -225,7 +225,7 @@ class ClientPart:
         """Compute the model's outputs by name.
 
         Args:
-            scores: of several samples, (count, ...), the result of `CompiledNetwork.unpack` with a count.
+            scores: of several samples, (count, ...), the result of `Program.unpack` with a count.
 
         Raises:
             ProgramFormatError: a step cannot be run, or its operands are too large.

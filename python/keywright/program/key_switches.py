@@ -68,7 +68,7 @@ def list_key_switches(
     Switches between rings are left out: their keys are no rotation keys.
 
     Args:
-        rings: ring of each ciphertext; see `CompiledNetwork.rings`.
+        rings: ring of each ciphertext; see `Program.rings`.
     """
     found: list[KeySwitch] = []
 

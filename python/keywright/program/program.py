@@ -1,19 +1,244 @@
-"""A program: a compiled network, and its file."""
+"""A program: instructions on ciphertexts, their plaintexts, and the layouts of input and output."""
 
-from pathlib import Path
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
-from .file import storage
-from .network import CompiledNetwork
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keywright.errors.network import InvalidSamplesError
+from keywright.program.operands.bootstraps import Bootstrap
+from keywright.program.operands.diagonals import DiagonalMatrix
+from keywright.program.operands.layout import Layout
+from keywright.program.operands.normalisation import Normalisation, declared_magnitude
+from keywright.program.operands.polynomials import PolynomialSpec
+
+from .arrays import Shape, Vector
+from .client_part import ClientPart
+from .fit_report import FitReport
+from .instructions import Instruction, Layer, ValueRange
+from .key_switches import KeySwitch, RequiredKey, list_key_switches, required_keys
 
 
-class Program(CompiledNetwork):
-    """An encrypted network. Its attributes are those of `CompiledNetwork`; `keywright.runtime` runs it."""
+@dataclass(frozen=True, eq=False)
+class Program:
+    """An encrypted network, which `keywright.runtime` runs and `keywright.compiler.save` writes to a file.
 
-    def save(self, path: str | Path) -> None:
-        """Write to one file, atomically; see `keywright.program.file.storage.save`."""
-        storage.save(self, path)
+    Attributes:
+        slots: slots per ciphertext in the largest ring, the modulus of rotation steps; see `ring_slots` for
+            others.
+        input_shape, output_shape: tensors of one sample, without the batch dimension.
+        input_layout, output_layout: positions of their elements.
+        input_level, output_level: levels at which ciphertexts enter and leave.
+        instructions: in order of execution.
+        outputs: numbers of the ciphertexts that hold the result.
+        input_range: (low, high) of the program's inputs; None if they were never stated or measured.
+        input_scale: `pack` divides by it; a power of two, and 1 unless clients need numbers of at most 1.
+        output_scale: `unpack` multiplies by it; a power of two that brings results on calibration data to at
+            most 1, so that they fit under the last prime.
+        input_normalisation: `pack` normalises samples by it; None if they are as calibrated. Results of
+            ciphertexts then hardly depend on the size of the inputs.
+        output_normalisation: `unpack` inverts it.
+        created: when it was compiled, in milliseconds since 1970; 0 if that is unknown. It tells which of two
+            programs is older, and is not part of what the program is.
+        transforms, vectors, polynomials: plaintext operands of instructions.
+        fit_report: how the program in the clear differs from the model; None without calibration data.
+        ranges: calibrated ranges of polynomials.
+        bootstraps: operands of "bootstrap" instructions.
+        layers: in order of execution, the layers and their instructions.
+        input_log_n: log2 of the degree of the smaller ring of the input; 0 for the largest.
+        client_part: the part of the model behind the results, such as softmax; None if there is none.
+    """
 
-    @classmethod
-    def load(cls, path: str | Path) -> "Program":
-        """Read a file that `save` wrote; see `keywright.program.file.storage.load`."""
-        return storage.load(path, cls)
+    slots: int
+    input_shape: Shape
+    output_shape: Shape
+    input_layout: Layout
+    output_layout: Layout
+    input_level: int
+    output_level: int
+    instructions: tuple[Instruction, ...]
+    outputs: tuple[int, ...]
+    transforms: tuple[DiagonalMatrix, ...]
+    vectors: tuple[Vector, ...]
+    polynomials: tuple[PolynomialSpec, ...]
+    fit_report: FitReport | None = None
+    ranges: tuple[ValueRange, ...] = ()
+    input_range: tuple[float, float] | None = None
+    input_scale: float = 1.0
+    output_scale: float = 1.0
+    bootstraps: tuple[Bootstrap, ...] = ()
+    layers: tuple[Layer, ...] = ()
+    input_log_n: int = 0
+    client_part: ClientPart | None = None
+    input_normalisation: Normalisation | None = None
+    output_normalisation: Normalisation | None = None
+    created: int = 0
+
+    @property
+    def output_unit(self) -> float:
+        """The largest change of an output if a decrypted value changes by 1."""
+        normal = self.output_normalisation
+        return self.output_scale * (1.0 if normal is None else float(normal.scale.max()))
+
+    @property
+    def batch(self) -> int:
+        """Number of samples that the program takes at a time."""
+        return self.input_layout.batch
+
+    @property
+    def input_magnitude(self) -> float | None:
+        """The magnitude that ciphertexts of packed inputs declare; None for the parameters' default."""
+        return declared_magnitude(self.input_range, self.input_scale, self.input_normalisation)
+
+    @cached_property
+    def key_switches(self) -> tuple[KeySwitch, ...]:
+        """Every key switch, in order of execution."""
+        return list_key_switches(self.instructions, self.transforms, self.polynomials, self.rings)
+
+    @cached_property
+    def rings(self) -> dict[int, int]:
+        """For each ciphertext, log2 of the degree of its ring, or 0 for the largest."""
+        found: dict[int, int] = {}
+        for step in self.instructions:
+            match step.opcode:
+                case "input":
+                    found[step.result] = self.input_log_n
+                case "switch_ring":
+                    found[step.result] = step.argument
+                case "bootstrap":
+                    found[step.result] = 0
+                case _:
+                    found[step.result] = found.get(step.operands[0], 0) if step.operands else 0
+        return found
+
+    def entered(self, bootstrap: int) -> "Program":
+        """Return the program with a bootstrap in place of each input: its key switches are those of a run for
+        thin clients.
+
+        A thin client's ciphertext goes through ModRaise, CoeffsToSlots and EvalMod, the last three stages of
+        a bootstrap. The first stage, SlotsToCoeffs, stands for the one that produces an answer. A classifier
+        has at most as many answers as inputs. Counting a stage too often never asks for an extra key.
+
+        Args:
+            bootstrap: index of the bootstrapping through which clients enter.
+        """
+        steps = tuple(
+            replace(step, opcode="bootstrap", argument=bootstrap) if step.opcode == "input" else step
+            for step in self.instructions
+        )
+        return replace(self, instructions=steps)
+
+    def ring_slots(self, log_n: int) -> int:
+        """Return the slots of the ciphertexts of a ring; see `rings`."""
+        return min(self.slots, 1 << (log_n - 1)) if log_n else self.slots
+
+    @cached_property
+    def required_keys(self) -> tuple[RequiredKey, ...]:
+        """Each key with the highest level at which it is used: relinearization first, then rotations by
+        step."""
+        return required_keys(self.key_switches)
+
+    @cached_property
+    def depth(self) -> int:
+        """Levels consumed on the longest path from the input to the result."""
+        depth: dict[int, int] = {}
+        level: dict[int, int] = {}
+        for step in self.instructions:
+            spent = 0
+            if step.opcode not in ("input", "drop_level", "switch_ring", "bootstrap"):
+                spent = level[step.operands[0]] - step.level
+            depth[step.result] = max((depth[operand] for operand in step.operands), default=0) + spent
+            level[step.result] = step.level
+        return max(depth[output] for output in self.outputs)
+
+    def batches(self, samples: ArrayLike) -> list[Vector]:
+        """Split samples, (count, *input_shape), into parts that the program takes; all but the last are full.
+
+        Raises:
+            InvalidSamplesError: there are no samples, or they have another shape or values that are not
+                finite.
+        """
+        values = np.asarray(samples, np.float64)
+        if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.input_shape:
+            raise InvalidSamplesError(f"samples have shape (count, {self.input_shape}), got {values.shape}")
+        _require_finite(values)
+        return [values[first : first + self.batch] for first in range(0, len(values), self.batch)]
+
+    def entering(self, samples: Vector) -> Vector:
+        """Return samples, (count, *input_shape), as they are packed: (count, elements)."""
+        normal, flat = self.input_normalisation, samples.reshape(len(samples), -1)
+        return np.asarray((flat if normal is None else normal.apply(flat)) / self.input_scale, np.float64)
+
+    def pack(self, samples: ArrayLike) -> Vector:
+        """Pack a sample, or up to ``batch`` samples, into slot vectors of shape (ciphertexts, slots), to be
+        encrypted at ``input_level``; slots are those of the input's ring.
+
+        If there are fewer samples than ``batch``, they are repeated. Unused slots must hold values in the
+        program's range: a value outside the range of a polynomial corrupts every slot.
+
+        Args:
+            samples: of shape ``input_shape``, or (count, *input_shape).
+
+        Raises:
+            InvalidSamplesError: another shape, more samples than ``batch``, or values that are not finite.
+        """
+        values = np.asarray(samples, np.float64)
+        if values.shape == self.input_shape:
+            values = values[None]
+        if values.shape[1:] != self.input_shape or not 1 <= len(values) <= self.batch:
+            raise InvalidSamplesError(
+                f"a sample has shape {self.input_shape}, and the program takes up to {self.batch} at a "
+                f"time, (count, *shape); got {values.shape}"
+            )
+        _require_finite(values)
+        flat = self.entering(values)
+        packed = self.input_layout.pack(flat[np.arange(self.batch) % len(flat)])
+        return packed[:, : self.ring_slots(self.input_log_n)]
+
+    def unpack(self, slots: ArrayLike, count: int | None = None) -> Vector:
+        """Return the result in decrypted slot vectors of shape (ciphertexts, slots).
+
+        Args:
+            count: number of packed samples: the result has shape (count, *output_shape). None: one sample, of
+                shape ``output_shape``.
+
+        Raises:
+            InvalidSamplesError: another shape, or a count that is not from 1 to ``batch``.
+        """
+        held = self.ring_slots(self.rings[self.outputs[0]])
+        expected = (self.output_layout.ciphertexts, held)
+        if np.shape(slots) != expected:
+            raise InvalidSamplesError(f"the decrypted result has shape {expected}, got {np.shape(slots)}")
+        if count is not None and not 1 <= count <= self.batch:
+            raise InvalidSamplesError(
+                f"count {count} is out of range; the program takes 1 to {self.batch} samples at a time"
+            )
+        values = self.output_layout.unpack(np.asarray(slots, np.float64)) * self.output_scale
+        if self.output_normalisation is not None:
+            values = self.output_normalisation.invert(values)
+        tensors = values.reshape(self.batch, *self.output_shape)
+        return tensors[0] if count is None else tensors[:count]
+
+    def answers(self, outputs: ArrayLike) -> dict[str, NDArray[Any]]:
+        """Compute the model's own outputs by name, such as labels and probabilities, from decrypted results.
+        This is the client's part of the model. Without one, the results are the model's output.
+
+        Args:
+            outputs: (count, *output_shape).
+
+        Raises:
+            InvalidSamplesError: the shape is wrong.
+            ProgramFormatError: a step of the client's part cannot be run.
+        """
+        values = np.asarray(outputs, np.float64)
+        if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.output_shape:
+            raise InvalidSamplesError(f"results have shape (count, {self.output_shape}), got {values.shape}")
+        return {} if self.client_part is None else self.client_part.run(values)
+
+
+def _require_finite(values: Vector) -> None:
+    missing = int((~np.isfinite(values)).sum())
+    if missing:
+        raise InvalidSamplesError(f"the samples hold {missing} values that are not finite; remove them")

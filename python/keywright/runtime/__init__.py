@@ -4,7 +4,7 @@ from .backend import Backend
 from .checking import CheckReport, check, run_clear
 from .clear import ClearBackend, ClearCiphertext
 from .encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample, encrypt_sample_seeded
-from .evaluation import Evaluation
+from .evaluation import Runner
 from .executor import execute
 from .range_guard import guard
 from .simulation.simulate import Simulation, simulate
@@ -16,8 +16,8 @@ __all__ = [
     "ClearBackend",
     "ClearCiphertext",
     "EncryptedBackend",
-    "Evaluation",
     "LayerClock",
+    "Runner",
     "Simulation",
     "check",
     "decrypt_result",

@@ -11,7 +11,7 @@ from keywright.compiler.activations.ranges import predictions
 from keywright.compiler.front_ends.client_end import load_parts
 from keywright.errors.network import OnnxruntimeMissingError
 from keywright.program.arrays import Vector
-from keywright.program.network import CompiledNetwork
+from keywright.program.program import Program
 
 from .clear import ClearBackend
 from .executor import execute
@@ -37,7 +37,7 @@ class CheckReport:
     expected: Vector
 
 
-def run_clear(program: CompiledNetwork, samples: ArrayLike) -> Vector:
+def run_clear(program: Program, samples: ArrayLike) -> Vector:
     """Return the program's output, evaluated without encryption by `ClearBackend`.
 
     Args:
@@ -56,7 +56,7 @@ def run_clear(program: CompiledNetwork, samples: ArrayLike) -> Vector:
     return np.concatenate([_run_batch(program, batch) for batch in program.batches(values)])
 
 
-def _run_batch(program: CompiledNetwork, samples: Vector) -> Vector:
+def _run_batch(program: Program, samples: Vector) -> Vector:
     backend = ClearBackend(program.slots, program.bootstraps)
     inputs = [backend.encrypt(row, program.input_level, program.input_log_n) for row in program.pack(samples)]
     outputs = execute(program, backend, inputs)
@@ -90,9 +90,7 @@ def run_onnxruntime(model: onnx.ModelProto, samples: Vector) -> Vector:
     return np.asarray(outputs, np.float64)
 
 
-def check(
-    program: CompiledNetwork, samples: ArrayLike, model: onnx.ModelProto | str | Path | bytes
-) -> CheckReport:
+def check(program: Program, samples: ArrayLike, model: onnx.ModelProto | str | Path | bytes) -> CheckReport:
     """Compare a program, evaluated in the clear, with its model, evaluated by onnxruntime.
 
     Args:

@@ -118,11 +118,7 @@ class ClearBackend:
         self._spend("polynomial", ct.level, depth)
         for offset in polynomial_relinearizations(polynomial.coefficients, polynomial.basis):
             self.log.append(PerformedSwitch("relinearization", 0, ct.level - offset, ct.log_n))
-        if polynomial.basis == "chebyshev":
-            values = np.polynomial.chebyshev.chebval(ct.values, polynomial.coefficients)
-        else:
-            values = np.polynomial.polynomial.polyval(ct.values, polynomial.coefficients)
-        return ClearCiphertext(np.asarray(values, np.float64), ct.level - depth, ct.log_n)
+        return ClearCiphertext(polynomial.evaluate(ct.values), ct.level - depth, ct.log_n)
 
     def drop_level(self, ct: ClearCiphertext, level: int) -> ClearCiphertext:
         """See `Backend.drop_level`."""

@@ -3,8 +3,10 @@
 import time
 from collections.abc import Callable, Sequence
 
-from keywright._core import Bootstrapper, Ciphertext, EvaluationKeys, Evaluator, Parameters
+from keywright._core import Bootstrapper, Ciphertext, EvaluationKeys, Evaluator
 from keywright._progress import Progress, silent
+from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.memory.diagonals import Storage
 from keywright.plan.memory.process import ProcessPlan
 from keywright.program.program import Program
 from keywright.runtime.encrypted.backend import EncryptedBackend
@@ -12,47 +14,57 @@ from keywright.runtime.encrypted.backend import EncryptedBackend
 from .timing import LayerClock
 
 
-class Evaluation:
-    """A program with its diagonals encoded, and the keys of one owner.
+class Runner:
+    """A program with its diagonals encoded, which runs with the keys of any owner, one after the other.
+
+    A thin client knows one prime and no Fourier transform: it encrypts values as coefficients, at level 0.
+    The runner applies ModRaise, CoeffsToSlots and EvalMod (`mod_raise`, `coeffs_to_slots`, `eval_mod`) and
+    runs the program. Then it applies SlotsToCoeffs, which ends at level 0 with one prime left: boosted
+    deflation (Aikata et al.).
 
     Args:
         program: the program.
-        parameters: of the keys.
-        keys: the keys of the plan's execution.
-        planned: that execution, and how diagonals are stored.
+        execution: of its keys.
+        planned: how diagonals are stored; by default they are kept encoded.
+        entry: for thin clients, the index among the execution's bootstraps of the one through which their
+            ciphertexts enter and leave; None if clients encrypt slots.
         progress: reports the encoding.
 
     Attributes:
-        keys: as given.
+        program, execution: as given.
         clock: time of each layer.
         prepare_seconds: duration of the encoding.
         plaintext_bytes: bytes of the encoded model.
+        working_bytes: planned bytes of an evaluation besides keys and diagonals; 0 without a plan.
     """
 
     def __init__(
         self,
         program: Program,
-        parameters: Parameters,
-        keys: EvaluationKeys,
-        planned: ProcessPlan,
+        execution: PlanExecution,
+        planned: ProcessPlan | None = None,
+        entry: int | None = None,
         progress: Progress = silent,
     ) -> None:
         start = time.perf_counter()
-        self.program, self.keys, self.clock = program, keys, LayerClock(program)
+        self.program, self.execution, self.clock = program, execution, LayerClock(program)
+        plans = execution.bootstrapper_plans
+        ways: Sequence[Storage] = ["encoded"] * len(plans) if planned is None else planned.bootstraps
         with progress("encoding bootstraps", None):
-            ways = zip(planned.execution.bootstrapper_plans, planned.bootstraps, strict=True)
-            bootstrappers = [Bootstrapper(plan, storage=storage) for plan, storage in ways]
+            bootstrappers = [Bootstrapper(p, storage=way) for p, way in zip(plans, ways, strict=True)]
+        self._entry = None if entry is None else bootstrappers[entry]
         self._backend = EncryptedBackend(
-            Evaluator(parameters, keys),
-            bootstrappers,
-            plan=planned.execution,
-            storage=planned.storage,
-            on_step=self.clock.step,
+            Evaluator(execution.parameters),
+            bootstrappers[: len(program.bootstraps)],
+            plan=execution,
+            storage=None if planned is None else planned.storage,
         )
         with progress("encoding linear maps", len(program.transforms)) as advance:
             self._backend.prepare(program, advance)
         self.prepare_seconds = time.perf_counter() - start
         self._bootstrap_bytes = sum(bootstrapper.bytes for bootstrapper in bootstrappers)
+        memory = None if planned is None else planned.memory
+        self.working_bytes = 0 if memory is None else memory.ciphertexts + memory.scratch + memory.idle
 
     @property
     def plaintext_bytes(self) -> int:
@@ -60,18 +72,50 @@ class Evaluation:
         return self._backend.plaintext_bytes + self._bootstrap_bytes
 
     def run(
-        self, inputs: Sequence[Ciphertext], advance: Callable[[float, str], object] | None = None
+        self,
+        keys: EvaluationKeys,
+        inputs: Sequence[Ciphertext],
+        advance: Callable[[float, str], object] | None = None,
+        on_step: Callable[[], object] | None = None,
     ) -> list[Ciphertext]:
         """Evaluate a batch of samples.
 
         Args:
+            keys: those of the execution, with its routes: `PlanExecution.follow`, `load_keys` or `complete`.
+            inputs: the ciphertexts of a batch.
             advance: called with every operation's predicted seconds, and the next one.
+            on_step: called after every operation, and after every ciphertext of a thin client that enters or
+                leaves.
 
         Raises:
             BackendMisuseError: these are not the ciphertexts that the program takes.
         """
+
+        def step() -> None:
+            self.clock.step()
+            if on_step is not None:
+                on_step()
+
+        program, entry = self.program, self._entry
+        evaluator = Evaluator(self.execution.parameters, keys)
+        values, results = list(inputs), []
+        if entry is not None:
+            for index, value in enumerate(values):
+                slots = entry.bootstrap_coefficients(evaluator, value)
+                repeated = evaluator.view_slots(slots, program.slots)
+                values[index] = evaluator.drop_to_level(repeated, program.input_level)
+                if on_step is not None:
+                    on_step()
         if advance is None:
             self.clock.start()
         else:
             self.clock.start(advance)
-        return self._backend.run(self.program, inputs)
+        for output in self._backend.with_keys(evaluator, step).run(program, values):
+            if entry is None:
+                results.append(output)
+                continue
+            once = evaluator.view_slots(output, entry.plan.slots)
+            results.append(evaluator.drop_to_level(entry.slots_to_coeffs(evaluator, once), 0))
+            if on_step is not None:
+                on_step()
+        return results

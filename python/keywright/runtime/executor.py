@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 from keywright.errors.network import BackendMisuseError
 from keywright.program.instructions import Instruction
-from keywright.program.network import CompiledNetwork
+from keywright.program.program import Program
 
 from .backend import Backend, Ciphertext
 
 
 def execute(
-    program: CompiledNetwork,
+    program: Program,
     backend: Backend[Ciphertext],
     inputs: list[Ciphertext],
     look: Callable[[Instruction, list[Ciphertext]], object] | None = None,
@@ -20,7 +20,7 @@ def execute(
     Ciphertexts are released after their last use.
 
     Args:
-        inputs: the encrypted rows of `CompiledNetwork.pack`, at ``program.input_level`` or above.
+        inputs: the encrypted rows of `Program.pack`, at ``program.input_level`` or above.
         look: called with every instruction and its operands before it is executed.
 
     Raises:

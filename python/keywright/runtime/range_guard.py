@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from keywright.errors.network import OutOfRangeError
 from keywright.program.arrays import Vector
 from keywright.program.instructions import OUTSIDE, Instruction
-from keywright.program.network import CompiledNetwork
+from keywright.program.program import Program
 
 from .clear import ClearBackend, ClearCiphertext
 from .executor import execute
@@ -31,7 +31,7 @@ def require_magnitude(samples: Vector, packed: Vector, magnitude: float) -> None
         raise OutOfRangeError("the model's input", value, -most, most)
 
 
-def guard(program: CompiledNetwork, samples: ArrayLike, largest_output: float | None = None) -> None:
+def guard(program: Program, samples: ArrayLike, largest_output: float | None = None) -> None:
     """Run samples through a program in the clear and refuse those that leave a range.
 
     The server cannot detect this: a value outside the range of a polynomial gives a wrong result that looks
@@ -64,7 +64,7 @@ def guard(program: CompiledNetwork, samples: ArrayLike, largest_output: float | 
 class _Watch:
     """Compares the operands of instructions with their ranges."""
 
-    def __init__(self, program: CompiledNetwork) -> None:
+    def __init__(self, program: Program) -> None:
         self.ranges = {range_.result: range_ for range_ in program.ranges}
 
     def look(self, step: Instruction, operands: list[ClearCiphertext]) -> None:

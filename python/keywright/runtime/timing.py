@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from keywright.program.network import CompiledNetwork
+from keywright.program.program import Program
 
 
 def _silent(seconds: float, label: str) -> None:
@@ -21,7 +21,7 @@ class LayerClock:
         seconds: of each of ``program.layers``, summed over runs.
     """
 
-    def __init__(self, program: CompiledNetwork) -> None:
+    def __init__(self, program: Program) -> None:
         self._layer = {
             index: number
             for number, layer in enumerate(program.layers)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from keywright._core import Parameters
 from keywright.errors.service import ModelFolderError, OtherModelError, RetiredError
-from keywright.model.served.model import Model
+from keywright.model.model import Model
 
 from .storage import Records
 

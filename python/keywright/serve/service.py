@@ -13,7 +13,7 @@ from keywright.errors.service import (
     ServeError,
     UnauthorizedError,
 )
-from keywright.model.served.model import Model
+from keywright.model.model import Model
 from keywright.serve.evaluation.evaluations import Evaluations
 from keywright.serve.evaluation.jobs import Job, Jobs
 from keywright.serve.evaluation.sights import SAMPLE_BYTES, Sight, Sights
@@ -107,7 +107,7 @@ class Service:
             self._event(
                 f"{self.store.retired()} key sets belong to configurations that are not served; they are kept"
             )
-        longest = max(model.request_bytes for model in self.catalog.models.values())
+        longest = max(model.requests.most_bytes for model in self.catalog.models.values())
         self.buffers = Buffers(max(BUFFER_BYTES, LEAST_BODIES * longest))
         self._sights = Sights()
         # Include what an earlier process left.
@@ -339,7 +339,7 @@ class Service:
 
     def request_bytes(self) -> int:
         """Return the maximum bytes of a message of any model."""
-        return max(model.request_bytes for model in self.catalog.models.values())
+        return max(model.requests.most_bytes for model in self.catalog.models.values())
 
     def require_staying(self) -> None:
         """Refuse what is to begin now.

@@ -7,13 +7,14 @@ import shutil
 from collections.abc import Iterator
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from keywright import compiler
 from keywright.cli import main
-from keywright.compiler.approximating import Source as ModelSource
-from keywright.model import CompiledModel, compiling
+from keywright.model import Model
+from keywright.model.compilation import compilation
 
 DATA = files("keywright") / "data"
 COUNT = 3
@@ -22,29 +23,33 @@ COUNT = 3
 @pytest.fixture(scope="session", autouse=True)
 def _compiled_once() -> Iterator[None]:
     """What commands compile again for the same file, fit, preset and batch is what they compiled before."""
-    approximate, compile_preset = compiler.approximate, compiling._compile_preset
+    approximate, compile_batch = compiler.approximate, compilation.Compilation._compile
     approximated: dict[tuple[object, ...], compiler.ApproximatedModel] = {}
-    compiled: dict[tuple[object, ...], tuple[compiler.ApproximatedModel, CompiledModel]] = {}
+    compiled: dict[tuple[object, ...], tuple[compiler.ApproximatedModel, Model]] = {}
 
-    def approximate_once(model: ModelSource, fit: compiler.Fit | None = None) -> compiler.ApproximatedModel:
-        if not isinstance(model, str | Path) or not Path(model).is_file():
-            return approximate(model, fit)
-        key = str(model), Path(model).read_bytes(), pickle.dumps(fit)
+    def approximate_once(model: Any, fit: compiler.Fit | None = None) -> compiler.ApproximatedModel:
+        key = model.SerializeToString(), pickle.dumps(fit)
         if key not in approximated:
             approximated[key] = approximate(model, fit)
         return approximated[key]
 
-    def compile_once(
-        model: compiler.ApproximatedModel, preset: str | None, batching: compiling.Batching
-    ) -> CompiledModel:
-        key = id(model), preset, batching
+    def compile_once(self: compilation.Compilation, batching: Any) -> Model:
+        key = (
+            id(self.approximated),
+            self._ring,
+            self._client,
+            self.batch,
+            self._name,
+            self._labels,
+            batching,
+        )
         if key not in compiled:
-            compiled[key] = model, compile_preset(model, preset, batching)
+            compiled[key] = self.approximated, compile_batch(self, batching)
         return compiled[key][1]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiler, "approximate", approximate_once)
-        patch.setattr(compiling, "_compile_preset", compile_once)
+        patch.setattr(compilation.Compilation, "_compile", compile_once)
         yield
 
 

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
+import keywright as kw
 import pytest
 from keywright.errors import MemoryBudgetError
-from keywright.model import CompiledModel
-from keywright.model.compiling import compile_model
+from keywright.model import Compilation, Model
 
 
-def test_a_batch_that_does_not_fit_is_made_smaller(folder: Path) -> None:
+def test_a_batch_that_does_not_fit_is_made_smaller(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
+    for_batch = Compilation.for_batch
 
-    def again(batch: int) -> CompiledModel:
+    def noted(self: Compilation, batch: int) -> Model:
         asked.append(batch)
-        return compile_model(folder / "digits.onnx", batch=batch)
+        return for_batch(self, batch)
 
-    def least(compiled: CompiledModel) -> int:
+    monkeypatch.setattr(Compilation, "for_batch", noted)
+
+    def least(compiled: Model) -> int:
         with pytest.raises(MemoryBudgetError) as refused:
             compiled.plan_process(8, 1 << 20)
         return int(refused.value.needed)
 
-    best = replace(compile_model(folder / "digits.onnx", samples=8), again=again)
+    best = kw.compile(folder / "digits.onnx", samples=8)
     assert best.program.batch == 8
     compiled, planned = best.plan_batches(8, 8 << 30)
     assert compiled is best
     assert planned.memory.total <= 8 << 30
     assert asked == []
-    most, fewest = least(best), least(again(1))
+    most, fewest = least(best), least(best.for_batch(1))
     assert fewest < most
     asked.clear()
     budget = (fewest + most) // 2
@@ -40,6 +42,8 @@ def test_a_batch_that_does_not_fit_is_made_smaller(folder: Path) -> None:
     with pytest.raises(MemoryBudgetError):
         best.plan_batches(8, fewest // 2)
     assert asked[-1] == 1
+    whole = kw.compile(folder / "digits.onnx", batch=8)
     asked.clear()
     with pytest.raises(MemoryBudgetError):
-        compile_model(folder / "digits.onnx", batch=8).plan_batches(8, fewest // 2)
+        whole.plan_batches(8, fewest // 2)
+    assert asked == []

@@ -22,7 +22,6 @@ from keywright.cli import main
 from keywright.commands.models.infer import predicted_speedup
 from keywright.errors import MessageError, ProgramMismatchError, SecretFileWarning
 from keywright.model import Identity, Model, load_client
-from keywright.model.compiling import compile_model
 from onnx import TensorProto, helper, numpy_helper
 from tests.commands.conftest import COUNT, DATA
 from tests.commands.printed import fails, lines, process
@@ -138,6 +137,7 @@ def test_keys_of_two_clients_are_told_apart(
 
 def test_keygen_keeps_the_secret_private(keys: Path) -> None:
     assert {path.name for path in (keys / "client").iterdir()} == {
+        "model.json",
         "parameters.kw",
         "plan.json",
         "program.kwp",
@@ -146,6 +146,7 @@ def test_keygen_keeps_the_secret_private(keys: Path) -> None:
     }
     assert {path.name for path in (keys / "server").iterdir()} == {
         "keys.kw",
+        "model.json",
         "parameters.kw",
         "plan.json",
         "program.kwp",
@@ -180,7 +181,7 @@ def test_infer(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert [row["prediction"] for row in rows] == labels
     assert np.load(out).shape == (COUNT, 10)
     assert (summary["samples"], summary["batch"]) == (COUNT, 1)
-    program = compile_model((DATA / "digits.onnx").read_bytes(), batch=1).program
+    program = kw.compile((DATA / "digits.onnx").read_bytes(), batch=1).program
     switches = sum(switch.count for switch in program.key_switches)
     assert summary["key_switches"] == sum(kind["key_switches"] for kind in summary["kinds"]) == switches
     measured = sum(kind["seconds"] for kind in summary["kinds"]) * COUNT
@@ -243,13 +244,27 @@ def test_samples_share_ciphertexts(folder: Path, tmp_path: Path, capsys: pytest.
     assert "--batch 65536" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("slots", [[], ["--slots"]])
-def test_a_served_model_takes_a_batch(folder: Path, tmp_path: Path, slots: list[str]) -> None:
+@pytest.mark.parametrize("client", ["slots", "thin"])
+def test_a_served_model_takes_a_batch(folder: Path, tmp_path: Path, client: str) -> None:
     arguments = ["compile", str(folder / "digits.onnx"), "--out", str(tmp_path / "served")]
-    assert main([*arguments, "--batch", "4", *slots]) == 0
+    assert main([*arguments, "--batch", "4", "--client", client]) == 0
     manifest = Model.load(tmp_path / "served").manifest
     assert manifest.input.batch == manifest.output.batch == 4
     assert manifest.input.shape == (1, 8, 8)
+
+
+def test_a_served_model_has_the_batch_for_its_samples(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`keywright compile` chooses as `keywright.compile` does."""
+    arguments = ["compile", str(folder / "digits.onnx"), "--out", str(tmp_path / "served"), "--samples"]
+    assert main([*arguments, "8"]) == 0
+    served = Model.load(tmp_path / "served")
+    assert served.entry is None
+    assert served.program.batch == kw.compile(folder / "digits.onnx", samples=8).program.batch == 8
+    capsys.readouterr()
+    assert main([*arguments, "0"]) == 2
+    assert "--samples 0 is too small" in capsys.readouterr().err
 
 
 def test_what_batches_take(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -298,7 +313,7 @@ def test_info(keys: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert row["secret"] == (name == "client/secret.kw")
         assert main(["info", str(keys / name)]) == 0
         assert kind in capsys.readouterr().out
-    program_keys = compile_model((DATA / "digits.onnx").read_bytes(), batch=1).specs
+    program_keys = kw.compile((DATA / "digits.onnx").read_bytes(), batch=1).specs
     assert main(["info", str(keys / "server/keys.kw"), "--json"]) == 0
     assert len(lines(capsys)[0]["keys"]) == len(program_keys)
 

@@ -17,10 +17,9 @@ from keywright.cli import main
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.inputs import load_inputs, load_samples
 from keywright.commands.models.infer import error_text
+from keywright.compiler.presets import bootstrap_plans
 from keywright.errors import UnknownPresetError
-from keywright.model import CompiledModel, infer
-from keywright.model.compiling import compile_model
-from keywright.model.folder.loading import bootstrap_plans
+from keywright.model import Model
 from keywright.plan.memory.machine import default_budget
 from onnx import TensorProto, helper, numpy_helper
 
@@ -66,9 +65,7 @@ def test_a_deep_model_is_explained_with_its_bootstraps(
     predicted = lines[-1]
     assert 0 < predicted["predicted_mean_error"] < predicted["predicted_error"] < 1e-4
     bootstraps = [row for row in rows if row["layer"].startswith("bootstrap after")]
-    compiled = compile_model(
-        folder / "squares.onnx", compiler.Fit(calibration=np.load(folder / "inputs.npy"))
-    )
+    compiled = kw.compile(folder / "squares.onnx", np.load(folder / "inputs.npy"))
     plan = kw.BootstrapperPlan.preset(compiled.program.bootstraps[0].preset)
     # 32 levels: before the first bootstrap and after each, as many as a bootstrap leaves.
     assert len(bootstraps) == -(-32 // plan.levels_left) - 1
@@ -108,8 +105,8 @@ def test_a_program_of_an_unknown_bootstrap_is_refused(squares: Write) -> None:
         compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(4, 1, 4, preset="N99"),)),
         compiler.Fit(calibration=np.load(folder / "inputs.npy")),
     )
-    program.save(folder / "program.kwp")
-    loaded = compiler.Program.load(folder / "program.kwp")
+    compiler.save(program, folder / "program.kwp")
+    loaded = compiler.load(folder / "program.kwp")
     assert loaded.bootstraps == program.bootstraps
     assert loaded.layers == program.layers
     with pytest.raises(UnknownPresetError, match="N99"):
@@ -138,10 +135,10 @@ def test_both_sides_in_one_process(squares: Write, batch: int) -> None:
         ),
         compiler.Fit(calibration=inputs),
     )
-    compiled = CompiledModel(program, parameters, [plan])
+    compiled = Model("squares", program, parameters, [plan])
     count = batch + 1
     planned = compiled.plan_process(count, default_budget())
-    inference = infer(program, parameters, inputs[:count], planned)
+    inference = compiled.infer(inputs[:count], planned)
     assert inference.batches == ([1, 1] if batch == 1 else [4, 1])
     assert len(inference.evaluate_seconds) == 2
     expected = runtime.check(program, inputs[:count], folder / "squares.onnx").outputs

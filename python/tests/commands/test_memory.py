@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ import numpy as np
 import pytest
 from keywright.cli import main
 from keywright.commands.helpers.memory import memory_budget
-from keywright.model.model import BOOTSTRAP_PRESETS, CompiledModel
+from keywright.model import Compilation, Model
+from keywright.model.compilation.compilation import BOOTSTRAP_PRESETS
 from keywright.plan.memory.machine import default_budget
 from tests.commands.test_infer import Write, squares  # noqa: F401 (a fixture)
 
@@ -74,17 +74,20 @@ def test_what_cannot_fit_is_refused_before_any_key(
 
 
 def test_a_refusal_names_the_presets_that_take_less(squares: Write, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    monkeypatch.setattr("keywright.model.model.resident_bytes", lambda: 100 << 20)
+    for module in ("model", "compilation.compilation"):
+        monkeypatch.setattr(f"keywright.model.{module}.resident_bytes", lambda: 100 << 20)
     folder = squares(8)
     inputs = np.load(folder / "inputs.npy")
 
-    def compiles(**_: object) -> CompiledModel:
+    def compiles(self: Compilation, batching: object) -> Model:
         raise AssertionError("a refusal compiles nothing")
 
     def refused(preset: str) -> kw.errors.MemoryBudgetError:
         compiled = kw.compile(folder / "squares.onnx", inputs, preset=preset)
-        with pytest.raises(kw.errors.MemoryBudgetError) as caught:
-            replace(compiled, again=compiles).plan_batches(1, 64 << 20)
+        with monkeypatch.context() as patch:
+            patch.setattr(Compilation, "_compile", compiles)
+            with pytest.raises(kw.errors.MemoryBudgetError) as caught:
+                compiled.plan_batches(1, 64 << 20)
         return caught.value
 
     small, large = refused(BOOTSTRAP_PRESETS[0]), refused(BOOTSTRAP_PRESETS[1])

@@ -266,7 +266,7 @@ def test_bad_input_of_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         (("is neither a file nor", "N15_QP861_L3_S37"), ("plan", tmp_path / "absent")),
         (("absent.json: No such file",), ("plan", tmp_path / "absent.json")),
         (("deep: no key of level 2", "214 bits"), ("plan", deep)),
-        (("plan.json: not a program", "keywright-program-1"), ("plan", planned)),
+        (("plan.json: not a workload", "keywright-workload-1"), ("plan", planned)),
         (("not a plan", "keywright plan --out"), ("keygen", "--plan", path, *out)),
         (("broken.json: not a plan: not JSON",), ("keygen", "--plan", broken, *out)),
     ):

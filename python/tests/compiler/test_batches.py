@@ -187,8 +187,8 @@ def test_a_batch_fits_the_bootstraps() -> None:
 def test_files(residual: onnx.ModelProto, samples: np.ndarray, fit: compiler.Fit, tmp_path: Path) -> None:
     path = tmp_path / "program.kwp"
     program = compiler.compile(residual, replace(TARGET, batch=4), fit)
-    program.save(path)
-    loaded = compiler.Program.load(path)
+    compiler.save(program, path)
+    loaded = compiler.load(path)
     assert loaded.batch == 4
     assert np.array_equal(run_clear(loaded, samples), run_clear(program, samples))
 
@@ -201,7 +201,7 @@ def test_files(residual: onnx.ModelProto, samples: np.ndarray, fit: compiler.Fit
         with zipfile.ZipFile(changed, "w") as archive:
             for name, data in entries.items():
                 archive.writestr(name, data)
-        return compiler.Program.load(changed)
+        return compiler.load(changed)
 
     for batch, word in ((3, "power of two"), (1 << 10, "power of two"), (8, "interleave 8")):
         with pytest.raises(ProgramFormatError, match=word):

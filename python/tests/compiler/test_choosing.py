@@ -16,6 +16,7 @@ from keywright.compiler.graph.piecewise import PiecewiseLinear, composed, summed
 from keywright.compiler.placement import bounding
 from keywright.errors import AccuracyError, MethodError, ModelRefusedError, OutOfRangeError, TooDeepError
 from keywright.errors.network import OverflowingPolynomialError
+from keywright.program.fit_report import FitReport
 from keywright.runtime.checking import run_clear
 from onnx import helper
 
@@ -46,7 +47,7 @@ def mlp(build: Build) -> onnx.ModelProto:
 SAMPLES = np.random.default_rng(7).normal(size=(300, 10)).astype(np.float32)
 
 
-def report_of(program: compiler.Program) -> compiler.FitReport:
+def report_of(program: compiler.Program) -> FitReport:
     assert program.fit_report is not None
     return program.fit_report
 
@@ -330,8 +331,8 @@ def test_a_report_is_stored(mlp: onnx.ModelProto, tmp_path: Path) -> None:
     program = compiler.compile(
         mlp, TARGET, compiler.Fit(calibration=SAMPLES, activations={"relu": "minimax:7"})
     )
-    program.save(tmp_path / "mlp.kwp")
-    loaded = compiler.Program.load(tmp_path / "mlp.kwp")
+    compiler.save(program, tmp_path / "mlp.kwp")
+    loaded = compiler.load(tmp_path / "mlp.kwp")
     assert loaded.fit_report == program.fit_report
     assert loaded.ranges == program.ranges
     with pytest.raises(OutOfRangeError):

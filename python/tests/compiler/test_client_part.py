@@ -252,13 +252,13 @@ def test_trees_are_refused_with_what_to_use() -> None:
 def stored(build: Build, tmp_path: Path) -> tuple[compiler.Program, Path]:
     model = build([node("MatMul", ["x", "w"], ["h"]), node("Softmax", ["h"], ["y"])], (4,), WEIGHTS)
     program = compiler.compile(model, compiler.Target(slots=16, levels=1))
-    program.save(tmp_path / "network.kwp")
+    compiler.save(program, tmp_path / "network.kwp")
     return program, tmp_path / "network.kwp"
 
 
 def test_it_is_in_the_program_file(stored: tuple[compiler.Program, Path]) -> None:
     program, path = stored
-    loaded, outputs = compiler.Program.load(path), SAMPLES[:4, :3]
+    loaded, outputs = compiler.load(path), SAMPLES[:4, :3]
     assert np.array_equal(loaded.answers(outputs)["y"], program.answers(outputs)["y"])
 
 
@@ -301,7 +301,7 @@ def test_foreign_parts(stored: tuple[compiler.Program, Path], entry: dict[str, A
         for name, data in entries.items():
             archive.writestr(name, data)
     with pytest.raises(ProgramFormatError, match=word):
-        compiler.Program.load(path)
+        compiler.load(path)
 
 
 def test_a_part_that_grows_is_stopped() -> None:

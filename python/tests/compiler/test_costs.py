@@ -2,7 +2,7 @@
 
 import keywright as kw
 import pytest
-from keywright import compiler
+from keywright.compiler.placement.costs import CostTable
 from keywright.errors import InvalidCostsError
 from keywright.plan import CostModel
 from keywright.plan.cost.model import Weights
@@ -19,7 +19,7 @@ MODEL = CostModel(
 
 def test_a_table_is_what_the_model_predicts() -> None:
     chain = chain_of(kw.Parameters.preset("N14_QP430_S40"))
-    table = compiler.CostTable.predicted(chain, MODEL)
+    table = CostTable.predicted(chain, MODEL)
     assert len(table.rotation) == chain.max_level + 1
     for level in range(1, chain.max_level + 1):
         found = (MODEL.switch(shape, level) for shape in shapes(chain, level))
@@ -33,7 +33,7 @@ def test_a_table_is_what_the_model_predicts() -> None:
 
 def test_a_bootstrap_takes_what_its_plan_takes() -> None:
     plan = kw.BootstrapperPlan.preset("N15_QP858_L5_S32_real")
-    table = compiler.CostTable.predicted(chain_of(plan.parameters), MODEL, [plan])
+    table = CostTable.predicted(chain_of(plan.parameters), MODEL, [plan])
     workload = convert_bootstrap(plan, "bootstrap")
     planned = STRATEGIES["kds"].plan(workload, MODEL)
     assert table.bootstrap_seconds(3) >= planned.seconds(MODEL) > 10 * table.rotation[-1]
@@ -42,4 +42,4 @@ def test_a_bootstrap_takes_what_its_plan_takes() -> None:
 def test_keys_that_no_level_can_have_are_refused() -> None:
     chain = kw.plan.Chain(12, (60, 40), (60,), bound=50)
     with pytest.raises(InvalidCostsError, match="50 bits at level 0"):
-        compiler.CostTable.predicted(chain, MODEL)
+        CostTable.predicted(chain, MODEL)

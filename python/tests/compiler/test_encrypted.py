@@ -10,6 +10,7 @@ import onnx
 import pytest
 from keywright import compiler, runtime
 from keywright.compiler.layout.cyclic import REPACKED
+from keywright.compiler.placement.costs import CostTable
 from keywright.plan import plan_network
 from keywright.plan.keys.execution import PlanExecution
 from keywright.runtime.checking import run_clear
@@ -86,7 +87,7 @@ def test_an_image_that_is_repacked_before_a_stride(build: Build, generator: kw.K
         },
     )
     cheap = (1e-6, 1e-6)
-    costs = compiler.CostTable(
+    costs = CostTable(
         rotation=cheap, hoisted=cheap, diagonal=(1.0, 1.0), multiplication=cheap, bootstrap=cheap
     )
     program = compiler.compile(model, compiler.Target(slots=256, levels=7), costs=costs)

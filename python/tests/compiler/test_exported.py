@@ -107,5 +107,5 @@ def test_encrypted(name: str) -> None:
     path = next(path for path in EXPORTED if path.stem == name)
     samples = samples_of(load_model(path)).astype(np.float64)
     model = kw.compile(path, samples)
-    outputs, simulated = model.predict_encrypted(samples[:3]), model.simulate(samples[:3])
+    outputs, simulated = model.predict(samples[:3]), model.simulate(samples[:3])
     assert np.abs(outputs - run_clear(model.program, samples[:3])).max() < 10 * simulated.worst_error

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from keywright._core import polynomial_depth, polynomial_relinearizations
-from keywright.program.operands.polynomials import Basis
+from keywright.program.operands.polynomials import BLOCK, Basis, chebyshev
 from tests.compiler.polynomial_counting import LEVELS, polynomials
 
 
@@ -48,3 +48,15 @@ def test_zero_coefficients_save_relinearizations() -> None:
     assert len(polynomial_relinearizations(every, "chebyshev")) == 15
     assert len(polynomial_relinearizations(odd, "chebyshev")) == 14
     assert polynomial_relinearizations([1, 0, 0], "monomial") == []
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3, 5), (BLOCK,), (2, BLOCK // 2 + 1), (BLOCK + 1, 2)])
+@pytest.mark.parametrize("degree", [0, 1, 2, 3, 8, 63])
+def test_chebyshev_series_are_those_of_numpy(shape: tuple[int, ...], degree: int) -> None:
+    rng = np.random.default_rng(degree)
+    values, coefficients = rng.uniform(-1, 1, shape), rng.normal(size=degree + 1)
+    before = values.copy()
+    for given in (values, values.T):
+        expected = np.polynomial.chebyshev.chebval(given, coefficients)
+        assert np.array_equal(chebyshev(given, coefficients), expected)
+    assert np.array_equal(values, before)

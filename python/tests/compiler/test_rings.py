@@ -166,8 +166,8 @@ def test_a_program_in_several_rings_computes_the_same(network: onnx.ModelProto, 
     for sample in calibration:
         # Sums of at most a thousand terms of order 1, in another order.
         assert np.abs(run_clear(one, sample) - run_clear(several, sample)).max() <= 2.0**-40
-    several.save(tmp_path / "several.kwp")
-    loaded = compiler.Program.load(tmp_path / "several.kwp")
+    compiler.save(several, tmp_path / "several.kwp")
+    loaded = compiler.load(tmp_path / "several.kwp")
     assert (loaded.instructions, loaded.bootstraps) == (several.instructions, several.bootstraps)
     assert loaded.rings == several.rings
     assert np.array_equal(run_clear(loaded, calibration[0]), run_clear(several, calibration[0]))

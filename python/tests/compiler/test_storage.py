@@ -39,7 +39,7 @@ def program(build: Build) -> compiler.Program:
 @pytest.fixture
 def stored(program: compiler.Program, tmp_path: Path) -> Path:
     path = tmp_path / "network.kwp"
-    program.save(path)
+    compiler.save(program, path)
     return path
 
 
@@ -62,7 +62,7 @@ def edit_description(**changes: object) -> Edit:
 
 
 def test_round_trip(program: compiler.Program, stored: Path) -> None:
-    loaded = compiler.Program.load(stored)
+    loaded = compiler.load(stored)
     assert loaded.instructions == program.instructions
     assert loaded.key_switches == program.key_switches
     assert loaded.fit_report == program.fit_report is not None
@@ -71,7 +71,7 @@ def test_round_trip(program: compiler.Program, stored: Path) -> None:
     x = np.linspace(-1, 1, 6)
     assert np.array_equal(run_clear(loaded, x), run_clear(program, x))
     again = stored.with_name("again.kwp")
-    loaded.save(again)
+    compiler.save(loaded, again)
     with zipfile.ZipFile(stored) as first, zipfile.ZipFile(again) as second:
         assert first.namelist() == second.namelist()
         assert all(first.read(name) == second.read(name) for name in first.namelist())
@@ -86,7 +86,7 @@ def test_a_changed_byte_is_refused_or_changes_nothing(program: compiler.Program,
         damaged[offset] ^= 0x55
         stored.write_bytes(damaged)
         try:
-            loaded = compiler.Program.load(stored)
+            loaded = compiler.load(stored)
         except ProgramFormatError:
             refused += 1
             continue
@@ -107,7 +107,7 @@ def test_truncation_is_refused(stored: Path) -> None:
     for length in range(0, len(original), 7):
         stored.write_bytes(original[:length])
         with pytest.raises(ProgramFormatError):
-            compiler.Program.load(stored)
+            compiler.load(stored)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_truncation_is_refused(stored: Path) -> None:
 def test_inconsistent_descriptions(stored: Path, changes: dict[str, object], word: str) -> None:
     rewrite(stored, edit_description(**changes))
     with pytest.raises(ProgramFormatError, match=word) as refused:
-        compiler.Program.load(stored)
+        compiler.load(stored)
     says_what_to_do = "Compile the model again" in str(refused.value)
     assert says_what_to_do == ("inconsistent program" in str(refused.value))
 
@@ -176,7 +176,7 @@ def npy(array: np.ndarray, *, pickled: bool = False) -> bytes:
 def test_foreign_arrays(stored: Path, name: str, data: bytes, word: str) -> None:
     rewrite(stored, lambda entries: entries.update({name: data}))
     with pytest.raises(ProgramFormatError, match=word):
-        compiler.Program.load(stored)
+        compiler.load(stored)
 
 
 def test_missing_entries(stored: Path) -> None:
@@ -187,12 +187,12 @@ def test_missing_entries(stored: Path) -> None:
         stored.write_bytes(original)
         rewrite(stored, lambda entries, name=name: entries.pop(name))  # type: ignore[misc]
         with pytest.raises(ProgramFormatError):
-            compiler.Program.load(stored)
+            compiler.load(stored)
 
 
 def test_size_is_bounded_before_reading(stored: Path) -> None:
     with pytest.raises(ProgramFormatError, match="more than 100 bytes"):
-        storage.load(stored, compiler.Program, max_bytes=100)
+        storage.load(stored, max_bytes=100)
 
 
 @pytest.fixture(scope="module")
@@ -208,14 +208,14 @@ def test_equal_values_of_a_batch_are_stored_once(build: Build, tmp_path: Path) -
     model = build([helper.make_node("MatMul", ["x", "w"], ["y"])], (8,), weights)
     batched = compiler.compile(model, compiler.Target(slots=64, levels=1, batch=8))
     path = tmp_path / "batch.kwp"
-    batched.save(path)
+    compiler.save(batched, path)
     with zipfile.ZipFile(path) as archive:
         description = json.loads(archive.read("program.json"))
         values = np.load(io.BytesIO(archive.read("transforms/0.0.npy")))
     entry = description["transforms"][0]["inputs"][0]
     assert (description["version"], entry["copies"]) == (storage.VERSION, 8)
     assert values.shape == (len(entry["steps"]), entry["period"] // 8)
-    loaded = compiler.Program.load(path)
+    loaded = compiler.load(path)
     for own, read in zip(batched.transforms, loaded.transforms, strict=True):
         assert np.array_equal(table_of(own.diagonals[0]), table_of(read.diagonals[0]))
     assert storage.digest(loaded) == storage.digest(batched)
@@ -228,28 +228,28 @@ def test_equal_values_of_a_batch_are_stored_once(build: Build, tmp_path: Path) -
 
     rewrite(path, edit)
     with pytest.raises(ProgramFormatError, match="copies"):
-        compiler.Program.load(path)
+        compiler.load(path)
 
 
 def test_unpacked_arrays_are_bounded_before_reading(wide: compiler.Program, tmp_path: Path) -> None:
     path = tmp_path / "wide.kwp"
-    wide.save(path)
+    compiler.save(wide, path)
     needed = 256 * 256 * 8 + 2 * 256 * 4
     assert path.stat().st_size < needed // 8
-    assert storage.load(path, compiler.Program, max_bytes=needed).instructions == wide.instructions
+    assert storage.load(path, max_bytes=needed).instructions == wide.instructions
     with pytest.raises(ProgramFormatError, match=f"more than {needed - 1} bytes"):
-        storage.load(path, compiler.Program, max_bytes=needed - 1)
+        storage.load(path, max_bytes=needed - 1)
 
 
 def test_a_loaded_program_holds_its_file_and_not_its_diagonals(
     wide: compiler.Program, tmp_path: Path
 ) -> None:
     path = tmp_path / "wide.kwp"
-    wide.save(path)
+    compiler.save(wide, path)
     Diagonals.release()
     tracemalloc.start()
     try:
-        loaded = compiler.Program.load(path)
+        loaded = compiler.load(path)
         Diagonals.release()
         held, _ = tracemalloc.get_traced_memory()
         x = np.linspace(-1, 1, 256)
@@ -271,16 +271,16 @@ def test_diagonals_ascend(stored: Path, steps: list[int]) -> None:
 
     rewrite(stored, edit)
     with pytest.raises(ProgramFormatError, match="ascending"):
-        compiler.Program.load(stored)
+        compiler.load(stored)
 
 
 def test_foreign_and_missing_files(tmp_path: Path) -> None:
     path = tmp_path / "foreign"
     path.write_bytes(b"PK\x03\x04 no archive")
     with pytest.raises(ProgramFormatError, match="foreign"):
-        compiler.Program.load(path)
+        compiler.load(path)
     with pytest.raises(FileNotFoundError):
-        compiler.Program.load(tmp_path / "missing")
+        compiler.load(tmp_path / "missing")
 
 
 def test_an_interrupted_write_leaves_the_old_file(
@@ -293,7 +293,7 @@ def test_an_interrupted_write_leaves_the_old_file(
 
     monkeypatch.setattr(np.lib.format, "write_array", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        program.save(stored)
+        compiler.save(program, stored)
     assert stored.read_bytes() == before
     assert list(stored.parent.iterdir()) == [stored]
 
@@ -320,7 +320,7 @@ def bootstrap(slots: int, input_level: int, output_level: int, preset: object) -
 def test_inconsistent_layers_and_bootstraps(stored: Path, changes: dict[str, object], word: str) -> None:
     rewrite(stored, edit_description(**changes))
     with pytest.raises(ProgramFormatError, match=word) as refused:
-        compiler.Program.load(stored)
+        compiler.load(stored)
     says_what_to_do = "Compile the model again" in str(refused.value)
     assert says_what_to_do == ("inconsistent program" in str(refused.value))
 
@@ -335,7 +335,7 @@ def test_a_changed_header_of_an_array_is_refused(stored: Path) -> None:
         data[place] ^= 1 << place % 8
         rewrite(stored, lambda entries, data=data: entries.update({"vectors/0.npy": bytes(data)}))  # type: ignore[misc]
         try:
-            compiler.Program.load(stored)
+            compiler.load(stored)
         except ProgramFormatError:
             refused += 1
     assert refused >= 70
@@ -349,4 +349,4 @@ def test_other_methods_of_packing_are_refused(stored: Path, method: int) -> None
         for name, data in entries.items():
             archive.writestr(name, data)
     with pytest.raises(ProgramFormatError, match="compressed by method"):
-        compiler.Program.load(stored)
+        compiler.load(stored)

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from keywright.compiler.presets import BootstrapPreset
 from keywright.errors import ModelRefusedError, TooDeepError
-from keywright.model import compiling
-from keywright.model.model import DEEP_PRESETS
+from keywright.model.compilation.compilation import DEEP_PRESETS, Compilation
 from keywright.plan import CostModel
 
 
@@ -25,7 +24,7 @@ def compiled_for(seconds: dict[str, float], depth: int) -> tuple[str, list[str]]
         return SimpleNamespace(program=program, name=name)
 
     model: Any = SimpleNamespace(graph=SimpleNamespace(depth=lambda: depth))
-    found: Any = compiling._fastest(model, DEEP_PRESETS, compiled)
+    found: Any = Compilation(model)._faster(DEEP_PRESETS, compiled)
     return found.name, asked
 
 

@@ -15,7 +15,7 @@ from keywright import compiler
 from keywright.cli import main
 from keywright.errors import InvalidSamplesError, OutOfRangeError
 from keywright.errors.service import ManifestError
-from keywright.model import CompiledModel, InferenceClient, Model
+from keywright.model import Model, ModelClient
 from keywright.model.served.manifest import Manifest
 from keywright.runtime.checking import check
 from keywright.runtime.range_guard import guard
@@ -74,7 +74,7 @@ def test_the_whole_interface_with_small_models(name: str, tmp_path: Path) -> Non
     assert compiled.encrypted_error is not None
     assert compiled.encrypted_error.share < 1e-3
     assert np.isfinite(compiled.simulate(samples[:4]).worst_error)
-    assert np.abs(compiled.predict_encrypted(samples[:4]) - expected).max() < 1e-4
+    assert np.abs(compiled.predict(samples[:4]) - expected).max() < 1e-4
     compiled.save(tmp_path / "model")
     client, server = kw.load_client(tmp_path / "model"), kw.load_server(tmp_path / "model")
     server.load_keys(client.keys())
@@ -84,7 +84,7 @@ def test_the_whole_interface_with_small_models(name: str, tmp_path: Path) -> Non
     onnx.save(model, tmp_path / "model.onnx")
     np.save(tmp_path / "x.npy", samples)
     given = ["--calibration", str(tmp_path / "x.npy")]
-    slots = ["compile", str(tmp_path / "model.onnx"), "--slots", "--out", str(tmp_path / "slots"), *given]
+    slots = ["compile", str(tmp_path / "model.onnx"), "--out", str(tmp_path / "slots"), *given]
     assert main(slots) == 0
     assert main(["info", str(tmp_path / "slots" / "program.kwp")]) == 0
     planned = main(["plan", str(tmp_path / "model.onnx"), *given, "--key-memory", "1GiB"])
@@ -93,7 +93,7 @@ def test_the_whole_interface_with_small_models(name: str, tmp_path: Path) -> Non
 
 
 @pytest.fixture(scope="module")
-def model() -> CompiledModel:
+def model() -> Model:
     return kw.compile(MODELS["diagonal"][0], np.random.default_rng(1).normal(size=(60, 3)))
 
 
@@ -109,10 +109,10 @@ def model() -> CompiledModel:
     ],
     ids=["number", "nothing", "no samples", "wide", "nested", "not finite"],
 )
-@pytest.mark.parametrize("method", ["predict_encrypted", "simulate", "encrypt", "guard"])
-def test_samples_of_no_use_are_refused_alike(model: CompiledModel, method: str, samples: Any) -> None:
+@pytest.mark.parametrize("method", ["predict", "simulate", "encrypt", "guard"])
+def test_samples_of_no_use_are_refused_alike(model: Model, method: str, samples: Any) -> None:
     if method in ("encrypt", "guard"):
-        called = getattr(InferenceClient(model.program, model.parameters), method)
+        called = getattr(ModelClient(model.shared), method)
     else:
         called = getattr(model, method)
     with pytest.raises(InvalidSamplesError):
@@ -155,8 +155,8 @@ def test_calibration_samples_are_accepted_in_any_width(curve: str, width: int, t
         guard(program, samples)
         with pytest.raises(OutOfRangeError, match="curve"):
             guard(program, samples[:1] + 2.0)
-        program.save(tmp_path / f"{batch}.kwp")
-        loaded = compiler.Program.load(tmp_path / f"{batch}.kwp")
+        compiler.save(program, tmp_path / f"{batch}.kwp")
+        loaded = compiler.load(tmp_path / f"{batch}.kwp")
         assert loaded.ranges == program.ranges
         guard(loaded, samples[:8])
 
@@ -167,7 +167,7 @@ def test_a_manifest_states_normalisations() -> None:
     samples = np.array([1.7e9, 0.0, -3e-6]) + np.array([1e5, 1.0, 1e-7]) * rng.normal(size=(60, 3))
     weights = rng.normal(size=(3, 2)) / np.array([[1e5], [1.0], [1e-7]]) * np.array([1e6, 1e-3])
     model = kw.compile(linear(weights, -np.array([1.7e9, 0.0, -3e-6]) @ weights), samples)
-    manifest = Model(model.name, model.program, model.parameters, model.plans).manifest
+    manifest = model.manifest
     entry = json.loads(manifest.encoded)
     assert entry["version"] == 5
     found = Manifest.read(manifest.encoded)
@@ -190,7 +190,7 @@ def test_a_manifest_states_normalisations() -> None:
             Manifest.read(json.dumps(entry | {"normalised": change}).encode())
 
 
-def test_a_plain_model_has_a_manifest_of_the_version_before(model: CompiledModel) -> None:
-    manifest = Model(model.name, model.program, model.parameters, model.plans).manifest
+def test_a_plain_model_has_a_manifest_of_the_version_before(model: Model) -> None:
+    manifest = model.manifest
     assert json.loads(manifest.encoded)["version"] == 4
     assert "normalised" not in json.loads(manifest.encoded)

@@ -25,11 +25,12 @@ from keywright.errors import (
     PrecisionError,
     ProgramMismatchError,
 )
-from keywright.model import CompiledModel, Identity, InferenceClient, Message
+from keywright.model import Identity, Message, Model, ModelClient
 from keywright.plan.keys import plan_file
 from keywright.runtime.checking import run_clear
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
+from tests.serve.network import INPUTS, make_thin
 
 Vector = NDArray[np.float64]
 DATA = files("keywright") / "data"
@@ -71,7 +72,7 @@ def typical() -> Vector:
 
 
 @pytest.fixture(scope="module")
-def model(perceptron: onnx.ModelProto, typical: Vector) -> CompiledModel:
+def model(perceptron: onnx.ModelProto, typical: Vector) -> Model:
     return kw.compile(perceptron, typical, parameters=small(), batch=4, name="perceptron")
 
 
@@ -83,13 +84,13 @@ def reference(model: onnx.ModelProto, samples: Vector) -> Vector:
     return np.asarray(outputs, np.float64)
 
 
-def noise(model: CompiledModel, samples: Vector) -> float:
+def noise(model: Model, samples: Vector) -> float:
     """Return more than the error of an encrypted run: four times the largest of twenty draws for each output.
     Normal errors do not reach that."""
     return 4 * float(model.simulate(samples, repetitions=20).errors.max())
 
 
-def fit_error(model: CompiledModel, weights: Vector) -> float:
+def fit_error(model: Model, weights: Vector) -> float:
     """Return the maximum change of an output by the polynomial for the only activation, through the next
     layer with these weights, (inputs, outputs)."""
     fit = model.report.fit
@@ -99,24 +100,22 @@ def fit_error(model: CompiledModel, weights: Vector) -> float:
 
 
 def test_predictions_under_encryption_are_those_of_the_model(
-    perceptron: onnx.ModelProto, typical: Vector, model: CompiledModel
+    perceptron: onnx.ModelProto, typical: Vector, model: Model
 ) -> None:
     samples = typical[:7]
-    scores = model.predict_encrypted(samples)
+    scores = model.predict(samples)
     assert scores.shape == (7, 3)
     clear = run_clear(model.program, samples)
     worst = noise(model, samples)
     assert 0 < np.abs(scores - clear).max() <= worst
     weights = numpy_helper.to_array(perceptron.graph.initializer[1])
     assert np.abs(clear - reference(perceptron, samples)).max() <= fit_error(model, weights) + SINGLE
-    one = model.predict_encrypted(samples[0])
+    one = model.predict(samples[0])
     assert one.shape == (3,)
     assert np.abs(one - clear[0]).max() <= worst
 
 
-def test_a_model_in_a_folder_has_a_client_and_a_server(
-    model: CompiledModel, typical: Vector, tmp_path: Path
-) -> None:
+def test_a_model_in_a_folder_has_a_client_and_a_server(model: Model, typical: Vector, tmp_path: Path) -> None:
     model.save(tmp_path / "model")
     assert not [path for path in (tmp_path / "model").glob("*.kw") if kw.keys.inspect(path)["secret"]]
     client, server = kw.load_client(tmp_path / "model", insecure=True), kw.load_server(tmp_path / "model")
@@ -145,7 +144,7 @@ def test_a_model_in_a_folder_has_a_client_and_a_server(
         model.save(tmp_path / "model")
 
 
-def test_a_client_is_kept_in_a_folder(model: CompiledModel, typical: Vector, tmp_path: Path) -> None:
+def test_a_client_is_kept_in_a_folder(model: Model, typical: Vector, tmp_path: Path) -> None:
     first, server = model.client(), model.server()
     server.load_keys(first.keys())
     first.save(tmp_path / "client")
@@ -165,7 +164,7 @@ def test_a_client_is_kept_in_a_folder(model: CompiledModel, typical: Vector, tmp
             refused()
 
 
-def test_keys_of_another_client_are_no_use(model: CompiledModel, typical: Vector) -> None:
+def test_keys_of_another_client_are_no_use(model: Model, typical: Vector) -> None:
     client, server = model.client(), model.server()
     with pytest.raises(KeysMissingError, match="load_keys"):
         server.run(client.encrypt(typical[0]))
@@ -174,9 +173,9 @@ def test_keys_of_another_client_are_no_use(model: CompiledModel, typical: Vector
         server.run(client.encrypt(typical[0]))
 
 
-def test_samples_outside_the_ranges_are_refused(model: CompiledModel, typical: Vector) -> None:
+def test_samples_outside_the_ranges_are_refused(model: Model, typical: Vector) -> None:
     client = model.client()
-    for guarded in (client.encrypt, model.predict_encrypted):
+    for guarded in (client.encrypt, model.predict):
         with pytest.raises(OutOfRangeError) as refused:
             guarded(100 * typical[:2])
         assert refused.value.high < abs(refused.value.value)
@@ -190,14 +189,14 @@ def test_samples_outside_the_ranges_are_refused(model: CompiledModel, typical: V
         client.encrypt(typical[:, :5])
 
 
-def test_messages_that_are_damaged_are_refused(model: CompiledModel, typical: Vector) -> None:
+def test_messages_that_are_damaged_are_refused(model: Model, typical: Vector) -> None:
     client, server = model.client(), model.server()
     server.load_keys(client.keys())
     message = client.encrypt(typical[:5])
     for end in (0, 7, 15, 20, 100, len(message) - 1):
         with pytest.raises(MessageError):
             server.run(message[:end])
-    for other in (message + b"x", b"KWSAMPL3" + message[8:], b"PK" + message):
+    for other in (message + b"x", b"KWSAMPL9" + message[8:], b"PK" + message):
         with pytest.raises(MessageError):
             server.run(other)
     many = message[:8] + (1 << 30).to_bytes(4, "little") + message[12:]
@@ -210,7 +209,7 @@ def test_messages_that_are_damaged_are_refused(model: CompiledModel, typical: Ve
     read = Message.from_bytes(message)
     assert (read.samples, len(read.objects)) == (5, 2)
     assert read.to_bytes() == message
-    with pytest.raises(MessageError, match="not a ciphertext"):
+    with pytest.raises(MessageError, match="expected a ciphertext, got CKKS parameters"):
         server.run(Message(1, [small().to_bytes()], server.identity).to_bytes())
     for flipped in range(20, len(message), len(message) // 40):
         damaged = bytearray(message)
@@ -261,15 +260,71 @@ def test_every_choice_can_be_given(perceptron: onnx.ModelProto, typical: Vector,
 def test_as_many_samples_share_ciphertexts_as_is_best(perceptron: onnx.ModelProto, typical: Vector) -> None:
     one = kw.compile(perceptron, typical, parameters=small())
     assert one.program.batch == 1
-    assert one.again is not None
-    assert one.again(samples=16).program.batch > 1
-    scores = one.predict_encrypted(typical[:16])
-    worst = noise(one.again(samples=16), typical[:16])
+    scores = one.predict(typical[:16])
+    worst = noise(one, typical[:16])
     assert np.abs(scores - run_clear(one.program, typical[:16])).max() <= worst
     assert kw.compile(perceptron, typical, parameters=small(), samples=16).program.batch > 1
 
 
-def test_the_report_can_be_read(model: CompiledModel) -> None:
+def test_each_batch_is_compiled_once(
+    perceptron: onnx.ModelProto, typical: Vector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[int] = []
+    compile_program = compiler.compile
+
+    def noted(*arguments: Any, **options: Any) -> compiler.Program:
+        program = compile_program(*arguments, **options)
+        compiled.append(program.batch)
+        return program
+
+    monkeypatch.setattr(compiler, "compile", noted)
+    one = kw.compile(perceptron, typical, parameters=small())
+    assert compiled == [1]
+    for count in (1, 1, 16, 9, 16):
+        one.predict(typical[:count])
+        one.simulate(typical[:count])
+    assert len(compiled) == 2
+    assert one.for_batch(compiled[1]) is one.for_batch(compiled[1])
+    assert len(compiled) == 2
+    assert one.for_batch(2).program.batch == 2
+    assert compiled[2:] == [2]
+
+
+def test_a_model_for_thin_clients_has_both_halves(tmp_path: Path) -> None:
+    """As a model for slots has: their ciphertexts enter and leave through a bootstrap."""
+    thin = make_thin(batch=4)
+    samples = np.random.default_rng(5).uniform(-1, 1, (5, INPUTS))
+    clear = run_clear(thin.program, samples)
+    found = thin.predict(samples)
+    assert np.abs(found - clear).max() < 1e-3
+    assert thin.report.sent_bytes > thin.report.returned_bytes / 4
+    thin.save(tmp_path / "thin")
+    client, server = kw.load_client(tmp_path / "thin", insecure=True), kw.load_server(tmp_path / "thin")
+    server.load_keys(client.keys())
+    message = client.encrypt(samples)
+    assert abs(len(message) / (2 * thin.report.sent_bytes) - 1) < 0.05
+    answer = server.run(message)
+    assert len(answer) <= 2 * thin.report.returned_bytes
+    assert np.abs(client.decrypt(answer) - clear).max() < 1e-3
+    for guarded in (client.guard, client.encrypt, thin.predict):
+        with pytest.raises(OutOfRangeError, match="the model's input"):
+            guarded(samples + 1.5)
+    with pytest.raises(OutOfRangeError, match="the model's input"):
+        client.encrypt(samples + 1.5, force=True)
+    with pytest.raises(kw.errors.ParameterError, match="without flooding"):
+        client.decrypt(answer, kw.Flooding(bits=1, queries=2))
+    client.save(tmp_path / "client")
+    again = kw.load_client(tmp_path / "client", insecure=True)
+    assert np.array_equal(again.decrypt(answer), client.decrypt(answer))
+
+
+def test_thin_clients_need_a_bootstrapping(perceptron: onnx.ModelProto, typical: Vector) -> None:
+    for choice in ({"parameters": small()}, {"preset": "N14_QP426_S33"}):
+        with pytest.raises(ChoiceError, match="no bootstrapping"):
+            kw.compile(perceptron, typical, client="thin", **choice)
+
+
+def test_the_report_can_be_read(model: Model) -> None:
     text = str(model.report)
     for part in ("2^11", "4 samples", "sent once", "equal predictions", "against the model"):
         assert part in text
@@ -294,12 +349,12 @@ def test_folders_of_the_command_line_are_read(tmp_path: Path) -> None:
     server.load_keys(client.keys())
     assert np.abs(client.decrypt(server.run(client.encrypt(images))) - clear).max() < 1e-2
     slots, thin = tmp_path / "slots", tmp_path / "thin"
-    assert main(["compile", str(onnx_path), "--slots", "--out", str(slots)]) == 0
+    assert main(["compile", str(onnx_path), "--out", str(slots)]) == 0
     assert kw.load_server(slots).program.output_shape == kw.load_client(slots).program.output_shape == (10,)
-    assert main(["compile", str(onnx_path), "--out", str(thin)]) == 0
+    assert main(["compile", str(onnx_path), "--client", "thin", "--out", str(thin)]) == 0
+    assert kw.load(slots).entry is None
+    assert kw.load(thin).entry is not None
     for loading in (kw.load_client, kw.load_server):
-        with pytest.raises(FolderError, match="thin clients"):
-            loading(thin)
         with pytest.raises(FolderError, match="lacks"):
             loading(tmp_path)
 
@@ -341,7 +396,7 @@ def test_estimators_of_scikit_learn_are_compiled(typical: Vector) -> None:
     network = MLPRegressor(hidden_layer_sizes=(8,), max_iter=3000, random_state=1)
     pipeline = make_pipeline(StandardScaler(), network).fit(typical, targets)
     model = kw.compile(pipeline, typical, parameters=small(), batch=4)
-    scores = model.predict_encrypted(typical[:4])
+    scores = model.predict(typical[:4])
     bound = fit_error(model, network.coefs_[1]) + noise(model, typical[:4]) + SINGLE
     # The exporter writes the outputs of a sample as a column.
     expected = pipeline.predict(typical[:4]).reshape(scores.shape)
@@ -356,7 +411,7 @@ def test_labels_are_what_the_client_makes_of_scores(
     labels = np.where(typical[:, 0] > 0.2, "up", "down")
     estimator = LogisticRegression().fit(typical, labels)
     model = kw.compile(estimator, typical, parameters=small())
-    scores = model.predict_encrypted(typical[:5])
+    scores = model.predict(typical[:5])
     assert model.answers(scores)["output_label"].tolist() == estimator.predict(typical[:5]).tolist()
     assert model.client().answers(scores)["output_label"].tolist() == estimator.predict(typical[:5]).tolist()
     # The command line prints them too.
@@ -383,7 +438,7 @@ def test_samples_of_one_client_share_ciphertexts_and_no_prediction_is_lost() -> 
     assert not model.parameters.insecure
     assert model.program.batch >= len(tests)
     assert model.report.sent_bytes + model.report.returned_bytes < 4 << 20
-    answers = model.answers(model.predict_encrypted(tests))
+    answers = model.answers(model.predict(tests))
     assert answers["output_label"].tolist() == pipeline.predict(tests).tolist()
 
 
@@ -409,14 +464,14 @@ def test_a_retrained_model_is_told_from_an_old_client(
     other.load_keys(client.keys())
     answer = other.run(client.encrypt(typical[:3]))
     assert np.abs(client.decrypt(answer) - run_clear(old.program, typical[:3])).max() < 1e-3
-    stale = InferenceClient(new.program, new.parameters, secret=client._secret)
+    stale = ModelClient(new.shared, secret=client._secret)
     with pytest.raises(ProgramMismatchError, match="the server's is older"):
         stale.decrypt(answer)
     unknown = Message.from_bytes(answer)
     nameless = Message(unknown.samples, unknown.objects, Identity(bytes(32)))
     with pytest.raises(ProgramMismatchError, match="give both the same model"):
         client.decrypt(nameless.to_bytes())
-    with pytest.raises(MessageError, match="older release"):
+    with pytest.raises(MessageError, match="not a message"):
         client.decrypt(b"KWSAMPL1" + answer[8:])
 
 
@@ -460,7 +515,7 @@ def test_answers_and_predicted_errors_hold_for_any_size(kind: str, size: float) 
     compiled = kw.compile(model, samples)
     chosen = samples[:16]
     simulated = compiled.simulate(chosen)
-    errors = np.abs(compiled.predict_encrypted(chosen) - simulated.outputs)
+    errors = np.abs(compiled.predict(chosen) - simulated.outputs)
     assert simulated.mean_error / 4 <= errors.mean() <= simulated.mean_error * 4
     assert errors.max() <= simulated.worst_error * 4
     predicted = compiled.encrypted_error
@@ -485,7 +540,7 @@ def test_every_input_and_output_has_its_own_size() -> None:
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     compiled, expected = kw.compile(model, samples), samples @ weights + bias
-    errors = np.abs(compiled.predict_encrypted(samples[:8]) - expected[:8])
+    errors = np.abs(compiled.predict(samples[:8]) - expected[:8])
     assert (errors.max(axis=0) <= 1e-6 * expected.std(axis=0)).all()
 
 
@@ -517,5 +572,5 @@ def test_times_before_a_scaler_keep_their_digits(unit: float) -> None:
     samples = np.column_stack([unit * times, others])
     values = (times - 1.7e9) / 1e5 + others[:, 0]
     pipeline = make_pipeline(StandardScaler(), LinearRegression()).fit(samples, values)
-    found = kw.compile(pipeline, samples).predict_encrypted(samples[:8]).ravel()
+    found = kw.compile(pipeline, samples).predict(samples[:8]).ravel()
     assert np.abs(found - pipeline.predict(samples[:8])).max() < 1e-6

@@ -137,7 +137,7 @@ class CountingBackend:
 def test_ciphertexts_are_alive_as_long_as_the_executor_holds_them(side: Any) -> None:
     program, chain = side().program, side().execution("kds").plan.workload.chain
     chain = replace(chain, log_n=11)
-    predicted = live_bytes(program, chain, program.outputs)
+    predicted = live_bytes(program, chain)
     gc.collect()
     Counted.alive.clear()
     backend: Any = CountingBackend()
@@ -195,7 +195,7 @@ def test_upgrades_are_within_one_of_the_best() -> None:
             three = (Way("streamed", 0, 0, slow, 0), Way("coefficients", int(small), 0, middle, 0))
             kept.append(Kept((index, 1, 0), 1, (*three, Way("encoded", int(small + large), 0, 0.0, 0))))
         candidate = object.__new__(planner._Candidate)
-        candidate.__dict__ |= {"kept": kept, "process": Process(0, ())}
+        candidate.__dict__ |= {"kept": kept, "process": Process(0)}
         budget = int(rng.integers(0, 400))
         chosen = candidate.choose(budget)
         assert sum(way.stored_bytes for way in chosen.values()) <= budget
@@ -257,7 +257,7 @@ def plans() -> tuple[list[PlanExecution], Any]:
 
 def test_a_budget_is_kept_and_more_of_it_is_no_slower() -> None:
     executions, side = plans()
-    process = Process(100 << 20, side.program.outputs)
+    process = Process(100 << 20)
     with pytest.raises(kw.errors.MemoryBudgetError) as caught:
         plan_process(executions, side.program, process, 101 << 20, MODEL)
     least = caught.value.needed

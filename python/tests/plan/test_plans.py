@@ -192,7 +192,7 @@ def test_workloads_survive_their_json_form() -> None:
         ({"groups": [{"name": "g", "level": 1, "count": 1, "targets": [[1, 2]]}]}, "conjugation 2"),
         ({"chain": {"log_n": 99, "q": [30], "p": [30]}}, "log2 of the ring degree is 99"),
         ({"chain": {"log_n": 12, "q": [], "p": [30]}}, "0 primes q"),
-        ({"groups": 3}, "not a program"),
+        ({"groups": 3}, "not a workload"),
     ],
 )
 def test_bad_workloads_are_refused(change: dict[str, object], message: str) -> None:

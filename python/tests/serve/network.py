@@ -11,7 +11,7 @@ import keywright as kw
 import numpy as np
 import onnx
 from keywright import compiler
-from keywright.model import Model
+from keywright.model import Entry, Model
 from keywright.serve import Server, Service, Workers
 from onnx import TensorProto, helper, numpy_helper
 
@@ -65,7 +65,7 @@ def make_thin(name: str = "small", batch: int = 1, seed: int = 3, log_n: int = 1
             batch=batch,
         ),
     )
-    return Model(name, program, parameters, (), plan, ENTRY, ("a", "b", "c", "d"))
+    return Model(name, program, parameters, (), Entry(plan, ENTRY), ("a", "b", "c", "d"))
 
 
 def make_full(batch: int = 1) -> Model:

@@ -145,7 +145,7 @@ def test_accounts_are_read_again_at_a_signal(thin: Model, tmp_path: Path) -> Non
     """A removed key is invalid then; a malformed file changes nothing."""
     path, folder = tmp_path / "accounts.json", tmp_path / "model"
     folder.mkdir()
-    thin.save(folder)
+    thin.write(folder)
     old = add(path, "a")
     arguments = [
         "serve",

@@ -120,7 +120,9 @@ def test_a_model_is_followed_to_its_next_version(
 ) -> None:
     """It keeps the keys if they match, or makes other keys of the secret, or a new secret."""
     old, same = make_thin(), make_thin(seed=4)
-    execution = plan_network(same.network, same.parameters, same.bootstraps, name="small", max_hops=1)
+    assert same.entry is not None
+    entered, plans = same.program.entered(0), [same.entry.plan]
+    execution = plan_network(entered, same.parameters, plans, name="small", max_hops=1)
     other = replace(same, key_plan=execution.plan, labels=("a", "b", "c", "d"))
     assert other.manifest.key_set != same.manifest.key_set
     monkeypatch.setattr(network, "Q_BITS", [*network.Q_BITS[:-1], 49])

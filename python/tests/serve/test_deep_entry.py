@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from keywright import compiler
 from keywright.errors.service import ModelFolderError
-from keywright.model.served.entry import deep_entry, deep_literal, entry_plan
-from keywright.model.served.model import Model, ModelRunner
+from keywright.model import Model
+from keywright.model.served.entry import Entry, deep_entry, deep_literal, read_entry
 from keywright.runtime.checking import run_clear
 from tests.compiler.conftest import build_model
 from tests.compiler.test_bootstrapped_network import residual_network
@@ -36,27 +36,29 @@ def model() -> Model:
         fixed_slots=True,
     )
     program = compiler.compile(residual_network(build_model), target, compiler.Fit(calibration=samples))
-    return Model("deep", program, parameters, [own], kw.BootstrapperPlan(parameters, **ENTRY), ENTRY)
+    return Model("deep", program, parameters, [own], Entry(kw.BootstrapperPlan(parameters, **ENTRY), ENTRY))
 
 
 def test_a_thin_client_enters_a_deep_program(model: Model) -> None:
     """Its secret key is in the largest ring; keys are in all rings; the answer is the program's."""
     assert model.entry is not None
-    assert model.client is not None
-    assert (model.entry.slots, model.program.slots) == (256, 512)
+    assert model.client_parameters is not None
+    assert (model.entry.plan.slots, model.program.slots) == (256, 512)
     assert {spec.log_n for spec in model.specs} == {12, 11, 10}
     secret = kw.SecretKey.generate(model.parameters)
-    client = kw.thin.Client.from_secret_bytes(secret.to_bytes(), model.client)
+    client = kw.thin.Client.from_secret_bytes(secret.to_bytes(), model.client_parameters)
     keys = kw.KeyGenerator(secret).evaluation_keys(relinearization=False, specs=model.specs)
     sample = np.random.default_rng(9).uniform(-1, 1, (2, 8, 8))
-    one = 2.0**model.client.fraction_bits
+    one = 2.0**model.client_parameters.fraction_bits
     rows = model.manifest.input.pack(sample[np.newaxis])
     sent = [client.encrypt(np.rint(row * one).astype(np.int64), dropped=0) for row in rows]
     steps: list[None] = []
-    results = ModelRunner(model).run(
-        keys, [model.read_input(data) for data in sent], lambda: steps.append(None)
+    results = model.runner().run(
+        model.execution.follow(keys),
+        [model.requests.read(data) for data in sent],
+        on_step=lambda: steps.append(None),
     )
-    answers = np.asarray([client.decrypt(model.write_output(result)) / one for result in results])
+    answers = np.asarray([client.decrypt(model.requests.write(result)) / one for result in results])
     scores = model.manifest.output.unpack(answers, 1)[0] * model.manifest.factor
     error = np.abs(scores - run_clear(model.program, sample)).max()
     assert error <= max(result.error_bound for result in results) * model.manifest.factor
@@ -65,14 +67,18 @@ def test_a_thin_client_enters_a_deep_program(model: Model) -> None:
 
 def test_a_folder_has_the_entry(model: Model, tmp_path: Path) -> None:
     """The numbers of a plan make it again; wrong ones are refused."""
-    again = entry_plan(model.program, model.plans, model.parameters, ENTRY)
+    again = read_entry(model.program, model.bootstraps, model.parameters, ENTRY)
     assert again is not None
-    assert repr(again) == repr(model.entry)
+    assert model.entry is not None
+    assert repr(again.plan) == repr(model.entry.plan)
     with pytest.raises(ModelFolderError, match="do not describe a bootstrapping"):
-        entry_plan(model.program, model.plans, model.parameters, {**ENTRY, "slots": 3})
+        read_entry(model.program, model.bootstraps, model.parameters, {**ENTRY, "slots": 3})
     with pytest.raises(ModelFolderError, match="do not describe a bootstrapping"):
-        entry_plan(
-            model.program, model.plans, model.parameters, {"preset": "N16_QP1732_L9_S45_real", "slots": 4}
+        read_entry(
+            model.program,
+            model.bootstraps,
+            model.parameters,
+            {"preset": "N16_QP1732_L9_S45_real", "slots": 4},
         )
 
 
@@ -80,7 +86,7 @@ def test_an_entry_holds_inputs_and_outputs(model: Model) -> None:
     """In fewer slots than the bootstraps of the program have, values would fall on each other."""
     small = kw.BootstrapperPlan(model.parameters, **{**ENTRY, "slots": 64})
     with pytest.raises(ModelFolderError, match="512 slots"):
-        dataclasses.replace(model, entry=small)
+        dataclasses.replace(model, entry=Entry(small, {}))
     chosen = deep_entry(model.program)
     assert chosen.slots >= model.program.input_layout.period
     assert deep_literal(chosen)["output_level"] == model.program.bootstraps[0].output_level

@@ -118,7 +118,7 @@ def test_a_process_ends_at_sigterm_and_at_once_at_the_second(
     """It logs in JSON lines, and exits with 0."""
     folder = tmp_path / "model"
     folder.mkdir()
-    thin.save(folder)
+    thin.write(folder)
     arguments = ["serve", str(folder), "--port", "0", "--log-format", "json", "--json", "--drain", "60"]
     with subprocess.Popen(
         [sys.executable, "-m", "keywright", *arguments, "--state", str(tmp_path / "state")],

@@ -31,6 +31,7 @@ from keywright.errors.service import (
     OtherModelError,
     StorageError,
 )
+from keywright.model import Entry as ModelEntry
 from keywright.model import Manifest, Model
 from keywright.model.served.demands import KEY_BYTES, MESSAGE_BYTES, Demands, require_address, require_message
 from keywright.plan import plan_network
@@ -165,7 +166,7 @@ def weak_thin() -> Model:
     bits = network.Q_BITS
     parameters = kw.Parameters.from_bits(10, bits, [50, 50, 50], 45, insecure=True, secret_weight=1)
     plan = kw.BootstrapperPlan(parameters, **network.ENTRY)
-    return replace(make_thin(), parameters=parameters, entry=plan)
+    return replace(make_thin(), parameters=parameters, entry=ModelEntry(plan, network.ENTRY))
 
 
 def test_an_honest_server_gets_the_keys(client: Client) -> None:
@@ -499,7 +500,7 @@ def test_limits_are_above_zero_and_messages_have_one() -> None:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model's folder whose author has switched the check of keys off."""
     folder = tmp_path_factory.mktemp("folder")
-    make_full().save(folder)
+    make_full().write(folder)
     return folder
 
 
@@ -545,7 +546,7 @@ def test_keygen_refuses_the_parameters_and_the_keys_of_others(
 ) -> None:
     model = make_full()
     plan, parameters, out = tmp_path / "plan.json", tmp_path / "parameters.kw", tmp_path / "out"
-    plan.write_text(plan_file.to_json(plan_network(model.network, model.parameters, name="x").plan))
+    plan.write_text(plan_file.to_json(plan_network(model.program, model.parameters, name="x").plan))
     model.parameters.save(parameters)
     command = ["keygen", "--plan", str(plan), "--parameters", str(parameters), "--out", str(out)]
     for options, what in (

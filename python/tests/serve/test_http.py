@@ -138,7 +138,8 @@ def test_lengths_are_looked_at_before_bytes(server: Server, thin: Model) -> None
     )
     post = b"POST /v1/keys/0/jobs HTTP/1.1\r\n" + host
     assert (
-        b"413" in raw(server, post + b"Content-Length: %d\r\n\r\n" % (thin.request_bytes + 1)).splitlines()[0]
+        b"413"
+        in raw(server, post + b"Content-Length: %d\r\n\r\n" % (thin.requests.most_bytes + 1)).splitlines()[0]
     )
     assert b"400" in raw(server, b"\x16\x03\x01 garbage\r\n\r\n")
 

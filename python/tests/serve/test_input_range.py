@@ -14,7 +14,7 @@ import pytest
 from keywright import compiler
 from keywright.client import RemoteModel
 from keywright.errors import OutOfRangeError
-from keywright.model import Model
+from keywright.model import Entry, Model
 from keywright.runtime.checking import run_clear
 from keywright.serve import Server, Service
 from onnx import TensorProto, helper, numpy_helper
@@ -85,7 +85,7 @@ def model(network: Network) -> Model:
         batch=BATCH,
     )
     fit = compiler.Fit(calibration=network.train, activations={"relu": "chebyshev:2"})
-    return Model("cancer", compiler.compile(network.source, target, fit), parameters, (), plan, ENTRY)
+    return Model("cancer", compiler.compile(network.source, target, fit), parameters, (), Entry(plan, ENTRY))
 
 
 @pytest.fixture(scope="module")

@@ -660,7 +660,7 @@ def test_a_refusal_is_raised_as_what_the_server_raised() -> None:
 def test_the_command_serves_until_it_is_told_to_stop(place: Place, tmp_path: Path, sample: Sample) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
-    make_thin().save(folder)
+    make_thin().write(folder)
     command = [sys.executable, "-m", "keywright.cli", "serve", str(folder), "--port", "0", "--json"]
     state = ["--state", str(tmp_path / "state")]
     for flag, address in (("--objects", place.objects), ("--records", place.records)):

@@ -22,9 +22,10 @@ from keywright.errors.service import (
     UnknownJobError,
     UnknownKeysError,
 )
-from keywright.model import Manifest, Model, ModelRunner
+from keywright.model import Manifest, Model
+from keywright.model.exchange.interface import FRACTION_BITS
+from keywright.model.exchange.requests import ANSWER_GROWTH
 from keywright.model.served import framing
-from keywright.model.served.model import ANSWER_GROWTH, FRACTION_BITS
 from keywright.runtime.checking import run_clear
 from keywright.serve import Service
 from onnx import helper
@@ -43,15 +44,15 @@ def test_what_comes_back_is_what_the_network_gives_in_clear(
     keys = kw.KeyGenerator(secret).evaluation_keys(specs=model.specs, relinearization=False)
     decryptor = kw.Decryptor(secret)
     packed = manifest.input.pack(sample[None])[0]
-    runner = ModelRunner(model)
+    runner = model.runner()
     client, one = None, 1
-    if model.client is None:
+    if model.client_parameters is None:
         uploads = [decryptor.encrypt(packed, manifest.input.size, manifest.input_level).to_bytes()]
     else:
         # Every form that a thin client sends.
-        client = kw.thin.Client.from_secret_bytes(secret.to_bytes(), model.client)
-        sender = kw.thin.Encryptor(client.public_key(), model.client)
-        one = 2**model.client.fraction_bits
+        client = kw.thin.Client.from_secret_bytes(secret.to_bytes(), model.client_parameters)
+        sender = kw.thin.Encryptor(client.public_key(), model.client_parameters)
+        one = 2**model.client_parameters.fraction_bits
         numbers = np.rint(packed * one).astype(np.int64)
         uploads = [client.encrypt(numbers), client.encrypt(numbers, dropped=1)]
         uploads += [sender.encrypt(numbers), sender.encrypt(numbers, dropped=(2, 1))]
@@ -62,9 +63,9 @@ def test_what_comes_back_is_what_the_network_gives_in_clear(
         def step(steps: list[int] = steps) -> None:
             steps.append(1)
 
-        (result,) = runner.run(keys, [model.read_input(data)], step)
+        (result,) = runner.run(model.execution.follow(keys), [model.requests.read(data)], on_step=step)
         assert len(steps) == model.steps
-        answer = model.write_output(result)
+        answer = model.requests.write(result)
         if client is None:
             found = decryptor.decrypt(kw.Ciphertext.from_bytes(answer, model.parameters))
         else:
@@ -73,7 +74,7 @@ def test_what_comes_back_is_what_the_network_gives_in_clear(
         values = manifest.output.unpack(found[None], 1)[0] * manifest.factor
         error = np.abs(values - run_clear(model.program, sample)).max()
         bound = result.error_bound * manifest.factor
-        if model.client is not None:
+        if model.client_parameters is not None:
             # Numbers are rounded to units; the network, of rows of norm 1 and squares, doubles its input.
             bound = bound * ANSWER_GROWTH + (1 + manifest.factor / 2) / 2**FRACTION_BITS
         assert error <= bound < 1e-3
@@ -82,8 +83,8 @@ def test_what_comes_back_is_what_the_network_gives_in_clear(
 def test_places_are_slots(thin: Model) -> None:
     values = np.arange(1, 17, dtype=np.float64)
     places = thin.manifest.input
-    assert thin.client is not None
-    assert places.size == thin.program.slots == thin.client.capacity
+    assert thin.client_parameters is not None
+    assert places.size == thin.program.slots == thin.client_parameters.capacity
     assert places.pack(values[None])[0].tolist() == thin.program.input_layout.pack(values)[0].tolist()
     assert places.unpack(places.pack(values[None]), 1).tolist() == [values.tolist()]
 
@@ -103,7 +104,7 @@ def test_a_folder_is_the_model_that_was_saved(thin: Model, full: Model, tmp_path
     for model in (thin, full):
         folder = tmp_path / model.name
         folder.mkdir()
-        model.save(folder)
+        model.write(folder)
         loaded = Model.load(folder)
         assert loaded.manifest.hash == model.manifest.hash
         assert loaded.execution.plan == model.execution.plan
@@ -115,7 +116,7 @@ def test_a_folder_is_the_model_that_was_saved(thin: Model, full: Model, tmp_path
 def test_the_plan_of_another_model_is_refused(thin: Model, full: Model, tmp_path: Path) -> None:
     for model in (thin, full):
         (tmp_path / model.name).mkdir()
-        model.save(tmp_path / model.name)
+        model.write(tmp_path / model.name)
     (tmp_path / thin.name / "plan.json").replace(tmp_path / full.name / "plan.json")
     with pytest.raises(kw.errors.PlanMismatchError):
         _ = Model.load(tmp_path / full.name).specs
@@ -124,7 +125,7 @@ def test_the_plan_of_another_model_is_refused(thin: Model, full: Model, tmp_path
 def test_folders_that_are_no_models_are_refused(thin: Model, full: Model, tmp_path: Path) -> None:
     with pytest.raises(ModelFolderError, match=r"parameters\.kw"):
         Model.load(tmp_path)
-    thin.save(tmp_path)
+    thin.write(tmp_path)
     plan = (tmp_path / "plan.json").read_bytes()
     (tmp_path / "plan.json").unlink()
     with pytest.raises(ModelFolderError, match=r"lacks plan\.json"):
@@ -252,14 +253,14 @@ def test_nothing_of_a_client_is_kept_after_its_keys_are_gone(
 ) -> None:
     """Its jobs, their answers, its keys on disk and in memory; those of another client stay."""
     service = Service(thin, tmp_path / "state", workers=WORKERS)
-    assert thin.client is not None
+    assert thin.client_parameters is not None
     made = []
     for seed in range(2):
         secret = kw.SecretKey.generate(thin.parameters, bytes([seed] * 32))
         kw.KeyGenerator(secret).save_evaluation_keys(tmp_path / "keys.kw", thin.specs)
         identifier = upload(service, (tmp_path / "keys.kw").read_bytes())
-        client = kw.thin.Client.from_secret_bytes(secret.to_bytes(), thin.client)
-        numbers = np.rint(thin.manifest.input.pack(sample[None])[0] * 2**thin.client.fraction_bits)
+        client = kw.thin.Client.from_secret_bytes(secret.to_bytes(), thin.client_parameters)
+        numbers = np.rint(thin.manifest.input.pack(sample[None])[0] * 2**thin.client_parameters.fraction_bits)
         message = framing.join([client.encrypt(numbers.astype(np.int64))])
         jobs = [str(service.evaluations.submit(identifier, message).identifier) for _ in range(2)]
         for job in jobs:
@@ -309,9 +310,13 @@ def test_requests_that_make_no_sense_are_refused(service: Service, key_file: Pat
             service.evaluations.submit(identifier, message)
     secret = kw.SecretKey.generate(service.model.parameters)
     ours, theirs = kw.Decryptor(secret), kw.Decryptor(kw.SecretKey.generate(full.parameters))
-    assert service.model.client is not None
+    assert service.model.client_parameters is not None
     foreign = kw.thin.Parameters(
-        service.model.parameters, scale=service.model.client.scale, fraction_bits=20, slots=8, values="real"
+        service.model.parameters,
+        scale=service.model.client_parameters.scale,
+        fraction_bits=20,
+        slots=8,
+        values="real",
     )
     compact = kw.thin.Client.from_secret_bytes(secret.to_bytes(), foreign).encrypt([1, 2, 3], dropped=0)
     objects = [

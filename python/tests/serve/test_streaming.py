@@ -15,7 +15,7 @@ import pytest
 from keywright._core import EvaluationKeys
 from keywright.client import RemoteModel, parts
 from keywright.client.remote import Session
-from keywright.model import Model, ModelRunner
+from keywright.model import Model
 from keywright.runtime.checking import run_clear
 from keywright.serve import Service
 from keywright.serve.storage.arriving import Arriving
@@ -218,14 +218,14 @@ def test_an_evaluation_begins_before_its_keys_are_fetched(
             "arriving": copy.arriving.to_json(),
         }
         loading = KeyLoading(entry, full, lambda descriptor, _: taken.append(os.dup(descriptor)))
-        results = ModelRunner(full).run(loading.keys, inputs, stepped.set)
+        results = full.runner().run(full.execution.follow(loading.keys), inputs, on_step=stepped.set)
         loading.wait()
     whole = EvaluationKeys.load(path, full.parameters)
-    expected = ModelRunner(full).run(whole, inputs, lambda: None)
+    expected = full.runner().run(full.execution.follow(whole), inputs)
     assert [each.to_bytes() for each in results] == [each.to_bytes() for each in expected]
     with os.fdopen(taken[0], "rb"):
         kept = EvaluationKeys.open_shared(taken[0], full.parameters)
-        again = ModelRunner(full).run(kept, inputs, lambda: None)
+        again = full.runner().run(full.execution.follow(kept), inputs)
     assert [each.to_bytes() for each in again] == [each.to_bytes() for each in expected]
     copies.close()
 

@@ -70,7 +70,7 @@ export async function readManifest(bytes: Uint8Array<ArrayBuffer>): Promise<Mani
     throw refused(`format ${entry["format"]}, version ${entry["version"]}; this client reads keywright-manifest, version ${VERSION}`);
   }
   if (entry["packing"] !== "coefficients" || entry["input_level"] !== 0 || entry["output_level"] !== 0) {
-    throw refused("the model is compiled for clients that encrypt slots; compile it without --slots");
+    throw refused("the model is compiled for clients that encrypt slots; compile it with --client thin");
   }
   const divisor = positive(entry["divisor"], "divisor");
   if (!Number.isInteger(Math.log2(divisor))) throw refused(`divisor ${divisor} is no power of two`);

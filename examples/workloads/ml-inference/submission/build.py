@@ -5,8 +5,7 @@ import stat
 import sys
 from pathlib import Path
 
-from keywright.model.compiling import compile_model
-from keywright.model.served.model import Model
+import keywright as kw
 from steps import BUILD, HERE, SIZES, STEPS, model_folder
 
 PROGRAM = """#!{python}
@@ -23,9 +22,8 @@ def compile_sizes(model: Path) -> None:
     """Compile a model folder for each size, with the best batch for its number of images."""
     for size, (name, count) in enumerate(SIZES):
         folder = model_folder(size)
-        compiled = compile_model(model, samples=count)
-        folder.mkdir(parents=True)
-        Model(name, compiled.program, compiled.parameters, compiled.plans).save(folder)
+        compiled = kw.compile(model, samples=count, name=name)
+        compiled.save(folder)
         print(f"         [build] {name}: {compiled.program.batch} images in a ciphertext")
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import keywright as kw
 import numpy as np
-from keywright.model.served.model import Model, ModelRunner
+from keywright.model import Model
 from keywright.runtime import decrypt_result, encrypt_sample_seeded
 from numpy.typing import NDArray
 
@@ -99,18 +99,18 @@ def server_encrypted_compute(size: int) -> None:
     uploads = batches(folders.upload)
     keys = model.execution.load_keys(folders.keys)
     loaded = time.perf_counter()
-    runner = ModelRunner(model)
+    runner = model.runner()
     say("server", f"model and keys read in {loaded - start:.3f} s")
     say("server", f"diagonals encoded in {time.perf_counter() - loaded:.3f} s")
     seconds = []
     folder = emptied(folders.download)
     for batch, paths in enumerate(uploads):
-        inputs = [model.read_input(path.read_bytes()) for path in paths]
+        inputs = [model.requests.read(path.read_bytes()) for path in paths]
         start = time.perf_counter()
-        results = runner.run(keys, inputs, lambda: None)
+        results = runner.run(keys, inputs)
         seconds.append(time.perf_counter() - start)
         for index, result in enumerate(results):
-            (folder / file_name(batch, index)).write_bytes(model.write_output(result))
+            (folder / file_name(batch, index)).write_bytes(model.requests.write(result))
     images = f"{model.program.batch} images" if model.program.batch > 1 else "image"
     say("server", f"evaluation: {sum(seconds):.3f} s, {np.median(seconds):.3f} s for {images}")
 

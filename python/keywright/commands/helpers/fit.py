@@ -4,15 +4,17 @@ import argparse
 import re
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+import keywright as kw
 from keywright import compiler
 from keywright.commands.terminal import Column, Terminal
 from keywright.errors import OutOfRangeError
-from keywright.model import InferenceClient
-from keywright.model.report import fit_text
+from keywright.model import Model, ModelClient
+from keywright.model.report.report import fit_text
 
 from .errors import CommandError
 from .inputs import load_inputs
@@ -60,8 +62,20 @@ def add_fit_arguments(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--error", type=float, help="maximum change of an output on the calibration data")
 
 
-def read_fit(options: argparse.Namespace) -> compiler.Fit:
-    """Return the fit that the arguments ask for.
+def compile_model(options: argparse.Namespace, **choices: Any) -> Model:
+    """Compile the model that the arguments name, as `keywright.compile` does.
+
+    Args:
+        choices: further arguments of it.
+
+    Raises:
+        CommandError: an argument is malformed, or needs calibration data that are missing.
+    """
+    return kw.compile(options.model, preset=options.preset, **read_fit(options), **choices)
+
+
+def read_fit(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the calibration data and the choices of `keywright.compile` for the fit.
 
     Raises:
         CommandError: an argument is malformed, or needs calibration data that are missing.
@@ -85,16 +99,18 @@ def read_fit(options: argparse.Namespace) -> compiler.Fit:
             )
         )
     typical = None if options.calibration is None else load_inputs(options.calibration, count)
+    fit = {
+        "calibration": typical,
+        "activations": activations,
+        "accuracy": accuracy,
+        "error": options.error,
+        "input_range": None if options.range is None else tuple(options.range),
+    }
     try:
-        return compiler.Fit(
-            calibration=typical,
-            activations=activations,
-            accuracy=accuracy,
-            error=options.error,
-            input_range=None if options.range is None else tuple(options.range),
-        )
+        compiler.Fit(**fit)
     except ValueError as error:
         raise CommandError(str(error)) from error
+    return fit
 
 
 def _share(text: str) -> float:
@@ -138,7 +154,7 @@ def print_fit(program: compiler.Program, terminal: Terminal, *, table: bool = Tr
 
 
 def guard_samples(
-    client: InferenceClient, samples: NDArray[np.float64], *, force: bool, terminal: Terminal
+    client: ModelClient, samples: NDArray[np.float64], *, force: bool, terminal: Terminal
 ) -> None:
     """Refuse samples that leave the ranges of a program, or warn if ``force`` is set.
 

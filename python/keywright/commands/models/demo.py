@@ -12,12 +12,11 @@ from statistics import median
 
 import numpy as np
 
+import keywright as kw
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.output.key_table import key_columns, key_table
 from keywright.commands.output.rotation_table import draw, require_picture
 from keywright.commands.terminal import Column, Terminal
-from keywright.model.compiling import compile_model
-from keywright.model.session import infer
 from keywright.plan.memory.machine import default_budget
 from keywright.runtime.checking import run_clear
 
@@ -45,13 +44,13 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         )
     require_picture(options.picture)
     with terminal.progress("compiling", None):
-        compiled = compile_model((data / "digits.onnx").read_bytes(), batch=1)
+        compiled = kw.compile((data / "digits.onnx").read_bytes(), batch=1)
     terminal.note(f"{compiled.parameters!r}")
     images, labels = images[: options.samples], labels[: options.samples]
     with terminal.progress("planning keys and memory", None):
         planned = compiled.plan_process(len(images), default_budget())
     samples = images.astype(np.float64)
-    inference = infer(compiled.program, compiled.parameters, samples, planned, terminal.progress)
+    inference = compiled.infer(samples, planned, terminal.progress)
 
     clear = [run_clear(compiled.program, image) for image in images]
     rows = [

@@ -16,7 +16,7 @@ from keywright.commands.helpers.arguments import (
     add_preset_argument,
 )
 from keywright.commands.helpers.errors import CommandError
-from keywright.commands.helpers.fit import fit_record, guard_samples, print_fit, read_fit
+from keywright.commands.helpers.fit import compile_model, fit_record, guard_samples, print_fit
 from keywright.commands.helpers.inputs import count_samples, load_samples
 from keywright.commands.helpers.memory import (
     add_key_memory_argument,
@@ -30,11 +30,8 @@ from keywright.commands.steps.decrypt import prediction_columns, predictions
 from keywright.commands.terminal import Column, Terminal, Value
 from keywright.compiler.placement.target import SPREAD_DOUBLINGS
 from keywright.errors import ModelRefusedError
-from keywright.model import CompiledModel, Inference, InferenceClient
-from keywright.model.compiling import compile_model
+from keywright.model import Inference, Model
 from keywright.model.folder.files import new_file
-from keywright.model.report import returned_bytes, sent_bytes
-from keywright.model.session import infer
 from keywright.plan.cost.calibration import stored_speedup
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.machine import peak_bytes
@@ -135,19 +132,16 @@ BATCHES = [
 ]
 
 
-def explain_batches(
-    approximated: compiler.ApproximatedModel, preset: str | None, compiled: CompiledModel, terminal: Terminal
-) -> None:
+def explain_batches(compiled: Model, terminal: Terminal) -> None:
     """Print the cost of a sample if 1, 2, 4, ... share ciphertexts, as long as that makes it faster."""
-    slots = min((plan.slots for plan in compiled.plans), default=compiled.parameters.max_slots)
+    slots = min((plan.slots for plan in compiled.bootstraps), default=compiled.parameters.max_slots)
     most = (slots << SPREAD_DOUBLINGS) // len(compiled.program.input_layout.positions)
     rows: list[dict[str, int | float]] = []
     with terminal.progress("weighing batches", None):
         while not rows or 1 << len(rows) <= most:
             batch = 1 << len(rows)
-            same = compiled.program.batch == batch
             try:
-                other = compiled if same else compile_model(approximated, None, preset, batch=batch)
+                other = compiled.for_batch(batch)
             except ModelRefusedError:
                 break  # its diagonals are too large
             rows.append(batch_row(other))
@@ -156,14 +150,14 @@ def explain_batches(
     terminal.table(BATCHES, rows, title="Samples that share ciphertexts")
 
 
-def batch_row(compiled: CompiledModel) -> dict[str, int | float]:
+def batch_row(compiled: Model) -> dict[str, int | float]:
     """Return the cost of a sample in a full batch: predicted seconds, and bytes of its ciphertexts."""
-    program, parameters = compiled.program, compiled.parameters
+    program, report = compiled.program, compiled.report
     return {
         "batch": program.batch,
         "seconds": sum(layer.seconds for layer in program.layers) / predicted_speedup()[0] / program.batch,
-        "sent_bytes": sent_bytes(program, parameters) / program.batch,
-        "returned_bytes": returned_bytes(program, parameters) / program.batch,
+        "sent_bytes": report.sent_bytes / program.batch,
+        "returned_bytes": report.returned_bytes / program.batch,
     }
 
 
@@ -176,13 +170,12 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     budget, start = memory_budget(options), time.perf_counter()
     count = 1 if options.input is None else count_samples(options.input, options.model, options.count)
     with terminal.progress("compiling", None):
-        approximated = compiler.approximate(options.model, read_fit(options))
-        compiled = compile_model(approximated, None, options.preset, samples=count, batch=options.batch)
+        compiled = compile_model(options, samples=count, batch=options.batch)
     print_fit(compiled.program, terminal, table=options.explain)
     if options.explain:
         print_report(compiled, terminal, title=str(options.model))
         explain(compiled.program, terminal)
-        explain_batches(approximated, options.preset, compiled, terminal)
+        explain_batches(compiled, terminal)
         with terminal.progress("planning keys and memory", None):
             compiled, planned = compiled.plan_batches(count, budget, key_memory(options))
         print_memory(planned, terminal)
@@ -197,16 +190,15 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             terminal.record(_predicted(found))
         return
     samples = load_samples(options.input, compiled.program.input_shape, options.count)
-    client = InferenceClient(compiled.program, compiled.parameters)
-    guard_samples(client, samples, force=options.force, terminal=terminal)
+    guard_samples(compiled.client(), samples, force=options.force, terminal=terminal)
     with terminal.progress("planning keys and memory", None):
         compiled, planned = compiled.plan_batches(len(samples), budget, key_memory(options))
-    program, parameters = compiled.program, compiled.parameters
+    program = compiled.program
     compile_seconds = time.perf_counter() - start
     batch = f", {compiled.program.batch} samples at a time" if compiled.program.batch > 1 else ""
     terminal.note(f"{compiled.program.depth} levels deep{batch}; {compiled.parameters!r}")
     predicted = predict_error(compiled.program, planned.execution, samples, terminal)
-    inference = infer(program, parameters, samples, planned, terminal.progress)
+    inference = compiled.infer(samples, planned, terminal.progress)
     if options.out is not None:
         with new_file(options.out) as path, path.open("wb") as file:
             np.save(file, inference.outputs)
@@ -234,7 +226,7 @@ def _predictions(program: compiler.Program, inference: Inference) -> list[dict[s
     return [row | {"seconds": seconds} for row, seconds in zip(rows, shares, strict=True)]
 
 
-def _summary(compiled: CompiledModel, inference: Inference, compile_seconds: float) -> dict[str, object]:
+def _summary(compiled: Model, inference: Inference, compile_seconds: float) -> dict[str, object]:
     """Return the costs of all steps as JSON."""
     samples, batches = len(inference.outputs), len(inference.batches)
     return {
@@ -269,18 +261,16 @@ def _kinds(inference: Inference) -> list[dict[str, Value]]:
     return [{**kind, "predicted": float(kind["predicted"]) / times} for kind in inference.kinds]
 
 
-def key_switches(compiled: CompiledModel) -> int:
+def key_switches(compiled: Model) -> int:
     """Return the key switches of one run, including those of bootstraps."""
     program = compiled.program
-    own = sum(switch.count for switch in program.key_switches)
-    return own + sum(
-        len(compiled.plans[step.argument].fixed_keys) * compiled.plans[step.argument].iterations
-        + sum(
-            count * max(len(elements), 1) for *_, elements, count in compiled.plans[step.argument].key_groups
-        )
-        for step in program.instructions
-        if step.opcode == "bootstrap"
-    )
+    count = sum(switch.count for switch in program.key_switches)
+    for step in program.instructions:
+        if step.opcode == "bootstrap":
+            plan = compiled.bootstraps[step.argument]
+            groups = sum(times * max(len(elements), 1) for *_, elements, times in plan.key_groups)
+            count += len(plan.fixed_keys) * plan.iterations + groups
+    return count
 
 
 def error_text(inference: Inference) -> str:

@@ -13,7 +13,6 @@ from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.fit import add_fit_arguments, fit_record, print_fit, read_fit
 from keywright.commands.output.report import print_report
 from keywright.commands.terminal import Column, Terminal, Value
-from keywright.model.compiling import compile_model
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,11 +32,11 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     require_file(path)
     if path.suffix == ".onnx":
         with terminal.progress("compiling", None):
-            compiled = compile_model(path, read_fit(options), options.preset, batch=options.batch or 1)
+            compiled = kw.compile(path, preset=options.preset, batch=options.batch or 1, **read_fit(options))
         print_report(compiled, terminal, title=str(path))
         print_fit(compiled.program, terminal)
         return
-    program = compiler.Program.load(path) if zipfile.is_zipfile(path) else None
+    program = compiler.load(path) if zipfile.is_zipfile(path) else None
     described = kw.keys.inspect(path) if program is None else _program(path, program)
     if terminal.json:
         terminal.record(described)

@@ -186,7 +186,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         # There must be room for the keys of one client; all remaining memory is for keys.
         largest = max(model.resident_key_bytes for model in models)
         budget = max(0, total - largest) // (processes * len(models))
-        plans = [model.plan_process(budget, resident_bytes()) for model in models]
+        plans = [model.plan_service(budget, resident_bytes()) for model in models]
         key_memory = total - processes * sum(plan.memory.total for plan in plans)
     with _state(options.state) as state:
         for model, planned in zip(models, plans, strict=True):

@@ -2,7 +2,7 @@
 
 import keywright as kw
 from keywright.commands.terminal import Column
-from keywright.model import CompiledModel
+from keywright.model import Model
 
 
 def key_columns() -> list[Column]:
@@ -15,7 +15,7 @@ def key_columns() -> list[Column]:
     ]
 
 
-def key_table(compiled: CompiledModel) -> list[dict[str, str | int]]:
+def key_table(compiled: Model) -> list[dict[str, str | int]]:
     """Compare the program's keys with two common sets at the highest level, each with the relinearization
     key.
 

@@ -1,19 +1,23 @@
 """Prints the costs of a compiled model as a table."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from keywright.commands.terminal import Column, Terminal
-from keywright.model import CompiledModel
+from keywright.model import Model
 
 COLUMNS = [Column("what", "what"), Column("value", "value")]
 
 
-def print_report(compiled: CompiledModel, terminal: Terminal, *, title: str) -> None:
+def print_report(compiled: Model, terminal: Terminal, *, title: str) -> None:
     """Print ring, levels, keys, bytes and time; `print_fit` prints how closely it follows the model."""
     with terminal.progress("planning keys", None):
         report = compiled.report
     if terminal.json:
-        terminal.record({"report": {name: value for name, value in asdict(report).items() if name != "fit"}})
+        figures = asdict(replace(report, fit=None, encrypted_error=None))
+        del figures["fit"]
+        error = report.encrypted_error
+        figures["encrypted_error"] = None if error is None else {"share": error.share, "output": error.worst}
+        terminal.record({"report": figures})
         return
     rows = [
         {"what": name, "value": text}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.terminal import Terminal
-from keywright.model import CompiledModel
+from keywright.model import Model
 from keywright.model.folder.files import new_file, require_place
 
 FORMATS = (".png", ".svg")
@@ -23,7 +23,7 @@ def require_picture(path: Path) -> None:
     require_place(path)
 
 
-def draw(compiled: CompiledModel, path: Path, terminal: Terminal) -> None:
+def draw(compiled: Model, path: Path, terminal: Terminal) -> None:
     """Draw every rotation of a program at its level, larger the more often it is used, and the reach of the
     keys.
 

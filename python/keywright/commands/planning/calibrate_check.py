@@ -17,14 +17,12 @@ import numpy as np
 import keywright as kw
 from keywright import plan as planning
 from keywright.errors import WrongResultError
-from keywright.model.compiling import compile_model
 from keywright.plan.cost.calibration import Calibration
 from keywright.plan.cost.gauge import Gauge
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.keys.time_prediction import TimePrediction, predict_plan
 from keywright.plan.workload.network import convert, convert_bootstrap
 from keywright.runtime.checking import run_clear
-from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample
 
 BOOTSTRAPS = {15: "N15_QP861_L3_S37", 16: "N16_QP1732_L9_S45"}
 """The measured bootstrapping by base-2 logarithm of the ring degree."""
@@ -113,30 +111,24 @@ def check_network(model_file: Path | None, calibration: Calibration) -> Checked:
     model = calibration.model
     name = "digits" if model_file is None else model_file.stem
     source = (files("keywright") / "data" / "digits.onnx").read_bytes() if model_file is None else model_file
-    compiled = compile_model(source, batch=1)
-    network, parameters = compiled.program, compiled.parameters
-    workload = convert(network, parameters, name, compiled.plans)
+    compiled = kw.compile(source, batch=1)
+    workload = convert(compiled.program, compiled.parameters, name, compiled.bootstraps)
     planned = planning.STRATEGIES["kds"].plan(workload, model)
-    execution = PlanExecution(planned, parameters, network, compiled.plans)
-    secret = kw.SecretKey.generate(parameters)
-    generator = kw.KeyGenerator(secret)
-    keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs)
-    evaluator = kw.Evaluator(parameters, execution.follow(keys))
-    bootstrappers = [kw.Bootstrapper(plan) for plan in execution.bootstrapper_plans]
-    backend = EncryptedBackend(evaluator, bootstrappers, plan=execution)
+    compiled = compiled.with_plan(planned)
+    network, client, runner = compiled.program, compiled.client(), compiled.runner()
+    keys = compiled.execution.follow(client.evaluation_keys())
     sample = np.random.default_rng(1).uniform(0, 1, network.input_shape)
-    inputs = encrypt_sample(network, kw.Encryptor(generator.public_key()), sample)
-    backend.prepare(network)
+    inputs = [compiled.requests.read(data) for data in client.encrypt_batch(sample[None])]
     results: list[list[kw.Ciphertext]] = []
     seconds, steady = _time(
-        lambda: results.append(backend.run(network, inputs)), calibration, parameters.log_n
+        lambda: results.append(runner.run(keys, inputs)), calibration, compiled.parameters.log_n
     )
-    found = decrypt_result(network, kw.Decryptor(secret), results[-1])
+    found = client.decrypt_batch([compiled.requests.write(result) for result in results[-1]], 1)[0]
     error = float(np.abs(found - run_clear(network, sample)).max())
     bound = max(output.error_bound for output in results[-1]) * network.output_unit
     if not error <= bound:
         raise WrongResultError(f"{name}: the result is off by {error}, above its bound {bound}")
-    what = f"network {name}, ring degree 2^{parameters.log_n}"
+    what = f"network {name}, ring degree 2^{compiled.parameters.log_n}"
     return Checked(what, predict_plan(planned, model), seconds, steady)
 
 

@@ -9,6 +9,7 @@ import re
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import keywright as kw
 from keywright import BootstrapperPlan
 from keywright import plan as planning
 from keywright._units import format_bytes, format_seconds
@@ -21,7 +22,6 @@ from keywright.commands.output.plan_picture import draw_frontier, draw_residency
 from keywright.commands.output.rotation_table import require_picture
 from keywright.commands.terminal import Column, Terminal
 from keywright.errors import WorkloadError
-from keywright.model.compiling import compile_model
 from keywright.model.folder.files import new_file, require_place
 from keywright.plan.cost.calibration import Calibration, stored_calibration
 from keywright.plan.cost.error_budget import error_budget
@@ -401,15 +401,15 @@ def _load(
         budget = workload.noise_bits
     else:
         _refuse(options, "a model", "parameters")
-        compiled = compile_model(path, read_fit(options), options.preset, batch=options.batch or 1)
-        workload = convert(compiled.program, compiled.parameters, path.stem, compiled.plans)
-        if compiled.plans:
-            variants = open_bootstraps(compiled.plans, path.stem, compiled.program)
+        compiled = kw.compile(path, preset=options.preset, batch=options.batch or 1, **read_fit(options))
+        workload = convert(compiled.program, compiled.parameters, path.stem, compiled.bootstraps)
+        if compiled.bootstraps:
+            variants = open_bootstraps(compiled.bootstraps, path.stem, compiled.program)
         smaller = [
-            open_ring(compiled.program, compiled.parameters, compiled.plans, path.stem, ring)
+            open_ring(compiled.program, compiled.parameters, compiled.bootstraps, path.stem, ring)
             for ring in smaller_rings(compiled.program)
         ]
-        budget = error_budget(compiled.plans)
+        budget = error_budget(compiled.bootstraps)
     noise = budget if options.noise is None else options.noise
     opened = [each.with_noise(noise) for each in variants]
     return replace(workload, noise_bits=noise), opened, smaller

@@ -50,7 +50,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             else:
                 bound = max(map(flooding.error_bound, ciphertexts))
             bound *= program.output_unit
-            outputs = client.decrypt_batch(ciphertexts, batch.count, flooding)
+            outputs = client.decrypt_batch(
+                [bytes(ciphertext.to_bytes()) for ciphertext in ciphertexts], batch.count, flooding
+            )
             shown_bound = bound if np.isfinite(bound) else None
             rows += [row | {"error_bound": shown_bound} for row in predictions(program, outputs, batch.first)]
             results += list(outputs)

@@ -44,10 +44,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             start = time.perf_counter()
             ciphertexts = client.encrypt_batch(batch)
             seconds += time.perf_counter() - start
-            for index, ciphertext in enumerate(ciphertexts):
-                path = folder / ciphertext_name(number * program.batch, len(batch), index)
-                ciphertext.save(path)
-                size += path.stat().st_size
+            for index, data in enumerate(ciphertexts):
+                (folder / ciphertext_name(number * program.batch, len(batch), index)).write_bytes(data)
+                size += len(data)
             advance(len(batch))
     row = {"samples": len(samples), "batch": program.batch, "bytes": size, "seconds": seconds}
     columns = [

@@ -19,14 +19,14 @@ from keywright.commands.helpers.arguments import (
     add_preset_argument,
 )
 from keywright.commands.helpers.errors import CommandError
-from keywright.commands.helpers.fit import print_fit, read_fit
+from keywright.commands.helpers.fit import compile_model, print_fit
 from keywright.commands.helpers.inputs import parse_bytes
 from keywright.commands.helpers.parameters import named_parameters
 from keywright.commands.terminal import Column, Terminal, Value
-from keywright.model import CompiledModel, InferenceClient
-from keywright.model.client import require_plan, save_keys
-from keywright.model.compiling import compile_model
-from keywright.model.folder.files import PARAMETERS, PLAN, PROGRAM, PUBLIC_KEY, SECRET_KEY, new_folder
+from keywright.model import Model, ModelClient
+from keywright.model.client import save_keys
+from keywright.model.folder.files import PARAMETERS, PLAN, PUBLIC_KEY, SECRET_KEY, new_folder
+from keywright.model.loading import require_plan
 from keywright.model.served.demands import KEY_BYTES, KEY_COUNT, Demands
 from keywright.plan import KeyPlan
 from keywright.plan.keys import plan_file
@@ -72,15 +72,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _compiled(options: argparse.Namespace, plan: KeyPlan | None) -> CompiledModel:
+def _compiled(options: argparse.Namespace, plan: KeyPlan | None) -> Model:
     if options.parameters is not None:
         raise CommandError("--parameters is for plans without a model; use --preset with a model")
-    compiled = compile_model(options.model, read_fit(options), options.preset, batch=options.batch or 1)
-    if plan is not None:
-        return compiled.with_plan(plan)
-    if options.memory is not None:
-        return compiled.with_plan(compiled.plan_server(parse_bytes(options.memory)).plan)
-    return compiled
+    memory = None if options.memory is None else parse_bytes(options.memory)
+    return compile_model(options, batch=options.batch or 1, plan=plan, memory=memory)
 
 
 def _of_plan(options: argparse.Namespace, plan: KeyPlan | None) -> PlanExecution:
@@ -145,16 +141,15 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         client.mkdir(mode=0o700)
         server.mkdir()
         secret = kw.SecretKey.generate(parameters)
-        parameters.save(server / PARAMETERS)
-        plan_file.save(plan, server / PLAN)
         save_keys(server, secret, execution, terminal.progress)
         # Write the secret key last: a process that is killed before leaves no secret behind.
         if compiled is None:
+            parameters.save(server / PARAMETERS)
+            plan_file.save(plan, server / PLAN)
             _write_owner(client, secret, parameters)
         else:
-            compiled.program.save(server / PROGRAM)
-            owner = InferenceClient(compiled.program, parameters, lambda: execution, secret=secret)
-            owner.write(client)
+            compiled.write(server)
+            ModelClient(compiled.shared, secret=secret).write(client)
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         rows: list[dict[str, Value]] = [
             {"file": str(options.out / path.relative_to(folder)), "bytes": path.stat().st_size}

@@ -41,7 +41,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     batches = find_ciphertexts(options.input, program.input_layout.ciphertexts, program.batch)
     Identity.load(options.input).require(server.identity, "server", "client")
     planned = server.open_keys(options.keys, len(batches), terminal.progress)
-    evaluation = server.evaluation
+    runner, keys = server.runner, server.keys
     samples = sum(batch.count for batch in batches)
     predicted = sum(layer.seconds for layer in program.layers)
     with (
@@ -51,9 +51,10 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         server.identity.save(folder)
         start = time.perf_counter()
         for batch in batches:
-            inputs = [server.read_ciphertext(path) for path in batch.paths]
-            for index, ciphertext in enumerate(evaluation.run(inputs, advance)):
-                ciphertext.save(folder / ciphertext_name(batch.first, batch.count, index))
+            inputs = [server.read_file(path) for path in batch.paths]
+            for index, result in enumerate(runner.run(keys, inputs, advance)):
+                name = ciphertext_name(batch.first, batch.count, index)
+                (folder / name).write_bytes(server.requests.write(result))
         seconds = time.perf_counter() - start
     row: dict[str, Value] = {
         "samples": samples,
@@ -72,8 +73,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         Column("predicted_peak_bytes", "predicted", "bytes"),
     ]
     terminal.table(columns, [row])
-    if evaluation.keys.streaming is not None:
-        _report_streaming(evaluation.keys, terminal)
+    if keys.streaming is not None:
+        _report_streaming(keys, terminal)
 
 
 def _report_streaming(keys: kw.EvaluationKeys, terminal: Terminal) -> None:

@@ -16,6 +16,7 @@ from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.errors.network import MethodError
 from keywright.program.arrays import Vector
 from keywright.program.fit_report import FittedActivation
+from keywright.program.operands.polynomials import chebyshev
 
 from .ranges import MeasuredRange
 
@@ -49,9 +50,7 @@ class Approximation:
         """Evaluate the approximation of the function."""
         centre, half = (self.low + self.high) / 2, (self.high - self.low) / 2
         if len(self.coefficients):
-            return np.asarray(
-                np.polynomial.chebyshev.chebval((x - centre) / half, self.coefficients), np.float64
-            )
+            return chebyshev((x - centre) / half, self.coefficients)
         assert isinstance(function, PiecewiseLinear)
         sign, reach = sign_composite(self.method.number), _reach(function, self.low, self.high)
         result = function.slope * x + function.offset

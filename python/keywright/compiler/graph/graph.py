@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from keywright._core import polynomial_depth
 from keywright.program.arrays import Shape, Vector
 from keywright.program.instructions import OUTSIDE
+from keywright.program.operands.polynomials import chebyshev
 
 from .convolution import Matrix
 from .piecewise import Function
@@ -282,6 +283,4 @@ def _evaluate(node: Node, sample: Vector, values: dict[int, Vector]) -> Vector:
         case Activation():
             return node.function(values[node.operands[0]])
         case Polynomial():
-            return np.asarray(
-                np.polynomial.chebyshev.chebval(values[node.operands[0]], node.coefficients), np.float64
-            )
+            return chebyshev(values[node.operands[0]], node.coefficients)

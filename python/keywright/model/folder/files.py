@@ -21,6 +21,7 @@ EVALUATION_KEYS = "keys.kw"
 MASTER_KEYS = "masters.kw"
 PROGRAM = "program.kwp"
 PLAN = "plan.json"
+DESCRIPTION = "model.json"
 
 
 def require_files(folder: Path, names: Sequence[str], origin: str) -> None:
@@ -68,6 +69,16 @@ def warn_of_readers(path: Path) -> None:
         )
 
 
+def require_new(path: Path) -> None:
+    """Check early that a folder can be made.
+
+    Raises:
+        FolderError: there is something of that name.
+    """
+    if path.exists():
+        raise FolderError(f"{path} exists; remove it or name another folder")
+
+
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
     """Yield a folder that becomes ``path`` when the block ends, and is removed if it fails.
@@ -75,8 +86,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     Raises:
         FolderError: ``path`` exists.
     """
-    if path.exists():
-        raise FolderError(f"{path} exists; remove it or name another folder")
+    require_new(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     remove = partial(shutil.rmtree, temporary, ignore_errors=True)

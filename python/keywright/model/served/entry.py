@@ -6,6 +6,7 @@ of a `BootstrapperPlan`.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from keywright import compiler
@@ -15,6 +16,37 @@ from keywright.errors import InvalidBootstrapError, KeywrightError
 from keywright.errors.service import ModelFolderError
 
 Literal = Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """Where ciphertexts of thin clients enter and leave a program.
+
+    Attributes:
+        plan: the bootstrapping whose last three stages take in ciphertexts and whose first stage produces
+            answers.
+        literal: the stored description that it is made from.
+    """
+
+    plan: BootstrapperPlan = field(repr=False)
+    literal: Literal
+
+    def require(self, program: compiler.Program) -> None:
+        """Check that the bootstrapping offers what a program needs.
+
+        Raises:
+            ModelFolderError: it has too few slots or levels.
+        """
+        plan = self.plan
+        offered = (plan.slots, plan.output_level, plan.input_level)
+        period = max(program.input_layout.period, program.output_layout.period)
+        needs = (period, program.input_level, program.output_level)
+        low = period > offered[0] or needs[1] > offered[1] or needs[2] < offered[2]
+        if low or plan.slots > program.slots:
+            raise ModelFolderError(
+                f"the program has {program.slots} slots and needs (used slots, input level, output level) "
+                f"= {needs}; thin clients' bootstrapping offers {offered}"
+            )
 
 
 def deep_entry(program: compiler.Program) -> compiler.Bootstrap:
@@ -30,11 +62,11 @@ def deep_literal(entry: compiler.Bootstrap) -> dict[str, Any]:
     return {"preset": entry.preset, "slots": entry.slots, "output_level": entry.output_level}
 
 
-def entry_plan(
+def read_entry(
     program: compiler.Program, plans: Sequence[BootstrapperPlan], parameters: Parameters, literal: Literal
-) -> BootstrapperPlan | None:
-    """Return the plan of a stored description; the program's own plan if it bootstraps in the same way; None
-    for None.
+) -> Entry | None:
+    """Return the entry of a stored description, with the program's own plan if it bootstraps in the same way;
+    None for an empty description.
 
     Args:
         program: the program.
@@ -49,7 +81,7 @@ def entry_plan(
         return None
     try:
         if "preset" not in literal:
-            return BootstrapperPlan(parameters, **literal)
+            return Entry(BootstrapperPlan(parameters, **literal), literal)
         if set(literal) == {"preset"}:
             plan = _shipped(program, plans, str(literal["preset"]))
         else:
@@ -58,7 +90,7 @@ def entry_plan(
         raise ModelFolderError(f"these numbers do not describe a bootstrapping: {error}") from error
     if plan.parameters != parameters:
         raise ModelFolderError(f"the parameters are not those of preset {literal['preset']}")
-    return plan
+    return Entry(plan, literal)
 
 
 def _shipped(program: compiler.Program, plans: Sequence[BootstrapperPlan], name: str) -> BootstrapperPlan:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keywright._core import ClientParameters, KeySpec, Parameters, read_key_set_head
 from keywright.errors import KeywrightError, SecurityError
-from keywright.errors.network import ProgramFormatError
+from keywright.errors.network import OutOfRangeError, ProgramFormatError
 from keywright.errors.service import ManifestError
 from keywright.program.client_part import ClientPart
 from keywright.program.operands.normalisation import Normalisation, declared_magnitude
@@ -138,6 +138,7 @@ class Manifest:
             none.
         input_normalisation, output_normalisation: the client normalises inputs by the first and inverts the
             second; None, as always for thin clients, if there is nothing to do.
+        input_ring: log2 of the degree of the smaller ring in which clients encrypt; 0 for the largest.
     """
 
     name: str
@@ -159,6 +160,7 @@ class Manifest:
     client_part: ClientPart | None = field(default=None, repr=False)
     input_normalisation: Normalisation | None = field(default=None, repr=False)
     output_normalisation: Normalisation | None = field(default=None, repr=False)
+    input_ring: int = 0
 
     def entering(self, samples: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return samples, (count, *input.shape), as they are packed."""
@@ -170,9 +172,25 @@ class Manifest:
         normal, flat = self.output_normalisation, values.reshape(len(values), -1) * self.factor
         return (flat if normal is None else normal.invert(flat)).reshape(values.shape)
 
+    def require_range(self, samples: NDArray[np.float64]) -> None:
+        """Refuse samples outside the range of the inputs.
+
+        Raises:
+            OutOfRangeError: names the value furthest outside.
+        """
+        if self.input_range is None:
+            return
+        low, high = self.input_range
+        worst = samples.flat[np.maximum(low - samples, samples - high).argmax()]
+        if not low <= worst <= high:
+            raise OutOfRangeError("the model's input", float(worst), low, high)
+
     @property
     def input_magnitude(self) -> float:
-        """The magnitude that ciphertexts of inputs declare, after division by the divisor."""
+        """The magnitude that ciphertexts of inputs declare, after division by the divisor; 1 for thin
+        clients."""
+        if self.packing == "coefficients":
+            return 1.0
         declared = declared_magnitude(self.input_range, self.divisor, self.input_normalisation)
         return declared or Parameters.from_bytes(self.parameters).default_magnitude
 
@@ -267,6 +285,8 @@ class Manifest:
         del entry["client_part"], entry["input_normalisation"], entry["output_normalisation"]
         if normalised:
             entry["normalised"] = normalised
+        if not self.input_ring:
+            del entry["input_ring"]
         if self.client_part is not None:
             entry["client_part"] = self.client_part.to_json()
         entry["client"] = base64.b64encode(self.client).decode()
@@ -334,6 +354,7 @@ class Manifest:
             client_part=_client_part(entry, len(output.start)),
             input_normalisation=_normalisation(entry, "input"),
             output_normalisation=_normalisation(entry, "output"),
+            input_ring=_number(entry.get("input_ring", 0), "input_ring", 0, parameters.log_n - 1),
         )
         if manifest.input.batch != manifest.output.batch:
             raise ManifestError(

@@ -30,9 +30,10 @@ from keywright.plan.workload.network import (
     essence,
     switch_bundles,
 )
-from keywright.plan.workload.network_protocol import NetworkLike, TransformLike
 from keywright.plan.workload.ring_switches import ring_keys
 from keywright.plan.workload.workload import Group, Workload
+from keywright.program.operands.diagonals import DiagonalMatrix
+from keywright.program.program import Program
 
 from .key_plan import Hop, KeyPlan, Masters, PlannedKey
 
@@ -60,7 +61,7 @@ class PlanExecution:
         self,
         plan: KeyPlan,
         parameters: Parameters,
-        network: NetworkLike | None = None,
+        network: Program | None = None,
         bootstraps: Sequence[BootstrapperPlan] = (),
         log_n: int = 0,
     ) -> None:
@@ -76,7 +77,7 @@ class PlanExecution:
         self.bootstraps = tuple(bootstraps)
         self._specs = {key: self._spec(key) for key in plan.keys}
         self._model = CostModel()
-        self._primes: dict[tuple[TransformLike | None, int], tuple[int, ...]] = {}
+        self._primes: dict[tuple[DiagonalMatrix | None, int], tuple[int, ...]] = {}
         if plan.masters is not None:
             self._check_master_bytes(plan.masters)
         if network is not None and log_n == 0:
@@ -304,7 +305,7 @@ class PlanExecution:
             )
         return list(routes.values())
 
-    def special(self, level: int, transform: TransformLike | None = None) -> list[int]:
+    def special(self, level: int, transform: DiagonalMatrix | None = None) -> list[int]:
         """Return the primes that most key switches of a linear transform divide by: its diagonals are encoded
         for them. Other switches divide before they meet the diagonals.
 
@@ -316,7 +317,7 @@ class PlanExecution:
             found = self._primes[transform, level] = self._most_removed(level, transform)
         return list(found)
 
-    def _most_removed(self, level: int, transform: TransformLike | None) -> tuple[int, ...]:
+    def _most_removed(self, level: int, transform: DiagonalMatrix | None) -> tuple[int, ...]:
         own = self._transform_groups.get((transform, level), [])
         for groups in (own, [group for group in self.plan.workload.groups if group.level == level]):
             count: Counter[tuple[int, ...]] = Counter()
@@ -329,7 +330,7 @@ class PlanExecution:
         first = self.parameters.max_level + 1
         return tuple(range(first, first + len(self.parameters.p)))
 
-    def hoisting(self, level: int, transform: TransformLike) -> tuple[int, int]:
+    def hoisting(self, level: int, transform: DiagonalMatrix) -> tuple[int, int]:
         """Return how many ciphertexts a transform of the network makes from its inputs before its baby steps,
         and how many decompositions of these and of the inputs are in memory at a time.
 
@@ -360,10 +361,10 @@ class PlanExecution:
         return None if use is None else use.removed
 
     @cached_property
-    def _transform_groups(self) -> dict[tuple[TransformLike | None, int], list[Group]]:
+    def _transform_groups(self) -> dict[tuple[DiagonalMatrix | None, int], list[Group]]:
         """Return the groups of each of the network's transforms, by its level; under None those of
         bootstraps."""
-        found: dict[tuple[TransformLike | None, int], list[Group]] = {}
+        found: dict[tuple[DiagonalMatrix | None, int], list[Group]] = {}
         network = self.network
         if network is None:
             return found
@@ -515,7 +516,7 @@ def _require_chain(chain: Chain, parameters: Parameters) -> None:
     raise PlanMismatchError(f"the plan is for {names[0]}, but the parameters have {names[1]}")
 
 
-def smaller_rings(network: NetworkLike) -> list[int]:
+def smaller_rings(network: Program) -> list[int]:
     """Return the smaller rings of a network's ciphertexts, as logarithms of their degrees, descending."""
     return sorted({ring for ring in network.rings.values() if ring}, reverse=True)
 

@@ -1,10 +1,9 @@
 """Memory of a program's live ciphertexts."""
 
 from collections import Counter
-from collections.abc import Sequence
 
 from keywright.plan.ring.chain import Chain
-from keywright.plan.workload.network_protocol import NetworkLike
+from keywright.program.program import Program
 
 
 def ciphertext_bytes(log_n: int, level: int) -> int:
@@ -12,7 +11,7 @@ def ciphertext_bytes(log_n: int, level: int) -> int:
     return (2 * 8 << log_n) * (level + 1)
 
 
-def live_bytes(network: NetworkLike, chain: Chain, outputs: Sequence[int]) -> list[int]:
+def live_bytes(network: Program, chain: Chain) -> list[int]:
     """Return the bytes of all ciphertexts at the end of each instruction, before unused ones are released.
 
     Inputs stay as long as the program runs. A ciphertext that is dropped to a lower level keeps the original,
@@ -21,7 +20,6 @@ def live_bytes(network: NetworkLike, chain: Chain, outputs: Sequence[int]) -> li
     Args:
         network: the network.
         chain: the primes.
-        outputs: numbers of the ciphertexts of its result.
     """
     steps = network.instructions
     last_use = {operand: index for index, step in enumerate(steps) for operand in step.operands}
@@ -49,6 +47,6 @@ def live_bytes(network: NetworkLike, chain: Chain, outputs: Sequence[int]) -> li
         total += sum(map(take, held[step.result]))
         out.append(total)
         for operand in set(step.operands):
-            if last_use[operand] == index and operand not in outputs:
+            if last_use[operand] == index and operand not in network.outputs:
                 total -= sum(map(leave, held[operand]))
     return out

@@ -9,7 +9,8 @@ from keywright._core import BootstrapperPlan
 from keywright.plan.cost.model import CostModel, Work
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.ring.chain import Chain
-from keywright.plan.workload.network_protocol import NetworkLike, TransformLike
+from keywright.program.operands.diagonals import DiagonalMatrix
+from keywright.program.program import Program
 
 Storage = Literal["encoded", "coefficients", "streamed"]
 """How diagonals are stored. "encoded": residues modulo every prime, ready for use. "coefficients": one
@@ -17,7 +18,7 @@ integer per coefficient of the subring that their period generates, transformed 
 at all; they are encoded at every use."""
 
 Place = tuple[int, int, int]
-"""Index of a transform of a network, the level of its input, and its ring (`NetworkLike.rings`)."""
+"""Index of a transform of a network, the level of its input, and its ring (`Program.rings`)."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Kept:
     ways: tuple[Way, ...]
 
 
-def network_diagonals(network: NetworkLike, plan: PlanExecution, model: CostModel) -> list[Kept]:
+def network_diagonals(network: Program, plan: PlanExecution, model: CostModel) -> list[Kept]:
     """Return the transforms of a network, each at each level where it is used.
 
     Args:
@@ -150,6 +151,6 @@ def _butterflies(period: int) -> float:
     return degree * log2(degree) / (16 * 2.0**16)
 
 
-def _periods(transform: TransformLike) -> Iterator[int]:
+def _periods(transform: DiagonalMatrix) -> Iterator[int]:
     for diagonals, period in zip(transform.diagonals, transform.periods, strict=True):
         yield from (period for _ in diagonals)

@@ -18,7 +18,7 @@ from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.ring.chain_sources import chain_of
-from keywright.plan.workload.network_protocol import NetworkLike
+from keywright.program.program import Program
 
 from .ciphertexts import live_bytes
 from .diagonals import BOOTSTRAP, Kept, Place, Storage, Way, bootstrap_diagonals, network_diagonals
@@ -48,7 +48,6 @@ class Process:
 
     Attributes:
         resident_bytes: of the process, including the program's values.
-        outputs: numbers of the ciphertexts of the network's result.
         samples: number of samples to evaluate; None for any number.
         makes_keys: whether the process makes its keys, or reads them.
         streams: whether keys may be streamed from a file.
@@ -57,7 +56,6 @@ class Process:
     """
 
     resident_bytes: int
-    outputs: Sequence[int]
     samples: int | None = None
     makes_keys: bool = True
     streams: bool = True
@@ -69,7 +67,7 @@ class _Candidate:
     """Keys of a plan, and what depends on them alone."""
 
     def __init__(
-        self, execution: PlanExecution, network: NetworkLike, process: Process, model: CostModel
+        self, execution: PlanExecution, network: Program, process: Process, model: CostModel
     ) -> None:
         self.execution, self.network, self.process, self.model = execution, network, process, model
         plan = execution.plan
@@ -97,7 +95,7 @@ class _Candidate:
     @cached_property
     def _live(self) -> list[int]:
         """Return the bytes of live ciphertexts of each instruction."""
-        return live_bytes(self.network, self.chain, self.process.outputs)
+        return live_bytes(self.network, self.chain)
 
     @cached_property
     def _scratch(self) -> Callable[[int, Storage], int]:
@@ -283,7 +281,7 @@ def _saves(kept: Kept, value: Value, before: Way, after: Way) -> float:
 
 
 def plan_process(
-    executions: Sequence[PlanExecution], network: NetworkLike, process: Process, budget: int, model: CostModel
+    executions: Sequence[PlanExecution], network: Program, process: Process, budget: int, model: CostModel
 ) -> ProcessPlan:
     """Return the fastest plan whose peak fits a budget.
 

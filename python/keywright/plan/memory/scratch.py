@@ -4,7 +4,8 @@ from functools import cache
 
 from keywright._core import BootstrapperPlan, KeySpec, polynomial_depth, polynomial_scratch, transform_scratch
 from keywright.plan.keys.execution import PlanExecution
-from keywright.plan.workload.network_protocol import InstructionLike, NetworkLike
+from keywright.program.instructions import Instruction
+from keywright.program.program import Program
 
 from .diagonals import Storage
 
@@ -24,7 +25,7 @@ class Scratch:
         self.plan, self.bootstraps, self.threads = plan, bootstraps, threads
         self.bootstrap = cache(self._bootstrap)
 
-    def instruction(self, network: NetworkLike, step: InstructionLike, storage: Storage) -> int:
+    def instruction(self, network: Program, step: Instruction, storage: Storage) -> int:
         """Return the scratch of an instruction of a network.
 
         Args:
@@ -58,7 +59,7 @@ class Scratch:
         polynomials = 3 * (level + 1) * 8 * self.plan.parameters.n
         return polynomials + key.scratch_bytes(rescale=True, threads=self.threads)
 
-    def transform(self, network: NetworkLike, step: InstructionLike, storage: Storage) -> int:
+    def transform(self, network: Program, step: Instruction, storage: Storage) -> int:
         """Return the scratch of a linear transform, without diagonals made for it."""
         transform, level = network.transforms[step.argument], step.level + 1
         used = [index for index, diagonals in enumerate(transform.diagonals) if diagonals]

@@ -18,9 +18,9 @@ from keywright.plan.keys.execution import PlanExecution, as_planned, smaller_rin
 from keywright.plan.keys.key_plan import KeyPlan
 from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.workload.network import convert, open_factors
-from keywright.plan.workload.network_protocol import NetworkLike
 from keywright.plan.workload.open_workload import OpenWorkload
 from keywright.plan.workload.workload import Workload
+from keywright.program.program import Program
 
 from .recombination import Recombination
 
@@ -128,7 +128,7 @@ def _saves(before: TimedPlan, after: TimedPlan) -> float:
 
 
 def open_network(
-    network: NetworkLike,
+    network: Program,
     parameters: Parameters,
     bootstraps: Sequence[BootstrapperPlan] = (),
     name: str = "network",
@@ -150,7 +150,7 @@ def open_network(
 
 
 def open_ring(
-    network: NetworkLike,
+    network: Program,
     parameters: Parameters,
     bootstraps: Sequence[BootstrapperPlan],
     name: str,
@@ -170,7 +170,7 @@ def open_ring(
 
 
 def plan_network(
-    network: NetworkLike,
+    network: Program,
     parameters: Parameters,
     bootstraps: Sequence[BootstrapperPlan] = (),
     *,
@@ -195,7 +195,7 @@ def plan_network(
 
 
 def plan_candidates(
-    network: NetworkLike,
+    network: Program,
     parameters: Parameters,
     bootstraps: Sequence[BootstrapperPlan] = (),
     *,
@@ -231,7 +231,7 @@ def fastest_within(candidates: Sequence[PlanExecution], most: int) -> PlanExecut
 
 
 def _plan_rings(
-    network: NetworkLike,
+    network: Program,
     parameters: Parameters,
     bootstraps: Sequence[BootstrapperPlan],
     model: CostModel,
@@ -251,7 +251,7 @@ def _plan_rings(
 
 def _execution(
     plans: Sequence[KeyPlan],
-    network: NetworkLike,
+    network: Program,
     parameters: Parameters,
     bootstraps: Sequence[BootstrapperPlan],
 ) -> PlanExecution:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from keywright._core import BootstrapperPlan, polynomial_arithmetic, polynomial_depth
 from keywright.plan.cost.operations import Operation, product_operation
-
-from .network_protocol import InstructionLike, NetworkLike, TransformLike
+from keywright.program.instructions import Instruction
+from keywright.program.operands.diagonals import DiagonalMatrix
+from keywright.program.program import Program
 
 Scale = object
 """Represents a scale: equal objects are equal scales."""
@@ -45,7 +46,7 @@ def factor_operations(plan: BootstrapperPlan, name: str) -> list[dict[int, Opera
 
 
 def network_operations(
-    network: NetworkLike, bootstraps: Sequence[BootstrapperPlan] = (), log_n: int = 0
+    network: Program, bootstraps: Sequence[BootstrapperPlan] = (), log_n: int = 0
 ) -> list[Operation]:
     """Return the operations of a network with encoded diagonals, in order, including those of given
     bootstraps.
@@ -84,7 +85,7 @@ def network_operations(
     return out
 
 
-def transform_operation(name: str, level: int, transform: TransformLike) -> Operation:
+def transform_operation(name: str, level: int, transform: DiagonalMatrix) -> Operation:
     """Return a linear transform of ciphertexts at a level, without the key switches of its steps."""
     inputs = [diagonals for diagonals in transform.diagonals if diagonals]
     lifted = sum(r % transform.n1 == 0 for diagonals in inputs for r in diagonals)
@@ -106,7 +107,7 @@ class _Scales:
         self._scales: dict[int, Scale] = {}
         self._dropped: set[int] = set()
 
-    def follow(self, step: InstructionLike) -> list[int]:
+    def follow(self, step: Instruction) -> list[int]:
         """Return the levels at which operands of a step are brought to another scale."""
         scales, dropped, result = self._scales, self._dropped, step.result
         operands = [scales[operand] for operand in step.operands]

@@ -12,10 +12,10 @@ from keywright.plan.cost.operations import Operation
 from keywright.plan.ring.chain import Chain
 from keywright.plan.ring.chain_sources import chain_of
 from keywright.plan.ring.galois import Automorphism
+from keywright.program.program import Program
 
 from .arithmetic import bootstrap_operations, factor_operations, network_operations, stage_ring
 from .factors import COUNTS
-from .network_protocol import NetworkLike
 from .open_workload import Alternative, Choice, OpenWorkload
 from .ring_switches import RingSwitches
 from .workload import Group, Relinearizations, Workload
@@ -39,7 +39,7 @@ def on_parameters(workload: Workload, parameters: Parameters) -> Workload:
 
 
 def convert(
-    network: NetworkLike,
+    network: Program,
     parameters: Parameters,
     name: str,
     bootstraps: Sequence[BootstrapperPlan] = (),
@@ -65,7 +65,7 @@ def convert(
     return replace(workload, ring_switches=_ring_switches(network, log_n, parameters.log_n))
 
 
-def _ring_switches(network: NetworkLike, log_n: int, largest: int) -> tuple[RingSwitches, ...]:
+def _ring_switches(network: Program, log_n: int, largest: int) -> tuple[RingSwitches, ...]:
     """Return the ciphertexts that are switched into a ring; ``largest`` is the logarithm of the degree that 0
     means."""
     found: Counter[tuple[int, int]] = Counter()
@@ -84,7 +84,7 @@ def convert_bootstrap(plan: BootstrapperPlan, name: str) -> Workload:
 
 
 def open_bootstraps(
-    plans: Sequence[BootstrapperPlan], name: str, network: NetworkLike | None = None
+    plans: Sequence[BootstrapperPlan], name: str, network: Program | None = None
 ) -> list[OpenWorkload]:
     """Return a network, or one bootstrap, with the numbers of baby and giant steps of its bootstraps'
     transforms open. The variants differ in how layers of the Fourier transform are divided among factors and
@@ -100,7 +100,7 @@ def open_bootstraps(
 
 
 def open_factors(
-    plans: Sequence[BootstrapperPlan], name: str, network: NetworkLike | None = None
+    plans: Sequence[BootstrapperPlan], name: str, network: Program | None = None
 ) -> OpenWorkload:
     """Return the first of `open_bootstraps`: layers are divided among factors as in the plans."""
     labels = _labels(network)
@@ -113,7 +113,7 @@ def open_factors(
     return _open(workload, listed, plans, labels)
 
 
-def _labels(network: NetworkLike | None) -> Mapping[int, str]:
+def _labels(network: Program | None) -> Mapping[int, str]:
     """Return a label for the first occurrence of each bootstrap."""
     if network is None:
         return {0: "b"}
@@ -277,7 +277,7 @@ class SwitchBundle:
 
 
 def switch_bundles(
-    network: NetworkLike, workload: Workload, bootstraps: Sequence[BootstrapperPlan] = (), log_n: int = 0
+    network: Program, workload: Workload, bootstraps: Sequence[BootstrapperPlan] = (), log_n: int = 0
 ) -> list[SwitchBundle]:
     """Return the key switches of each instruction in a ring (see `convert`), in order; for a bootstrap, of
     each of its parts."""

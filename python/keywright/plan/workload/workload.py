@@ -24,7 +24,7 @@ from keywright.plan.ring.galois import Automorphism, AutomorphismGroup
 
 from .ring_switches import RingSwitches, ring_keys, ring_seconds
 
-FORMAT = "keywright-program-1"
+FORMAT = "keywright-workload-1"
 MAX_GROUPS = 100_000
 MAX_BYTES = 64 << 20
 
@@ -293,7 +293,7 @@ class Workload:
         Raises:
             WorkloadError: the text is malformed; the message names the place.
         """
-        with refusing("a program", WorkloadError):
+        with refusing("a workload", WorkloadError):
             return _read(cls, read_object(text, FORMAT, MAX_BYTES))
 
 

@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,12 @@ from keywright._reading.arrays import read_array, require_file
 from keywright.errors.network import ProgramFormatError
 from keywright.program.client_part import ClientPart
 from keywright.program.instructions import Instruction, Layer
-from keywright.program.network import CompiledNetwork
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.diagonals import DiagonalMatrix, Diagonals, copies_of, distinct_of, period_of
 from keywright.program.operands.layout import Layout, next_power_of_two
 from keywright.program.operands.normalisation import Normalisation
 from keywright.program.operands.polynomials import PolynomialSpec
+from keywright.program.program import Program
 
 from .records import read_input_range, read_input_scale, read_range, read_report
 from .validation import validate
@@ -43,8 +43,6 @@ VERSION = 7
 MAX_DESCRIPTION_BYTES = 64 << 20
 MAX_BYTES = 8 << 30
 NPY_HEADER_BYTES = 4096
-
-Kind = TypeVar("Kind", bound=CompiledNetwork)
 
 UNREADABLE = (
     zipfile.BadZipFile,
@@ -63,7 +61,7 @@ UNREADABLE = (
 too deeply."""
 
 
-def save(program: CompiledNetwork, path: str | Path) -> None:
+def save(program: Program, path: str | Path) -> None:
     """Write a program to one file, atomically."""
     with (
         replacing(Path(path)) as file,
@@ -76,7 +74,7 @@ def save(program: CompiledNetwork, path: str | Path) -> None:
                 np.lib.format.write_array(entry, array, allow_pickle=False)
 
 
-def load(path: str | Path, kind: type[Kind], max_bytes: int = MAX_BYTES) -> Kind:
+def load(path: str | Path, max_bytes: int = MAX_BYTES) -> Program:
     """Read a program and check that it is consistent, so that it cannot fail during a run.
 
     The file stays compressed in memory. Diagonals are decompressed one table at a time, to check them and
@@ -84,7 +82,6 @@ def load(path: str | Path, kind: type[Kind], max_bytes: int = MAX_BYTES) -> Kind
 
     Args:
         path: of the file.
-        kind: class of the result.
         max_bytes: bound on the bytes of the file, and of the decompressed arrays.
 
     Raises:
@@ -98,7 +95,7 @@ def load(path: str | Path, kind: type[Kind], max_bytes: int = MAX_BYTES) -> Kind
             raise ProgramFormatError(f"{path}: {_too_large(max_bytes)}")
         data = file.read()
         try:
-            program = _read(_Reader(zipfile.ZipFile(io.BytesIO(data)), max_bytes), kind)
+            program = _read(_Reader(zipfile.ZipFile(io.BytesIO(data)), max_bytes))
             validate(program)
         except ProgramFormatError as error:
             raise ProgramFormatError(f"{path}: {error}") from error
@@ -107,7 +104,7 @@ def load(path: str | Path, kind: type[Kind], max_bytes: int = MAX_BYTES) -> Kind
     return program
 
 
-def digest(program: CompiledNetwork) -> str:
+def digest(program: Program) -> str:
     """Return the SHA-256, in hexadecimal, of all contents that `save` writes but the time of compilation,
     independent of the file's encoding."""
     sha = hashlib.sha256(json.dumps(_description(program)).encode())
@@ -116,7 +113,7 @@ def digest(program: CompiledNetwork) -> str:
     return sha.hexdigest()
 
 
-def _description(program: CompiledNetwork) -> dict[str, Any]:
+def _description(program: Program) -> dict[str, Any]:
     normalised = {end: len(each.scale) for end, each in _normalisations(program).items() if each is not None}
     return {
         "format": FORMAT,
@@ -166,12 +163,12 @@ def _description(program: CompiledNetwork) -> dict[str, Any]:
     } | ({"normalised": normalised} if normalised else {})
 
 
-def _normalisations(program: CompiledNetwork) -> dict[str, Normalisation | None]:
+def _normalisations(program: Program) -> dict[str, Normalisation | None]:
     """Return the normalisations of both ends."""
     return {"input": program.input_normalisation, "output": program.output_normalisation}
 
 
-def _arrays(program: CompiledNetwork) -> Iterator[tuple[str, NDArray[np.generic]]]:
+def _arrays(program: Program) -> Iterator[tuple[str, NDArray[np.generic]]]:
     """Yield all arrays by name; diagonals are made one table at a time."""
     yield "input.npy", program.input_layout.positions
     yield "output.npy", program.output_layout.positions
@@ -240,7 +237,7 @@ def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
     return archive.read(name)
 
 
-def _read(reader: _Reader, kind: type[Kind]) -> Kind:
+def _read(reader: _Reader) -> Program:
     archive = reader.archive
     if archive.getinfo("program.json").file_size > MAX_DESCRIPTION_BYTES:
         raise ProgramFormatError(f"program.json is larger than {MAX_DESCRIPTION_BYTES} bytes")
@@ -276,7 +273,7 @@ def _read(reader: _Reader, kind: type[Kind]) -> Kind:
         )
         for number, length in enumerate(data["vectors"])
     )
-    return kind(
+    return Program(
         slots=slots,
         input_shape=shapes[0],
         output_shape=shapes[1],

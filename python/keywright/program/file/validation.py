@@ -6,10 +6,10 @@ from keywright._core import polynomial_depth
 from keywright.errors.network import ProgramFormatError
 from keywright.program.arrays import Vector
 from keywright.program.instructions import OPCODES, Instruction
-from keywright.program.network import CompiledNetwork
 from keywright.program.operands.diagonals import DiagonalMatrix, distinct_of
 from keywright.program.operands.layout import Layout
 from keywright.program.operands.polynomials import PolynomialSpec
+from keywright.program.program import Program
 
 OPERAND_COUNT = {
     "input": 0,
@@ -26,10 +26,10 @@ MAX_DEGREE = 1 << 12
 MIN_LOG_N, MAX_LOG_N = 3, 17
 """Bounds on log2 of the degree of a smaller ring."""
 
-ADVICE = "Compile the model again, and write the program with Program.save"
+ADVICE = "Compile the model again, and write the program with keywright.compiler.save"
 
 
-def validate(program: CompiledNetwork) -> None:
+def validate(program: Program) -> None:
     """Check that every instruction of a program can be executed.
 
     Raises:
@@ -143,7 +143,7 @@ def _polynomial(polynomial: PolynomialSpec) -> None:
     _finite("a polynomial", polynomial.coefficients)
 
 
-def _instruction(program: CompiledNetwork, step: Instruction, levels: dict[int, int]) -> int:
+def _instruction(program: Program, step: Instruction, levels: dict[int, int]) -> int:
     """Check one instruction against the levels computed so far and return its result's level."""
     _require(step.opcode in OPCODES, f"{step.opcode!r} is not an operation")
     _require(step.result not in levels, f"ciphertext {step.result} is computed twice")

@@ -25,16 +25,16 @@ from keywright.plan.memory.diagonals import Place, Storage
 from keywright.plan.workload.arithmetic import input_ring
 from keywright.program.arrays import Vector
 from keywright.program.instructions import Instruction
-from keywright.program.network import CompiledNetwork
 from keywright.program.operands.diagonals import DiagonalMatrix
 from keywright.program.operands.polynomials import PolynomialSpec
+from keywright.program.program import Program
 from keywright.runtime.executor import execute
 from keywright.runtime.scales import LevelDropped, as_ciphertext, at_one_scale, level_dropped
 
 from .encoded_transforms import Transforms
 
 
-def _match(program: CompiledNetwork, plans: Sequence[BootstrapperPlan]) -> None:
+def _match(program: Program, plans: Sequence[BootstrapperPlan]) -> None:
     offered = [(plan.slots, plan.input_level, plan.output_level, input_ring(plan)) for plan in plans]
     asked = [(b.slots, b.input_level, b.output_level, b.input_log_n) for b in program.bootstraps]
     if asked and asked != offered:
@@ -44,7 +44,7 @@ def _match(program: CompiledNetwork, plans: Sequence[BootstrapperPlan]) -> None:
         )
 
 
-def encrypt_sample(program: CompiledNetwork, encryptor: Encryptor, sample: ArrayLike) -> list[Ciphertext]:
+def encrypt_sample(program: Program, encryptor: Encryptor, sample: ArrayLike) -> list[Ciphertext]:
     """Encrypt a sample with a public key, which must be of the input's ring. Returns the ciphertexts that a
     program takes.
 
@@ -53,14 +53,14 @@ def encrypt_sample(program: CompiledNetwork, encryptor: Encryptor, sample: Array
 
     Raises:
         InvalidSamplesError: another shape, or values that are not finite.
-        EncodeError: a value is above `CompiledNetwork.input_magnitude`, which every ciphertext states.
+        EncodeError: a value is above `Program.input_magnitude`, which every ciphertext states.
     """
     level, magnitude = program.input_level, program.input_magnitude
     return [encryptor.encrypt(row, len(row), level, magnitude) for row in program.pack(sample)]
 
 
 def encrypt_sample_seeded(
-    program: CompiledNetwork, decryptor: Decryptor, sample: ArrayLike
+    program: Program, decryptor: Decryptor, sample: ArrayLike
 ) -> list[SeededCiphertext]:
     """Encrypt a sample with the secret key: half the bytes of `encrypt_sample`, with the same arguments and
     errors."""
@@ -69,7 +69,7 @@ def encrypt_sample_seeded(
 
 
 def decrypt_result(
-    program: CompiledNetwork,
+    program: Program,
     decryptor: Decryptor,
     outputs: "Sequence[Value]",
     count: int | None = None,
@@ -141,7 +141,7 @@ class EncryptedBackend:
 
     def prepare(
         self,
-        program: CompiledNetwork,
+        program: Program,
         advance: Callable[[int], object] = lambda _: None,
         steps: Sequence[Instruction] | None = None,
     ) -> None:
@@ -159,7 +159,7 @@ class EncryptedBackend:
 
     def run(
         self,
-        program: CompiledNetwork,
+        program: Program,
         inputs: Sequence[Ciphertext],
         look: "Callable[[Instruction, list[Value]], object] | None" = None,
     ) -> list[Ciphertext]:
@@ -190,7 +190,7 @@ class EncryptedBackend:
         return [as_ciphertext(output) for output in execute(program, self, values, declare)]
 
     def _declaring(
-        self, program: CompiledNetwork, look: "Callable[[Instruction, list[Value]], object] | None"
+        self, program: Program, look: "Callable[[Instruction, list[Value]], object] | None"
     ) -> "Callable[[Instruction, list[Value]], None]":
         """Return a function that declares the operands of instructions with a calibrated range, which clients
         keep to (`guard`). Bounds that follow from operations alone exceed all numbers after a few layers."""

@@ -8,11 +8,11 @@ from keywright._core import LinearTransform
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.diagonals import Place, Storage
 from keywright.program.instructions import Instruction
-from keywright.program.network import CompiledNetwork
 from keywright.program.operands.diagonals import DiagonalMatrix, Diagonals, table_of
+from keywright.program.program import Program
 
 Used = tuple[DiagonalMatrix, int, int]
-"""A transform, the level of its input, and the ring (`CompiledNetwork.rings`)."""
+"""A transform, the level of its input, and the ring (`Program.rings`)."""
 
 Encoded = tuple[list[int], list[LinearTransform]]
 """The operands that have diagonals, and these diagonals."""
@@ -35,14 +35,14 @@ class Transforms:
         self._encoded: dict[Used, Encoded] = {}
         self._kept: dict[Used, Storage] = {}
 
-    def take(self, program: CompiledNetwork) -> None:
+    def take(self, program: Program) -> None:
         """Note how the transforms of a program are stored."""
         for (index, level, ring), storage in self._storage.items():
             self._kept[program.transforms[index], level, ring] = storage
 
     def prepare(
         self,
-        program: CompiledNetwork,
+        program: Program,
         advance: Callable[[int], object] = lambda _: None,
         steps: Sequence[Instruction] | None = None,
     ) -> None:

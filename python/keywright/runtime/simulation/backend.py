@@ -136,10 +136,7 @@ class SimulatedBackend:
         grid = largest * np.cos(np.linspace(np.pi, 0.0, GRID))
         coefficients, basis = polynomial.coefficients, polynomial.basis
         gains = noise.model.polynomial(coefficients, basis, a.level, a.scale, grid)
-        evaluate = (
-            np.polynomial.chebyshev.chebval if basis == "chebyshev" else np.polynomial.polynomial.polyval
-        )
-        values = np.asarray(evaluate(a.values, coefficients), np.float64)
+        values = polynomial.evaluate(a.values)
         noise.add_amplified(values, noise.model.rescaling, np.interp(a.values[:, 1:], grid, gains))
         return replace(a, values=values, level=a.level - polynomial_depth(polynomial.degree))
 

@@ -9,7 +9,7 @@ from keywright._core import ErrorModel, EvaluationKeys
 from keywright.errors.network import InvalidSamplesError
 from keywright.plan.keys.execution import PlanExecution
 from keywright.program.arrays import Vector
-from keywright.program.network import CompiledNetwork
+from keywright.program.program import Program
 from keywright.runtime.executor import execute
 from keywright.runtime.scales import as_ciphertext
 
@@ -78,7 +78,7 @@ class Simulation:
 
 
 def simulate(
-    program: CompiledNetwork,
+    program: Program,
     plan: PlanExecution,
     samples: ArrayLike,
     *,

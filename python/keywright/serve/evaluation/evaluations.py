@@ -21,8 +21,8 @@ from keywright.errors.service import (
     ServeError,
     UnknownKeysError,
 )
+from keywright.model.model import Model
 from keywright.model.served import framing
-from keywright.model.served.model import Model
 from keywright.serve.configurations import Catalog
 from keywright.serve.metrics import Metrics
 from keywright.serve.tenants.accounts import NOBODY
@@ -200,7 +200,7 @@ class Evaluations:
         objects = framing.split(message, wanted.manifest.input.ciphertexts)
         if not held:
             for data in objects:
-                wanted.read_input(data)
+                wanted.requests.read(data)
                 self._saw(expected.identifier, Sight.of("received", data))
         job = self._jobs.add(
             expected.identifier,
@@ -412,6 +412,6 @@ def _folder(state: Path, model: Model) -> Path:
         making = state / "models" / f".{model.manifest.hash}"
         folder.parent.mkdir(exist_ok=True, mode=0o700)
         making.mkdir(exist_ok=True, mode=0o700)
-        model.save(making)
+        model.write(making)
         making.replace(folder)
     return folder

@@ -31,18 +31,20 @@ from typing import Any, BinaryIO
 
 from keywright._core import EvaluationKeys, Parameters
 from keywright._files import replace
-from keywright.errors import KeywrightError
+from keywright.errors import BackendMisuseError, KeywrightError
 from keywright.errors.service import (
     CancelledError,
     DiskError,
+    EvaluationFailedError,
     InvalidObjectError,
     ModelFolderError,
     ServeError,
     UnknownKeysError,
 )
+from keywright.model.model import Model
 from keywright.model.served import framing
-from keywright.model.served.model import Model, ModelRunner
 from keywright.plan.memory.machine import resident_bytes
+from keywright.runtime.evaluation import Runner
 from keywright.serve.storage.arriving import Arriving
 
 Order = Mapping[str, Any]
@@ -62,7 +64,7 @@ class Engine:
 
     def __init__(self, answers: BinaryIO, passing: socket.socket | None) -> None:
         self._answers, self._passing, self._saying = answers, passing, threading.Lock()
-        self._runners: dict[str, ModelRunner] = {}
+        self._runners: dict[str, tuple[Model, Runner]] = {}
         self.cancelled: str | None = None
         self._resident = resident_bytes()
 
@@ -111,7 +113,7 @@ class Engine:
 
     def do_load(self, order: Order) -> dict[str, object]:
         """Load a model before requests need it."""
-        return {"working": self._runner(order).working_bytes}
+        return {"working": self._runner(order)[1].working_bytes}
 
     def do_evaluate(self, order: Order) -> dict[str, object]:
         """Evaluate a model on the ciphertexts of a file, or on the sums of those of several files."""
@@ -124,10 +126,9 @@ class Engine:
                 os.close(descriptor)
 
     def _evaluate(self, order: Order, descriptor: int | None) -> dict[str, object]:
-        runner = self._runner(order)
-        model = runner.model
+        model, runner = self._runner(order)
         bodies = order.get("bodies") or [Path(path).read_bytes() for path in order["messages"]]
-        inputs = model.read_inputs(bodies)
+        inputs = model.requests.read_all(bodies)
         loading = None
         if descriptor is not None:
             keys = EvaluationKeys.open_shared(descriptor, model.parameters)
@@ -148,12 +149,16 @@ class Engine:
                 raise CancelledError("nobody waits for this evaluation any more")
 
         try:
-            results = runner.run(keys, inputs, step)
+            results = runner.run(model.execution.follow(keys), inputs, on_step=step)
+        except (KeywrightError, BackendMisuseError) as error:
+            if isinstance(error, ServeError):
+                raise
+            raise EvaluationFailedError(f"the model could not be evaluated: {error}") from error
         finally:
             if loading is not None:
                 loading.wait()
         seconds = time.perf_counter() - start
-        answer = framing.join([model.write_output(result) for result in results])
+        answer = framing.join([model.requests.write(result) for result in results])
         if "bodies" in order:
             return {"seconds": seconds, "bytes": answer}
         # Another one may write it too, where the service that asked for it was killed and asked again.
@@ -172,7 +177,7 @@ class Engine:
         socket.send_fds(self._passing, [b"k"], [descriptor])
         self.say(loaded=seconds)
 
-    def _runner(self, order: Order) -> ModelRunner:
+    def _runner(self, order: Order) -> tuple[Model, Runner]:
         name = order["model"]
         if name not in self._runners:
             model = Model.load(Path(order["folder"]))
@@ -182,8 +187,8 @@ class Engine:
                     "server"
                 )
             budget = order["budget"]
-            planned = None if budget is None else model.plan_process(budget, self._resident)
-            self._runners[name] = ModelRunner(model, planned)
+            planned = None if budget is None else model.plan_service(budget, self._resident)
+            self._runners[name] = model, model.runner(planned)
         return self._runners[name]
 
 

@@ -47,7 +47,7 @@ def test_replicas_of_the_command_answer_and_do_what_a_killed_service_had_accepte
 ) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
-    full.save(folder)
+    full.write(folder)
     command = [sys.executable, "-m", "keywright", "serve", str(folder), "--state", str(tmp_path / "state")]
     command += ["--port", "0", "--json", "--ray", "local", "--replicas", "2"]
     environment = {**os.environ, "RAY_AUTH_MODE": "disabled"}

@@ -21,7 +21,7 @@ with tempfile.TemporaryDirectory() as folder:
     network = Path(folder) / "digits.onnx"
     network.write_bytes((data / "digits.onnx").read_bytes())
     model = Path(folder) / "model"
-    subprocess.run([*KEYWRIGHT, "compile", network, "--slots", "--out", model], check=True)
+    subprocess.run([*KEYWRIGHT, "compile", network, "--out", model], check=True)
     state = str(Path(folder) / "state")
     command = [*KEYWRIGHT, "serve", str(model), "--state", state, "--port", "0", *sys.argv[1:]]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:

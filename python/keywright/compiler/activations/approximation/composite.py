@@ -16,6 +16,7 @@ import numpy as np
 from keywright._core import polynomial_depth
 from keywright.errors.network import MinimaxError
 from keywright.program.arrays import Vector
+from keywright.program.operands.polynomials import chebyshev
 
 from .remez import OddMinimax, odd_minimax
 
@@ -72,7 +73,7 @@ class SignComposite:
     def __call__(self, x: Vector) -> Vector:
         """Evaluate the composition."""
         for stage in self.stages:
-            x = np.asarray(np.polynomial.chebyshev.chebval(x, stage), np.float64)
+            x = chebyshev(x, stage)
         return x
 
     def absolute(self, x: Vector) -> Vector:

@@ -3,7 +3,7 @@ model."""
 
 from dataclasses import dataclass
 
-from keywright._core import Parameters
+from keywright._core import ClientParameters, Parameters
 from keywright._units import format_bytes, format_seconds
 from keywright.program.fit_report import FitReport
 from keywright.program.program import Program
@@ -95,16 +95,23 @@ def fit_text(fit: FitReport) -> str:
     )
 
 
-def sent_bytes(program: Program, parameters: Parameters) -> int:
+def sent_bytes(program: Program, parameters: Parameters, thin: ClientParameters | None = None) -> int:
     """Return the bytes of a batch's ciphertexts if the owner of the secret key encrypts them: one half is a
-    seed."""
+    seed.
+
+    Args:
+        thin: parameters of thin clients; None if clients encrypt slots.
+    """
+    if thin is not None:
+        return program.input_layout.ciphertexts * thin.ciphertext_bytes(dropped=(0, 0))
     size = _polynomial_bytes(parameters, program.input_log_n, program.input_level)
     return program.input_layout.ciphertexts * (size + SEEDED_HEADER_BYTES)
 
 
-def returned_bytes(program: Program, parameters: Parameters) -> int:
-    """Return the bytes of the ciphertexts of a batch's results."""
-    size = _polynomial_bytes(parameters, program.rings[program.outputs[0]], program.output_level)
+def returned_bytes(program: Program, parameters: Parameters, thin: ClientParameters | None = None) -> int:
+    """Return the most bytes of the ciphertexts of a batch's results; arguments as of `sent_bytes`."""
+    ring = program.rings[program.outputs[0]]
+    size = _polynomial_bytes(parameters, ring, program.output_level if thin is None else 0)
     return program.output_layout.ciphertexts * (2 * size + HEADER_BYTES)
 
 

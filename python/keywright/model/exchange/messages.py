@@ -1,7 +1,8 @@
 """Messages between client and server: the ciphertexts of any number of samples.
 
 A header has the number of samples and of ciphertexts, the SHA-256 of their program and when it was compiled.
-Each ciphertext is an object of the byte format, preceded by its length. Numbers are little-endian.
+The body has the ciphertexts, each preceded by its length (`framing`). A request over HTTP is the body alone:
+its address names the model, and so the program. Numbers are little-endian.
 """
 
 import struct
@@ -9,11 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keywright.errors.model import MessageError
-from keywright.model.folder.identity import Identity
+from keywright.errors.service import BadRequestError
+from keywright.model.served import framing
 
-MAGIC, OLD_MAGIC = b"KWSAMPL2", b"KWSAMPL1"
+from .identity import Identity
+
+MAGIC = b"KWSAMPL3"
 HEADER = struct.Struct("<8sII32sQ")
-LENGTH = struct.Struct("<Q")
 MAX_SAMPLES = 1 << 24
 
 
@@ -62,18 +65,9 @@ class Message:
 
     def to_bytes(self) -> bytes:
         """Return the message as bytes."""
-        parts = [
-            HEADER.pack(
-                MAGIC,
-                self.samples or 0,
-                len(self.objects),
-                self.identity.program,
-                self.identity.created,
-            )
-        ]
-        for data in self.objects:
-            parts += [LENGTH.pack(len(data)), data]
-        return b"".join(parts)
+        identity = self.identity
+        head = HEADER.pack(MAGIC, self.samples or 0, len(self.objects), identity.program, identity.created)
+        return head + framing.join(self.objects)
 
     @staticmethod
     def from_bytes(data: bytes) -> "Message":
@@ -82,28 +76,13 @@ class Message:
         Raises:
             MessageError: the bytes are malformed.
         """
-        if data[: len(OLD_MAGIC)] == OLD_MAGIC:
-            raise MessageError(
-                "the message is of an older release, without the identity of its program; make it again with "
-                "this release"
-            )
         if len(data) < HEADER.size or data[: len(MAGIC)] != MAGIC:
             raise MessageError("these bytes are not a message of ciphertexts; make one with client.encrypt")
         _, samples, count, program, created = HEADER.unpack_from(data)
         if samples > MAX_SAMPLES:
             raise MessageError(f"the message has {samples} samples; at most {MAX_SAMPLES} are read")
-        objects, place = [], HEADER.size
-        for index in range(count):
-            if place + LENGTH.size > len(data):
-                raise MessageError(f"the message ends after {index} of {count} ciphertexts; send it whole")
-            (length,) = LENGTH.unpack_from(data, place)
-            place += LENGTH.size
-            if length > len(data) - place:
-                raise MessageError(f"the message ends within ciphertext {index} of {count}; send it whole")
-            objects.append(data[place : place + length])
-            place += length
-        if place != len(data):
-            raise MessageError(
-                f"{len(data) - place} bytes follow the last of {count} ciphertexts; send the message alone"
-            )
+        try:
+            objects = framing.split(data[HEADER.size :], count)
+        except BadRequestError as error:
+            raise MessageError(f"{error}; send the message whole, and alone") from error
         return Message(samples or None, objects, Identity(program, created))

@@ -1,0 +1,1 @@
+"""Compiles models: the public function, and the choice of parameters and batches."""

@@ -1,0 +1,1 @@
+"""What client and server exchange: messages, and the ciphertexts in them."""

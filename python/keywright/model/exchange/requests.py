@@ -1,0 +1,108 @@
+"""The server's ciphertexts: reads those of clients, and writes answers."""
+
+from collections.abc import Sequence
+from functools import reduce
+
+from keywright._core import (
+    Ciphertext,
+    ClientParameters,
+    Evaluator,
+    Parameters,
+    SeededCiphertext,
+    inspect,
+)
+from keywright.errors import KeywrightError
+from keywright.errors.service import InvalidObjectError
+from keywright.model.served import framing
+from keywright.model.served.manifest import Manifest
+
+ANSWER_GROWTH = 1.25
+"""By how much truncation may increase the error of an answer."""
+
+ANSWER_BOUND = 2.0**-8
+"""Answers are truncated only if the bound on their error is at most this."""
+
+UPLOAD_SCALE_TOLERANCE = 1 / 128
+"""Relative tolerance between the scale of a bootstrapping's input and the planned scale."""
+
+HEADER_BYTES = 8192
+"""An upper bound on the bytes of a ciphertext or a key that are not residues."""
+
+
+class Requests:
+    """Ciphertexts that a model takes and returns.
+
+    Args:
+        manifest: of the model.
+        parameters: those of the manifest.
+        client: parameters of thin clients; None if clients encrypt slots.
+    """
+
+    def __init__(self, manifest: Manifest, parameters: Parameters, client: ClientParameters | None) -> None:
+        self.manifest, self.parameters, self.client = manifest, parameters, client
+
+    @property
+    def most_bytes(self) -> int:
+        """Maximum bytes of the ciphertexts of a batch of samples."""
+        level = self.manifest.input_level
+        return self.manifest.input.ciphertexts * (2 * self.parameters.n * 8 * (level + 1) + HEADER_BYTES)
+
+    def read_all(self, messages: Sequence[bytes]) -> list[Ciphertext]:
+        """Read the ciphertexts of a message, or the sums of those of several messages whose samples are at
+        different places (`Model.joins`).
+
+        Raises:
+            BadRequestError, InvalidObjectError: as for `framing.split` and `read`.
+        """
+        count = self.manifest.input.ciphertexts
+        rows = [[self.read(data) for data in framing.split(message, count)] for message in messages]
+        add = Evaluator(self.parameters).add
+        return [reduce(add, column) for column in zip(*rows, strict=True)]
+
+    def read(self, data: bytes) -> Ciphertext:
+        """Read a ciphertext of a sample in any form that clients send: full, seeded, or compact (thin
+        clients).
+
+        Raises:
+            InvalidObjectError: the bytes are malformed, or have another level, packing or parameters than the
+                model takes.
+        """
+        try:
+            kind = inspect(data)["kind"]
+            if self.client is not None:
+                return self.client.read_upload(data, self.parameters)
+            if kind == "a seeded CKKS ciphertext":
+                ciphertext = SeededCiphertext.from_bytes(data, self.parameters).expand()
+            elif kind == "a CKKS ciphertext":
+                ciphertext = Ciphertext.from_bytes(data, self.parameters)
+            else:
+                raise InvalidObjectError(
+                    f"expected a ciphertext, got {kind}; send a ciphertext of the model's parameters"
+                )
+        except KeywrightError as error:
+            if isinstance(error, InvalidObjectError):
+                raise
+            raise InvalidObjectError(f"a ciphertext cannot be read: {error}") from error
+        manifest = self.manifest
+        slots, ring = manifest.input.size, manifest.input_ring or self.parameters.log_n
+        expected = (manifest.input_level, slots, 1, ring)
+        if (ciphertext.level, ciphertext.slots, ciphertext.degree, ciphertext.log_n) != expected:
+            raise InvalidObjectError(
+                f"the model takes {slots} slots at level {manifest.input_level}, degree 1, in a ring of "
+                f"degree 2^{ring}; got {ciphertext!r}"
+            )
+        if abs(ciphertext.scale / manifest.scale - 1.0) > UPLOAD_SCALE_TOLERANCE:
+            raise InvalidObjectError(
+                f"the model takes ciphertexts of scale {manifest.scale}, got {ciphertext.scale:.0f}"
+            )
+        return ciphertext
+
+    def write(self, result: Ciphertext) -> bytes:
+        """Return a ciphertext of a run as a client receives it. A thin client receives the coefficients that
+        hold numbers. If the bound on the error is tight enough, their low bits are truncated. The worst-case
+        bound of a deep network is too loose to justify truncation, so its answers are sent in full."""
+        tight = result.error_bound < ANSWER_BOUND
+        fits = (result.magnitude_bound + result.error_bound) * result.scale < self.parameters.q[0] / 2
+        if self.client is None or not (tight and fits):
+            return result.to_bytes()
+        return self.client.write_answer(result, ANSWER_GROWTH)

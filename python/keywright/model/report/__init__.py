@@ -1,0 +1,1 @@
+"""What a compiled model costs, and how closely it follows the model."""
