@@ -2,20 +2,21 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from keywright.compiler.activations.choosing import report
 from keywright.compiler.activations.fit import LARGEST_INPUT, Fit
-from keywright.compiler.activations.ranges import MARGIN
+from keywright.compiler.activations.ranges import MARGIN, ExactRun
 from keywright.compiler.graph.graph import Activation, Graph, Input, Linear, Multiply, Polynomial
 from keywright.compiler.graph.simplify import scale_value, shift_input, shift_output
 from keywright.compiler.layout.batches import interleave_layout, interleave_linear
 from keywright.compiler.placement.bounding import largest_values
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.target import Target
+from keywright.compiler.trees.ensemble import Ensemble
 from keywright.errors.network import (
     InvalidSamplesError,
     ModelRefusedError,
@@ -25,6 +26,7 @@ from keywright.errors.network import (
     TooWideError,
 )
 from keywright.program.arrays import Shape, Vector
+from keywright.program.fit_report import FitReport
 from keywright.program.operands.normalisation import (
     HEADROOM,
     LARGE,
@@ -35,7 +37,7 @@ from keywright.program.operands.normalisation import (
 )
 from keywright.program.program import Program
 
-from .approximating import ApproximatedModel, Source, put_polynomials, read_model
+from .approximating import ApproximatedModel, Source, approximate, put_polynomials, read_model
 from .arrangement import arrange
 from .assembly import Assembly
 
@@ -122,7 +124,7 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
         chosen.options,
         costs,
         chosen.entry_level(target),
-        report(graph, run, approximated.fitted, restored, fit) if len(samples) else None,
+        _report(approximated, graph, run, restored),
         output_scale,
         input_range,
         input_scale,
@@ -135,6 +137,7 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
         approximated.client_part,
         entering if input_scale == 1 else None,
         leaving,
+        None if approximated.trees is None else approximated.trees.binning,
     ).program()
     _require_memory(sum(transform.bytes for transform in program.transforms), max_plaintext_bytes)
     return replace(program, created=time.time_ns() // 1_000_000)
@@ -147,12 +150,24 @@ def _approximated(model: Source | ApproximatedModel, target: Target, fit: Fit | 
             raise TypeError("an approximated model already has its fit; leave fit out")
         return model
     fit = Fit() if fit is None else fit
+    if isinstance(model, Ensemble):
+        return approximate(model, fit)
     read = read_model(model, fit)
     reasons = list(read.reasons)
     if read.graph.output >= 0:
         reasons += _too_deep(read.graph, target, measured=fit.calibration is not None)
     _refuse(reasons)
     return put_polynomials(read, fit)
+
+
+def _report(
+    model: ApproximatedModel, graph: Graph, run: ExactRun, restored: Callable[[Vector], Vector]
+) -> FitReport | None:
+    """Return how the program differs from the model; None without calibration data. ``graph`` and ``run``
+    are those of the program, whose outputs ``restored`` turns into the model's."""
+    if model.trees is not None:
+        return model.trees.report
+    return report(graph, run, model.fitted, restored, model.fit) if len(run.samples) else None
 
 
 def _refuse(reasons: Sequence[RefusalError]) -> None:

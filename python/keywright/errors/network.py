@@ -165,11 +165,9 @@ class ModelTooLargeError(RefusalError):
         allowed: the limit.
     """
 
-    def __init__(self, what: str, unit: str, size: int, allowed: int) -> None:
-        super().__init__(
-            f"{what} takes {size} {unit}, but {allowed} are allowed; use smaller images, fewer channels "
-            "or a stride before wide layers"
-        )
+    def __init__(self, what: str, unit: str, size: int, allowed: int, advice: str | None = None) -> None:
+        less = advice or "use smaller images, fewer channels or a stride before wide layers"
+        super().__init__(f"{what} takes {size} {unit}, but {allowed} are allowed; {less}")
         self.size, self.allowed = size, allowed
 
 

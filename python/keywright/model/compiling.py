@@ -44,6 +44,8 @@ def compile(  # noqa: A001 (read as keywright.compile)
     margin: float | None = None,
     headroom: float = 2.0,
     input_range: tuple[float, float] | None = None,
+    thresholds: str = "private",
+    bins: int | None = None,
     preset: str | None = None,
     parameters: Parameters | None = None,
     slots: int | None = None,
@@ -68,7 +70,8 @@ def compile(  # noqa: A001 (read as keywright.compile)
         accuracy: minimum share of the calibration samples whose predictions must not change.
         error: maximum change of an output on calibration data.
         activations: polynomials for functions or ONNX nodes, as ``{"relu": "minimax:13"}``; see
-            `keywright.compiler.Fit`, also for ``margin``, ``headroom`` and ``input_range``.
+            `keywright.compiler.Fit`, also for ``margin``, ``headroom`` and ``input_range``, and for trees
+            ``thresholds`` and ``bins``.
         preset: parameters by name, one of `keywright.Parameters.presets()` or of
             `keywright.BootstrapperPlan.presets()`; by default
             the smallest that are deep enough.
@@ -99,7 +102,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
         raise ChoiceError("slots= and levels= need parameters=, because a preset has its own; leave them out")
     if plan is not None and memory is not None:
         raise ChoiceError("memory= plans the keys and plan= names them; give one of them")
-    loaded = compiler.to_onnx(model, calibration if example is None else example)
+    loaded = compiler.to_source(model, calibration if example is None else example)
     fit = compiler.Fit(
         calibration=calibration,
         activations=dict(activations or {}),
@@ -108,6 +111,8 @@ def compile(  # noqa: A001 (read as keywright.compile)
         margin=margin,
         headroom=headroom,
         input_range=input_range,
+        thresholds=thresholds,
+        bins=bins,
     )
     approximated = compiler.approximate(loaded, fit)
     if parameters is None:

@@ -108,6 +108,7 @@ class CompiledModel:
             sum(layer.seconds for layer in program.layers),
             program.fit_report,
             self.encrypted_error,
+            "" if program.binning is None else str(program.binning),
         )
 
     def simulate(

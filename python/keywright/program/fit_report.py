@@ -58,6 +58,8 @@ class FitReport:
         largest_output: largest absolute output of the model, for comparison.
         agreement: share of samples with equal predictions: the index of the largest output, or the sign of a
             single output that the client turns into a label; None for another single output.
+        bins: of the feature with most of them, if the thresholds of trees were rounded to the edges of bins;
+            otherwise 0.
     """
 
     activations: tuple[FittedActivation, ...]
@@ -68,6 +70,7 @@ class FitReport:
     mean_change: float
     largest_output: float
     agreement: float | None
+    bins: int = 0
 
     @property
     def compared(self) -> int:
@@ -84,6 +87,9 @@ class FitReport:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the reliability of the figures."""
+        if self.bins:
+            missed = self._missed
+            return (f"{' and '.join(missed)}; use more bins (bins=)",) if missed else ()
         if not self.activations:
             return ()
         found = []
@@ -106,6 +112,14 @@ class FitReport:
                 f"new sample exceeds a measured range with a probability of up to {self.unseen_risk:.0%}, "
                 "and only the margin keeps it inside"
             )
+        missed = self._missed
+        if missed:
+            found.append(f"{' and '.join(missed)}; the loosest fit is {loosest(self.activations)}")
+        return tuple(found)
+
+    @property
+    def _missed(self) -> list[str]:
+        """How the program differs more from the model than by default it may."""
         missed = []
         if not self.largest_change <= DEFAULT_CHANGE * self.largest_output:
             missed.append(
@@ -114,9 +128,7 @@ class FitReport:
             )
         if self.agreement is not None and self.agreement < LEAST_AGREEMENT:
             missed.append(f"{1 - self.agreement:.1%} of the predictions differ from those of the model")
-        if missed:
-            found.append(f"{' and '.join(missed)}; the loosest fit is {loosest(self.activations)}")
-        return tuple(found)
+        return missed
 
 
 def loosest(activations: Sequence[FittedActivation]) -> str:
