@@ -16,7 +16,9 @@ from keywright.compiler.activations.choosing import choose, outputs_of
 from keywright.compiler.activations.fit import OPERATORS, Fit
 from keywright.compiler.activations.ranges import ExactRun, run_exact
 from keywright.compiler.front_ends.client_end import load_parts
+from keywright.compiler.front_ends.model_file import load_model
 from keywright.compiler.front_ends.onnx_importer import ImportedModel, import_model
+from keywright.compiler.front_ends.trees import onnx_ml
 from keywright.compiler.graph.graph import Activation, Graph, Input
 from keywright.compiler.graph.simplify import simplify
 from keywright.compiler.layout.layer_work import LayerWork
@@ -102,12 +104,27 @@ def approximate(model: Source, fit: Fit | None = None) -> ApproximatedModel:
         InvalidSamplesError: calibration data of the wrong shape or not finite.
     """
     fit = Fit() if fit is None else fit
-    if isinstance(model, Ensemble):
-        return _approximated_ensemble(model, fit)
+    if (ensemble := ensemble_in(model)) is not None:
+        return _approximated_ensemble(ensemble, fit)
     read = read_model(model, fit)
     if read.reasons:
         raise ModelRefusedError(read.reasons)
     return put_polynomials(read, fit)
+
+
+def ensemble_in(model: Source) -> Ensemble | None:
+    """Return the ensemble that a model is; None for another model.
+
+    Raises:
+        ModelRefusedError: a part of the ensemble, or what surrounds it, is not supported.
+    """
+    if isinstance(model, Ensemble):
+        return model
+    try:
+        loaded = load_model(model)
+        return onnx_ml.ensemble_of(loaded) if onnx_ml.has_trees(loaded) else None
+    except RefusalError as reason:
+        raise ModelRefusedError([reason]) from reason
 
 
 def _approximated_ensemble(ensemble: Ensemble, fit: Fit) -> ApproximatedModel:
@@ -118,9 +135,10 @@ def _approximated_ensemble(ensemble: Ensemble, fit: Fit) -> ApproximatedModel:
     return ApproximatedModel(trees.graph, (), run, inner, (ensemble.outputs,), trees.client_part, trees)
 
 
-def read_model(model: ModelFile, fit: Fit) -> ReadModel:
+def read_model(model: Source, fit: Fit) -> ReadModel:
     """Return the model's simplified graph, with the minimum levels of its activations, and every reason why
     it cannot be compiled for any target."""
+    assert not isinstance(model, Ensemble)
     try:
         server, client = load_parts(model)
     except RefusalError as reason:

@@ -16,7 +16,6 @@ from keywright.compiler.layout.batches import interleave_layout, interleave_line
 from keywright.compiler.placement.bounding import largest_values
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.target import Target
-from keywright.compiler.trees.ensemble import Ensemble
 from keywright.errors.network import (
     InvalidSamplesError,
     ModelRefusedError,
@@ -37,7 +36,7 @@ from keywright.program.operands.normalisation import (
 )
 from keywright.program.program import Program
 
-from .approximating import ApproximatedModel, Source, approximate, put_polynomials, read_model
+from .approximating import ApproximatedModel, Source, approximate, ensemble_in, put_polynomials, read_model
 from .arrangement import arrange
 from .assembly import Assembly
 
@@ -150,8 +149,8 @@ def _approximated(model: Source | ApproximatedModel, target: Target, fit: Fit | 
             raise TypeError("an approximated model already has its fit; leave fit out")
         return model
     fit = Fit() if fit is None else fit
-    if isinstance(model, Ensemble):
-        return approximate(model, fit)
+    if (ensemble := ensemble_in(model)) is not None:
+        return approximate(ensemble, fit)
     read = read_model(model, fit)
     reasons = list(read.reasons)
     if read.graph.output >= 0:

@@ -9,6 +9,10 @@ FEW_HELD_OUT = 20
 DEFAULT_CHANGE = 1 / 16
 """Default bound on the change of an output, as a share of the largest output; larger ones are warned of."""
 
+MEAN_CHANGE = 1 / 100
+"""Default bound on the mean change of a value of trees by rounding their thresholds, as a share of the
+largest; larger ones are warned of. A single value changes by the step of a tree."""
+
 LEAST_AGREEMENT = 0.98
 """A smaller share of equal predictions is warned of."""
 
@@ -121,7 +125,13 @@ class FitReport:
     def _missed(self) -> list[str]:
         """How the program differs more from the model than by default it may."""
         missed = []
-        if not self.largest_change <= DEFAULT_CHANGE * self.largest_output:
+        if self.bins:
+            if self.agreement is None and not self.mean_change <= MEAN_CHANGE * self.largest_output:
+                missed.append(
+                    f"an output changes by {self.mean_change:.3g} in the mean, above a hundredth of the "
+                    f"largest output, {self.largest_output:.3g}"
+                )
+        elif not self.largest_change <= DEFAULT_CHANGE * self.largest_output:
             missed.append(
                 f"an output changes by {self.largest_change:.3g}, above a sixteenth of the largest output, "
                 f"{self.largest_output:.3g}"

@@ -1,1 +1,1 @@
-"""Tree ensembles as programs: bins of features, regions of leaves, the polynomial of a path, the last step."""
+"""Tree ensembles as programs: bins of features, regions of leaves, a polynomial of paths, the last step."""

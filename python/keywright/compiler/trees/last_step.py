@@ -1,5 +1,6 @@
 """The last step of a tree ensemble, which the client computes: scores become probabilities and labels."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -14,10 +15,18 @@ from keywright.program.client_part import ClientPart
 
 OPSET, CLASSICAL_OPSET = 18, 3
 
-Transform = Literal["none", "logistic", "softmax", "complement", "exponential", "normalised_logistic"]
+Transform = Literal[
+    "none",
+    "logistic",
+    "softmax",
+    "complement",
+    "opposite",
+    "exponential",
+    "isolation",
+]
 """How scores become probabilities or values: as they are; 1 / (1 + exp(-score)), with its complement for a
-single score of a classifier; softmax; a single score p as (1 - p, p); exp; logistic values divided by their
-sum."""
+single score of a classifier; softmax; a single score s as (1 - s, s), or as (-s, s); exp;
+2^-score, negative and less an offset."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +42,7 @@ class LastStep:
         opsets: that they use.
         single: whether values are in single precision.
         boundary: a single score above it has the second label.
+        offset: of an isolation forest.
     """
 
     transform: Transform = "none"
@@ -45,6 +55,7 @@ class LastStep:
     opsets: Sequence[onnx.OperatorSetIdProto] = field(default=())
     single: bool = False
     boundary: float = 0.0
+    offset: float = 0.0
 
     def client_part(self, base: Vector, step: float) -> ClientPart:
         """Return the part that the client computes from scores.
@@ -65,6 +76,12 @@ class LastStep:
         return np.asarray(scores[:, 0] > self.boundary, np.int64)
 
 
+PREFIX = "trees/"
+"""Of the names of values here, which no name of the user's own model has."""
+
+SCORES = PREFIX + "scores"
+
+
 class _Writer:
     """Writes the nodes."""
 
@@ -82,14 +99,14 @@ class _Writer:
         outputs = [last.values]
         if last.labels is not None:
             labels = last.labels
-            index = self._add("ArgMax", [found], "index", axis=1, keepdims=0)
+            index = self._index(found)
             array = labels.astype(object) if labels.dtype.kind in "UO" else labels
             name = self._constant(array, "classes")
             outputs.insert(0, self._add("Gather", [name, index], last.label, axis=0))
         graph = helper.make_graph(
             [*self.nodes, *last.behind],
             "client",
-            [helper.make_tensor_value_info("scores", TensorProto.DOUBLE, [1, len(self.base)])],
+            [helper.make_tensor_value_info(SCORES, TensorProto.DOUBLE, [1, len(self.base)])],
             [onnx.ValueInfoProto(name=name) for name in (last.outputs or outputs)],
             self.constants,
         )
@@ -100,15 +117,23 @@ class _Writer:
         model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
         return ClientPart(model.SerializeToString(), (1, len(self.base)))
 
+    def _index(self, values: str) -> str:
+        """Append the index of the label."""
+        if self.last.transform != "isolation":
+            return self._add("ArgMax", [values], "index", axis=1, keepdims=0)
+        zero = self._constant(np.zeros(1, np.float32 if self.last.single else np.float64), "zero")
+        inside = self._add("GreaterOrEqual", [values, zero], "inside")
+        return self._add("Cast", [self._add("Squeeze", [inside], "squeezed")], "index", to=TensorProto.INT64)
+
     def _kind(self) -> int:
         return int(TensorProto.FLOAT if self.last.single else TensorProto.DOUBLE)
 
     def _rounded(self) -> str:
         """Append the scores without the errors of encryption."""
         if not self.step:
-            return self._add("Add", ["scores", self._constant(np.zeros(1), "nothing")], "rounded")
+            return self._add("Add", [SCORES, self._constant(np.zeros(1), "nothing")], "rounded")
         base, step = self._constant(self.base, "base"), self._constant(self.step, "step")
-        steps = self._add("Div", [self._add("Sub", ["scores", base], "sums"), step], "steps")
+        steps = self._add("Div", [self._add("Sub", [SCORES, base], "sums"), step], "steps")
         whole = self._add("Mul", [self._add("Round", [steps], "whole"), step], "multiples")
         return self._add("Add", [whole, base], "rounded")
 
@@ -123,11 +148,16 @@ class _Writer:
                 return self._add("Softmax", [scores], "transformed", axis=1)
             case "complement":
                 return self._complemented(scores)
-            case "normalised_logistic":
-                shares = self._add("Sigmoid", [scores], "shares")
-                axes = self._constant(np.asarray([1], np.int64), "axes")
-                total = self._add("ReduceSum", [shares, axes], "total", keepdims=1)
-                return self._add("Div", [shares, total], "transformed")
+            case "opposite":
+                return self._add("Concat", [self._add("Neg", [scores], "negative"), scores], "both", axis=1)
+            case "isolation":
+                power = self._add("Mul", [scores, self._constant(-math.log(2), "halvings")], "power")
+                share = self._add(
+                    "Add",
+                    [self._add("Exp", [power], "share"), self._constant(self.last.offset, "offset")],
+                    "less",
+                )
+                return self._add("Neg", [share], "transformed")
             case _:
                 found = self._add("Sigmoid", [scores], "transformed")
                 return found if self.last.labels is None or len(self.base) > 1 else self._complemented(found)
@@ -138,6 +168,7 @@ class _Writer:
         return self._add("Concat", [rest, share], "both", axis=1)
 
     def _constant(self, value: Any, name: str) -> str:
+        name = PREFIX + name
         array = np.asarray(value)
         if array.dtype == np.float64:
             array = array.reshape(-1) if array.ndim else array
@@ -145,5 +176,7 @@ class _Writer:
         return name
 
     def _add(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
+        if output not in (self.last.label, self.last.values):
+            output = PREFIX + output
         self.nodes.append(helper.make_node(operator, inputs, [output], output, **attributes))
         return output

@@ -19,7 +19,7 @@ from keywright.errors.network import (
 )
 from keywright.program.arrays import Vector
 from keywright.program.client_part import ClientPart
-from keywright.program.fit_report import DEFAULT_CHANGE, FitReport
+from keywright.program.fit_report import MEAN_CHANGE, FitReport
 from keywright.program.operands.binning import Binning
 
 from .bins import LADDER, Bins, private_bins, public_bins
@@ -91,7 +91,8 @@ def _quantised(
     report = None
     if len(samples):
         compared = held_out if held_out.any() else np.ones_like(held_out)
-        report = _report(ensemble, bins, samples, compared, exact, int(held_out.sum()))
+        outputs = np.concatenate([values[found.graph.output] for _, values in found.graph.runs(bits)])
+        report = _report(ensemble, bins, outputs[compared], exact[compared], held_out)
     return QuantisedEnsemble(
         found.graph,
         bins.binning,
@@ -116,21 +117,20 @@ def _chosen(
     Raises:
         AccuracyError: they miss a required accuracy or error.
     """
-    required = fit.accuracy is not None or fit.error is not None
     largest = float(np.abs(exact).max(initial=0.0))
-    accuracy = (fit.accuracy or 0.0) if required else LEAST_AGREEMENT
-    error = (np.inf if fit.error is None else fit.error) if required else DEFAULT_CHANGE * largest
     for count in LADDER if fit.bins is None else (fit.bins,):
         bins = private_bins(ensemble, samples[~held_out], count)
-        scores = _scores(ensemble, bins.quantised(samples))
-        change, agreement = _compared(ensemble, scores, exact)
-        labelled = agreement is not None
-        follows = (not labelled or agreement >= accuracy) and (
-            (labelled and not required) or float(change.max()) <= error
-        )
+        change, agreement = _compared(ensemble, _scores(ensemble, bins.quantised(samples)), exact)
+        if fit.accuracy is not None or fit.error is not None:
+            equal = agreement is None or agreement >= (fit.accuracy or 0.0)
+            follows = equal and (fit.error is None or float(change.max()) <= fit.error)
+        elif agreement is not None:
+            follows = agreement >= LEAST_AGREEMENT
+        else:
+            follows = float(change.mean()) <= MEAN_CHANGE * largest
         if follows:
             return bins
-    if required:
+    if fit.accuracy is not None or fit.error is not None:
         raise AccuracyError(
             fit.accuracy, fit.error, agreement, float(change.max()), paths(ensemble, bins).graph.depth(),
             loosest=f"the bins of thresholds, {count} of each feature; use more (bins=)",
@@ -150,24 +150,19 @@ def _compared(ensemble: Ensemble, scores: Vector, exact: Vector) -> tuple[Vector
 
 
 def _report(
-    ensemble: Ensemble,
-    bins: Bins,
-    samples: Vector,
-    compared: NDArray[np.bool_],
-    exact: Vector,
-    held_out: int,
+    ensemble: Ensemble, bins: Bins, scores: Vector, exact: Vector, held_out: NDArray[np.bool_]
 ) -> FitReport:
-    scores = _scores(ensemble, bins.quantised(samples[compared]))
-    change, agreement = _compared(ensemble, scores, exact[compared])
+    """Return the report, for the scores of the samples that are compared and those of the model."""
+    change, agreement = _compared(ensemble, scores, exact)
     counts = np.bincount(bins.binning.columns)
     return FitReport(
         activations=(),
-        samples=len(samples),
-        held_out=held_out,
+        samples=len(held_out),
+        held_out=int(held_out.sum()),
         escaped=0,
         largest_change=float(change.max()),
         mean_change=float(change.mean()),
-        largest_output=float(np.abs(exact[compared]).max()),
+        largest_output=float(np.abs(exact).max()),
         agreement=agreement,
         bins=0 if bins.binning.thresholds else int(counts.max(initial=0)) + 1,
     )

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from keywright.compiler.front_ends.to_onnx import to_onnx
 from keywright.compiler.trees.ensemble import Ensemble
 
-from . import scikit_learn
+from . import lightgbm, scikit_learn, xgboost
 
 READERS: dict[str, Callable[[Any], Ensemble]] = {
     "sklearn.tree.DecisionTreeClassifier": scikit_learn.of_trees,
@@ -21,6 +21,15 @@ READERS: dict[str, Callable[[Any], Ensemble]] = {
     "sklearn.ensemble.RandomForestRegressor": scikit_learn.of_trees,
     "sklearn.ensemble.ExtraTreesClassifier": scikit_learn.of_trees,
     "sklearn.ensemble.ExtraTreesRegressor": scikit_learn.of_trees,
+    "sklearn.ensemble.GradientBoostingClassifier": scikit_learn.of_gradient_boosting,
+    "sklearn.ensemble.GradientBoostingRegressor": scikit_learn.of_gradient_boosting,
+    "sklearn.ensemble.HistGradientBoostingClassifier": scikit_learn.of_histogram_boosting,
+    "sklearn.ensemble.HistGradientBoostingRegressor": scikit_learn.of_histogram_boosting,
+    "sklearn.ensemble.IsolationForest": scikit_learn.of_isolation_forest,
+    "xgboost.Booster": xgboost.of_booster,
+    "xgboost.XGBModel": xgboost.of_model,
+    "lightgbm.Booster": lightgbm.of_booster,
+    "lightgbm.LGBMModel": lightgbm.of_model,
 }
 """What reads the objects of a class, by the class's public name."""
 
