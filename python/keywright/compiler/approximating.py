@@ -25,7 +25,7 @@ from keywright.compiler.layout.layer_work import LayerWork
 from keywright.compiler.placement.bounding import largest_values
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.trees.ensemble import Ensemble
-from keywright.compiler.trees.quantising import QuantisedEnsemble, quantise
+from keywright.compiler.trees.quantising import LEAST_LOG_SCALE, QuantisedEnsemble, quantise
 from keywright.errors.network import (
     CalibrationMissingError,
     InvalidSamplesError,
@@ -65,6 +65,11 @@ class ApproximatedModel:
     output_shape: Shape
     client_part: ClientPart | None
     trees: QuantisedEnsemble | None = None
+
+    @property
+    def least_log_scale(self) -> int:
+        """Bits of the scale with which results are precise enough, among shipped parameters."""
+        return 0 if self.trees is None else LEAST_LOG_SCALE
 
     @property
     def samples(self) -> Vector:

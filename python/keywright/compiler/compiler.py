@@ -23,6 +23,7 @@ from keywright.errors.network import (
     RefusalError,
     TooDeepError,
     TooWideError,
+    UnsupportedOperatorError,
 )
 from keywright.program.arrays import Shape, Vector
 from keywright.program.fit_report import FitReport
@@ -74,6 +75,9 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
     if costs is None:
         costs = target.rings[0].costs if target.rings else CostTable.default()
     approximated = _approximated(model, target, fit)
+    if approximated.trees is not None and target.unit_inputs:
+        advice = "thin clients do not compute the first step of trees, their bits; compile for full clients"
+        _refuse([UnsupportedOperatorError("trees", "TreeEnsemble", advice)])
     run, fit = approximated.run, approximated.fit
     input_range = _input_range(approximated, target)
     input_scale = _input_scale(input_range) if target.unit_inputs and input_range is not None else 1.0

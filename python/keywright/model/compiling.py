@@ -189,6 +189,8 @@ def _compile_preset(
     if preset in BootstrapperPlan.presets():
         return _compile_bootstrapped(model, preset, batching)
     named = [Parameters.preset(name) for name in (Parameters.presets() if preset is None else [preset])]
+    if preset is None:
+        named = [each for each in named if each.log_scale >= model.least_log_scale]
     try:
         return _compile_levelled(model, named, batching)
     except ModelRefusedError as refusal:

@@ -88,11 +88,12 @@ def public_bins(ensemble: Ensemble) -> Bins:
         mine = ensemble.feature == feature
         single = [ensemble.members[int(node)] for node in np.flatnonzero(mine & testing)]
         among = np.concatenate([*single, np.zeros(0)])
+        # Members are bins by themselves.
         found = np.unique(
             np.concatenate((ensemble.threshold[mine & ~testing], among, np.nextafter(among, -np.inf)))
         )
         edges[int(feature)] = found
-        middles[int(feature)] = np.append(found, np.nextafter(found[-1], np.inf) if len(found) else 0.0)
+        middles[int(feature)] = np.append(found, np.inf)  # each edge is in the bin below it
     return _bins(ensemble, edges, middles, thresholds=True)
 
 

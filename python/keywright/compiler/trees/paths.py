@@ -15,7 +15,7 @@ from .bins import Bins
 from .ensemble import ADVICE, Ensemble, Numbers
 from .regions import Regions, regions
 
-STEP_BITS = 16
+STEP_BITS = 20
 """Sums of leaves are multiples of 2^-STEP_BITS of their largest possible value, or a little more."""
 
 

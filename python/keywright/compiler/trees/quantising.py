@@ -26,6 +26,13 @@ from .bins import LADDER, Bins, private_bins, public_bins
 from .ensemble import Ensemble
 from .paths import Paths, paths
 
+MOST_SAMPLES = 1024
+"""Calibration samples that are run through the program in the clear; of more, those that are held out first."""
+
+LEAST_LOG_SCALE = 38
+"""Bits of the scale with which the errors of encryption are below half a step of the scores: see
+`keywright.compiler.trees.paths.STEP_BITS`."""
+
 LEAST_AGREEMENT = 0.995
 """By default, bins that change fewer labels of the calibration data suffice."""
 
@@ -87,8 +94,11 @@ def _quantised(
     else:
         bins = _chosen(ensemble, fit, samples, held_out, exact)
     found = paths(ensemble, bins)
-    bits = bins.binning.apply(samples)
     report = None
+    # Samples that are held out first: the report is about them.
+    chosen = np.sort(np.argsort(~held_out, kind="stable")[:MOST_SAMPLES])
+    samples, held_out, exact = samples[chosen], held_out[chosen], exact[chosen]
+    bits = bins.binning.apply(samples)
     if len(samples):
         compared = held_out if held_out.any() else np.ones_like(held_out)
         outputs = np.concatenate([values[found.graph.output] for _, values in found.graph.runs(bits)])
