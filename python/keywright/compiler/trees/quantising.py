@@ -27,7 +27,7 @@ from .ensemble import Ensemble
 from .paths import Paths, paths
 
 MOST_SAMPLES = 1024
-"""Calibration samples that are run through the program in the clear; of more, those that are held out first."""
+"""Calibration samples that are run through the program in the clear; of more, first those held out."""
 
 LEAST_LOG_SCALE = 38
 """Bits of the scale with which the errors of encryption are below half a step of the scores: see

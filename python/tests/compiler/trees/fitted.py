@@ -1,11 +1,12 @@
 """Data with ties and missing values, fitted ensembles of every kind, and an evaluation node by node."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from keywright import compiler
-from keywright.compiler.trees.ensemble import Ensemble
+from keywright.compiler.trees.ensemble import Ensemble, Tree, joined
+from keywright.compiler.trees.last_step import LastStep
 from keywright.compiler.trees.quantising import QuantisedEnsemble, quantise
 from numpy.typing import NDArray
 from sklearn import ensemble, tree
@@ -30,7 +31,7 @@ CASES: dict[str, Case] = {
         lambda: tree.DecisionTreeClassifier(max_depth=8, random_state=0), MISSING, TWO,
     ),
     "tree of three labels": (lambda: tree.DecisionTreeClassifier(max_depth=4, random_state=0), VALUES, THREE),
-    "tree of one leaf": (lambda: tree.DecisionTreeClassifier(), VALUES, CONSTANT),
+    "tree of one leaf": (tree.DecisionTreeClassifier, VALUES, CONSTANT),
     "tree of one comparison": (lambda: tree.DecisionTreeRegressor(max_depth=1), VALUES, REAL),
     "tree of two comparisons": (lambda: tree.DecisionTreeRegressor(max_depth=2), VALUES, TWO + VALUES[:, 2]),
     "tree of two values": (
@@ -42,9 +43,13 @@ CASES: dict[str, Case] = {
     "forest of three labels": (
         lambda: ensemble.RandomForestClassifier(20, max_depth=4, random_state=0), VALUES, THREE,
     ),
-    "forest of values": (lambda: ensemble.RandomForestRegressor(9, max_depth=5, random_state=0), MISSING, REAL),
+    "forest of values": (
+        lambda: ensemble.RandomForestRegressor(9, max_depth=5, random_state=0), MISSING, REAL,
+    ),
     "extra trees": (lambda: ensemble.ExtraTreesClassifier(9, max_depth=6, random_state=0), VALUES, THREE),
-    "extra trees of values": (lambda: ensemble.ExtraTreesRegressor(9, max_depth=6, random_state=0), VALUES, REAL),
+    "extra trees of values": (
+        lambda: ensemble.ExtraTreesRegressor(9, max_depth=6, random_state=0), VALUES, REAL,
+    ),
     "boosting": (lambda: ensemble.GradientBoostingClassifier(n_estimators=20, random_state=0), VALUES, TWO),
     "boosting of three labels": (
         lambda: ensemble.GradientBoostingClassifier(n_estimators=8, random_state=0), VALUES, THREE,
@@ -128,8 +133,6 @@ def walked(trees: Ensemble, sample: Array) -> Array:
 
 def random_ensemble(rng: np.random.Generator, trees: int, depth: int, features: int) -> Ensemble:
     """An ensemble with random thresholds, memberships and missing directions, of irregular trees."""
-    from keywright.compiler.trees.ensemble import Tree, joined
-    from keywright.compiler.trees.last_step import LastStep
 
     def grown() -> Tree:
         feature, threshold, children, missing, values = [], [], [], [], []
@@ -167,7 +170,3 @@ def samples_of(rng: np.random.Generator, count: int, features: int) -> Array:
     samples = np.round(rng.normal(size=(count, features)), 1)
     samples[rng.random(samples.shape) < 0.1] = np.nan
     return samples
-
-
-def names() -> Iterator[str]:
-    return iter(CASES)

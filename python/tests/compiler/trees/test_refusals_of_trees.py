@@ -73,10 +73,10 @@ def test_a_million_trees_are_refused_before_anything_of_their_size_is_made() -> 
     one = random_ensemble(np.random.default_rng(0), 1, 3, 4)
     start = time.perf_counter()
     leaf = np.full(MAX_TREES + 1, -1, np.int64)
+    none = np.zeros((len(leaf), 1))
     with pytest.raises(ModelTooLargeError, match="65537 trees, but 65536 are allowed; fit fewer"):
         Ensemble(
-            4, np.arange(len(leaf)), leaf, np.zeros(len(leaf)), leaf, leaf, leaf < 0, np.zeros((len(leaf), 1)),
-            one.base, one.last,
+            4, np.arange(len(leaf)), leaf, none[:, 0], leaf, leaf, leaf < 0, none, one.base, one.last
         )  # fmt: skip
     tree = Tree(leaf[:1], np.zeros(1), leaf[:1], leaf[:1], leaf[:1] < 0, np.zeros((1, 1)))
     with pytest.raises(ModelTooLargeError, match="1000000 trees"):
