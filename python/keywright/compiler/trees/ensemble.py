@@ -90,7 +90,7 @@ class Ensemble:
     @property
     def outputs(self) -> int:
         """Number of sums."""
-        return self.values.shape[1]
+        return int(self.values.shape[1])
 
     @property
     def leaves(self) -> int:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +47,7 @@ def indicator(features: int) -> Vector:
     (1 - m / j) over j, and at most 1 in size on [-1, 1]."""
     j = np.arange(1, features + 1)[:, None]
 
-    def product(x: Vector) -> Vector:
+    def product(x: Any) -> Any:
         return np.asarray(np.prod(1 - features * (1 - np.asarray(x)) / 2 / j, axis=0), np.float64)
 
     return np.asarray(np.polynomial.chebyshev.chebinterpolate(product, features), np.float64)

@@ -128,24 +128,26 @@ def _chosen(
         AccuracyError: they miss a required accuracy or error.
     """
     largest = float(np.abs(exact).max(initial=0.0))
-    for count in LADDER if fit.bins is None else (fit.bins,):
+    counts = LADDER if fit.bins is None else (fit.bins,)
+    required = fit.accuracy is not None or fit.error is not None
+    reached: tuple[float | None, float] = (None, 0.0)
+    bins = private_bins(ensemble, samples[~held_out], counts[0])
+    for count in counts:
         bins = private_bins(ensemble, samples[~held_out], count)
         change, agreement = _compared(ensemble, _scores(ensemble, bins.quantised(samples)), exact)
-        if fit.accuracy is not None or fit.error is not None:
+        if required:
             equal = agreement is None or agreement >= (fit.accuracy or 0.0)
             follows = equal and (fit.error is None or float(change.max()) <= fit.error)
         elif agreement is not None:
             follows = agreement >= LEAST_AGREEMENT
         else:
             follows = float(change.mean()) <= MEAN_CHANGE * largest
-        if follows:
+        if follows or (count == counts[-1] and not required):
             return bins
-    if fit.accuracy is not None or fit.error is not None:
-        raise AccuracyError(
-            fit.accuracy, fit.error, agreement, float(change.max()), paths(ensemble, bins).graph.depth(),
-            loosest=f"the bins of thresholds, {count} of each feature; use more (bins=)",
-        )  # fmt: skip
-    return bins
+        reached = agreement, float(change.max())
+    loosest = f"the bins of thresholds, {counts[-1]} of each feature, of which there may be more (bins=)"
+    depth = paths(ensemble, bins).graph.depth()
+    raise AccuracyError(fit.accuracy, fit.error, *reached, depth, loosest=loosest)
 
 
 def _scores(ensemble: Ensemble, samples: Vector) -> Vector:

@@ -135,7 +135,11 @@ def random_ensemble(rng: np.random.Generator, trees: int, depth: int, features: 
     """An ensemble with random thresholds, memberships and missing directions, of irregular trees."""
 
     def grown() -> Tree:
-        feature, threshold, children, missing, values = [], [], [], [], []
+        feature: list[int] = []
+        threshold: list[float] = []
+        children: list[tuple[int, int]] = []
+        missing: list[bool] = []
+        values: list[list[float]] = []
         members = {}
 
         def node(left: int) -> int:

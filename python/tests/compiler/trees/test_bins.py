@@ -87,7 +87,7 @@ def test_contradictions_are_refused(columns: list[int], edges: list[float], miss
 def test_the_first_step_is_in_the_program_file(tmp_path: Path) -> None:
     model, samples = fitted("tree of three labels")
     fit = compiler.Fit(calibration=samples)
-    program = compiler.compile(compiler.to_source(model), compiler.Target(slots=4096, levels=8), fit)  # type: ignore[arg-type]
+    program = compiler.compile(compiler.to_source(model), compiler.Target(slots=4096, levels=8), fit)
     program.save(tmp_path / "tree.kwp")
     stored = compiler.Program.load(tmp_path / "tree.kwp")
     assert stored.binning is not None
@@ -103,7 +103,7 @@ def test_the_first_step_is_in_the_program_file(tmp_path: Path) -> None:
 def test_a_damaged_first_step_is_refused(tmp_path: Path) -> None:
     model, samples = fitted("tree of three labels")
     fit = compiler.Fit(calibration=samples)
-    program = compiler.compile(compiler.to_source(model), compiler.Target(slots=4096, levels=8), fit)  # type: ignore[arg-type]
+    program = compiler.compile(compiler.to_source(model), compiler.Target(slots=4096, levels=8), fit)
     assert program.binning is not None
     wrong = dataclasses.replace(program.binning)
     object.__setattr__(wrong, "edges", wrong.edges[::-1].copy())
@@ -117,7 +117,7 @@ def test_missing_values_are_for_models_that_take_them() -> None:
         model, samples = fitted(name)
         fit = compiler.Fit(calibration=samples)
         target = compiler.Target(slots=8192, levels=8)
-        program = compiler.compile(compiler.to_source(model), target, fit)  # type: ignore[arg-type]
+        program = compiler.compile(compiler.to_source(model), target, fit)
         sample = samples[0].copy()
         sample[0] = np.nan
         if taken:

@@ -17,7 +17,6 @@ from onnx.reference import ReferenceEvaluator
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
-    HistGradientBoostingClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -34,7 +33,6 @@ MODELS: dict[str, tuple[Any, Any]] = {
     "three labels": (RandomForestClassifier(8, max_depth=4, random_state=0), THREE),
     "boosting": (GradientBoostingClassifier(n_estimators=8, random_state=0), TWO),
     "boosting of three labels": (GradientBoostingClassifier(n_estimators=5, random_state=0), THREE),
-    "histogram boosting": (HistGradientBoostingClassifier(max_iter=8, random_state=0), TWO),
     "values": (RandomForestRegressor(8, max_depth=4, random_state=0), REAL),
     "boosting of values": (GradientBoostingRegressor(n_estimators=8, random_state=0), REAL),
     "scaled": (
@@ -111,8 +109,7 @@ def newest(double: bool = False, **changes: Any) -> onnx.ModelProto:
 
 def whole_samples() -> Any:
     rng = np.random.default_rng(1)
-    samples = rng.integers(-2, 5, size=(300, 3)) / np.asarray([2.0, 2.0, 1.0])
-    return samples
+    return rng.integers(-2, 5, size=(300, 3)) / np.asarray([2.0, 2.0, 1.0])
 
 
 @pytest.mark.parametrize("double", [False, True])

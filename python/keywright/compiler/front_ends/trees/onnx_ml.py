@@ -74,7 +74,7 @@ class _Reader:
         features, double = shape[0], inputs[0].type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
         scale, offset = self._before(inputs[0].name, features)
         columns = tree_columns(self.node, self.attributes, single=not double)
-        trees = [_scaled(tree, scale, offset) for tree in columns.trees()]
+        trees: Sequence[Tree] = [_scaled(tree, scale, offset) for tree in columns.trees()]
         average = columns.aggregate == "AVERAGE"
         if columns.aggregate not in ("SUM", "AVERAGE"):
             raise self._refused("aggregate_function", columns.aggregate, "SUM or AVERAGE")

@@ -139,7 +139,7 @@ def _list(attributes: Mapping[str, Any], name: str) -> Sequence[Any]:
     """Return an attribute that is a list, or a tensor; empty if there is none."""
     tensor = attributes.get(f"{name}_as_tensor")
     found = attributes.get(name, []) if tensor is None else tensor
-    return array_of(found).ravel().tolist() if isinstance(found, onnx.TensorProto) else found  # type: ignore[no-any-return]
+    return array_of(found).ravel().tolist() if isinstance(found, onnx.TensorProto) else found
 
 
 def _older(node: onnx.NodeProto, attributes: Mapping[str, Any], single: bool) -> Columns:

@@ -102,7 +102,7 @@ def of_isolation_forest(model: Any) -> Ensemble:
         tree = _tree(each.tree_, np.asarray(depth, np.float64)[:, None])
         named = np.where(tree.feature < 0, -1, np.asarray(features)[tree.feature])
         trees.append(replace(tree, feature=named.astype(np.int64)))
-    # The mean depth of leaves of so many samples, which scikit-learn has in a private function.
+    # The mean depth of a sample in a tree of this many samples; scikit-learn's function for it is private.
     samples = int(model._max_samples)
     harmonic = math.log(samples - 1) + np.euler_gamma if samples > 2 else 0.0
     usual = 2 * harmonic - 2 * (samples - 1) / samples if samples > 2 else float(samples == 2)
