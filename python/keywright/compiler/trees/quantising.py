@@ -145,9 +145,8 @@ def _chosen(
         if follows or (count == counts[-1] and not required):
             return bins
         reached = agreement, float(change.max())
-    loosest = f"the bins of thresholds, {counts[-1]} of each feature, of which there may be more (bins=)"
     depth = paths(ensemble, bins).graph.depth()
-    raise AccuracyError(fit.accuracy, fit.error, *reached, depth, loosest=loosest)
+    raise AccuracyError(fit.accuracy, fit.error, *reached, depth, bins=counts[-1])
 
 
 def _scores(ensemble: Ensemble, samples: Vector) -> Vector:
