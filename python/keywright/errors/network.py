@@ -247,8 +247,8 @@ class AccuracyError(RefusalError):
         less = "require less (accuracy=, error=)" if default is None else "allow more (accuracy=, error=)"
         finest = f"{bins} bins of each feature" if bins else "the finest polynomials"
         way_out = (
-            f"with {levels} levels; the loosest fit is {loosest}; {less}, give calibration data that cover the "
-            "inputs (calibration=), or normalise before activations of large values"
+            f"with {levels} levels; the loosest fit is {loosest}; {less}, give calibration data that cover "
+            "the inputs (calibration=), or normalise before activations of large values"
         )
         if bins:
             way_out = (
