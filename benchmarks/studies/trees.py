@@ -33,9 +33,9 @@ from sklearn.model_selection import train_test_split
 LABELS = 1000
 MADE, FEATURES = 6000, 83
 HEADINGS = (
-    "ensemble", "thresholds", "bits", "samples at a time", "levels", "compiling, s", "keys, MB", "wall, s a sample",
-    "processor, s a sample", "sent, KiB", "returned, KiB", "peak, GB", "same labels as quantised",
-    "same labels as the model",
+    "ensemble", "thresholds", "bits", "samples at a time", "levels", "compiling, s", "keys, MB",
+    "wall, s a sample", "processor, s a sample", "sent, KiB", "returned, KiB", "peak, GB",
+    "same labels as quantised", "same labels as the model",
 )  # fmt: skip
 
 Array = NDArray[Any]
