@@ -1,6 +1,6 @@
 """A forest whose thresholds and leaves stay with the server, and whose inputs stay with the client.
 
-    python examples/9_trees.py
+python examples/9_trees.py
 """
 
 import tempfile

@@ -33,7 +33,7 @@ from keywright._core import (
     key_set_head,
 )
 from keywright.compiler.presets import preset_plans
-from keywright.errors import BackendMisuseError, KeywrightError, OutOfRangeError
+from keywright.errors import BackendMisuseError, FolderError, KeywrightError, OutOfRangeError
 from keywright.errors.service import EvaluationFailedError, InvalidObjectError, ModelFolderError
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.cost.model import CostModel
@@ -244,7 +244,16 @@ class Model:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """Return the manifest."""
+        """Return the manifest.
+
+        Raises:
+            FolderError: clients of the service do not compute the program's first step.
+        """
+        if self.program.binning is not None:
+            raise FolderError(
+                f"{self.name!r} is a model of trees, whose clients compute bits first, which clients of the "
+                "service do not; use load_client and load_server on its folder"
+            )
         program, entry, client = self.program, self.entry, self.client
         head = key_set_head(self.specs) if self.specs else b""
         packing: Packing = "slots" if entry is None else "coefficients"
