@@ -211,9 +211,8 @@ class UnknownActivationError(RefusalError):
     """A method was given for a name that is neither a function nor an ONNX node of the model."""
 
     def __init__(self, names: Sequence[str], known: Sequence[str]) -> None:
-        super().__init__(
-            f"no activation is called {', '.join(map(repr, names))}; use one of {', '.join(known)}"
-        )
+        way_out = f"use one of {', '.join(known)}" if known else "the model has none; leave activations= out"
+        super().__init__(f"no activation is called {', '.join(map(repr, names))}; {way_out}")
         self.names = tuple(names)
 
 

@@ -16,6 +16,7 @@ from keywright.errors.network import (
     ModelRefusedError,
     NoLabelsError,
     RefusalError,
+    UnknownActivationError,
 )
 from keywright.program.arrays import Vector
 from keywright.program.client_part import ClientPart
@@ -84,6 +85,8 @@ def quantise(ensemble: Ensemble, fit: Fit) -> QuantisedEnsemble:
 def _quantised(
     ensemble: Ensemble, fit: Fit, samples: Vector, held_out: NDArray[np.bool_]
 ) -> QuantisedEnsemble:
+    if fit.methods:
+        raise UnknownActivationError(list(fit.methods), [])
     if fit.accuracy is not None and ensemble.last.labels is None:
         raise NoLabelsError
     exact = _scores(ensemble, samples)

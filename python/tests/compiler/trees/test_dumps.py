@@ -8,7 +8,7 @@ from keywright import compiler
 from keywright.compiler.front_ends.trees import lightgbm, xgboost
 from keywright.compiler.trees.quantising import quantise
 from keywright.errors import ModelRefusedError
-from keywright.errors.network import InvalidModelError, UnsupportedAttributeError
+from keywright.errors.network import InvalidModelError, ModelTooLargeError, UnsupportedAttributeError
 
 from .fitted import answers
 
@@ -122,6 +122,14 @@ def test_what_has_no_encrypted_form_is_named(dump: dict[str, Any], match: str) -
     with pytest.raises(ModelRefusedError, match=match) as caught:
         read(dump)
     assert isinstance(caught.value.exceptions[0], UnsupportedAttributeError)
+
+
+def test_values_of_leaves_are_counted_before_they_are_made() -> None:
+    dump = xgboost_dump("multi:softprob")
+    dump["learner"]["learner_model_param"]["num_class"] = "100000000"
+    with pytest.raises(ModelRefusedError, match="values of leaves") as caught:
+        xgboost.of_dump(dump)
+    assert isinstance(caught.value.exceptions[0], ModelTooLargeError)
 
 
 @pytest.mark.parametrize("read", [xgboost.of_dump, lightgbm.of_dump])

@@ -17,6 +17,7 @@ from keywright.errors.network import (
     InvalidSamplesError,
     ModelTooLargeError,
     NoLabelsError,
+    UnknownActivationError,
     UnsupportedAttributeError,
     UnsupportedOperatorError,
 )
@@ -59,6 +60,12 @@ def test_an_accuracy_that_bins_miss_is_refused() -> None:
     refused(AccuracyError, model, fit, "bins=")
     model, samples = source("forest of values")
     refused(AccuracyError, model, compiler.Fit(calibration=samples, error=1e-6), "bins=")
+
+
+def test_methods_of_activations_are_refused() -> None:
+    model, samples = source("forest")
+    fit = compiler.Fit(calibration=samples, activations={"relu": "chebyshev:7"})
+    refused(UnknownActivationError, model, fit, "leave activations= out")
 
 
 def test_samples_of_another_width_are_refused() -> None:

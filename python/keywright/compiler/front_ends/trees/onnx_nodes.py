@@ -69,7 +69,8 @@ class Columns:
     single: bool
 
     def trees(self) -> Iterator[Tree]:
-        """Yield every tree."""
+        """Yield every tree. Raises `ModelTooLargeError` before the first if all are too large."""
+        require_counts(len(self.branches), sum(map(len, self.branches)), self.outputs)
         for number, branches in enumerate(self.branches):
             yield self._tree(number, branches)
 

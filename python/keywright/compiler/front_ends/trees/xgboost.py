@@ -8,9 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright._reading.records import refusing
-from keywright.compiler.trees.ensemble import Ensemble, Tree, joined
+from keywright.compiler.trees.ensemble import Ensemble, Tree, joined, require_counts
 from keywright.compiler.trees.last_step import LastStep, Transform
-from keywright.errors.network import InvalidModelError, ModelRefusedError, UnsupportedAttributeError
+from keywright.errors.network import (
+    InvalidModelError,
+    ModelRefusedError,
+    RefusalError,
+    UnsupportedAttributeError,
+)
 
 IDENTITY = ("reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror")
 LOGISTIC = ("binary:logistic", "reg:logistic")
@@ -46,7 +51,7 @@ def of_dump(dump: Mapping[str, Any], labels: NDArray[Any] | None = None) -> Ense
     try:
         with refusing("a booster of XGBoost", InvalidModelError):
             return _read(dump["learner"], labels)
-    except (InvalidModelError, UnsupportedAttributeError) as reason:
+    except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
 
 
@@ -65,9 +70,11 @@ def _read(learner: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
     elif transform == "exponential":
         base = np.log(base)
     model = booster["model"]
+    entries = model["trees"]
+    require_counts(len(entries), sum(len(tree["left_children"]) for tree in entries), outputs)
     trees = [
         _tree(tree, output, outputs, 1.0 if weights is None else weights[number])
-        for number, (tree, output) in enumerate(zip(model["trees"], model["tree_info"], strict=True))
+        for number, (tree, output) in enumerate(zip(entries, model["tree_info"], strict=True))
     ]
     if labels is None and objective in (*SOFTMAX, "binary:logistic"):
         labels = np.arange(max(outputs, 2))
