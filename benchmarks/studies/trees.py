@@ -24,7 +24,6 @@ import keywright as kw
 import numpy as np
 from harness.clock import Seconds, timed
 from harness.folders import record_folder
-from keywright.runtime.checking import run_clear
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -106,10 +105,15 @@ def measure(name: str, options: argparse.Namespace, batch: int) -> Row:
         times.append(seconds)
     found = compiled.answers(client.decrypt(answer))["label"]
     checked = np.concatenate((tests, typical))[:LABELS]
-    clear = np.concatenate([run_clear(program, part) for part in program.batches(checked)])
-    quantised = compiled.answers(clear)["label"]
+    # The graph of the program, which is many times faster than its rotations in the clear.
+    fit = kw.compiler.Fit(calibration=typical, thresholds=options.thresholds, bins=options.bins)
+    graph = kw.compiler.approximate(kw.compiler.to_source(model), fit).graph
+    assert program.binning is not None
+    bits = program.binning.apply(checked)
+    scores = np.concatenate([values[graph.output] for _, values in graph.runs(bits)])
+    quantised = compiled.answers(scores)["label"]
     return Row(
-        name, options.thresholds, program.binning.bits if program.binning else 0, batch, program.depth,
+        name, options.thresholds, program.binning.bits, batch, program.depth,
         compiling.wall, len(keys), [each.wall / count for each in times],
         [each.cpu / count for each in times], len(message), len(answer),
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, os.getloadavg()[0], count,

@@ -33,7 +33,7 @@ from keywright._core import (
     key_set_head,
 )
 from keywright.compiler.presets import preset_plans
-from keywright.errors import BackendMisuseError, FolderError, KeywrightError, OutOfRangeError
+from keywright.errors import BackendMisuseError, KeywrightError, OutOfRangeError
 from keywright.errors.service import EvaluationFailedError, InvalidObjectError, ModelFolderError
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.cost.model import CostModel
@@ -244,16 +244,7 @@ class Model:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """Return the manifest.
-
-        Raises:
-            FolderError: clients of the service do not compute the program's first step.
-        """
-        if self.program.binning is not None:
-            raise FolderError(
-                f"{self.name!r} is a model of trees, whose clients compute bits first, which clients of the "
-                "service do not; use load_client and load_server on its folder"
-            )
+        """Return the manifest."""
         program, entry, client = self.program, self.entry, self.client
         head = key_set_head(self.specs) if self.specs else b""
         packing: Packing = "slots" if entry is None else "coefficients"
@@ -265,7 +256,11 @@ class Model:
             parameters=self.parameters.to_bytes(),
             key_set=head,
             key_bytes=inspect(head)["bytes"] if head else 0,
-            input=_places(program.input_layout, program.input_shape, slots),
+            input=_places(
+                program.input_layout,
+                program.input_shape if program.binning is None else (program.binning.bits,),
+                slots,
+            ),
             output=_places(program.output_layout, program.output_shape, slots),
             input_level=program.input_level if entry is None else 0,
             output_level=program.output_level if entry is None else 0,
@@ -278,6 +273,7 @@ class Model:
             client_part=program.client_part,
             input_normalisation=program.input_normalisation,
             output_normalisation=program.output_normalisation,
+            binning=program.binning,
         )
 
     @property
@@ -302,7 +298,7 @@ class Model:
         """Whether requests of one client can be evaluated together, with their samples at different places.
         That holds if several samples share ciphertexts and zero, which a request has at the places of others,
         is a valid input."""
-        shape = self.manifest.input.shape
+        shape = self.manifest.sample_shape
         low, high = self.input_range or (-np.inf, np.inf)
         if self.manifest.input.batch == 1 or not low <= 0.0 <= high:
             return False

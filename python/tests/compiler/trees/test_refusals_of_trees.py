@@ -1,15 +1,13 @@
 """What is refused, and that it is refused by counts."""
 
 import time
-from pathlib import Path
 from typing import Any
 
-import keywright as kw
 import numpy as np
 import pytest
 from keywright import compiler
 from keywright.compiler.trees.ensemble import MAX_TREES, Ensemble, Tree, joined
-from keywright.errors import FolderError, ModelRefusedError
+from keywright.errors import ModelRefusedError
 from keywright.errors.network import (
     AccuracyError,
     CalibrationMissingError,
@@ -21,7 +19,6 @@ from keywright.errors.network import (
     UnsupportedAttributeError,
     UnsupportedOperatorError,
 )
-from keywright.model.served.model import Model
 from sklearn.datasets import make_regression
 from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
@@ -136,13 +133,6 @@ def test_thin_clients_are_refused() -> None:
     with pytest.raises(ModelRefusedError, match="compile for full clients") as caught:
         compiler.compile(model, thin, compiler.Fit(calibration=samples))
     assert isinstance(caught.value.exceptions[0], UnsupportedOperatorError)
-
-
-def test_a_service_refuses_trees_before_it_takes_keys(tmp_path: Path) -> None:
-    model, samples = fitted("tree of three labels")
-    kw.compile(model, calibration=samples, bins=8).save(tmp_path / "model")
-    with pytest.raises(FolderError, match="load_client and load_server"):
-        _ = Model.load(tmp_path / "model").manifest
 
 
 @pytest.mark.parametrize("options", [{"thresholds": "secret"}, {"bins": 1}, {"bins": 1 << 20}])
