@@ -112,6 +112,16 @@ def test_a_damaged_first_step_is_refused(tmp_path: Path) -> None:
         compiler.Program.load(tmp_path / "tree.kwp")
 
 
+def test_features_that_are_not_compared_may_be_missing_too() -> None:
+    one = np.ones(1, np.int64)
+    absent = np.full((1, 3), np.nan)
+    taken = Binning(3, one, np.zeros(1), one)
+    assert taken.absent(absent).tolist() == [[True, True, True]]
+    assert taken.absent(np.full((1, 3), np.inf)).tolist() == [[False] * 3]
+    assert Binning(3, one, np.zeros(1), NONE).absent(absent).tolist() == [[False] * 3]
+    assert Binning(3, one, np.zeros(1), 2 * one).absent(absent).tolist() == [[True, False, True]]
+
+
 def test_missing_values_are_for_models_that_take_them() -> None:
     for name, taken in (("tree of depth 8 with missing values", True), ("boosting", False)):
         model, samples = fitted(name)
