@@ -8,7 +8,6 @@ from .activations.fit import Fit
 from .approximating import ApproximatedModel, approximate
 from .compiler import compile  # noqa: A004 (read as keywright.compiler.compile)
 from .front_ends.to_onnx import to_onnx
-from .front_ends.trees.objects import to_source
 from .placement.costs import CostTable
 from .placement.target import Target
 
@@ -23,5 +22,4 @@ __all__ = [
     "approximate",
     "compile",
     "to_onnx",
-    "to_source",
 ]

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from keywright import compiler
 from keywright._core import BootstrapperPlan, Parameters
 from keywright.compiler.approximating import Source as ModelSource
+from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.compiler.presets import BootstrapPreset
 from keywright.errors import ModelRefusedError, TooDeepError
 from keywright.errors.model import BatchError, ChoiceError
@@ -102,7 +103,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
         raise ChoiceError("slots= and levels= need parameters=, because a preset has its own; leave them out")
     if plan is not None and memory is not None:
         raise ChoiceError("memory= plans the keys and plan= names them; give one of them")
-    loaded = compiler.to_source(model, calibration if example is None else example)
+    loaded = to_source(model, calibration if example is None else example)
     fit = compiler.Fit(
         calibration=calibration,
         activations=dict(activations or {}),

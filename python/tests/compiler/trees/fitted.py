@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from keywright import compiler
+from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.compiler.trees.ensemble import Ensemble, Tree, joined
 from keywright.compiler.trees.last_step import LastStep
 from keywright.compiler.trees.quantising import QuantisedEnsemble, quantise
@@ -97,7 +98,7 @@ def answers(trees: QuantisedEnsemble, samples: Array) -> dict[str, Array]:
 
 
 def quantised(model: Any, samples: Array, **options: Any) -> QuantisedEnsemble:
-    source = compiler.to_source(model)
+    source = to_source(model)
     assert isinstance(source, Ensemble)
     return quantise(source, compiler.Fit(calibration=samples, **options))
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from keywright import compiler
+from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.compiler.trees.bins import private_bins, public_bins
 from keywright.errors import ProgramFormatError
 from keywright.errors.network import InvalidSamplesError
@@ -87,7 +88,7 @@ def test_contradictions_are_refused(columns: list[int], edges: list[float], miss
 def test_the_first_step_is_in_the_program_file(tmp_path: Path) -> None:
     model, samples = fitted("tree of three labels")
     fit = compiler.Fit(calibration=samples)
-    program = compiler.compile(compiler.to_source(model), compiler.Target(slots=4096, levels=8), fit)
+    program = compiler.compile(to_source(model), compiler.Target(slots=4096, levels=8), fit)
     program.save(tmp_path / "tree.kwp")
     stored = compiler.Program.load(tmp_path / "tree.kwp")
     assert stored.binning is not None
@@ -103,7 +104,7 @@ def test_the_first_step_is_in_the_program_file(tmp_path: Path) -> None:
 def test_a_damaged_first_step_is_refused(tmp_path: Path) -> None:
     model, samples = fitted("tree of three labels")
     fit = compiler.Fit(calibration=samples)
-    program = compiler.compile(compiler.to_source(model), compiler.Target(slots=4096, levels=8), fit)
+    program = compiler.compile(to_source(model), compiler.Target(slots=4096, levels=8), fit)
     assert program.binning is not None
     wrong = dataclasses.replace(program.binning)
     object.__setattr__(wrong, "edges", wrong.edges[::-1].copy())
@@ -127,7 +128,7 @@ def test_missing_values_are_for_models_that_take_them() -> None:
         model, samples = fitted(name)
         fit = compiler.Fit(calibration=samples)
         target = compiler.Target(slots=8192, levels=8)
-        program = compiler.compile(compiler.to_source(model), target, fit)
+        program = compiler.compile(to_source(model), target, fit)
         sample = samples[0].copy()
         sample[0] = np.nan
         if taken:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright import compiler
+from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.compiler.trees.bins import private_bins, public_bins
 from keywright.compiler.trees.ensemble import Ensemble
 from keywright.compiler.trees.paths import STEP_BITS, paths
@@ -45,7 +46,7 @@ def test_public_thresholds_give_the_estimator_itself(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_private_thresholds_give_the_estimator_on_representatives(name: str) -> None:
     model, samples = fitted(name)
-    source = compiler.to_source(model)
+    source = to_source(model)
     assert isinstance(source, Ensemble)
     bins = private_bins(source, samples, 16)
     found = paths(source, bins)

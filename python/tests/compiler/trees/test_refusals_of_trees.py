@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright import compiler
+from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.compiler.trees.ensemble import MAX_TREES, Ensemble, Tree, joined
 from keywright.errors import ModelRefusedError
 from keywright.errors.network import (
@@ -30,7 +31,7 @@ TARGET = compiler.Target(slots=8192, levels=8)
 
 def source(name: str) -> tuple[Any, Any]:
     model, samples = fitted(name)
-    return compiler.to_source(model), samples
+    return to_source(model), samples
 
 
 def refused(kind: type[Exception], model: Any, fit: compiler.Fit, match: str) -> None:
@@ -118,13 +119,13 @@ def test_parts_of_estimators_without_an_encrypted_form_are_named() -> None:
     with pytest.raises(
         ModelRefusedError, match="GradientBoostingRegressor with init = LinearRegression"
     ) as caught:
-        compiler.to_source(model)
+        to_source(model)
     assert isinstance(caught.value.exceptions[0], UnsupportedAttributeError)
     whole = np.round(samples)
     whole -= whole.min()
     boosted = HistGradientBoostingRegressor(max_iter=2, categorical_features=[0]).fit(whole, values)
     with pytest.raises(ModelRefusedError, match="categorical_features"):
-        compiler.to_source(boosted)
+        to_source(boosted)
 
 
 def test_thin_clients_are_refused() -> None:
