@@ -24,6 +24,7 @@ import keywright as kw
 import numpy as np
 from harness.clock import Seconds, timed
 from harness.folders import record_folder
+from keywright.compiler.front_ends.trees.objects import to_source
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -107,7 +108,7 @@ def measure(name: str, options: argparse.Namespace, batch: int) -> Row:
     checked = np.concatenate((tests, typical))[:LABELS]
     # The graph of the program, which is many times faster than its rotations in the clear.
     fit = kw.compiler.Fit(calibration=typical, thresholds=options.thresholds, bins=options.bins)
-    graph = kw.compiler.approximate(kw.compiler.to_source(model), fit).graph
+    graph = kw.compiler.approximate(to_source(model), fit).graph
     assert program.binning is not None
     bits = program.binning.apply(checked)
     scores = np.concatenate([values[graph.output] for _, values in graph.runs(bits)])

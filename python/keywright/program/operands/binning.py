@@ -81,8 +81,8 @@ class Binning:
             return samples.astype(np.float32).astype(np.float64)
 
     def absent(self, samples: Vector) -> NDArray[np.bool_]:
-        """Return which values of samples, (..., features), may be missing and are. If any may be, so may those
-        of features that have no edge."""
+        """Return which values of samples, (..., features), are missing and may be. If any feature may be
+        missing, so may those without an edge."""
         allowed = np.full(self.features, len(self.missing) > 0)
         allowed[np.setdiff1d(self.columns, self.missing)] = False
         return np.asarray(np.isnan(samples) & allowed, np.bool_)
