@@ -203,10 +203,10 @@ class RemoteModel:
             OutOfRangeError: a sample leaves the range of the inputs, or one inside the program.
         """
         manifest, values = self.manifest, np.asarray(samples, np.float64)
-        shape = manifest.input.shape
+        shape = manifest.sample_shape
         if values.shape != shape and (values.shape[1:] != shape or values.size == 0):
             raise BadRequestError(f"the model takes samples of shape {shape}, got {values.shape}")
-        if not np.isfinite(values).all():
+        if manifest.missing(values).any():
             raise BadRequestError("the samples hold values that are not finite; remove them")
         known = self.program is not None and manifest.packing == "slots"
         if not (force or known):
@@ -219,7 +219,7 @@ class RemoteModel:
 
     def _require_declared(self, values: NDArray[np.float64]) -> None:
         """Refuse samples that cannot be encrypted, whether forced or not."""
-        batch = values.reshape(-1, *self.manifest.input.shape)
+        batch = values.reshape(-1, *self.manifest.sample_shape)
         require_magnitude(batch, self.manifest.entering(batch), self.manifest.input_magnitude)
 
     def session(self, secret: SecretKey | None = None) -> "Session":
@@ -458,7 +458,7 @@ class Session:
             ParameterError: there are more checks than requests.
             ServeError: a refusal of the server.
         """
-        shape, size = self.manifest.input.shape, self.manifest.input.batch
+        shape, size = self.manifest.sample_shape, self.manifest.input.batch
         # A refusal after the first request would tell the server which sample is refused.
         values = self.remote.check(samples, force=force)
         self.remote._require_declared(values)

@@ -16,13 +16,17 @@ from keywright.compiler.activations.choosing import choose, outputs_of
 from keywright.compiler.activations.fit import OPERATORS, Fit
 from keywright.compiler.activations.ranges import ExactRun, run_exact
 from keywright.compiler.front_ends.client_end import load_parts
+from keywright.compiler.front_ends.model_file import load_model
 from keywright.compiler.front_ends.onnx_importer import ImportedModel, import_model
 from keywright.compiler.front_ends.operators.softmax import more_halvings
+from keywright.compiler.front_ends.trees import onnx_ml
 from keywright.compiler.graph.graph import Activation, Graph, Input
 from keywright.compiler.graph.simplify import simplify
 from keywright.compiler.layout.layer_work import LayerWork
 from keywright.compiler.placement.bounding import largest_values
 from keywright.compiler.placement.costs import CostTable
+from keywright.compiler.trees.ensemble import Ensemble
+from keywright.compiler.trees.quantising import LEAST_LOG_SCALE, QuantisedEnsemble, quantise
 from keywright.errors.network import (
     CalibrationMissingError,
     InvalidSamplesError,
@@ -36,8 +40,9 @@ from keywright.program.client_part import ClientPart
 from keywright.program.fit_report import FittedActivation
 from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
 
-Source = onnx.ModelProto | str | Path | bytes
-"""A model, its bytes, or its path."""
+ModelFile = onnx.ModelProto | str | Path | bytes
+Source = ModelFile | Ensemble
+"""A model, its bytes, or its path; or an ensemble of trees."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +56,7 @@ class ApproximatedModel:
         fit: the requested fit.
         output_shape: of a sample's result.
         client_part: the part of the model that the client computes, if any.
+        trees: the ensemble that the graph computes, if it is one; the run then is on its bits.
     """
 
     graph: Graph
@@ -59,11 +65,24 @@ class ApproximatedModel:
     fit: Fit
     output_shape: Shape
     client_part: ClientPart | None
+    trees: QuantisedEnsemble | None = None
+
+    @property
+    def least_log_scale(self) -> int:
+        """Bits of the scale with which results are precise enough, among shipped parameters."""
+        return 0 if self.trees is None else LEAST_LOG_SCALE
+
+    @property
+    def samples(self) -> Vector:
+        """The calibration data as the client has them, flattened: (count, features)."""
+        return self.run.samples if self.trees is None else self.trees.samples
 
     @cached_property
     def largest(self) -> Mapping[int, float]:
         """The largest absolute value of every node on the calibration data. It is the same for every target,
         and all data run through the graph for it."""
+        if self.trees is not None and not len(self.run.samples):
+            return self.trees.largest
         return largest_values(self.graph, self.run.samples)
 
     @cached_property
@@ -91,15 +110,41 @@ def approximate(model: Source, fit: Fit | None = None) -> ApproximatedModel:
         InvalidSamplesError: calibration data of the wrong shape or not finite.
     """
     fit = Fit() if fit is None else fit
+    if (ensemble := ensemble_in(model)) is not None:
+        return _approximated_ensemble(ensemble, fit)
     read = read_model(model, fit)
     if read.reasons:
         raise ModelRefusedError(read.reasons)
     return put_polynomials(read, fit)
 
 
+def ensemble_in(model: Source) -> Ensemble | None:
+    """Return the ensemble that a model is; None for another model.
+
+    Raises:
+        ModelRefusedError: a part of the ensemble, or what surrounds it, is not supported.
+    """
+    if isinstance(model, Ensemble):
+        return model
+    try:
+        loaded = load_model(model)
+        return onnx_ml.ensemble_of(loaded) if onnx_ml.has_trees(loaded) else None
+    except RefusalError as reason:
+        raise ModelRefusedError([reason]) from reason
+
+
+def _approximated_ensemble(ensemble: Ensemble, fit: Fit) -> ApproximatedModel:
+    trees = quantise(ensemble, fit)
+    run = ExactRun(trees.bits, trees.held_out, np.zeros((len(trees.bits), 0)), {}, {}, {})
+    # What follows is about bits; accuracy and error were required of the ensemble.
+    inner = replace(fit, calibration=trees.bits, accuracy=None, error=None, input_range=(0.0, 1.0))
+    return ApproximatedModel(trees.graph, (), run, inner, (ensemble.outputs,), trees.client_part, trees)
+
+
 def read_model(model: Source, fit: Fit) -> ReadModel:
     """Return the model's simplified graph, with the minimum levels of its activations, and every reason why
     it cannot be compiled for any target."""
+    assert not isinstance(model, Ensemble)
     try:
         server, client = load_parts(model)
     except RefusalError as reason:

@@ -27,6 +27,7 @@ from keywright.program.arrays import Shape, Vector
 from keywright.program.client_part import ClientPart
 from keywright.program.fit_report import FitReport
 from keywright.program.instructions import Instruction, Layer, Opcode, ValueRange
+from keywright.program.operands.binning import Binning
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.diagonals import DiagonalMatrix
 from keywright.program.operands.layout import Layout
@@ -54,7 +55,7 @@ class Assembly:
         output_ring: ring of the output; None for the one that it is computed in.
         input_level: level of the input; at least the level needed.
         fit_report, output_scale, input_range, input_scale, output_shape, client_part, input_normalisation,
-            output_normalisation: attributes of the program.
+            output_normalisation, binning: attributes of the program.
     """
 
     graph: Graph
@@ -78,6 +79,7 @@ class Assembly:
     client_part: ClientPart | None = None
     input_normalisation: Normalisation | None = None
     output_normalisation: Normalisation | None = None
+    binning: Binning | None = None
 
     def program(self) -> Program:
         """Return the program."""
@@ -90,7 +92,7 @@ class Assembly:
         outputs = tuple(assembler.outputs(output_level))
         return Program(
             slots=layouts[source].slots,
-            input_shape=graph.nodes[source].shape,
+            input_shape=graph.nodes[source].shape if self.binning is None else (self.binning.features,),
             output_shape=self.output_shape,
             input_layout=layouts[source],
             output_layout=layouts[graph.output],
@@ -109,6 +111,7 @@ class Assembly:
             client_part=self.client_part,
             input_normalisation=self.input_normalisation,
             output_normalisation=self.output_normalisation,
+            binning=self.binning,
             bootstraps=tuple(assembler.bootstraps) if self.placement.bootstraps else (),
             layers=tuple(assembler.layers),
             input_log_n=self.log_n(self.ring_of.get(source, 0)),

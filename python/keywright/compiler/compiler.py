@@ -2,14 +2,14 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from keywright.compiler.activations.choosing import report
 from keywright.compiler.activations.fit import LARGEST_INPUT, Fit
-from keywright.compiler.activations.ranges import MARGIN
+from keywright.compiler.activations.ranges import MARGIN, ExactRun
 from keywright.compiler.graph.graph import Activation, Graph, Input, Linear, Multiply, Polynomial
 from keywright.compiler.graph.simplify import scale_value, shift_input, shift_output
 from keywright.compiler.layout.batches import interleave_layout, interleave_linear
@@ -23,8 +23,10 @@ from keywright.errors.network import (
     RefusalError,
     TooDeepError,
     TooWideError,
+    UnsupportedOperatorError,
 )
 from keywright.program.arrays import Shape, Vector
+from keywright.program.fit_report import FitReport
 from keywright.program.operands.normalisation import (
     HEADROOM,
     LARGE,
@@ -35,7 +37,7 @@ from keywright.program.operands.normalisation import (
 )
 from keywright.program.program import Program
 
-from .approximating import ApproximatedModel, Source, put_polynomials, read_model
+from .approximating import ApproximatedModel, Source, approximate, ensemble_in, put_polynomials, read_model
 from .arrangement import arrange
 from .assembly import Assembly
 
@@ -73,6 +75,9 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
     if costs is None:
         costs = target.rings[0].costs if target.rings else CostTable.default()
     approximated = _approximated(model, target, fit)
+    if approximated.trees is not None and target.unit_inputs:
+        advice = "thin clients do not compute the first step of trees, their bits; compile for full clients"
+        _refuse([UnsupportedOperatorError("trees", "TreeEnsemble", advice)])
     run, fit = approximated.run, approximated.fit
     input_range = _input_range(approximated, target)
     input_scale = _input_scale(input_range) if target.unit_inputs and input_range is not None else 1.0
@@ -122,7 +127,7 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
         chosen.options,
         costs,
         chosen.entry_level(target),
-        report(graph, run, approximated.fitted, restored, fit) if len(samples) else None,
+        _report(approximated, graph, run, restored),
         output_scale,
         input_range,
         input_scale,
@@ -135,6 +140,7 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
         approximated.client_part,
         entering if input_scale == 1 else None,
         leaving,
+        None if approximated.trees is None else approximated.trees.binning,
     ).program()
     _require_memory(sum(transform.bytes for transform in program.transforms), max_plaintext_bytes)
     return replace(program, created=time.time_ns() // 1_000_000)
@@ -147,12 +153,24 @@ def _approximated(model: Source | ApproximatedModel, target: Target, fit: Fit | 
             raise TypeError("an approximated model already has its fit; leave fit out")
         return model
     fit = Fit() if fit is None else fit
+    if (ensemble := ensemble_in(model)) is not None:
+        return approximate(ensemble, fit)
     read = read_model(model, fit)
     reasons = list(read.reasons)
     if read.graph.output >= 0:
         reasons += _too_deep(read.graph, target, measured=fit.calibration is not None)
     _refuse(reasons)
     return put_polynomials(read, fit)
+
+
+def _report(
+    model: ApproximatedModel, graph: Graph, run: ExactRun, restored: Callable[[Vector], Vector]
+) -> FitReport | None:
+    """Return how the program differs from the model; None without calibration data. ``graph`` and ``run``
+    are those of the program, whose outputs ``restored`` turns into the model's."""
+    if model.trees is not None:
+        return model.trees.report
+    return report(graph, run, model.fitted, restored, model.fit) if len(run.samples) else None
 
 
 def _refuse(reasons: Sequence[RefusalError]) -> None:

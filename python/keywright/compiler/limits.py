@@ -27,7 +27,7 @@ def require_elements(what: str, shape: Sequence[int]) -> None:
     require_at_most(f"{what} of shape {shown_shape(shape)}", "elements", math.prod(shape), MAX_ELEMENTS)
 
 
-def require_at_most(what: str, unit: str, size: int, most: int) -> None:
-    """Refuse a size above a limit. Raises `ModelTooLargeError`."""
+def require_at_most(what: str, unit: str, size: int, most: int, advice: str | None = None) -> None:
+    """Refuse a size above a limit, with the advice for such models. Raises `ModelTooLargeError`."""
     if size > most:
-        raise ModelTooLargeError(what, unit, size, most)
+        raise ModelTooLargeError(what, unit, size, most, advice)

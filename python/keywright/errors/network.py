@@ -165,11 +165,9 @@ class ModelTooLargeError(RefusalError):
         allowed: the limit.
     """
 
-    def __init__(self, what: str, unit: str, size: int, allowed: int) -> None:
-        super().__init__(
-            f"{what} takes {size} {unit}, but {allowed} are allowed; use smaller images, fewer channels "
-            "or a stride before wide layers"
-        )
+    def __init__(self, what: str, unit: str, size: int, allowed: int, advice: str | None = None) -> None:
+        less = advice or "use smaller images, fewer channels or a stride before wide layers"
+        super().__init__(f"{what} takes {size} {unit}, but {allowed} are allowed; {less}")
         self.size, self.allowed = size, allowed
 
 
@@ -213,9 +211,8 @@ class UnknownActivationError(RefusalError):
     """A method was given for a name that is neither a function nor an ONNX node of the model."""
 
     def __init__(self, names: Sequence[str], known: Sequence[str]) -> None:
-        super().__init__(
-            f"no activation is called {', '.join(map(repr, names))}; use one of {', '.join(known)}"
-        )
+        way_out = f"use one of {', '.join(known)}" if known else "the model has none; leave activations= out"
+        super().__init__(f"no activation is called {', '.join(map(repr, names))}; {way_out}")
         self.names = tuple(names)
 
 
@@ -238,18 +235,28 @@ class AccuracyError(RefusalError):
         levels: int,
         *,
         default: str | None = None,
-        loosest: str,
+        loosest: str = "",
+        bins: int = 0,
     ) -> None:
-        """``default`` describes the default rule, if nothing else is required; ``loosest`` the worst fit."""
+        """``default`` describes the default rule, if nothing else is required; ``loosest`` the worst fit;
+        ``bins`` is their number for each feature of trees, where nothing else is approximated."""
         asked = [] if accuracy is None else [f"{accuracy:.4%} equal predictions"]
         asked += [] if error is None else [f"outputs within {error:g}"]
         reached = "" if agreement is None else f"{agreement:.4%} equal predictions and "
         less = "require less (accuracy=, error=)" if default is None else "allow more (accuracy=, error=)"
+        finest = f"{bins} bins of each feature" if bins else "the finest polynomials"
+        way_out = (
+            f"with {levels} levels; the loosest fit is {loosest}; {less}, give calibration data that cover "
+            "the inputs (calibration=), or normalise before activations of large values"
+        )
+        if bins:
+            way_out = (
+                f"with {levels} levels; {less}, allow more bins (bins=), or publish thresholds (thresholds=)"
+            )
         super().__init__(
             f"the {'requirement' if default is None else 'default'} on calibration data is "
-            f"{default or ' and '.join(asked)}; the finest polynomials reach {reached}outputs within "
-            f"{change:.3g}, with {levels} levels; the loosest fit is {loosest}; {less}, give calibration "
-            "data that cover the inputs (calibration=), or normalise before activations of large values"
+            f"{default or ' and '.join(asked)}; {finest} reach {reached}outputs within {change:.3g}, "
+            f"{way_out}"
         )
         self.agreement, self.change, self.levels = agreement, change, levels
 

@@ -313,6 +313,7 @@ class Model:
             seconds=self._seconds,
             fit=program.fit_report,
             encrypted_error=self.encrypted_error,
+            first_step="" if program.binning is None else str(program.binning),
         )
 
     @property

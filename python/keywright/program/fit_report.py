@@ -9,6 +9,10 @@ FEW_HELD_OUT = 20
 DEFAULT_CHANGE = 1 / 16
 """Default bound on the change of an output, as a share of the largest output; larger ones are warned of."""
 
+MEAN_CHANGE = 1 / 100
+"""Default bound on the mean change of a value of trees by rounding their thresholds, as a share of the
+largest; larger ones are warned of. A single value changes by the step of a tree."""
+
 LEAST_AGREEMENT = 0.98
 """A smaller share of equal predictions is warned of."""
 
@@ -58,6 +62,8 @@ class FitReport:
         largest_output: largest absolute output of the model, for comparison.
         agreement: share of samples with equal predictions: the index of the largest output, or the sign of a
             single output that the client turns into a label; None for another single output.
+        bins: of the feature with most of them, if the thresholds of trees were rounded to the edges of bins;
+            otherwise 0.
     """
 
     activations: tuple[FittedActivation, ...]
@@ -68,6 +74,7 @@ class FitReport:
     mean_change: float
     largest_output: float
     agreement: float | None
+    bins: int = 0
 
     @property
     def compared(self) -> int:
@@ -84,6 +91,9 @@ class FitReport:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the reliability of the figures."""
+        if self.bins:
+            missed = self._missed
+            return (f"{' and '.join(missed)}; use more bins (bins=)",) if missed else ()
         if not self.activations:
             return ()
         found = []
@@ -106,17 +116,29 @@ class FitReport:
                 f"new sample exceeds a measured range with a probability of up to {self.unseen_risk:.0%}, "
                 "and only the margin keeps it inside"
             )
+        missed = self._missed
+        if missed:
+            found.append(f"{' and '.join(missed)}; the loosest fit is {loosest(self.activations)}")
+        return tuple(found)
+
+    @property
+    def _missed(self) -> list[str]:
+        """How the program differs more from the model than by default it may."""
         missed = []
-        if not self.largest_change <= DEFAULT_CHANGE * self.largest_output:
+        if self.bins:
+            if self.agreement is None and not self.mean_change <= MEAN_CHANGE * self.largest_output:
+                missed.append(
+                    f"an output changes by {self.mean_change:.3g} in the mean, above a hundredth of the "
+                    f"largest output, {self.largest_output:.3g}"
+                )
+        elif not self.largest_change <= DEFAULT_CHANGE * self.largest_output:
             missed.append(
                 f"an output changes by {self.largest_change:.3g}, above a sixteenth of the largest output, "
                 f"{self.largest_output:.3g}"
             )
         if self.agreement is not None and self.agreement < LEAST_AGREEMENT:
             missed.append(f"{1 - self.agreement:.1%} of the predictions differ from those of the model")
-        if missed:
-            found.append(f"{' and '.join(missed)}; the loosest fit is {loosest(self.activations)}")
-        return tuple(found)
+        return missed
 
 
 def loosest(activations: Sequence[FittedActivation]) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keywright.errors.network import InvalidSamplesError
+from keywright.program.operands.binning import Binning
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.diagonals import DiagonalMatrix
 from keywright.program.operands.layout import Layout
@@ -40,6 +41,7 @@ class Program:
         input_normalisation: `pack` normalises samples by it; None if they are as calibrated. Results of
             ciphertexts then hardly depend on the size of the inputs.
         output_normalisation: `unpack` inverts it.
+        binning: what `pack` does first, if the program takes bits; None if it takes samples as they are.
         created: when it was compiled, in milliseconds since 1970; 0 if that is unknown. It tells which of two
             programs is older, and is not part of what the program is.
         transforms, vectors, polynomials: plaintext operands of instructions.
@@ -75,6 +77,7 @@ class Program:
     input_normalisation: Normalisation | None = None
     output_normalisation: Normalisation | None = None
     created: int = 0
+    binning: Binning | None = None
 
     @property
     def output_unit(self) -> float:
@@ -163,12 +166,14 @@ class Program:
         values = np.asarray(samples, np.float64)
         if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.input_shape:
             raise InvalidSamplesError(f"samples have shape (count, {self.input_shape}), got {values.shape}")
-        _require_finite(values)
+        self._require_finite(values)
         return [values[first : first + self.batch] for first in range(0, len(values), self.batch)]
 
     def entering(self, samples: Vector) -> Vector:
         """Return samples, (count, *input_shape), as they are packed: (count, elements)."""
         normal, flat = self.input_normalisation, samples.reshape(len(samples), -1)
+        if self.binning is not None:
+            flat = self.binning.apply(flat)
         return np.asarray((flat if normal is None else normal.apply(flat)) / self.input_scale, np.float64)
 
     def pack(self, samples: ArrayLike) -> Vector:
@@ -192,7 +197,7 @@ class Program:
                 f"a sample has shape {self.input_shape}, and the program takes up to {self.batch} at a "
                 f"time, (count, *shape); got {values.shape}"
             )
-        _require_finite(values)
+        self._require_finite(values)
         flat = self.entering(values)
         packed = self.input_layout.pack(flat[np.arange(self.batch) % len(flat)])
         return packed[:, : self.ring_slots(self.input_log_n)]
@@ -237,8 +242,9 @@ class Program:
             raise InvalidSamplesError(f"results have shape (count, {self.output_shape}), got {values.shape}")
         return {} if self.client_part is None else self.client_part.run(values)
 
-
-def _require_finite(values: Vector) -> None:
-    missing = int((~np.isfinite(values)).sum())
-    if missing:
-        raise InvalidSamplesError(f"the samples hold {missing} values that are not finite; remove them")
+    def _require_finite(self, values: Vector) -> None:
+        wrong = ~np.isfinite(values)
+        if self.binning is not None:
+            wrong &= ~self.binning.absent(values)
+        if count := int(wrong.sum()):
+            raise InvalidSamplesError(f"the samples hold {count} values that are not finite; remove them")

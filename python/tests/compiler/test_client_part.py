@@ -25,7 +25,6 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, LinearSVC
-from sklearn.tree import DecisionTreeClassifier
 
 node = helper.make_node
 Build = Callable[..., onnx.ModelProto]
@@ -237,15 +236,6 @@ def test_an_accuracy_of_values_is_refused() -> None:
             compiler.to_onnx(network, SAMPLES), TARGET, compiler.Fit(calibration=SAMPLES, accuracy=0.9)
         )
     assert isinstance(caught.value.exceptions[0], NoLabelsError)
-
-
-def test_trees_are_refused_with_what_to_use() -> None:
-    tree = DecisionTreeClassifier(max_depth=2).fit(SAMPLES, THREE)
-    with pytest.raises(ModelRefusedError) as caught:
-        compiler.compile(compiler.to_onnx(tree, SAMPLES), TARGET)
-    (reason,) = caught.value.exceptions
-    assert "TreeEnsembleClassifier" in str(reason)
-    assert "fit an MLPClassifier" in str(reason)
 
 
 @pytest.fixture

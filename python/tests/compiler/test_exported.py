@@ -22,10 +22,10 @@ from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 EXPORTED = sorted(Path(__file__).with_name("exported").glob("*.onnx"))
 REFUSED = {
-    "skl2onnx-DecisionTreeClassifier-13": "TreeEnsembleClassifier is not supported; .*fit an MLPClassifier",
     "tf2onnx-GRU-18": "Loop is not supported; .*unroll=True",
 }
-READ = [path for path in EXPORTED if path.stem not in REFUSED]
+TREES = ("skl2onnx-DecisionTreeClassifier-13",)  # tests/compiler/trees compares these with their library
+READ = [path for path in EXPORTED if path.stem not in (*REFUSED, *TREES)]
 ENCRYPTED = (
     "TorchScript-Pad-13",
     "dynamo-Softmax-25",
@@ -93,6 +93,17 @@ def test_what_exporters_write(path: Path) -> None:
     change = np.abs(run_clear(program, samples).reshape(COUNT, -1) - scores).max()
     # What polynomials are chosen for by default is a 16th of the largest output, on calibration data.
     assert change <= np.abs(scores).max() / 16 + 1e-6
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_trees_that_exporters_write(name: str) -> None:
+    model = load_model(next(path for path in EXPORTED if path.stem == name))
+    samples = samples_of(model)
+    expected = own_outputs(model, samples)
+    fit = compiler.Fit(calibration=samples, thresholds="public")
+    program = compiler.compile(model, compiler.Target(slots=1024, levels=60), fit)
+    found = next(iter(program.answers(run_clear(program, samples)).values()))
+    assert found.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -14,6 +14,9 @@ from .functions import ACTIVATIONS, INSIDE
 LARGEST_INPUT = 2.0**64
 """Inputs of a program are smaller than this."""
 
+MOST_BINS = 4096
+"""Largest number of bins of a feature."""
+
 OPERATORS = {name.lower() for name in [*ACTIVATIONS, *INSIDE]}
 
 
@@ -46,6 +49,10 @@ class Fit:
             data, widened.
         headroom: factor by which a bootstrapped value may exceed the values of the calibration data; each
             doubling costs a bit.
+        thresholds: of trees: "private", rounded to the edges of bins that depend on the calibration data
+            alone, so that clients learn nothing of them; or "public", exact, which clients get.
+        bins: largest number of bins of a feature for private thresholds, 2 to 4096; by default the smallest
+            of 16, 32, 64, 128 and 256 that changes at most one label of 200 on the calibration data.
 
     Raises:
         ValueError: a method does not exist, or a number is out of range.
@@ -58,8 +65,14 @@ class Fit:
     margin: float | None = None
     input_range: tuple[float, float] | None = None
     headroom: float = 2.0
+    thresholds: str = "private"
+    bins: int | None = None
 
     def __post_init__(self) -> None:
+        if self.thresholds not in ("private", "public"):
+            raise ValueError(f"thresholds must be 'private' or 'public', got {self.thresholds!r}")
+        if self.bins is not None and not 2 <= self.bins <= MOST_BINS:
+            raise ValueError(f"bins must be 2 to {MOST_BINS}, got {self.bins}")
         if self.margin is not None and not 0 <= self.margin < 10:
             raise ValueError(
                 f"margin must be a share of the measured width between 0 and 10, got {self.margin}"

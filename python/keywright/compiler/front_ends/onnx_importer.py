@@ -28,10 +28,6 @@ from .reference import Reference
 
 DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
 AT_THE_END = "it is supported only at the end of a model, where the client computes it after decryption"
-TREES = (
-    "comparisons in trees have no encrypted form; fit an MLPClassifier, a LogisticRegression or an SVM "
-    "of polynomial kernel"
-)
 LOOPS = (
     "loops and branches have no encrypted form; write the steps out, in Keras by unroll=True of the "
     "layer, or export RNN, GRU and LSTM as these operators"
@@ -47,9 +43,6 @@ ADVICE = {
     ),
     "LogSoftmax": AT_THE_END,
     "TopK": AT_THE_END,
-    "TreeEnsemble": TREES,
-    "TreeEnsembleClassifier": TREES,
-    "TreeEnsembleRegressor": TREES,
 }
 
 

@@ -141,6 +141,8 @@ class Compilation:
         if ring in BootstrapperPlan.presets():
             return self._bootstrapped(ring, batching)
         named = [Parameters.preset(name) for name in (Parameters.presets() if ring is None else [ring])]
+        if ring is None:
+            named = [each for each in named if each.log_scale >= self.approximated.least_log_scale]
         try:
             return self._smallest(named, batching)
         except ModelRefusedError as refusal:

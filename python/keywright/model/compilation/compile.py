@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from keywright import compiler
 from keywright._core import Parameters
+from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.errors import ModelRefusedError
 from keywright.errors.model import ChoiceError
 from keywright.errors.network import RefusalError
@@ -28,6 +29,8 @@ class FitOptions(TypedDict, total=False):
     margin: float | None
     headroom: float
     input_range: tuple[float, float] | None
+    thresholds: str
+    bins: int | None
 
 
 def compile(  # noqa: A001 (read as keywright.compile)
@@ -82,7 +85,8 @@ def compile(  # noqa: A001 (read as keywright.compile)
         name: for people; by default the file's name.
         labels: labels of the outputs.
         fit: how closely polynomials follow the model: ``accuracy``, ``error``, ``activations``, ``margin``,
-            ``headroom`` and ``input_range`` of `keywright.compiler.Fit`.
+            ``headroom`` and ``input_range`` of `keywright.compiler.Fit`, and for trees ``thresholds`` and
+            ``bins``.
 
     Raises:
         TypeError: another kind of model, or a missing example.
@@ -102,7 +106,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
         raise ChoiceError("plan= names the keys, memory= and key_memory= plan them; give one of them")
     chosen = compiler.Fit(calibration=calibration, **fit)
     try:
-        loaded = compiler.to_onnx(model, calibration if example is None else example)
+        loaded = to_source(model, calibration if example is None else example)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
     compilation = Compilation(

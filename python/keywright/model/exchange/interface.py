@@ -33,6 +33,7 @@ def interface(
     slots = [program.ring_slots(each) for each in (ring, program.rings[program.outputs[0]])]
     if entry is not None:
         slots = [entry.plan.slots] * 2
+    entering = program.input_shape if program.binning is None else (program.binning.bits,)
     return Manifest(
         name=name,
         packing=packing,
@@ -40,7 +41,7 @@ def interface(
         parameters=parameters.to_bytes(),
         key_set=b"",
         key_bytes=0,
-        input=_places(program.input_layout, program.input_shape, slots[0]),
+        input=_places(program.input_layout, entering, slots[0]),
         output=_places(program.output_layout, program.output_shape, slots[1]),
         input_level=program.input_level if client is None else 0,
         output_level=program.output_level if client is None else 0,
@@ -54,6 +55,7 @@ def interface(
         input_normalisation=program.input_normalisation,
         output_normalisation=program.output_normalisation,
         input_ring=ring,
+        binning=program.binning,
     )
 
 

@@ -31,6 +31,7 @@ class ModelReport:
         seconds: predicted for a batch, on one thread.
         fit: how the program in the clear differs from the model; None without calibration data.
         encrypted_error: the predicted error of encryption beside the spread of each output.
+        first_step: what the client's first step reveals; empty if there is none.
     """
 
     parameters: str
@@ -46,6 +47,7 @@ class ModelReport:
     seconds: float
     fit: FitReport | None
     encrypted_error: EncryptedError | None = None
+    first_step: str = ""
 
     @property
     def lines(self) -> dict[str, str]:
@@ -65,6 +67,8 @@ class ModelReport:
             found["fit"] = "no activation is replaced and no calibration data were given"
         else:
             found["fit"] = fit_text(self.fit)
+        if self.first_step:
+            found["the client gets"] = self.first_step
         if self.encrypted_error is not None:
             found["encryption"] = str(self.encrypted_error)
         for number, warning in enumerate(self.warnings, 1):
@@ -84,12 +88,13 @@ class ModelReport:
 
 def fit_text(fit: FitReport) -> str:
     """Describe how a program differs from its model, in a sentence."""
-    if not fit.activations:
+    if not fit.activations and not fit.bins:
         return "no activation is replaced: the program computes the model's own function"
     kind = "held-out calibration samples" if fit.held_out else "calibration samples, none held out"
     share = "" if fit.agreement is None else f"{fit.agreement:.2%} equal predictions, "
+    rounded = f"thresholds rounded to the edges of at most {fit.bins} bins; " if fit.bins else ""
     return (
-        f"program in the clear against the model, {fit.compared} {kind}: {share}outputs off by "
+        f"{rounded}program in the clear against the model, {fit.compared} {kind}: {share}outputs off by "
         f"{fit.mean_change:.2g} in the mean and {fit.largest_change:.2g} at most "
         f"(largest output {fit.largest_output:.3g}); errors of encryption come on top"
     )

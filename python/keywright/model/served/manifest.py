@@ -22,6 +22,7 @@ from keywright.errors import KeywrightError, SecurityError
 from keywright.errors.network import OutOfRangeError, ProgramFormatError
 from keywright.errors.service import ManifestError
 from keywright.program.client_part import ClientPart
+from keywright.program.operands.binning import Binning
 from keywright.program.operands.normalisation import Normalisation, declared_magnitude
 
 from .demands import Demands, require_message
@@ -30,6 +31,9 @@ FORMAT = "keywright-manifest"
 VERSION = 4
 NORMALISED_VERSION = 5
 """Of manifests with normalised inputs or outputs, which clients of version 4 would not apply."""
+BINNED_VERSION = 6
+"""Of manifests with a first step, which clients of version 5 would not compute."""
+VERSIONS = (VERSION, NORMALISED_VERSION, BINNED_VERSION)
 MAX_BYTES = 16 << 20
 """Maximum size in bytes of a manifest that is read."""
 
@@ -139,6 +143,8 @@ class Manifest:
         input_normalisation, output_normalisation: the client normalises inputs by the first and inverts the
             second; None, as always for thin clients, if there is nothing to do.
         input_ring: log2 of the degree of the smaller ring in which clients encrypt; 0 for the largest.
+        binning: the client's first step, which turns a sample into the values of ``input``; None if there is
+            none, as always for thin clients.
     """
 
     name: str
@@ -161,11 +167,24 @@ class Manifest:
     input_normalisation: Normalisation | None = field(default=None, repr=False)
     output_normalisation: Normalisation | None = field(default=None, repr=False)
     input_ring: int = 0
+    binning: Binning | None = field(default=None, repr=False)
+
+    @property
+    def sample_shape(self) -> tuple[int, ...]:
+        """The shape of a sample, before the client's first step."""
+        return self.input.shape if self.binning is None else (self.binning.features,)
+
+    def missing(self, samples: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return which values of samples, (..., *sample_shape), are not numbers that the model takes."""
+        wrong: NDArray[np.bool_] = ~np.isfinite(samples)
+        return wrong if self.binning is None else wrong & ~self.binning.absent(samples)
 
     def entering(self, samples: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return samples, (count, *input.shape), as they are packed."""
+        """Return samples, (count, *sample_shape), as they are packed."""
         normal, flat = self.input_normalisation, samples.reshape(len(samples), -1)
-        return (flat if normal is None else normal.apply(flat)).reshape(samples.shape) / self.divisor
+        flat = flat if self.binning is None else self.binning.apply(flat)
+        flat = flat if normal is None else normal.apply(flat)
+        return flat.reshape(len(samples), *self.input.shape) / self.divisor
 
     def leaving(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the outputs, (count, *output.shape), from unpacked values."""
@@ -178,7 +197,7 @@ class Manifest:
         Raises:
             OutOfRangeError: names the value furthest outside.
         """
-        if self.input_range is None:
+        if self.input_range is None or self.binning is not None:
             return
         low, high = self.input_range
         worst = samples.flat[np.maximum(low - samples, samples - high).argmax()]
@@ -200,10 +219,11 @@ class Manifest:
         mine, theirs = (
             {
                 "packing": each.packing,
-                "shape of inputs": each.input.shape,
+                "shape of inputs": each.sample_shape,
                 "batch": each.input.batch,
                 "input range": each.input_range,
                 "normalisation of inputs": (each.divisor, _map(each.input_normalisation)),
+                "binning of inputs": each.binning and each.binning.to_json(),
                 "declared magnitude": each.input_magnitude,
                 "fixed-point format": _number_format(each.client),
             }
@@ -280,9 +300,16 @@ class Manifest:
             for end, each in ends.items()
             if each is not None
         }
-        entry: dict[str, Any] = {"format": FORMAT, "version": NORMALISED_VERSION if normalised else VERSION}
-        entry |= asdict(replace(self, client_part=None, input_normalisation=None, output_normalisation=None))
-        del entry["client_part"], entry["input_normalisation"], entry["output_normalisation"]
+        version = NORMALISED_VERSION if normalised else VERSION
+        entry: dict[str, Any] = {
+            "format": FORMAT,
+            "version": version if self.binning is None else BINNED_VERSION,
+        }
+        steps = ("client_part", "input_normalisation", "output_normalisation", "binning")
+        plain = asdict(replace(self, **dict.fromkeys(steps)))  # type: ignore[arg-type]
+        entry |= {name: value for name, value in plain.items() if name not in steps}
+        if self.binning is not None:
+            entry["binning"] = self.binning.to_json()
         if normalised:
             entry["normalised"] = normalised
         if not self.input_ring:
@@ -317,10 +344,10 @@ class Manifest:
             raise ManifestError(
                 "the manifest is not JSON; is this the address of keywright serve?"
             ) from error
-        if entry.get("format") != FORMAT or entry.get("version") not in (VERSION, NORMALISED_VERSION):
+        if entry.get("format") != FORMAT or entry.get("version") not in VERSIONS:
             raise ManifestError(
                 f"the manifest has format {entry.get('format')!r:.60}, version {entry.get('version')!r:.20}; "
-                f"this release reads {FORMAT}, versions {VERSION} and {NORMALISED_VERSION}"
+                f"this release reads {FORMAT}, versions {VERSION} to {BINNED_VERSION}"
             )
         if entry.get("packing") not in get_args(Packing):
             raise ManifestError(
@@ -355,7 +382,14 @@ class Manifest:
             input_normalisation=_normalisation(entry, "input"),
             output_normalisation=_normalisation(entry, "output"),
             input_ring=_number(entry.get("input_ring", 0), "input_ring", 0, parameters.log_n - 1),
+            binning=_binning(entry),
         )
+        if manifest.binning is not None and (
+            manifest.input.shape != (manifest.binning.bits,) or manifest.packing == "coefficients"
+        ):
+            raise ManifestError(
+                f"the first step gives {manifest.binning.bits} bits for an input of {manifest.input.shape}"
+            )
         if manifest.input.batch != manifest.output.batch:
             raise ManifestError(
                 f"{manifest.input.batch} samples go in and {manifest.output.batch} come out at a time"
@@ -483,6 +517,25 @@ def _normalisation(entry: Mapping[str, Any], end: str) -> Normalisation | None:
     if not sound:
         raise ManifestError(f"the {end}'s normalisation has offsets or scales that no value has")
     return Normalisation(offset, scale)
+
+
+def _binning(entry: Mapping[str, Any]) -> Binning | None:
+    if "binning" not in entry:
+        return None
+    step = _object(entry["binning"], "the first step")
+    lists = [_list(step, name, "the first step") for name in ("columns", "edges", "missing")]
+    flags = [step.get(name) for name in ("single", "thresholds")]
+    if not all(isinstance(flag, bool) for flag in flags) or not all(isinstance(e, float) for e in lists[1]):
+        raise ManifestError("the first step has flags that are not true or false, or edges without a point")
+    features = _number(step.get("features"), "features", 1, MAX_VALUES)
+    columns, missing = (
+        np.asarray([_number(each, "a feature", 0, features - 1) for each in found], np.int64)
+        for found in (lists[0], lists[2])
+    )
+    try:
+        return Binning(features, columns, np.asarray(lists[1], np.float64), missing, *map(bool, flags))
+    except ValueError as error:
+        raise ManifestError(f"the first step: {error}") from error
 
 
 def _string(entry: Mapping[str, Any], name: str) -> str:

@@ -103,6 +103,7 @@ def read_report(entry: Mapping[str, Any]) -> FitReport:
         mean_change=_least(entry["mean_change"], "mean_change"),
         largest_output=_least(entry["largest_output"], "largest_output"),
         agreement=None if agreement is None else _least(agreement, "agreement"),
+        bins=_count(entry, "bins") if "bins" in entry else 0,
     )
 
 

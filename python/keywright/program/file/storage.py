@@ -28,6 +28,7 @@ from keywright._reading.arrays import read_array, require_file
 from keywright.errors.network import ProgramFormatError
 from keywright.program.client_part import ClientPart
 from keywright.program.instructions import Instruction, Layer
+from keywright.program.operands.binning import Binning
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.diagonals import DiagonalMatrix, Diagonals, copies_of, distinct_of, period_of
 from keywright.program.operands.layout import Layout, next_power_of_two
@@ -115,52 +116,66 @@ def digest(program: Program) -> str:
 
 def _description(program: Program) -> dict[str, Any]:
     normalised = {end: len(each.scale) for end, each in _normalisations(program).items() if each is not None}
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "slots": program.slots,
-        "batch": program.batch,
-        "input_shape": program.input_shape,
-        "output_shape": program.output_shape,
-        "input_period": program.input_layout.period,
-        "output_period": program.output_layout.period,
-        "input_range": program.input_range,
-        "input_scale": program.input_scale,
-        "output_scale": program.output_scale,
-        "input_level": program.input_level,
-        "output_level": program.output_level,
-        "outputs": program.outputs,
-        "instructions": [
-            [step.opcode, step.result, step.operands, step.level, step.argument]
-            for step in program.instructions
-        ],
-        "input_log_n": program.input_log_n,
-        "transforms": [
-            {
-                "slots": transform.slots,
-                "n1": transform.n1,
-                "inputs": [
-                    {
-                        "steps": sorted(diagonals),
-                        "period": period_of(diagonals),
-                        "copies": copies_of(diagonals),
-                    }
-                    for diagonals in transform.diagonals
-                ],
-            }
-            for transform in program.transforms
-        ],
-        "vectors": [len(vector) for vector in program.vectors],
-        "polynomials": [
-            {"basis": polynomial.basis, "coefficients": polynomial.coefficients.tolist()}
-            for polynomial in program.polynomials
-        ],
-        "fit_report": None if program.fit_report is None else dataclasses.asdict(program.fit_report),
-        "ranges": [dataclasses.astuple(range_)[: None if range_.slots else -1] for range_ in program.ranges],
-        "bootstraps": [dataclasses.asdict(bootstrap) for bootstrap in program.bootstraps],
-        "layers": [dataclasses.astuple(layer) for layer in program.layers],
-        "client_part": None if program.client_part is None else program.client_part.to_json(),
-    } | ({"normalised": normalised} if normalised else {})
+    return (
+        {
+            "format": FORMAT,
+            "version": VERSION,
+            "slots": program.slots,
+            "batch": program.batch,
+            "input_shape": program.input_shape,
+            "output_shape": program.output_shape,
+            "input_period": program.input_layout.period,
+            "output_period": program.output_layout.period,
+            "input_range": program.input_range,
+            "input_scale": program.input_scale,
+            "output_scale": program.output_scale,
+            "input_level": program.input_level,
+            "output_level": program.output_level,
+            "outputs": program.outputs,
+            "instructions": [
+                [step.opcode, step.result, step.operands, step.level, step.argument]
+                for step in program.instructions
+            ],
+            "input_log_n": program.input_log_n,
+            "transforms": [
+                {
+                    "slots": transform.slots,
+                    "n1": transform.n1,
+                    "inputs": [
+                        {
+                            "steps": sorted(diagonals),
+                            "period": period_of(diagonals),
+                            "copies": copies_of(diagonals),
+                        }
+                        for diagonals in transform.diagonals
+                    ],
+                }
+                for transform in program.transforms
+            ],
+            "vectors": [len(vector) for vector in program.vectors],
+            "polynomials": [
+                {"basis": polynomial.basis, "coefficients": polynomial.coefficients.tolist()}
+                for polynomial in program.polynomials
+            ],
+            "fit_report": None if program.fit_report is None else dataclasses.asdict(program.fit_report),
+            "ranges": [
+                dataclasses.astuple(range_)[: None if range_.slots else -1] for range_ in program.ranges
+            ],
+            "bootstraps": [dataclasses.asdict(bootstrap) for bootstrap in program.bootstraps],
+            "layers": [dataclasses.astuple(layer) for layer in program.layers],
+            "client_part": None if program.client_part is None else program.client_part.to_json(),
+        }
+        | ({"normalised": normalised} if normalised else {})
+        | _described_binning(program.binning)
+    )
+
+
+def _described_binning(binning: Binning | None) -> dict[str, Any]:
+    """Return the entry of the client's first step; a program without one has none."""
+    if binning is None:
+        return {}
+    sizes = {"edges": len(binning.edges), "missing": len(binning.missing)}
+    return {"binning": sizes | {"single": binning.single, "thresholds": binning.thresholds}}
 
 
 def _normalisations(program: Program) -> dict[str, Normalisation | None]:
@@ -176,6 +191,10 @@ def _arrays(program: Program) -> Iterator[tuple[str, NDArray[np.generic]]]:
         if each is not None:
             yield f"{end}.offset.npy", each.offset
             yield f"{end}.scale.npy", each.scale
+    if program.binning is not None:
+        yield "binning.columns.npy", program.binning.columns
+        yield "binning.edges.npy", program.binning.edges
+        yield "binning.missing.npy", program.binning.missing
     for number, transform in enumerate(program.transforms):
         for operand, diagonals in enumerate(transform.diagonals):
             yield f"transforms/{number}.{operand}.npy", distinct_of(diagonals)
@@ -249,14 +268,16 @@ def _read(reader: _Reader) -> Program:
     slots = _power_of_two(data["slots"], 1 << 17, "slots")
     batch = _power_of_two(data["batch"], slots, "batch")
     shapes = [tuple(_integer(size, "size") for size in data[f"{end}_shape"]) for end in ("input", "output")]
+    binning = _binning(reader, data, shapes[0])
+    sizes = [math.prod(shapes[0]) if binning is None else binning.bits, math.prod(shapes[1])]
     layouts = [
         Layout(
             slots,
             _power_of_two(data[f"{end}_period"], slots, "period"),
-            reader.array(f"{end}.npy", (math.prod(shape),), np.int32),
+            reader.array(f"{end}.npy", (size,), np.int32),
             batch=batch,
         )
-        for end, shape in zip(("input", "output"), shapes, strict=True)
+        for end, size in zip(("input", "output"), sizes, strict=True)
     ]
     transforms = []
     for number, transform in enumerate(data["transforms"]):
@@ -282,7 +303,8 @@ def _read(reader: _Reader) -> Program:
         input_range=read_input_range(data["input_range"]),
         input_scale=read_input_scale(data["input_scale"]),
         output_scale=_scale(data["output_scale"]),
-        input_normalisation=_normalisation(reader, data, "input", shapes[0]),
+        binning=binning,
+        input_normalisation=_normalisation(reader, data, "input", (sizes[0],)),
         output_normalisation=_normalisation(reader, data, "output", shapes[1]),
         input_level=_integer(data["input_level"], "input_level"),
         output_level=_integer(data["output_level"], "output_level"),
@@ -334,6 +356,28 @@ def _normalisation(
     if not np.isfinite(offset).all() or not ((scale > 0) & np.isfinite(scale)).all():
         raise ProgramFormatError(f"the {end}'s normalisation has offsets or scales that no value has")
     return Normalisation(offset, scale)
+
+
+def _binning(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> Binning | None:
+    entry = data.get("binning")
+    if entry is None:
+        return None
+    if not isinstance(entry, dict) or len(shape) != 1:
+        raise ProgramFormatError(f"the first step is not an object, or samples of shape {shape} are no rows")
+    flags = entry["single"], entry["thresholds"]
+    if not all(isinstance(flag, bool) for flag in flags):
+        raise ProgramFormatError(f"the first step has the flags {flags!r:.60}")
+    edges, missing = (_integer(entry[name], f"the number of {name}") for name in ("edges", "missing"))
+    try:
+        return Binning(
+            shape[0],
+            reader.array("binning.columns.npy", (edges,), np.int64),
+            reader.array("binning.edges.npy", (edges,), np.float64),
+            reader.array("binning.missing.npy", (missing,), np.int64),
+            *flags,
+        )
+    except ValueError as error:
+        raise ProgramFormatError(f"the first step: {error}") from error
 
 
 def _bootstrap(

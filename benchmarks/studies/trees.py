@@ -1,0 +1,177 @@
+"""What an answer of a tree ensemble takes, alone and in a batch.
+
+    cd benchmarks && python -m studies.trees [forest boosting] [--threads 2] [--runs 3] [--out FOLDER]
+
+`forest` is a forest of 100 trees of depth 8 on scikit-learn's breast cancer data; `boosting` has the shape of
+fraudurl 1.0.1, 400 trees of at most 15 leaves on 83 features, fitted to made data. Thresholds are private
+unless `--thresholds public`. Labels of encrypted answers are compared with those of the quantised model in
+the clear, and those in turn with the estimator's own on a thousand samples. Times are of the evaluation,
+without keys and encoding. On a machine that others use, compare processor times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import keywright as kw
+import numpy as np
+from harness.clock import Seconds, timed
+from harness.folders import record_folder
+from keywright.compiler.front_ends.trees.objects import to_source
+from numpy.typing import NDArray
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.model_selection import train_test_split
+
+LABELS = 1000
+MADE, FEATURES = 6000, 83
+HEADINGS = (
+    "ensemble", "thresholds", "bits", "samples at a time", "levels", "compiling, s", "keys, MB",
+    "wall, s a sample", "processor, s a sample", "sent, KiB", "returned, KiB", "peak, GB",
+    "same labels as quantised", "same labels as the model",
+)  # fmt: skip
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A batch of an ensemble; the seconds of every evaluation."""
+
+    name: str
+    thresholds: str
+    bits: int
+    batch: int
+    levels: int
+    compile_s: float
+    key_bytes: int
+    wall_s: list[float]
+    processor_s: list[float]
+    sent_bytes: int
+    returned_bytes: int
+    peak_bytes: int
+    load: float
+    samples: int
+    same_quantised: float
+    same_model: float
+    checked: int
+
+
+def forest() -> tuple[Any, Array, Array]:
+    """The forest, calibration samples and test samples."""
+    samples, labels = load_breast_cancer(return_X_y=True)
+    typical, tests, known, _ = train_test_split(samples, labels, test_size=0.3, random_state=0)
+    return RandomForestClassifier(100, max_depth=8, random_state=0).fit(typical, known), typical, tests
+
+
+def boosting() -> tuple[Any, Array, Array]:
+    """The boosting on half counts and half continuous features."""
+    rng = np.random.default_rng(0)
+    counts = np.round(rng.gamma(1, 5, size=(MADE, FEATURES)))
+    samples = np.where(np.arange(FEATURES) % 2, counts, rng.normal(size=(MADE, FEATURES)))
+    scores = samples / samples.std(axis=0) @ rng.normal(size=FEATURES)
+    labels = (scores - np.median(scores) + 3 * rng.normal(size=MADE) > 0).astype(int)
+    model = HistGradientBoostingClassifier(
+        max_iter=400, max_leaf_nodes=15, learning_rate=0.05, early_stopping=False, random_state=0
+    )
+    half = MADE // 2
+    return model.fit(samples[:half], labels[:half]), samples[:half], samples[half:]
+
+
+ENSEMBLES = {"forest": forest, "boosting": boosting}
+
+
+def measure(name: str, options: argparse.Namespace, batch: int) -> Row:
+    """Compile, make keys, evaluate a batch several times, decrypt and compare."""
+    model, typical, tests = ENSEMBLES[name]()
+    compiled, compiling = timed(
+        kw.compile, model, calibration=typical, thresholds=options.thresholds, bins=options.bins, batch=batch
+    )
+    program, client, server = compiled.program, compiled.client(), compiled.server()
+    keys = client.keys()
+    server.load_keys(keys)
+    count = max(batch, 1)
+    message = client.encrypt(tests[:count])
+    server.run(message)  # encodes the diagonals
+    times: list[Seconds] = []
+    for _ in range(options.runs):
+        answer, seconds = timed(server.run, message)
+        times.append(seconds)
+    found = compiled.answers(client.decrypt(answer))["label"]
+    checked = np.concatenate((tests, typical))[:LABELS]
+    # The graph of the program, which is many times faster than its rotations in the clear.
+    fit = kw.compiler.Fit(calibration=typical, thresholds=options.thresholds, bins=options.bins)
+    graph = kw.compiler.approximate(to_source(model), fit).graph
+    assert program.binning is not None
+    bits = program.binning.apply(checked)
+    scores = np.concatenate([values[graph.output] for _, values in graph.runs(bits)])
+    quantised = compiled.answers(scores)["label"]
+    return Row(
+        name, options.thresholds, program.binning.bits, batch, program.depth,
+        compiling.wall, len(keys), [each.wall / count for each in times],
+        [each.cpu / count for each in times], len(message), len(answer),
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, os.getloadavg()[0], count,
+        float((found == quantised[:count]).mean()), float((quantised == model.predict(checked)).mean()),
+        len(checked),
+    )  # fmt: skip
+
+
+def table(rows: list[Row]) -> list[str]:
+    """The rows as a table."""
+    lines = [f"| {' | '.join(HEADINGS)} |", f"|{'---|' * len(HEADINGS)}"]
+    for row in rows:
+        cells = [
+            row.name, row.thresholds, row.bits, row.batch, row.levels, f"{row.compile_s:.0f}",
+            f"{row.key_bytes / 1e6:.0f}", spread(row.wall_s), spread(row.processor_s),
+            f"{row.sent_bytes / 1024:.0f}", f"{row.returned_bytes / 1024:.0f}", f"{row.peak_bytes / 1e9:.1f}",
+            f"{row.same_quantised:.1%} of {row.samples}", f"{row.same_model:.1%} of {row.checked}",
+        ]  # fmt: skip
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return lines
+
+
+def spread(values: list[float]) -> str:
+    """Median, least and most."""
+    return f"{median(values):.3g} [{min(values):.3g}, {max(values):.3g}]"
+
+
+def main() -> None:
+    """Measure and record."""
+    parser = argparse.ArgumentParser(
+        prog="python -m studies.trees",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "ensembles", nargs="*", default=list(ENSEMBLES), help="forest, boosting (default: both)"
+    )
+    parser.add_argument("--thresholds", default="private", choices=("private", "public"))
+    parser.add_argument("--bins", type=int, help="largest number of bins of a feature")
+    parser.add_argument("--batch", type=int, action="append", help="samples at a time (default: 1)")
+    parser.add_argument("--threads", type=int, default=2, help="of the engine (default: 2)")
+    parser.add_argument("--runs", type=int, default=3, help="evaluations of each (default: 3)")
+    parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-trees)")
+    options = parser.parse_args()
+    os.environ.setdefault("RAYON_NUM_THREADS", str(options.threads))
+    folder = record_folder(options.out, "trees")
+    path = folder / "trees.jsonl"
+    with path.open("a") as file:
+        for name in options.ensembles:
+            for batch in options.batch or [1]:
+                row = measure(name, options, batch)
+                file.write(json.dumps(asdict(row)) + "\n")
+                file.flush()
+                print(table([row])[-1], flush=True)
+    rows = [Row(**json.loads(line)) for line in path.read_text().splitlines()]
+    (folder / "table.md").write_text("\n".join(table(rows)) + "\n")
+
+
+if __name__ == "__main__":
+    main()

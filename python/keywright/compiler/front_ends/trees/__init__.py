@@ -1,0 +1,1 @@
+"""Tree ensembles of other libraries, read as `keywright.compiler.trees.ensemble.Ensemble`."""

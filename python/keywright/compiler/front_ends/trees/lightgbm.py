@@ -1,0 +1,148 @@
+"""Trees of LightGBM, from the JSON form of its boosters (``Booster.dump_model()``)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright._reading.records import refusing
+from keywright.compiler.trees.ensemble import MAX_NODES, Ensemble, Tree, joined, require_counts
+from keywright.compiler.trees.last_step import LastStep, Transform
+from keywright.errors.network import (
+    InvalidModelError,
+    ModelRefusedError,
+    RefusalError,
+    UnsupportedAttributeError,
+)
+
+TRANSFORMS: dict[str, Transform] = {
+    "regression": "none",
+    "regression_l1": "none",
+    "huber": "none",
+    "fair": "none",
+    "quantile": "none",
+    "mape": "none",
+    "lambdarank": "none",
+    "rank_xendcg": "none",
+    "binary": "logistic",
+    "cross_entropy": "logistic",
+    "multiclass": "softmax",
+    "multiclassova": "logistic",
+    "poisson": "exponential",
+    "gamma": "exponential",
+    "tweedie": "exponential",
+}
+
+
+def of_model(model: Any) -> Ensemble:
+    """Read an estimator with scikit-learn's interface, up to its best iteration."""
+    booster = model.booster_
+    return of_dump(booster.dump_model(num_iteration=booster.best_iteration), getattr(model, "classes_", None))
+
+
+def of_booster(booster: Any) -> Ensemble:
+    """Read a booster, up to its best iteration."""
+    return of_dump(booster.dump_model(num_iteration=booster.best_iteration))
+
+
+def of_dump(dump: Mapping[str, Any], labels: NDArray[Any] | None = None) -> Ensemble:
+    """Read the JSON form of a booster.
+
+    Args:
+        labels: of classes; by default the numbers of classes, if there are any.
+
+    Raises:
+        ModelRefusedError: an objective or kind of missing value without an encrypted form, or an object that
+            is not this form (`InvalidModelError`).
+    """
+    try:
+        with refusing("a booster of LightGBM", InvalidModelError):
+            return _read(dump, labels)
+    except RefusalError as reason:
+        raise ModelRefusedError([reason]) from reason
+
+
+def _read(dump: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
+    objective, *options = str(dump.get("objective") or "regression").split()
+    if objective not in TRANSFORMS or "sqrt" in options:
+        known = ", ".join(TRANSFORMS)
+        raise _refused("objective", " ".join([objective, *options]), f"one of {known}, without sqrt")
+    outputs = int(dump["num_tree_per_iteration"])
+    factor = next((float(o.removeprefix("sigmoid:")) for o in options if o.startswith("sigmoid:")), 1.0)
+    entries = dump["tree_info"]
+    require_counts(len(entries), sum(2 * int(entry["num_leaves"]) - 1 for entry in entries), outputs)
+    trees = [
+        _tree(entry["tree_structure"], number % outputs, outputs) for number, entry in enumerate(entries)
+    ]
+    if dump.get("average_output", False):
+        factor /= max(len(trees) // outputs, 1)
+    transform = TRANSFORMS[objective]
+    if labels is None and objective in ("binary", "multiclass", "multiclassova"):
+        labels = np.arange(max(outputs, 2))
+    last = LastStep(transform, labels, values="variable" if labels is None else "probabilities")
+    nodes: Any = joined(trees)
+    return Ensemble(
+        features=int(dump["max_feature_idx"]) + 1,
+        base=np.zeros(outputs),
+        last=last,
+        factor=factor,
+        missing=True,
+        **nodes,
+    )
+
+
+def _tree(structure: Mapping[str, Any], output: int, outputs: int) -> Tree:
+    feature: list[int] = []
+    threshold: list[float] = []
+    children: list[list[int]] = []
+    missing: list[bool] = []
+    values: list[float] = []
+    members: dict[int, NDArray[np.float64]] = {}
+    waiting: list[tuple[Mapping[str, Any], int, int]] = [(structure, -1, 0)]
+    while waiting:
+        entry, parent, side = waiting.pop()
+        number = len(feature)
+        if number > MAX_NODES:
+            require_counts(1, number, outputs)
+        if parent >= 0:
+            children[parent][side] = number
+        children.append([-1, -1])
+        if "split_feature" not in entry:
+            feature.append(-1)
+            threshold.append(0.0)
+            missing.append(False)
+            values.append(float(entry["leaf_value"]))
+            continue
+        values.append(0.0)
+        feature.append(int(entry["split_feature"]))
+        kind = entry["missing_type"]
+        if kind not in ("None", "NaN"):
+            raise _refused("missing values", kind, "zero_as_missing=false")
+        if entry["decision_type"] == "==":
+            members[number] = np.asarray([float(each) for each in str(entry["threshold"]).split("||")])
+            threshold.append(0.0)
+            missing.append(False)
+        else:
+            largest = np.finfo(np.float64).max
+            limit = float(np.clip(float(entry["threshold"]), -largest, largest))
+            threshold.append(limit)
+            # Without missing values in training, they are read as 0.
+            missing.append(bool(entry["default_left"]) if kind == "NaN" else limit >= 0.0)
+        waiting += [(entry["left_child"], number, 0), (entry["right_child"], number, 1)]
+    both = np.asarray(children, np.int64)
+    column = np.zeros((len(values), outputs))
+    column[:, output] = values
+    return Tree(
+        np.asarray(feature, np.int64),
+        np.asarray(threshold, np.float64),
+        both[:, 0],
+        both[:, 1],
+        np.asarray(missing, np.bool_),
+        column,
+        members,
+    )
+
+
+def _refused(attribute: str, value: object, allowed: str) -> UnsupportedAttributeError:
+    return UnsupportedAttributeError("Booster", "Booster", attribute, value, allowed)

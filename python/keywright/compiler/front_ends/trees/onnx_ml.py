@@ -1,0 +1,223 @@
+"""Trees of ONNX: TreeEnsembleClassifier, TreeEnsembleRegressor and TreeEnsemble of ai.onnx.ml, with the
+scaling before them and the client's operators behind them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from keywright.compiler.front_ends.classical import standardised
+from keywright.compiler.front_ends.model_file import sample_shape
+from keywright.compiler.trees.ensemble import Ensemble, Tree, joined
+from keywright.compiler.trees.last_step import LastStep, Transform
+from keywright.errors.network import (
+    DynamicShapeError,
+    InvalidModelError,
+    UnsupportedAttributeError,
+    UnsupportedOperatorError,
+)
+from keywright.program.arrays import Vector
+from keywright.program.client_part import ALLOWED
+from keywright.program.stored_tensors import array_of
+
+from .onnx_nodes import Columns, tree_columns
+
+OPERATORS = frozenset(["TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor"])
+BEFORE = "nothing but Cast, Identity, Scaler, and Add, Sub, Mul and Div by constants may be before trees"
+BEHIND = "only operators that a client runs may be behind trees"
+TRANSFORMS: dict[str, Transform] = {"NONE": "none", "LOGISTIC": "logistic", "SOFTMAX": "softmax"}
+
+
+def has_trees(model: onnx.ModelProto) -> bool:
+    """Whether a model has an operator of trees."""
+    return any(node.op_type in OPERATORS for node in model.graph.node)
+
+
+def ensemble_of(model: onnx.ModelProto) -> Ensemble:
+    """Read the ensemble of a model that is one.
+
+    Raises:
+        UnsupportedOperatorError: other operators before or behind the trees, or several ensembles.
+        UnsupportedAttributeError: an aggregation or a transform without an encrypted form.
+        InvalidModelError: attributes contradict each other.
+        ModelTooLargeError: too many trees, nodes or values.
+        DynamicShapeError: the number of features is not fixed.
+    """
+    return _Reader(standardised(model)).run()
+
+
+class _Reader:
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self.model, self.graph = model, model.graph
+        self.constants = {tensor.name: array_of(tensor) for tensor in model.graph.initializer}
+        for node in model.graph.node:
+            if node.op_type == "Constant" and (value := _constant(node)) is not None:
+                self.constants[node.output[0]] = value
+        (self.node, *others) = [node for node in model.graph.node if node.op_type in OPERATORS]
+        if others:
+            raise UnsupportedOperatorError(
+                others[0].name, others[0].op_type, "a model is one ensemble of trees; compile each by itself"
+            )
+        self.attributes = {a.name: helper.get_attribute_value(a) for a in self.node.attribute}
+
+    def run(self) -> Ensemble:
+        """See `ensemble_of`."""
+        inputs = [value for value in self.graph.input if value.name not in self.constants]
+        if len(inputs) != 1:
+            raise InvalidModelError(f"the model has {len(inputs)} inputs; it must have one")
+        shape = sample_shape(self.model)
+        if len(shape) != 1 or not isinstance(shape[0], int) or shape[0] < 1:
+            raise DynamicShapeError(inputs[0].name, ["batch", *shape])
+        features, double = shape[0], inputs[0].type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
+        scale, offset = self._before(inputs[0].name, features)
+        columns = tree_columns(self.node, self.attributes, single=not double)
+        trees: Sequence[Tree] = [_scaled(tree, scale, offset) for tree in columns.trees()]
+        average = columns.aggregate == "AVERAGE"
+        if columns.aggregate not in ("SUM", "AVERAGE"):
+            raise self._refused("aggregate_function", columns.aggregate, "SUM or AVERAGE")
+        trees, base, last = self._finished(columns, trees)
+        nodes: Any = joined(trees)
+        return Ensemble(
+            features=features,
+            base=base,
+            last=self._behind(replace(last, single=not double)),
+            factor=1 / len(trees) if average else 1.0,
+            single=not double,
+            missing=True,
+            **nodes,
+        )
+
+    def _finished(self, columns: Columns, trees: Sequence[Tree]) -> tuple[Sequence[Tree], Vector, LastStep]:
+        """Return trees, base and last step as the operator defines them."""
+        outputs, base = columns.outputs, columns.base
+        if columns.transform not in TRANSFORMS:
+            raise self._refused("post_transform", columns.transform, f"one of {', '.join(TRANSFORMS)}")
+        transform = TRANSFORMS[columns.transform]
+        if self.node.op_type != "TreeEnsembleClassifier":
+            base = np.zeros(outputs) if not len(base) else base
+            return trees, self._base(base, outputs), LastStep(transform, values=self.node.output[0])
+        labels, names = columns.labels, list(self.node.output) + [""] * (2 - len(self.node.output))
+        label, values = names[0] or "label", names[1] or "probabilities"
+        if len(labels) == 2 and len(columns.written) == 1:
+            # Scores of one of two classes: shares above 1/2, or scores above 0, have the second label.
+            column = columns.written[0]
+            trees = [replace(tree, values=tree.values[:, [column]]) for tree in trees]
+            base = base if len(base) else np.zeros(1)
+            shares = columns.positive
+            if not shares and transform == "none":
+                transform = "opposite"
+            elif shares:
+                transform = "complement"
+            elif transform == "softmax":
+                raise self._refused("post_transform", "SOFTMAX of one score", "NONE or LOGISTIC")
+            boundary = 0.5 if shares else 0.0
+            last = LastStep(transform, labels, label, values, boundary=boundary)
+            return trees, self._base(base, 1), last
+        if transform == "logistic" and outputs == 1:
+            raise self._refused("classlabels", len(labels), "at least 2")
+        base = base if len(base) else np.zeros(outputs)
+        return trees, self._base(base, outputs), LastStep(transform, labels, label, values)
+
+    def _base(self, base: Vector, outputs: int) -> Vector:
+        if len(base) != outputs:
+            raise self._refused("base_values", f"{len(base)} values", f"{outputs}")
+        return base
+
+    def _before(self, source: str, features: int) -> tuple[Vector, Vector]:
+        """Return by what features are multiplied and what is added before the trees compare them."""
+        scale, offset, at = np.ones(features), np.zeros(features), self.node.input[0]
+        makers = {name: node for node in self.graph.node for name in node.output}
+        steps: list[tuple[str, Vector]] = []
+        while at != source:
+            node = makers.get(at)
+            if node is None:
+                raise InvalidModelError(f"nothing computes {at!r}, which the trees read")
+            operands = [name for name in node.input if name not in self.constants]
+            if node.op_type not in ("Cast", "Identity", "Add", "Sub", "Mul", "Div") or len(operands) != 1:
+                raise UnsupportedOperatorError(node.name, node.op_type, BEFORE)
+            if len(node.input) == 2:
+                constant = self.constants[node.input[1]] if node.input[0] == operands[0] else None
+                if constant is None and node.op_type in ("Sub", "Div"):
+                    raise UnsupportedOperatorError(node.name, node.op_type, BEFORE)
+                value = self.constants[node.input[0]] if constant is None else constant
+                if np.size(value) not in (1, features):
+                    raise UnsupportedOperatorError(node.name, node.op_type, BEFORE)
+                steps.append((node.op_type, np.broadcast_to(np.ravel(value).astype(np.float64), features)))
+            at = operands[0]
+        for operator, value in reversed(steps):
+            if operator in ("Add", "Sub"):
+                offset = offset + value if operator == "Add" else offset - value
+            else:
+                value = value if operator == "Mul" else 1 / value
+                scale, offset = scale * value, offset * value
+        if not (np.isfinite(scale).all() and np.isfinite(offset).all() and (scale > 0).all()):
+            raise UnsupportedOperatorError(
+                self.node.name, self.node.op_type, f"{BEFORE}, with factors above 0"
+            )
+        return scale, offset
+
+    def _behind(self, last: LastStep) -> LastStep:
+        """Return the last step with the nodes behind the trees."""
+        kept, known = [], set(self.node.output)
+        for node in self.graph.node:
+            if node is not self.node and any(name in known for name in node.input):
+                if node.op_type not in ALLOWED:
+                    raise UnsupportedOperatorError(node.name, node.op_type, BEHIND)
+                kept.append(node)
+                known.update(node.output)
+        made = {name for node in kept for name in node.output} | set(self.node.output)
+        extra = [n for n in self.graph.node if n.op_type == "Constant"]
+        read = {name for node in kept for name in node.input} - made
+        constants = [tensor for tensor in self.graph.initializer if tensor.name in read]
+        given = {tensor.name for tensor in constants}
+        extra = [node for node in extra if node.output[0] in read - given]
+        missing = read - given - {node.output[0] for node in extra} - {""}
+        if missing:
+            raise InvalidModelError(
+                f"{sorted(missing)[0]!r} is read behind the trees and computed before them"
+            )
+        outputs = [value.name for value in self.graph.output]
+        for name in outputs:
+            if name not in made:
+                raise InvalidModelError(f"the output {name!r} does not come from the trees")
+        opsets = [entry for entry in self.model.opset_import if entry.domain in ("", "ai.onnx.ml")]
+        standard = [entry for entry in opsets if entry.domain == ""]
+        if not standard or standard[0].version < 13:
+            opsets = []
+        return replace(last, behind=[*extra, *kept], constants=constants, outputs=outputs, opsets=opsets)
+
+    def _refused(self, attribute: str, value: object, allowed: str) -> UnsupportedAttributeError:
+        return UnsupportedAttributeError(
+            self.node.name or self.node.op_type, self.node.op_type, attribute, value, allowed
+        )
+
+
+def _scaled(tree: Tree, scale: Vector, offset: Vector) -> Tree:
+    """Return a tree of features that are not scaled."""
+    inner = tree.feature >= 0
+    if tree.feature.max(initial=-1) >= len(scale):
+        raise InvalidModelError(
+            f"a node compares feature {int(tree.feature.max())}, and a sample has {len(scale)}"
+        )
+    if (scale == 1).all() and not offset.any():
+        return tree
+    feature = np.where(inner, tree.feature, 0)
+    threshold = np.where(inner, (tree.threshold - offset[feature]) / scale[feature], 0.0)
+    members = {
+        node: (each - offset[tree.feature[node]]) / scale[tree.feature[node]]
+        for node, each in tree.members.items()
+    }
+    return replace(tree, threshold=threshold, members=members)
+
+
+def _constant(node: onnx.NodeProto) -> Any:
+    for attribute in node.attribute:
+        value = helper.get_attribute_value(attribute)
+        if attribute.name == "value":
+            return array_of(value)
+        if attribute.name.startswith("value_"):
+            return np.asarray(value)
+    return None

@@ -1,0 +1,162 @@
+"""Trees of scikit-learn, from its own fitted arrays."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from keywright.compiler.trees.ensemble import Ensemble, Tree, joined
+from keywright.compiler.trees.last_step import LastStep, Transform
+from keywright.errors.network import ModelRefusedError, UnsupportedAttributeError
+from keywright.program.arrays import Vector
+
+LARGEST = float(np.finfo(np.float64).max)
+"""Stands for an infinite threshold, which only tells missing values from others."""
+
+
+def of_trees(model: Any) -> Ensemble:
+    """Read a decision tree, a random forest or extra trees: the mean over the trees."""
+    estimators = getattr(model, "estimators_", [model])
+    count, single = len(estimators), hasattr(model, "classes_")
+    if single and model.n_outputs_ > 1:
+        raise _refused(model, "labels in several columns", model.n_outputs_, "one column; fit one each")
+    trees = [estimator.tree_ for estimator in estimators]
+    if not single:
+        return _ensemble(
+            model,
+            [_tree(tree, tree.value[:, :, 0]) for tree in trees],
+            np.zeros(model.n_outputs_),
+            LastStep(values="variable"),
+            1 / count,
+        )
+    shares = [tree.value[:, 0, :] / tree.value[:, 0, :].sum(axis=1, keepdims=True) for tree in trees]
+    two = len(model.classes_) == 2
+    last = LastStep("complement" if two else "none", np.asarray(model.classes_), boundary=0.5)
+    columns = slice(1, 2) if two else slice(None)
+    made = [_tree(tree, share[:, columns]) for tree, share in zip(trees, shares, strict=True)]
+    return _ensemble(model, made, np.zeros(made[0].values.shape[1]), last, 1 / count)
+
+
+def of_gradient_boosting(model: Any) -> Ensemble:
+    """Read a gradient boosting of regression trees."""
+    base = np.zeros(model.estimators_.shape[1])
+    if model.init_ != "zero":
+        if type(model.init_).__name__ not in ("DummyClassifier", "DummyRegressor"):
+            raise _refused(model, "init", type(model.init_).__name__, "'zero' or none")
+        base = np.ravel(model._raw_predict_init(np.zeros((1, model.n_features_in_), np.float32)))
+    trees = []
+    for row in model.estimators_:
+        trees += [
+            _tree(each.tree_, _column(each.tree_.value[:, 0, 0], k, len(base))) for k, each in enumerate(row)
+        ]
+    factor = float(model.learning_rate)
+    if not hasattr(model, "classes_"):
+        return _ensemble(model, trees, base, LastStep(values="variable"), factor)
+    sharper = 2.0 if model.loss == "exponential" else 1.0
+    transform: Transform = "logistic" if len(base) == 1 else "softmax"
+    return _ensemble(
+        model, trees, sharper * base, LastStep(transform, np.asarray(model.classes_)), sharper * factor
+    )
+
+
+def of_histogram_boosting(model: Any) -> Ensemble:
+    """Read a histogram gradient boosting."""
+    if model._preprocessor is not None:
+        raise _refused(model, "categorical_features", "some", "none; encode categories as numbers before it")
+    base = np.ravel(model._baseline_prediction).astype(np.float64)
+    trees = [
+        _histogram_tree(each.nodes, k, len(base)) for row in model._predictors for k, each in enumerate(row)
+    ]
+    if hasattr(model, "classes_"):
+        transform: Transform = "logistic" if len(base) == 1 else "softmax"
+        last = LastStep(transform, np.asarray(model.classes_))
+    else:
+        link = type(model._loss.link).__name__
+        if link not in ("IdentityLink", "LogLink"):
+            raise _refused(model, "loss", model.loss, "one with the link identity or log")
+        last = LastStep("none" if link == "IdentityLink" else "exponential", values="variable")
+    return _ensemble(model, trees, base, last, single=False)
+
+
+def _histogram_tree(nodes: Any, output: int, outputs: int) -> Tree:
+    leaf = nodes["is_leaf"].astype(bool)
+    return Tree(
+        np.where(leaf, -1, nodes["feature_idx"]).astype(np.int64),
+        np.where(leaf, 0.0, np.clip(nodes["num_threshold"], -LARGEST, LARGEST)),
+        nodes["left"].astype(np.int64),
+        nodes["right"].astype(np.int64),
+        nodes["missing_go_to_left"].astype(np.bool_),
+        np.where(leaf[:, None], _column(nodes["value"], output, outputs), 0.0),
+    )
+
+
+def of_isolation_forest(model: Any) -> Ensemble:
+    """Read an isolation forest: the mean depth of leaves."""
+    trees = []
+    for number, (each, features) in enumerate(
+        zip(model.estimators_, model.estimators_features_, strict=True)
+    ):
+        depth = model._decision_path_lengths[number] + model._average_path_length_per_tree[number] - 1.0
+        tree = _tree(each.tree_, np.asarray(depth, np.float64)[:, None])
+        named = np.where(tree.feature < 0, -1, np.asarray(features)[tree.feature])
+        trees.append(replace(tree, feature=named.astype(np.int64)))
+    # The mean depth of a sample in a tree of this many samples; scikit-learn's function for it is private.
+    samples = int(model._max_samples)
+    harmonic = math.log(samples - 1) + np.euler_gamma if samples > 2 else 0.0
+    usual = 2 * harmonic - 2 * (samples - 1) / samples if samples > 2 else float(samples == 2)
+    if not usual:
+        raise _refused(model, "max_samples", samples, "at least 2")
+    offset = float(model.offset_)
+    last = LastStep(
+        "isolation", np.asarray([-1, 1]), values="scores", boundary=-math.log2(-offset), offset=offset
+    )
+    return _ensemble(model, trees, np.zeros(1), last, 1 / (len(trees) * usual))
+
+
+def _column(values: Vector, output: int, outputs: int) -> Vector:
+    """Return values as one of several outputs, (count, outputs)."""
+    result = np.zeros((len(values), outputs))
+    result[:, output] = values
+    return result
+
+
+def _refused(model: Any, attribute: str, value: object, allowed: str) -> ModelRefusedError:
+    kind = type(model).__name__
+    return ModelRefusedError([UnsupportedAttributeError(kind, kind, attribute, value, allowed)])
+
+
+def _tree(tree: Any, values: Vector) -> Tree:
+    leaf = tree.children_left < 0
+    go_left = tree.__getstate__()["nodes"]["missing_go_to_left"]
+    return Tree(
+        np.where(leaf, -1, tree.feature).astype(np.int64),
+        np.where(leaf, 0.0, np.clip(tree.threshold, -LARGEST, LARGEST)),
+        np.asarray(tree.children_left, np.int64),
+        np.asarray(tree.children_right, np.int64),
+        np.asarray(go_left, np.bool_),
+        np.where(leaf[:, None], values, 0.0),
+    )
+
+
+def _ensemble(
+    model: Any,
+    trees: Sequence[Tree],
+    base: Vector,
+    last: LastStep,
+    factor: float = 1.0,
+    *,
+    single: bool = True,
+) -> Ensemble:
+    missing = bool(model.__sklearn_tags__().input_tags.allow_nan)
+    nodes: Any = joined(trees)
+    return Ensemble(
+        features=int(model.n_features_in_),
+        base=base,
+        last=last,
+        factor=factor,
+        single=single,
+        missing=missing,
+        **nodes,
+    )

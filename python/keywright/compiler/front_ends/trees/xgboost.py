@@ -1,0 +1,131 @@
+"""Trees of XGBoost, from the JSON form of its boosters (``Booster.save_raw("json")``)."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright._reading.records import refusing
+from keywright.compiler.trees.ensemble import Ensemble, Tree, joined, require_counts
+from keywright.compiler.trees.last_step import LastStep, Transform
+from keywright.errors.network import (
+    InvalidModelError,
+    ModelRefusedError,
+    RefusalError,
+    UnsupportedAttributeError,
+)
+
+IDENTITY = ("reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror")
+LOGISTIC = ("binary:logistic", "reg:logistic")
+EXPONENTIAL = ("count:poisson", "reg:gamma", "reg:tweedie")
+SOFTMAX = ("multi:softprob", "multi:softmax")
+RANKING = ("rank:pairwise", "rank:ndcg", "rank:map", "binary:logitraw")
+
+
+def of_model(model: Any) -> Ensemble:
+    """Read an estimator with scikit-learn's interface, up to its best iteration."""
+    booster = model.get_booster()
+    best = booster.attr("best_iteration")
+    if best is not None:
+        booster = booster[: int(best) + 1]
+    return of_dump(json.loads(booster.save_raw("json")), getattr(model, "classes_", None))
+
+
+def of_booster(booster: Any) -> Ensemble:
+    """Read a booster."""
+    return of_dump(json.loads(booster.save_raw("json")))
+
+
+def of_dump(dump: Mapping[str, Any], labels: NDArray[Any] | None = None) -> Ensemble:
+    """Read the JSON form of a booster.
+
+    Args:
+        labels: of classes; by default the numbers of classes, if there are any.
+
+    Raises:
+        ModelRefusedError: an objective or booster without an encrypted form, or an object that is not this
+            form (`InvalidModelError`).
+    """
+    try:
+        with refusing("a booster of XGBoost", InvalidModelError):
+            return _read(dump["learner"], labels)
+    except RefusalError as reason:
+        raise ModelRefusedError([reason]) from reason
+
+
+def _read(learner: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
+    parameters, objective = learner["learner_model_param"], learner["objective"]["name"]
+    booster, weights = learner["gradient_booster"], None
+    if booster["name"] == "dart":
+        booster, weights = booster["gbtree"], booster["weight_drop"]
+    elif booster["name"] != "gbtree":
+        raise UnsupportedAttributeError("Booster", "Booster", "booster", booster["name"], "gbtree or dart")
+    outputs = max(int(parameters.get("num_class", 0)), int(parameters.get("num_target", 1)), 1)
+    base = np.broadcast_to(np.float64(json.loads(parameters["base_score"])), outputs).copy()
+    transform = _transform(objective)
+    if transform == "logistic":
+        base = np.log(base / (1 - base))
+    elif transform == "exponential":
+        base = np.log(base)
+    model = booster["model"]
+    entries = model["trees"]
+    require_counts(len(entries), sum(len(tree["left_children"]) for tree in entries), outputs)
+    trees = [
+        _tree(tree, output, outputs, 1.0 if weights is None else weights[number])
+        for number, (tree, output) in enumerate(zip(entries, model["tree_info"], strict=True))
+    ]
+    if labels is None and objective in (*SOFTMAX, "binary:logistic"):
+        labels = np.arange(max(outputs, 2))
+    last = LastStep(transform, labels, values="variable" if labels is None else "probabilities")
+    nodes: Any = joined(trees)
+    return Ensemble(
+        features=int(parameters["num_feature"]), base=base, last=last, single=True, missing=True, **nodes
+    )
+
+
+def _transform(objective: str) -> Transform:
+    if objective in (*IDENTITY, *RANKING):
+        return "none"
+    if objective in LOGISTIC:
+        return "logistic"
+    if objective in EXPONENTIAL:
+        return "exponential"
+    if objective in SOFTMAX:
+        return "softmax"
+    known = ", ".join((*IDENTITY, *RANKING, *LOGISTIC, *EXPONENTIAL, *SOFTMAX))
+    raise UnsupportedAttributeError("Booster", "Booster", "objective", objective, f"one of {known}")
+
+
+def _tree(tree: Mapping[str, Any], output: int, outputs: int, weight: float) -> Tree:
+    left, right = (np.asarray(tree[f"{side}_children"], np.int64) for side in ("left", "right"))
+    if int(tree.get("tree_param", {}).get("size_leaf_vector", 1) or 1) > 1:
+        raise UnsupportedAttributeError(
+            "Booster", "Booster", "multi_strategy", "multi_output_tree", "one_output_per_tree"
+        )
+    conditions = np.asarray(tree["split_conditions"], np.float32)
+    leaf, count = left < 0, len(left)
+    values = np.zeros((count, outputs))
+    values[leaf, output] = conditions[leaf] * weight
+    default_left = np.asarray(tree["default_left"], np.bool_)
+    categorical = [int(node) for node in tree.get("categories_nodes", [])]
+    members = {}
+    for place, node in enumerate(categorical):
+        first, size = tree["categories_segments"][place], tree["categories_sizes"][place]
+        members[node] = np.asarray(tree["categories"][first : first + size], np.float64)
+        # Members go to the right here, and to the left in an ensemble.
+        left[node], right[node] = right[node], left[node]
+        default_left[node] = not default_left[node]
+    # x < t in single precision is x <= the number before t.
+    before = np.nextafter(conditions, np.float32(-np.inf)).astype(np.float64)
+    before[categorical] = 0.0
+    return Tree(
+        np.where(leaf, -1, np.asarray(tree["split_indices"], np.int64)),
+        np.where(leaf, 0.0, before),
+        left,
+        right,
+        default_left,
+        values,
+        members,
+    )

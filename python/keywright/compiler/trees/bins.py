@@ -1,0 +1,119 @@
+"""Bins of features: edges between them, and a value in each that stands for all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from keywright.program.arrays import Vector
+from keywright.program.operands.binning import Binning
+
+from .ensemble import Ensemble, Flags, Numbers
+
+LADDER = (16, 32, 64, 128, 256)
+"""Numbers of bins that are tried by default, in order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """The client's first step, and a representative of each bin, which only the compiler knows.
+
+    The quantised model is the model itself on representatives: that is its definition.
+
+    Attributes:
+        binning: the first step.
+        representatives: of every feature, (its edges + 1,); empty for features without a bit.
+    """
+
+    binning: Binning
+    representatives: Sequence[Vector]
+
+    def quantised(self, samples: Vector) -> Vector:
+        """Return samples, (count, features), with the representative of every value; missing ones stay."""
+        values, result = self.binning.rounded(samples), samples.copy()
+        for feature, middle in enumerate(self.representatives):
+            if len(middle):
+                edges = self.binning.edges[self.binning.columns == feature]
+                place = np.searchsorted(edges, values[:, feature])
+                absent = np.isnan(values[:, feature])
+                result[:, feature] = np.where(absent, np.nan, middle[np.where(absent, 0, place)])
+        return result
+
+
+def used_features(ensemble: Ensemble) -> Numbers:
+    """Return the features that a node compares, ascending."""
+    return np.unique(ensemble.feature[ensemble.feature >= 0])
+
+
+def private_bins(ensemble: Ensemble, samples: Vector, count: int) -> Bins:
+    """Return at most ``count`` bins of each used feature, whose edges depend on samples alone: each distinct
+    value has its own bin if there are few, otherwise the bins have equal shares of the samples.
+
+    Args:
+        samples: (count, features).
+    """
+    values = samples.astype(np.float32).astype(np.float64) if ensemble.single else samples
+    edges, middles = {}, {}
+    for feature in used_features(ensemble):
+        present = np.sort(values[:, feature][~np.isnan(values[:, feature])])
+        edges[int(feature)], middles[int(feature)] = _quantiles(present, count)
+    return _bins(ensemble, edges, middles, thresholds=False)
+
+
+def _quantiles(values: Vector, count: int) -> tuple[Vector, Vector]:
+    """Return the edges between bins of ascending values, and the lower median of the values in each."""
+    if not len(values):
+        return np.zeros(0), np.zeros(1)
+    distinct = np.unique(values)
+    if len(distinct) > count:
+        cuts = np.unique(values[np.arange(1, count) * len(values) // count])
+        place = np.searchsorted(distinct, cuts)
+        place = place[place > 0]
+    else:
+        place = np.arange(1, len(distinct))
+    below, above = distinct[place - 1], distinct[place]
+    middle = below + (above - below) / 2
+    edges = np.where((middle >= below) & (middle < above), middle, below)
+    ends = np.concatenate(([0], np.searchsorted(values, edges, side="right"), [len(values)]))
+    return edges, values[(ends[:-1] + ends[1:] - 1) // 2]
+
+
+def public_bins(ensemble: Ensemble) -> Bins:
+    """Return the bins between the model's own thresholds: nothing is rounded."""
+    edges: dict[int, Vector] = {}
+    middles: dict[int, Vector] = {}
+    testing = np.zeros(len(ensemble.feature), bool)
+    testing[list(ensemble.members)] = True
+    for feature in used_features(ensemble):
+        mine = ensemble.feature == feature
+        single = [ensemble.members[int(node)] for node in np.flatnonzero(mine & testing)]
+        among = np.concatenate([*single, np.zeros(0)])
+        # Members are bins by themselves.
+        found = np.unique(
+            np.concatenate((ensemble.threshold[mine & ~testing], among, np.nextafter(among, -np.inf)))
+        )
+        edges[int(feature)] = found
+        middles[int(feature)] = np.append(found, np.inf)  # each edge is in the bin below it
+    return _bins(ensemble, edges, middles, thresholds=True)
+
+
+def _bins(
+    ensemble: Ensemble, edges: dict[int, Vector], middles: dict[int, Vector], *, thresholds: bool
+) -> Bins:
+    columns = np.repeat(list(edges), [len(each) for each in edges.values()]).astype(np.int64)
+    positions = np.concatenate([*edges.values(), np.zeros(0)])
+    missing = np.asarray(list(edges), np.int64) if ensemble.missing else np.zeros(0, np.int64)
+    if not len(columns) and not len(missing):  # a constant, for which a program still has an input
+        columns, positions = np.zeros(1, np.int64), np.zeros(1)
+    binning = Binning(ensemble.features, columns, positions, missing, ensemble.single, thresholds)
+    none = np.zeros(0)
+    return Bins(binning, [middles.get(feature, none) for feature in range(ensemble.features)])
+
+
+def decisions(ensemble: Ensemble, bins: Bins, nodes: Numbers) -> tuple[Flags, Flags]:
+    """Return for nodes of one feature which of its bins go to the left, (nodes, bins), and whether missing
+    values do, (nodes,)."""
+    middle = bins.representatives[int(ensemble.feature[nodes[0]])]
+    pairs = np.repeat(nodes, len(middle)), np.tile(middle, len(nodes))
+    left = ensemble.goes_left(*pairs).reshape(len(nodes), len(middle))
+    return left, ensemble.missing_left[nodes]

@@ -1,0 +1,181 @@
+"""The one form of all tree ensembles, and their evaluation in the clear."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright.compiler.limits import require_at_most
+from keywright.errors.network import InvalidModelError
+from keywright.program.arrays import Vector
+
+from .last_step import LastStep
+
+Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+MAX_TREES = 1 << 16
+MAX_NODES = 1 << 19
+MAX_VALUES = 1 << 23
+"""Maximum numbers of trees, of nodes of all trees, and of values of all leaves."""
+
+ADVICE = "fit fewer or smaller trees"
+
+CHUNK = 1 << 22
+"""Samples times trees that are evaluated at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Trees whose leaves add up: ``base + factor * sum of leaves``, then the last step.
+
+    A node sends a sample to the left if its feature is at most the threshold, or is one of its members. A
+    missing feature goes to the left if the node says so. Nodes of all trees are numbered together.
+
+    Attributes:
+        features: number of features of a sample.
+        roots: root of every tree, (trees,).
+        feature: that every node compares, (nodes,); -1 for a leaf.
+        threshold: of every node, (nodes,).
+        left, right: children of every node, (nodes,).
+        missing_left: where every node sends a missing feature, (nodes,).
+        values: of every leaf, (nodes, outputs); other nodes have zeros.
+        members: for the nodes that test membership, the values that go to the left.
+        base: (outputs,).
+        factor: of the sum.
+        last: what the client computes from the sums.
+        single: whether features are compared in single precision.
+        missing: whether the model takes missing features.
+
+    Raises:
+        ModelTooLargeError: too many trees, nodes or values.
+        InvalidModelError: the nodes are not trees, or a number is not finite.
+    """
+
+    features: int
+    roots: Numbers
+    feature: Numbers
+    threshold: Vector
+    left: Numbers
+    right: Numbers
+    missing_left: Flags
+    values: Vector
+    base: Vector
+    last: LastStep
+    factor: float = 1.0
+    members: Mapping[int, Vector] = field(default_factory=dict)
+    single: bool = False
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        require_counts(len(self.roots), len(self.feature), self.outputs)
+        inner, count = self.feature >= 0, len(self.feature)
+        children = np.concatenate((self.left[inner], self.right[inner]))
+        named = np.concatenate((children, self.roots))
+        if not len(self.roots) or (len(named) and not (named.min() >= 0 and named.max() < count)):
+            raise InvalidModelError("a tree names a node that the ensemble does not have")
+        if len(np.unique(named)) != len(named) or len(named) != count:
+            raise InvalidModelError("the nodes of the ensemble are not trees: a node has no parent or two")
+        if self.feature.max(initial=-1) >= self.features:
+            raise InvalidModelError(
+                f"a node compares feature {int(self.feature.max())}, and a sample has {self.features}"
+            )
+        tested = inner.copy()
+        tested[list(self.members)] = False
+        finite = np.isfinite(self.threshold[tested]).all() and np.isfinite(self.values).all()
+        if not (finite and np.isfinite(self.base).all() and np.isfinite(self.factor)):
+            raise InvalidModelError("the ensemble has a threshold or a leaf that is not finite")
+
+    @property
+    def outputs(self) -> int:
+        """Number of sums."""
+        return int(self.values.shape[1])
+
+    @property
+    def leaves(self) -> int:
+        """Number of leaves."""
+        return int((self.feature < 0).sum())
+
+    def goes_left(self, nodes: Numbers, values: Vector) -> Flags:
+        """Return for pairs of a node and its feature's value, (count,), whether they go to the left."""
+        left = np.where(np.isnan(values), self.missing_left[nodes], values <= self.threshold[nodes])
+        if self.members:
+            for place in np.flatnonzero(np.isin(nodes, list(self.members)) & ~np.isnan(values)):
+                left[place] = values[place] in self.members[int(nodes[place])]
+        return np.asarray(left, np.bool_)
+
+    def reached(self, samples: Vector) -> Numbers:
+        """Return the leaf that samples, (count, features), reach in each tree, (count, trees)."""
+        values = samples.astype(np.float32).astype(np.float64) if self.single else samples
+        rows = max(CHUNK // len(self.roots), 1)
+        parts = [self._reached(values[first : first + rows]) for first in range(0, len(values), rows)]
+        return np.concatenate(parts) if parts else np.zeros((0, len(self.roots)), np.int64)
+
+    def _reached(self, values: Vector) -> Numbers:
+        at = np.tile(self.roots, (len(values), 1))
+        while (inner := self.feature[at] >= 0).any():
+            row, tree = np.nonzero(inner)
+            nodes = at[row, tree]
+            left = self.goes_left(nodes, values[row, self.feature[nodes]])
+            at[row, tree] = np.where(left, self.left[nodes], self.right[nodes])
+        return at
+
+    def sums(self, samples: Vector) -> Vector:
+        """Return the sums of leaves of samples, (count, features) to (count, outputs)."""
+        found = np.zeros((len(samples), self.outputs))
+        for leaves in self.reached(samples).T:
+            found += self.values[leaves]
+        return found
+
+
+def require_counts(trees: int, nodes: int, outputs: int) -> None:
+    """Refuse an ensemble that is too large, before anything of its size is made.
+
+    Raises:
+        ModelTooLargeError: names the count and the limit.
+    """
+    require_at_most("the ensemble", "trees", trees, MAX_TREES, ADVICE)
+    require_at_most("the ensemble", "nodes", nodes, MAX_NODES, ADVICE)
+    require_at_most("the ensemble", "values of leaves", nodes * outputs, MAX_VALUES, ADVICE)
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """One tree, with its own numbers of nodes; attributes as for `Ensemble`, the root is node 0."""
+
+    feature: Numbers
+    threshold: Vector
+    left: Numbers
+    right: Numbers
+    missing_left: Flags
+    values: Vector
+    members: Mapping[int, Vector] = field(default_factory=dict)
+
+
+def joined(trees: Sequence[Tree]) -> dict[str, object]:
+    """Return the attributes of `Ensemble` that describe nodes, for trees one after the other.
+
+    Raises:
+        ModelTooLargeError: too many trees, nodes or values.
+        InvalidModelError: there are no trees.
+    """
+    if not trees:
+        raise InvalidModelError("the ensemble has no trees")
+    sizes = [len(tree.feature) for tree in trees]
+    require_counts(len(trees), sum(sizes), trees[0].values.shape[1])
+    first = np.concatenate(([0], np.cumsum(sizes)))[:-1].astype(np.int64)
+    moved = {
+        name: np.concatenate([getattr(t, name) + at for t, at in zip(trees, first, strict=True)])
+        for name in ("left", "right")
+    }
+    same = {
+        name: np.concatenate([getattr(tree, name) for tree in trees])
+        for name in ("feature", "threshold", "missing_left", "values")
+    }
+    members = {
+        int(at) + node: values
+        for tree, at in zip(trees, first, strict=True)
+        for node, values in tree.members.items()
+    }
+    return {"roots": first, "members": members} | moved | same

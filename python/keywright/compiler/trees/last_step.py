@@ -1,0 +1,182 @@
+"""The last step of a tree ensemble, which the client computes: scores become probabilities and labels."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from keywright.program.arrays import Vector
+from keywright.program.client_part import ClientPart
+
+OPSET, CLASSICAL_OPSET = 18, 3
+
+Transform = Literal[
+    "none",
+    "logistic",
+    "softmax",
+    "complement",
+    "opposite",
+    "exponential",
+    "isolation",
+]
+"""How scores become probabilities or values: as they are; 1 / (1 + exp(-score)), with its complement for a
+single score of a classifier; softmax; a single score s as (1 - s, s), or as (-s, s); exp;
+2^-score, negative and less an offset."""
+
+
+@dataclass(frozen=True, eq=False)
+class LastStep:
+    """What follows the scores.
+
+    Attributes:
+        transform: of scores.
+        labels: of classes, in the order of probabilities; None for values.
+        label, values: names of the outputs; ``label`` is unused without labels.
+        behind: nodes of the user's own model that follow, in standard operators, and their constants.
+        outputs: names of the outputs of those.
+        opsets: that they use.
+        single: whether values are in single precision.
+        boundary: a single score above it has the second label.
+        offset: of an isolation forest.
+    """
+
+    transform: Transform = "none"
+    labels: NDArray[Any] | None = None
+    label: str = "label"
+    values: str = "probabilities"
+    behind: Sequence[onnx.NodeProto] = ()
+    constants: Sequence[onnx.TensorProto] = ()
+    outputs: Sequence[str] = ()
+    opsets: Sequence[onnx.OperatorSetIdProto] = field(default=())
+    single: bool = False
+    boundary: float = 0.0
+    offset: float = 0.0
+
+    def client_part(self, base: Vector, step: float) -> ClientPart:
+        """Return the part that the client computes from scores.
+
+        Args:
+            base: of the scores, (outputs,).
+            step: without the base, scores are multiples of it, so that rounding removes the errors of
+                encryption; 0 if they are not.
+        """
+        return _Writer(self, base, step).part()
+
+    def predictions(self, scores: Vector) -> NDArray[np.int64] | None:
+        """Return the index of the label for scores, (count, outputs); None for values."""
+        if self.labels is None:
+            return None
+        if scores.shape[1] > 1:
+            return np.asarray(scores.argmax(axis=1), np.int64)
+        return np.asarray(scores[:, 0] > self.boundary, np.int64)
+
+
+PREFIX = "trees/"
+"""Of the names of values here, which no name of the user's own model has."""
+
+SCORES = PREFIX + "scores"
+
+
+class _Writer:
+    """Writes the nodes."""
+
+    def __init__(self, last: LastStep, base: Vector, step: float) -> None:
+        self.last, self.base, self.step = last, base, step
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[onnx.TensorProto] = list(last.constants)
+
+    def part(self) -> ClientPart:
+        """See `LastStep.client_part`."""
+        last = self.last
+        found = self._rounded()
+        found = self._transformed(found)
+        found = self._add("Cast", [found], last.values, to=self._kind())
+        outputs = [last.values]
+        if last.labels is not None:
+            labels = last.labels
+            index = self._index(found)
+            array = labels.astype(object) if labels.dtype.kind in "UO" else labels
+            name = self._constant(array, "classes")
+            outputs.insert(0, self._add("Gather", [name, index], last.label, axis=0))
+        graph = helper.make_graph(
+            [*self.nodes, *last.behind],
+            "client",
+            [helper.make_tensor_value_info(SCORES, TensorProto.DOUBLE, [1, len(self.base)])],
+            [onnx.ValueInfoProto(name=name) for name in (last.outputs or outputs)],
+            self.constants,
+        )
+        opsets = list(last.opsets) or [
+            helper.make_opsetid("", OPSET),
+            helper.make_opsetid("ai.onnx.ml", CLASSICAL_OPSET),
+        ]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+        return ClientPart(model.SerializeToString(), (1, len(self.base)))
+
+    def _index(self, values: str) -> str:
+        """Append the index of the label."""
+        if self.last.transform != "isolation":
+            return self._add("ArgMax", [values], "index", axis=1, keepdims=0)
+        zero = self._constant(np.zeros(1, np.float32 if self.last.single else np.float64), "zero")
+        inside = self._add("GreaterOrEqual", [values, zero], "inside")
+        return self._add("Cast", [self._add("Squeeze", [inside], "squeezed")], "index", to=TensorProto.INT64)
+
+    def _kind(self) -> int:
+        return int(TensorProto.FLOAT if self.last.single else TensorProto.DOUBLE)
+
+    def _rounded(self) -> str:
+        """Append the scores without the errors of encryption."""
+        if not self.step:
+            return self._add("Add", [SCORES, self._constant(np.zeros(1), "nothing")], "rounded")
+        base, step = self._constant(self.base, "base"), self._constant(self.step, "step")
+        steps = self._add("Div", [self._add("Sub", [SCORES, base], "sums"), step], "steps")
+        whole = self._add("Mul", [self._add("Round", [steps], "whole"), step], "multiples")
+        return self._add("Add", [whole, base], "rounded")
+
+    def _transformed(self, scores: str) -> str:
+        """Append the transform of scores."""
+        match self.last.transform:
+            case "none":
+                return scores
+            case "exponential":
+                return self._add("Exp", [scores], "transformed")
+            case "softmax":
+                return self._add("Softmax", [scores], "transformed", axis=1)
+            case "complement":
+                return self._complemented(scores)
+            case "opposite":
+                return self._add("Concat", [self._add("Neg", [scores], "negative"), scores], "both", axis=1)
+            case "isolation":
+                power = self._add("Mul", [scores, self._constant(-math.log(2), "halvings")], "power")
+                share = self._add(
+                    "Add",
+                    [self._add("Exp", [power], "share"), self._constant(self.last.offset, "offset")],
+                    "less",
+                )
+                return self._add("Neg", [share], "transformed")
+            case _:
+                found = self._add("Sigmoid", [scores], "transformed")
+                return found if self.last.labels is None or len(self.base) > 1 else self._complemented(found)
+
+    def _complemented(self, share: str) -> str:
+        one = self._constant(1.0, "one")
+        rest = self._add("Sub", [one, share], "rest")
+        return self._add("Concat", [rest, share], "both", axis=1)
+
+    def _constant(self, value: Any, name: str) -> str:
+        name = PREFIX + name
+        array = np.asarray(value)
+        if array.dtype == np.float64:
+            array = array.reshape(-1) if array.ndim else array
+        self.constants.append(numpy_helper.from_array(array, name))
+        return name
+
+    def _add(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
+        if output not in (self.last.label, self.last.values):
+            output = PREFIX + output
+        self.nodes.append(helper.make_node(operator, inputs, [output], output, **attributes))
+        return output

@@ -1,0 +1,141 @@
+"""Edges and bits of the client's first step."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from keywright import compiler
+from keywright.compiler.front_ends.trees.objects import to_source
+from keywright.compiler.trees.bins import private_bins, public_bins
+from keywright.errors import ProgramFormatError
+from keywright.errors.network import InvalidSamplesError
+from keywright.program.operands.binning import Binning
+
+from .fitted import fitted, random_ensemble, samples_of
+
+RNG = np.random.default_rng(5)
+NONE = np.zeros(0, np.int64)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("count", [2, 5, 16])
+def test_edges_depend_on_samples_and_used_features_alone(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    trees = random_ensemble(rng, 5, 4, 5)
+    samples = samples_of(rng, 300, 5)
+    bins = private_bins(trees, samples, count)
+    moved = dataclasses.replace(trees, threshold=trees.threshold + 0.3, members={})
+    other = private_bins(moved, samples, count)
+    assert np.array_equal(bins.binning.edges, other.binning.edges)
+    assert np.array_equal(bins.binning.columns, other.binning.columns)
+    assert np.bincount(bins.binning.columns).max() <= count - 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("single", [False, True])
+def test_a_representative_is_in_its_bin_and_bits_are_a_thermometer(seed: int, single: bool) -> None:
+    rng = np.random.default_rng(seed)
+    trees = dataclasses.replace(random_ensemble(rng, 5, 4, 5), single=single)
+    samples = rng.normal(size=(300, 5)) if seed % 2 else samples_of(rng, 300, 5)
+    for bins in (private_bins(trees, samples, 7), public_bins(trees)):
+        binning = bins.binning
+        bits = binning.apply(samples)
+        assert set(np.unique(bits)) <= {0.0, 1.0}
+        for feature in binning.used:
+            mine = bits[:, np.flatnonzero(binning.columns == feature)]
+            assert (np.diff(mine, axis=1) <= 0).all()
+            assert not mine[np.isnan(samples[:, feature])].any()
+        if not (single and binning.thresholds):  # there representatives are the thresholds themselves
+            assert np.array_equal(binning.apply(bins.quantised(samples)), bits)
+
+
+def test_few_distinct_values_have_a_bin_each() -> None:
+    trees = random_ensemble(RNG, 5, 4, 3)
+    samples = RNG.integers(0, 5, size=(200, 3)).astype(float)
+    bins = private_bins(trees, samples, 16)
+    assert np.array_equal(bins.quantised(samples)[:, bins.binning.used], samples[:, bins.binning.used])
+
+
+def test_single_precision_is_compared_in_single_precision() -> None:
+    edge = float(np.float32(0.1))
+    binning = Binning(1, np.zeros(1, np.int64), np.asarray([edge]), NONE, single=True)
+    assert binning.apply(np.asarray([[0.1], [np.nextafter(edge, 1)]])).ravel().tolist() == [0.0, 0.0]
+    double = dataclasses.replace(binning, single=False)
+    assert double.apply(np.asarray([[edge], [np.nextafter(edge, 1)]])).ravel().tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "edges", "missing"),
+    [
+        ([0, 0], [1.0, 1.0], []),
+        ([1, 0], [1.0, 2.0], []),
+        ([0], [np.inf], []),
+        ([0], [np.nan], []),
+        ([3], [1.0], []),
+        ([-1], [1.0], []),
+        ([0, 1], [1.0], []),
+        ([0], [1.0], [1, 1]),
+        ([0], [1.0], [3]),
+        ([], [], []),
+    ],
+)
+def test_contradictions_are_refused(columns: list[int], edges: list[float], missing: list[int]) -> None:
+    with pytest.raises(ValueError, match=r"edge|bit|missing"):
+        Binning(3, np.asarray(columns, np.int64), np.asarray(edges, float), np.asarray(missing, np.int64))
+
+
+def test_the_first_step_is_in_the_program_file(tmp_path: Path) -> None:
+    model, samples = fitted("tree of three labels")
+    fit = compiler.Fit(calibration=samples)
+    program = compiler.compile(to_source(model), compiler.Target(slots=4096, levels=8), fit)
+    program.save(tmp_path / "tree.kwp")
+    stored = compiler.Program.load(tmp_path / "tree.kwp")
+    assert stored.binning is not None
+    assert program.binning is not None
+    for name in ("columns", "edges", "missing"):
+        assert np.array_equal(getattr(stored.binning, name), getattr(program.binning, name))
+    assert (stored.binning.single, stored.binning.thresholds) == (True, False)
+    assert np.array_equal(stored.pack(samples[0]), program.pack(samples[0]))
+    assert stored.fit_report == program.fit_report
+    assert stored.input_shape == (6,)
+
+
+def test_a_damaged_first_step_is_refused(tmp_path: Path) -> None:
+    model, samples = fitted("tree of three labels")
+    fit = compiler.Fit(calibration=samples)
+    program = compiler.compile(to_source(model), compiler.Target(slots=4096, levels=8), fit)
+    assert program.binning is not None
+    wrong = dataclasses.replace(program.binning)
+    object.__setattr__(wrong, "edges", wrong.edges[::-1].copy())
+    dataclasses.replace(program, binning=wrong).save(tmp_path / "tree.kwp")
+    with pytest.raises(ProgramFormatError, match="first step: edges are not in ascending order"):
+        compiler.Program.load(tmp_path / "tree.kwp")
+
+
+def test_features_that_are_not_compared_may_be_missing_too() -> None:
+    one = np.ones(1, np.int64)
+    absent = np.full((1, 3), np.nan)
+    taken = Binning(3, one, np.zeros(1), one)
+    assert taken.absent(absent).tolist() == [[True, True, True]]
+    assert taken.absent(np.full((1, 3), np.inf)).tolist() == [[False] * 3]
+    assert Binning(3, one, np.zeros(1), NONE).absent(absent).tolist() == [[False] * 3]
+    assert Binning(3, one, np.zeros(1), 2 * one).absent(absent).tolist() == [[True, False, True]]
+
+
+def test_missing_values_are_for_models_that_take_them() -> None:
+    for name, taken in (("tree of depth 8 with missing values", True), ("boosting", False)):
+        model, samples = fitted(name)
+        fit = compiler.Fit(calibration=samples)
+        target = compiler.Target(slots=8192, levels=8)
+        program = compiler.compile(to_source(model), target, fit)
+        sample = samples[0].copy()
+        sample[0] = np.nan
+        if taken:
+            program.pack(sample)
+        else:
+            with pytest.raises(InvalidSamplesError, match="1 values that are not finite"):
+                program.pack(sample)
+        sample[0] = np.inf
+        with pytest.raises(InvalidSamplesError, match="not finite"):
+            program.pack(sample)

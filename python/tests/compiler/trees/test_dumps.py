@@ -1,0 +1,140 @@
+"""JSON forms of XGBoost and LightGBM: small ones written here, as their versions 3.x and 4.x write them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from keywright import compiler
+from keywright.compiler.front_ends.trees import lightgbm, xgboost
+from keywright.compiler.trees.quantising import quantise
+from keywright.errors import ModelRefusedError
+from keywright.errors.network import InvalidModelError, ModelTooLargeError, UnsupportedAttributeError
+
+from .fitted import answers
+
+NAN = np.nan
+
+
+def xgboost_dump(objective: str = "binary:logistic", **changes: Any) -> dict[str, Any]:
+    """x0 < 0.5, or missing, goes to the left; x1 in {1, 3} to the right; a tree of one leaf."""
+    first = {
+        "left_children": [1, 3, -1, -1, -1],
+        "right_children": [2, 4, -1, -1, -1],
+        "split_indices": [0, 1, 0, 0, 0],
+        "split_conditions": [0.5, 0.0, 2.0, -1.0, 0.25],
+        "default_left": [1, 0, 0, 0, 0],
+        "categories": [1, 3],
+        "categories_nodes": [1],
+        "categories_segments": [0],
+        "categories_sizes": [2],
+        "tree_param": {"size_leaf_vector": "1"},
+    }
+    second = {
+        "left_children": [-1], "right_children": [-1], "split_indices": [0], "split_conditions": [0.125],
+        "default_left": [0],
+    }  # fmt: skip
+    learner = {
+        "learner_model_param": {"base_score": "[2.5E-1]", "num_class": "0", "num_feature": "2"},
+        "objective": {"name": objective},
+        "gradient_booster": {"name": "gbtree", "model": {"trees": [first, second], "tree_info": [0, 0]}},
+    }
+    return {"learner": learner | changes}
+
+
+def lightgbm_dump(objective: str = "binary sigmoid:1", **changes: Any) -> dict[str, Any]:
+    """x0 <= 0.5, or missing, goes to the left; then x1 in {1, 3}; a tree of one leaf."""
+    categorical = {
+        "split_feature": 1, "threshold": "1||3", "decision_type": "==", "default_left": False,
+        "missing_type": "None", "left_child": {"leaf_value": 0.25}, "right_child": {"leaf_value": -1.0},
+    }  # fmt: skip
+    root = {
+        "split_feature": 0, "threshold": 0.5, "decision_type": "<=", "default_left": True,
+        "missing_type": "NaN", "left_child": categorical, "right_child": {"leaf_value": 2.0},
+    }  # fmt: skip
+    trees = [
+        {"num_leaves": 3, "tree_structure": root | changes},
+        {"num_leaves": 1, "tree_structure": {"leaf_value": 0.125}},
+    ]
+    return {
+        "objective": objective, "num_tree_per_iteration": 1, "max_feature_idx": 1, "average_output": False,
+        "tree_info": trees,
+    }  # fmt: skip
+
+
+SAMPLES = np.asarray(
+    [[0.0, 1.0], [0.0, 2.0], [0.5, 1.0], [0.5, 0.0], [0.75, 3.0], [NAN, 3.0], [NAN, 0.0], [0.25, NAN]]
+)
+
+
+def scores(trees: Any) -> Any:
+    found = quantise(trees, compiler.Fit(thresholds="public"))
+    return answers(found, SAMPLES)
+
+
+def test_xgboost_is_strict_at_its_threshold_and_sends_members_to_the_right() -> None:
+    sums = np.asarray([0.25, -1.0, 2.0, 2.0, 2.0, 0.25, -1.0, 0.25]) + 0.125 + np.log(1 / 3)
+    found = scores(xgboost.of_dump(xgboost_dump()))
+    assert np.allclose(found["probabilities"][:, 1], 1 / (1 + np.exp(-sums)), atol=1e-5)
+    assert found["label"].tolist() == (sums > 0).astype(int).tolist()
+    plain = xgboost_dump("reg:squarederror")
+    assert np.allclose(
+        scores(xgboost.of_dump(plain))["variable"][:, 0], sums - np.log(1 / 3) + 0.25, atol=1e-5
+    )
+    counts = scores(xgboost.of_dump(xgboost_dump("count:poisson")))["variable"][:, 0]
+    assert np.allclose(counts, np.exp(sums - np.log(1 / 3)) * 0.25, atol=1e-4)
+
+
+def test_a_dart_booster_weights_its_trees() -> None:
+    dump = xgboost_dump("reg:squarederror")
+    inner = dump["learner"]["gradient_booster"]
+    dump["learner"]["gradient_booster"] = {"name": "dart", "gbtree": inner, "weight_drop": [0.5, 2.0]}
+    sums = np.asarray([0.25, -1.0, 2.0, 2.0, 2.0, 0.25, -1.0, 0.25]) * 0.5 + 0.25 + 0.25
+    assert np.allclose(scores(xgboost.of_dump(dump))["variable"][:, 0], sums, atol=1e-5)
+
+
+def test_lightgbm_takes_its_threshold_to_the_left() -> None:
+    sums = np.asarray([0.25, -1.0, 0.25, -1.0, 2.0, 0.25, -1.0, -1.0]) + 0.125
+    found = scores(lightgbm.of_dump(lightgbm_dump("binary sigmoid:2")))
+    assert np.allclose(found["probabilities"][:, 1], 1 / (1 + np.exp(-2 * sums)), atol=1e-5)
+    labels = np.asarray(["no", "yes"])
+    named = scores(lightgbm.of_dump(lightgbm_dump(), labels))
+    assert named["label"].tolist() == labels[(sums > 0).astype(int)].tolist()
+
+
+def test_without_missing_values_lightgbm_reads_them_as_zero() -> None:
+    sums = np.asarray([0.25, -1.0, 0.25, -1.0, 2.0, 0.25, -1.0, -1.0]) + 0.125
+    zero = lightgbm_dump("regression", missing_type="None", default_left=False)
+    assert np.allclose(scores(lightgbm.of_dump(zero))["variable"][:, 0], sums, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("dump", "match"),
+    [
+        (xgboost_dump("survival:cox"), "objective = survival:cox"),
+        (xgboost_dump(gradient_booster={"name": "gblinear"}), "booster = gblinear"),
+        (lightgbm_dump("regression sqrt"), "objective = regression sqrt"),
+        (lightgbm_dump("custom"), "objective = custom"),
+        (lightgbm_dump(missing_type="Zero"), "zero_as_missing=false"),
+    ],
+)
+def test_what_has_no_encrypted_form_is_named(dump: dict[str, Any], match: str) -> None:
+    read = xgboost.of_dump if "learner" in dump else lightgbm.of_dump
+    with pytest.raises(ModelRefusedError, match=match) as caught:
+        read(dump)
+    assert isinstance(caught.value.exceptions[0], UnsupportedAttributeError)
+
+
+def test_values_of_leaves_are_counted_before_they_are_made() -> None:
+    dump = xgboost_dump("multi:softprob")
+    dump["learner"]["learner_model_param"]["num_class"] = "100000000"
+    with pytest.raises(ModelRefusedError, match="values of leaves") as caught:
+        xgboost.of_dump(dump)
+    assert isinstance(caught.value.exceptions[0], ModelTooLargeError)
+
+
+@pytest.mark.parametrize("read", [xgboost.of_dump, lightgbm.of_dump])
+@pytest.mark.parametrize("dump", [{}, {"learner": []}, {"tree_info": 3}, {"objective": "binary"}])
+def test_another_object_is_refused(read: Any, dump: dict[str, Any]) -> None:
+    with pytest.raises(ModelRefusedError, match="not a booster of") as caught:
+        read(dump)
+    assert isinstance(caught.value.exceptions[0], InvalidModelError)

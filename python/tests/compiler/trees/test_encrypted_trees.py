@@ -1,0 +1,63 @@
+"""Ensembles under encryption: labels are those of the quantised model."""
+
+from pathlib import Path
+from typing import Any
+
+import keywright as kw
+import numpy as np
+import pytest
+from keywright.compiler.trees.paths import STEP_BITS
+from keywright.runtime.checking import run_clear
+
+from .fitted import answers, fitted, quantised
+
+COUNT = 24
+
+
+@pytest.mark.parametrize("thresholds", ["private", "public"])
+@pytest.mark.parametrize("name", ["tree of depth 8 with missing values", "forest of three labels"])
+def test_labels_are_those_of_the_quantised_model(name: str, thresholds: str) -> None:
+    model, samples = fitted(name)
+    compiled = kw.compile(model, calibration=samples, thresholds=thresholds, bins=32, batch=4)
+    outputs = compiled.predict_encrypted(samples[:COUNT])
+    expected = answers(quantised(model, samples, thresholds=thresholds, bins=32), samples[:COUNT])
+    found = compiled.answers(outputs)
+    # The client's rounding removes the error of encryption.
+    for key, values in expected.items():
+        assert np.array_equal(found[key], values)
+
+
+def test_a_thousand_labels_in_the_clear_and_simulated() -> None:
+    model, samples = fitted("forest")
+    compiled = kw.compile(model, calibration=samples, bins=32, batch=8)
+    expected = answers(quantised(model, samples, bins=32), samples)
+    clear = np.concatenate(
+        [run_clear(compiled.program, batch) for batch in compiled.program.batches(samples)]
+    )
+    found = compiled.answers(clear)
+    assert np.array_equal(found["label"], expected["label"])
+    assert np.array_equal(found["probabilities"], expected["probabilities"])
+    simulated = compiled.simulate(samples[:8])
+    assert simulated.worst_error < 0.5 * 2.0**-STEP_BITS
+
+
+def test_client_and_server_from_a_folder(tmp_path: Path) -> None:
+    model, samples = fitted("histogram boosting of three labels")
+    compiled = kw.compile(model, calibration=samples, bins=16)
+    assert "15 edges" not in str(compiled.report)
+    assert "quantiles of the calibration data" in compiled.report.lines["the client gets"]
+    assert "rounded to the edges of at most 16 bins" in compiled.report.lines["fit"]
+    compiled.save(tmp_path / "model")
+    client, server = kw.load_client(tmp_path / "model"), kw.load_server(tmp_path / "model")
+    server.load_keys(client.keys())
+    found: dict[str, Any] = client.answers(client.decrypt(server.run(client.encrypt(samples[:3]))))
+    expected = answers(quantised(model, samples, bins=16), samples[:3])
+    assert np.array_equal(found["label"], expected["label"])
+
+
+def test_public_thresholds_need_no_calibration_data() -> None:
+    model, samples = fitted("boosting of three labels")
+    compiled = kw.compile(model, thresholds="public", batch=4)
+    assert compiled.report.lines["the client gets"].endswith("the model's thresholds")
+    found = compiled.answers(compiled.predict_encrypted(samples[:4]))
+    assert np.array_equal(found["label"], model.predict(samples[:4]))
