@@ -168,14 +168,14 @@ def _require_same(model: Any, exported: onnx.ModelProto, samples: np.ndarray[Any
     method = next((name for name in ("predict_proba", "predict", "transform") if hasattr(model, name)), None)
     source = exported.graph.input[0]
     kind = onnx.helper.tensor_dtype_to_np_dtype(source.type.tensor_type.elem_type)
-    if method is None or kind.kind != "f" or hasattr(model, "classes_") and method != "predict_proba":
+    if method is None or kind.kind != "f" or (hasattr(model, "classes_") and method != "predict_proba"):
         return
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             found: Any = ReferenceEvaluator(exported).run(None, {source.name: samples.astype(kind)})
             wanted = np.asarray(getattr(model, method)(samples), np.float64)
-    except Exception:
+    except Exception:  # noqa: BLE001 (of any library)
         return  # no evaluator for its operators, or samples that the estimator refuses: nothing to compare
     result = found[-1] if method == "predict_proba" else found[0]
     if isinstance(result, list):
