@@ -149,6 +149,26 @@ def test_a_value_far_from_zero_is_judged_by_what_it_varies() -> None:
     assert np.abs(found - expected[:12]).max() <= np.ptp(expected) / 32
 
 
+def test_a_range_far_beyond_the_samples_has_constants_that_fit() -> None:
+    """The widened range of an exponential reached values 10,000 times the samples': its coefficients did not
+    fit the last level, and the first encrypted run raised an EncodeError."""
+    rng = np.random.default_rng(5)
+    columns = [rng.uniform(20, 80, 200), rng.normal(27, 4, 200), rng.normal(130, 15, 200)]
+    samples = np.column_stack([*columns, rng.normal(200, 30, 200)])
+    weights, node = np.array([[0.08], [0.12], [0.04], [0.008]]), helper.make_node
+    nodes = [
+        node("MatMul", ["x", "w"], ["h"]),
+        node("Sub", ["h", "b"], ["g"]),
+        node("Exp", ["g"], ["e"], "link"),
+    ]
+    nodes += [node("Mul", ["e", "k"], ["y"])]
+    model = built(nodes, (4,), 1, w=weights, b=12.0, k=30000.0)
+    compiled = kw.compile(model, samples, parameters=small())
+    expected = 30000 * np.exp(samples @ weights - 12)
+    found = compiled.predict_encrypted(samples[:6])
+    assert np.abs(found - expected[:6]).max() <= np.ptp(expected) / 32
+
+
 @pytest.mark.parametrize("scaled", [False, True])
 def test_probabilities_of_a_discriminant_are_its_own(scaled: bool) -> None:
     """The exporter's were those of twice the score."""
