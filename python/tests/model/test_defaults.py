@@ -7,7 +7,7 @@ import keywright as kw
 import numpy as np
 import onnx
 import pytest
-from keywright.errors import AccuracyError, ModelRefusedError
+from keywright.errors import AccuracyError, InvalidSamplesError, ModelRefusedError
 from keywright.model import CompiledModel
 from onnx import TensorProto, helper, numpy_helper
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -194,3 +194,13 @@ def test_an_export_that_computes_something_else_is_refused(monkeypatch: pytest.M
     monkeypatch.setattr(LinearRegression, "predict", lambda self, x: 1.1 * (x @ self.coef_) + self.intercept_)
     with pytest.raises(ModelRefusedError, match=r"off by .* from predict"):
         kw.compile(model, samples, parameters=small(3))
+
+
+def test_samples_that_are_no_numbers_are_refused() -> None:
+    """Strings in a column of a pipeline raised what numpy says."""
+    from sklearn.linear_model import LinearRegression
+
+    samples = np.array([[1.0, "a"], [2.0, "b"]], object)
+    model = LinearRegression().fit(np.eye(2), [0.0, 1.0])
+    with pytest.raises(InvalidSamplesError, match=r"no numbers.*steps"):
+        kw.compile(model, samples)

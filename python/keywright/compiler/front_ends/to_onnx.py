@@ -88,7 +88,13 @@ def _one_sample(example: ArrayLike | None, what: str) -> np.ndarray[Any, np.dtyp
     """Return the first sample, (1, *input_shape)."""
     if example is None:
         raise TypeError(f"exporting {what} needs an example; give inputs, (count, *input_shape)")
-    samples = np.asarray(example, np.float32)
+    try:
+        samples = np.asarray(example, np.float32)
+    except (TypeError, ValueError) as error:
+        raise InvalidSamplesError(
+            f"samples hold values that are no numbers ({error}); encode them before, with the steps of a "
+            "pipeline that do so, and compile the steps after these for their output"
+        ) from error
     if samples.ndim < 2 or samples.size == 0:
         raise InvalidSamplesError(f"an example has shape (count, *input_shape), got {samples.shape}")
     return samples[:1]
