@@ -61,7 +61,7 @@ CLASSIFIERS: list[Draw] = [
     lambda _: svm.LinearSVC(max_iter=10000),
     lambda r: svm.SVC(kernel=str(r.choice(["linear", "poly", "rbf"])), degree=2),
     lambda _: discriminant_analysis.LinearDiscriminantAnalysis(),
-    lambda _: discriminant_analysis.QuadraticDiscriminantAnalysis(),
+    lambda _: discriminant_analysis.QuadraticDiscriminantAnalysis(reg_param=0.1),
     lambda _: naive_bayes.GaussianNB(),
     lambda r: neural_network.MLPClassifier(
         hidden_layer_sizes=(int(r.integers(2, 6)),), activation="logistic", max_iter=3000
