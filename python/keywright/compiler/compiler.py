@@ -10,7 +10,15 @@ import numpy as np
 from keywright.compiler.activations.choosing import report
 from keywright.compiler.activations.fit import LARGEST_INPUT, Fit
 from keywright.compiler.activations.ranges import MARGIN, ExactRun
-from keywright.compiler.graph.graph import Activation, Graph, Input, Linear, Multiply, Polynomial
+from keywright.compiler.graph.graph import (
+    Activation,
+    Graph,
+    Input,
+    Linear,
+    Multiply,
+    Polynomial,
+    Shift,
+)
 from keywright.compiler.graph.simplify import scale_value, shift_input, shift_output
 from keywright.compiler.layout.batches import interleave_layout, interleave_linear
 from keywright.compiler.placement.bounding import largest_values
@@ -40,6 +48,10 @@ from keywright.program.program import Program
 from .approximating import ApproximatedModel, Source, approximate, ensemble_in, put_polynomials, read_model
 from .arrangement import arrange
 from .assembly import Assembly
+
+LARGEST_CONSTANT = 64.0
+"""Largest coefficient of a polynomial, or constant of a layer, that computes a result: the lowest level has
+8 bits above the scale, one of them for the sign. They are large where a range reaches far beyond samples."""
 
 
 def compile(  # noqa: A001 (read as keywright.compiler.compile)
@@ -264,11 +276,15 @@ def _bound_hidden(graph: Graph, largest: dict[int, float]) -> None:
 
 
 def _bound_output(graph: Graph, largest: dict[int, float], margin: float) -> float:
-    """Divide the output by a power of two so that samples give at most 1, and return that power. ``largest``
-    holds the largest absolute values of all values and is updated."""
-    peak = largest[graph.output]
+    """Divide the output by a power of two so that samples give at most 1, and constants at its level at most
+    `LARGEST_CONSTANT`, and return that power. ``largest`` holds the largest absolute values of all values and
+    is updated."""
+    peak, node = largest[graph.output], graph.nodes[graph.output]
     if not math.isfinite(peak):
         raise InvalidSamplesError("calibration data drive the model's output to infinity; scale the samples")
+    if isinstance(node, Linear | Polynomial | Shift):
+        constants = {Linear: "bias", Polynomial: "coefficients", Shift: "vector"}[type(node)]
+        peak = max(peak, float(np.abs(getattr(node, constants)).max(initial=0.0)) / LARGEST_CONSTANT)
     scale = 2.0 ** max(math.ceil(math.log2(peak * (1 + margin))), 0) if peak > 0 else 1.0
     factors = scale_value(graph, graph.output, 1 / scale, reader=None) if scale > 1 else {}
     for number, factor in factors.items():

@@ -135,6 +135,24 @@ def test_without_a_spare_level_scales_are_refused(apart: Pair) -> None:
         (x * x) * (x * x) - (x * x) * x
 
 
+@pytest.mark.parametrize("bits", [40, 45, 50, 55, 59])
+def test_a_sum_is_within_its_bound_or_refused(bits: int) -> None:
+    """Squares at two levels have scales that differ by primes: by little, and by more than their errors."""
+    parameters = kw.Parameters.from_bits(11, [60, *[bits] * 4], [61], bits, insecure=True)
+    secret = kw.SecretKey.generate(parameters)
+    generator, values = kw.KeyGenerator(secret), np.linspace(0.5, 1, 8)
+    evaluator = kw.Evaluator(parameters, generator.evaluation_keys())
+    x = kw.Encryptor(generator.public_key()).encrypt(values, slots=8, magnitude=1)
+    high = evaluator.drop_to_level(evaluator.square(x), 2)
+    low = evaluator.square(evaluator.drop_to_level(x, 3))
+    try:
+        found = evaluator.add(high, low)
+    except kw.errors.ScaleError:
+        found = (evaluator(high) + evaluator(low)).ciphertext
+    error = float(np.abs(kw.Decryptor(secret).decrypt(found) - 2 * values**2).max())
+    assert error <= found.error_bound
+
+
 @pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf"), 2.0**30])
 def test_products_reach_scales_near_their_own(apart: Pair, scale: float) -> None:
     evaluator, x = apart.x.evaluator, apart.x.ciphertext

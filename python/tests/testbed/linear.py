@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .drawing import ML, Drawing
@@ -89,13 +91,13 @@ def reduce(d: Drawing, x: str, operator: str, keepdims: int | None = None) -> st
         axes = axes[:1]
     if d.rng.random() < 0.3:
         axes = [axis - rank for axis in axes]
-    keep = {"keepdims": int(d.draw(0, 1) if keepdims is None else keepdims)}
+    keep: dict[str, Any] = {"keepdims": int(d.draw(0, 1) if keepdims is None else keepdims)}
     if d.opset >= 18 or operator == "ReduceSum":
         return d.add(operator, x, d.ints(*axes), **keep)
     return d.add(operator, x, axes=axes, **keep)
 
 
-def window(d: Drawing, x: str, *, most: int = 3) -> tuple[str, dict[str, list[int]]]:
+def window(d: Drawing, x: str, *, most: int = 3) -> tuple[str, dict[str, Any]]:
     """Return an image of one or two axes and a window that fits it."""
     x = d.shaped(x, d.draw(3, 4))
     sizes = d.shape(x)[2:]
@@ -139,7 +141,7 @@ def average_pool(d: Drawing, x: str) -> str:
     """Add a pool with or without its padding counted."""
     x, given = window(d, x)
     if d.opset >= 19 and d.rng.random() < 0.3:
-        given["ceil_mode"] = 1  # type: ignore[assignment]
+        given["ceil_mode"] = 1
     return d.add("AveragePool", x, count_include_pad=int(d.draw(0, 1)), **given)
 
 

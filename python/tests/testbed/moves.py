@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from onnx import TensorProto
 
@@ -114,7 +116,11 @@ def space_to_depth(d: Drawing, x: str) -> str:
 def resize(d: Drawing, x: str) -> str:
     x = d.shaped(x, 4)
     factors = [float(d.draw(1, 2, 3)) for _ in range(2)]
-    given = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor", "mode": "nearest"}
+    given: dict[str, Any] = {
+        "coordinate_transformation_mode": "asymmetric",
+        "nearest_mode": "floor",
+        "mode": "nearest",
+    }
     if d.rng.random() < 0.5:
         return d.add("Resize", x, "", d.constant([1, 1, *factors], np.float32), **given)
     sizes = [size * int(factor) for size, factor in zip(d.shape(x)[2:], factors, strict=True)]

@@ -1,6 +1,7 @@
 """Draws scikit-learn pipelines of the estimators that compile."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,9 @@ from sklearn import (
 
 from .drawing import Array
 
-SCALERS = [
+Draw = Callable[[np.random.Generator], Any]
+
+SCALERS: list[Draw] = [
     lambda _: preprocessing.StandardScaler(),
     lambda _: preprocessing.MinMaxScaler(),
     lambda _: preprocessing.MaxAbsScaler(),
@@ -34,7 +37,7 @@ SCALERS = [
     lambda _: feature_selection.VarianceThreshold(),
     lambda _: preprocessing.FunctionTransformer(),
 ]
-REGRESSORS = [
+REGRESSORS: list[Draw] = [
     lambda _: linear_model.LinearRegression(),
     lambda r: linear_model.Ridge(float(r.uniform(0.1, 10))),
     lambda _: linear_model.Lasso(0.01),
@@ -50,7 +53,7 @@ REGRESSORS = [
         hidden_layer_sizes=(int(r.integers(2, 6)),), activation="tanh", max_iter=3000
     ),
 ]
-CLASSIFIERS = [
+CLASSIFIERS: list[Draw] = [
     lambda _: linear_model.LogisticRegression(),
     lambda _: linear_model.RidgeClassifier(),
     lambda _: linear_model.SGDClassifier(loss="log_loss"),
@@ -58,13 +61,13 @@ CLASSIFIERS = [
     lambda _: svm.LinearSVC(max_iter=10000),
     lambda r: svm.SVC(kernel=str(r.choice(["linear", "poly", "rbf"])), degree=2),
     lambda _: discriminant_analysis.LinearDiscriminantAnalysis(),
-    lambda _: discriminant_analysis.QuadraticDiscriminantAnalysis(),
+    lambda _: discriminant_analysis.QuadraticDiscriminantAnalysis(reg_param=0.1),
     lambda _: naive_bayes.GaussianNB(),
     lambda r: neural_network.MLPClassifier(
         hidden_layer_sizes=(int(r.integers(2, 6)),), activation="logistic", max_iter=3000
     ),
 ]
-DENSITIES = [
+DENSITIES: list[Draw] = [
     lambda _: mixture.GaussianMixture(2),
     lambda _: svm.OneClassSVM(kernel="linear"),
     lambda _: linear_model.SGDOneClassSVM(),

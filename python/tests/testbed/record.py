@@ -1,9 +1,9 @@
 """Draws cases for a time and writes what became of them.
 
-    PYTHONPATH=python/tests python -m testbed.record --minutes 60 --out benchmarks/record/DATE-testbed/cases.json
+    PYTHONPATH=python/tests python -m testbed.record --minutes 60 --out benchmarks/record/DATE-testbed.json
 
-Seeds begin behind those of the tests. A case that fails is named by its kind and seed, with which the function
-of `CHECKS` repeats it.
+Seeds begin behind those of the tests. A case that fails is named by its kind and seed, with which the
+function of `CHECKS` repeats it.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def drawn_for(seconds: float, first: int) -> dict[str, Any]:
                 seed = first + turn * SHARES[kind] + place
                 try:
                     outcome = check(seed)
-                except Exception as error:
+                except Exception as error:  # noqa: BLE001 (whatever is wrong is recorded)
                     where = traceback.extract_tb(error.__traceback__)[-1]
                     failures.append(
                         {
@@ -99,7 +99,8 @@ def main() -> None:
     found = {"date": time.strftime("%Y-%m-%d")} | drawn_for(60 * chosen.minutes, chosen.first)
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     chosen.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    print(f"{len(found['failures'])} failures, {sum(found['answered'].values())} answered: {chosen.out}")
+    summary = f"{len(found['failures'])} failures, {sum(found['answered'].values())} answered: {chosen.out}"
+    print(summary)  # noqa: T201
 
 
 if __name__ == "__main__":

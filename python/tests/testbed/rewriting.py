@@ -1,5 +1,7 @@
 """Writes a graph in another way that computes the same."""
 
+from typing import Any
+
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
@@ -33,7 +35,7 @@ class Rewriting:
         self.model.graph.initializer.append(numpy_helper.from_array(np.asarray(array), name))
         return name
 
-    def _node(self, operator: str, sources: list[str], output: str | None = None, **given: object) -> str:
+    def _node(self, operator: str, sources: list[str], output: str | None = None, **given: Any) -> str:
         output = output or self._name()
         name = f"{operator}_{output}"
         self.model.graph.node.append(helper.make_node(operator, sources, [output], name, **given))

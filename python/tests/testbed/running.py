@@ -48,7 +48,7 @@ class Encrypted:
     @property
     def errors(self) -> Array:
         """Absolute errors of the outputs."""
-        return np.abs(self.outputs - self.clear)
+        return np.asarray(np.abs(self.outputs - self.clear))
 
 
 def encrypted(compiled: CompiledModel, samples: Array) -> Encrypted:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 import keywright as kw
 import numpy as np
@@ -69,10 +70,11 @@ def test_no_input_exceeds_the_error_of_a_polynomial(operator: str, method: str) 
 
     def exact(points: Array) -> Array:
         with np.errstate(all="ignore"):
-            return np.asarray(evaluator.run(None, {"x": points[None]})[0][0], np.float64)
+            outputs: Any = evaluator.run(None, {"x": points[None]})
+        return np.asarray(outputs[0][0], np.float64)
 
     def error(points: Array) -> Array:
-        return np.abs(run_clear(compiled.program, points) - exact(points))
+        return np.asarray(np.abs(run_clear(compiled.program, points) - exact(points)))
 
     worst = climb(error, fitted.low, fitted.high, rng, STEPS)
     # Attributes are in single precision.
@@ -86,8 +88,7 @@ def test_no_input_exceeds_the_error_of_a_polynomial(operator: str, method: str) 
 
 @pytest.mark.parametrize("seed", [2, 5, 11])
 def test_no_sample_exceeds_the_error_of_encryption(seed: int) -> None:
-    """Samples that clients accept, moved where an encrypted run has a larger error, or a larger one beside the
-    simulated one."""
+    """Samples that clients accept, moved where an encrypted run has a larger error."""
     rng = np.random.default_rng(seed)
     drawn = graph(seed, most=3)
     compiled = kw.compile(

@@ -1,4 +1,4 @@
-"""The same function compiled and run in two ways: answers agree within the errors that each of them states."""
+"""The same function written or run in two ways: answers agree within the errors that each states."""
 
 import os
 from collections.abc import Callable

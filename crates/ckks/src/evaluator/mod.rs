@@ -13,8 +13,9 @@ use keywright_rlwe::{EvaluationKeys, KeyIdentity, RlweCiphertext, RlweError, for
 use crate::{Ciphertext, CkksError, CkksParameters, Plaintext};
 
 /// Largest relative difference between scales that are one: some hundreds of roundings of double precision, as in
-/// products of another order. Scales that differ by the quotient of two primes differ by more, up to the largest primes;
-/// added as one, they would change a message by more than its error.
+/// products of another order. The quotient of two primes differs from 1 by more, unless they are near `2^60`. Scales
+/// that differ by it, added as one, would change a message by more than its error. What is left is part of a sum's
+/// estimate.
 pub const SCALE_TOLERANCE: f64 = 1.0 / (1u64 << 44) as f64;
 
 /// Computes on ciphertexts, with only the keys that it was given.

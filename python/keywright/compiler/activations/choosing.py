@@ -50,7 +50,7 @@ kink decreases from degree 23 to 31."""
 SMOOTH = [Method("chebyshev", degree) for degree in (2, 3, 5, 7, 11, 15, 23, 31, 63, 127)]
 POSITIVE = [*SMOOTH, *(Method("chebyshev", degree) for degree in (255, 511, 1023))]
 """Methods for functions of positive values, which are steep at the low end of a range that is widened by
-factors."""
+factors, and for functions that jump."""
 KINKED = [Method("chebyshev", degree) for degree in (2, 3, 5, 7, 11, 15, 23, 31, 63, 127, 255, 511, 1023)]
 KINKED += [Method("minimax", bits) for bits in range(7, 15)]
 
@@ -193,6 +193,7 @@ class _Search:
         self.smooth, self.kinked = sorted(SMOOTH, key=price), sorted(KINKED, key=price)
         self.positive = sorted(POSITIVE, key=price)
         self.made: dict[tuple[int, Method], Approximation] = {}
+        self.missed: dict[int, dict[Method, float]] = {}
 
     def candidates(self) -> Iterator[dict[int, Method]]:
         """Yield methods of the activations without a requested one, from coarse to fine, each choice once."""
@@ -221,7 +222,26 @@ class _Search:
         for method in options:
             if self._approximation(number, method).max_error <= most:
                 return method
-        return min(options, key=lambda method: self._approximation(number, method).max_error)
+        finest = min(options, key=lambda method: self._approximation(number, method).max_error)
+        values = measured.values
+        exact = np.asarray(node.function(values), np.float64)
+        if self._approximation(number, finest).max_error < np.ptp(exact) / 4:
+            return finest
+        # The function jumps: near the jump no polynomial is close to it, so the measured values decide.
+        errors = self._missed(number, exact)
+        return next((m for m in self.positive if errors[m] <= most), min(errors, key=errors.__getitem__))
+
+    def _missed(self, number: int, exact: Vector) -> dict[Method, float]:
+        """Return the root mean square error of each method on the measured values."""
+        if number not in self.missed:
+            function, values = self.active[number].function, self.ranges[number].values
+            self.missed[number] = {
+                method: float(
+                    np.sqrt(np.mean((self._approximation(number, method)(function, values) - exact) ** 2))
+                )
+                for method in self.positive
+            }
+        return self.missed[number]
 
     def _approximation(self, number: int, method: Method) -> Approximation:
         if (number, method) not in self.made:

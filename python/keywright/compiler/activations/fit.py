@@ -26,10 +26,11 @@ class Fit:
 
     Methods that `activations` does not fix are chosen: the cheapest polynomials with which the program
     follows the model on all calibration data as closely as `accuracy` and `error` require. Without these
-    requirements, no prediction may change that the model decides by more than 1/256 of its largest output,
-    and no output may change by more than a sixteenth of it, or of half its range if it is a single value. A model for which that cannot be reached, or for
-    which the target has too few levels, is refused. Methods that `activations` fixes are not part of this
-    rule; if they miss it, the report warns.
+    requirements, no prediction may change that the model decides by more than 1/256 of its largest output.
+    No output may change by more than a sixteenth of it, or of half its range if it is a single value. No
+    sample may leave the range of a later polynomial. A model for which that cannot be reached, or for which
+    the target has too few levels, is refused. Methods that `activations` fixes are not part of this rule; if
+    they miss it, the report warns.
 
     Attributes:
         calibration: typical inputs, (count, *input_shape). The ranges of activations and of the output are

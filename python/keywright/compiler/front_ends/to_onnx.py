@@ -88,7 +88,13 @@ def _one_sample(example: ArrayLike | None, what: str) -> np.ndarray[Any, np.dtyp
     """Return the first sample, (1, *input_shape)."""
     if example is None:
         raise TypeError(f"exporting {what} needs an example; give inputs, (count, *input_shape)")
-    samples = np.asarray(example, np.float32)
+    try:
+        samples = np.asarray(example, np.float32)
+    except (TypeError, ValueError) as error:
+        raise InvalidSamplesError(
+            f"samples hold values that are no numbers ({error}); encode them before, with the steps of a "
+            "pipeline that do so, and compile the steps after these for their output"
+        ) from error
     if samples.ndim < 2 or samples.size == 0:
         raise InvalidSamplesError(f"an example has shape (count, *input_shape), got {samples.shape}")
     return samples[:1]
@@ -168,14 +174,14 @@ def _require_same(model: Any, exported: onnx.ModelProto, samples: np.ndarray[Any
     method = next((name for name in ("predict_proba", "predict", "transform") if hasattr(model, name)), None)
     source = exported.graph.input[0]
     kind = onnx.helper.tensor_dtype_to_np_dtype(source.type.tensor_type.elem_type)
-    if method is None or kind.kind != "f" or hasattr(model, "classes_") and method != "predict_proba":
+    if method is None or kind.kind != "f" or (hasattr(model, "classes_") and method != "predict_proba"):
         return
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             found: Any = ReferenceEvaluator(exported).run(None, {source.name: samples.astype(kind)})
             wanted = np.asarray(getattr(model, method)(samples), np.float64)
-    except Exception:
+    except Exception:  # noqa: BLE001 (of any library)
         return  # no evaluator for its operators, or samples that the estimator refuses: nothing to compare
     result = found[-1] if method == "predict_proba" else found[0]
     if isinstance(result, list):

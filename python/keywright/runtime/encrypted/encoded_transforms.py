@@ -18,7 +18,7 @@ Encoded = tuple[list[int], list[LinearTransform]]
 """The operands that have diagonals, and these diagonals."""
 
 WIDEST_COEFFICIENT = 2.0**62
-"""Coefficients of diagonals are words. Wider ones, of very large weights, are encoded whatever was planned."""
+"""Coefficients of diagonals are words. Wider ones, of large weights, are encoded whatever was planned."""
 
 
 class Transforms:

@@ -1,0 +1,206 @@
+"""Models that a default compile once answered wrongly: the answer is right, or the refusal names the layer
+and the number."""
+
+from typing import Any
+
+import keywright as kw
+import numpy as np
+import onnx
+import pytest
+from keywright.errors import AccuracyError, InvalidSamplesError, ModelRefusedError
+from keywright.model import CompiledModel
+from onnx import TensorProto, helper, numpy_helper
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.naive_bayes import BernoulliNB
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def small(levels: int = 26) -> kw.Parameters:
+    return kw.Parameters.from_bits(11, [55, *[45] * levels], [60], 45, insecure=True)
+
+
+def built(
+    nodes: list[onnx.NodeProto], shape: tuple[int, ...], outputs: int, **constants: Any
+) -> onnx.ModelProto:
+    graph = helper.make_graph(
+        nodes,
+        "case",
+        [helper.make_tensor_value_info("x", TensorProto.DOUBLE, ["batch", *shape])],
+        [helper.make_tensor_value_info("y", TensorProto.DOUBLE, ["batch", outputs])],
+        [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def require_default(compiled: CompiledModel, samples: Array, expected: Array) -> None:
+    """Check encrypted outputs against the default rule: within a sixteenth, and nothing to warn of."""
+    report = compiled.program.fit_report
+    assert report is not None
+    assert compiled.report.warnings == ()
+    found = compiled.predict_encrypted(samples).reshape(expected.shape)
+    assert np.abs(found - expected).max() <= report.largest_output / 16
+
+
+@pytest.mark.parametrize("binary", [True, False], ids=["0 and 1", "numbers"])
+def test_features_that_are_compared_with_a_number(binary: bool) -> None:
+    """Bernoulli's naive Bayes kept 77 % of its predictions."""
+    rng = np.random.default_rng(35)
+    samples = rng.normal(size=(200, 6))
+    samples = (samples > 0).astype(np.float64) if binary else samples
+    labels = (samples[:, 0] + samples[:, 1] ** 2 > 1).astype(int)
+    model = BernoulliNB().fit(samples, labels)
+    compiled = kw.compile(model, samples, parameters=small())
+    report = compiled.program.fit_report
+    assert report is not None
+    assert report.agreement is not None
+    assert report.agreement > 0.98
+    answers = compiled.answers(compiled.predict_encrypted(samples[:16]))
+    assert np.array_equal(answers["output_label"].ravel(), model.predict(samples[:16]))
+    if binary:
+        assert np.abs(answers["output_probability"] - model.predict_proba(samples[:16])).max() < 0.1
+
+
+def test_means_of_steps_that_are_no_padding() -> None:
+    """The mean of values above 0, whose number a comparison counts, was off by half."""
+    rng = np.random.default_rng(35)
+    samples = np.abs(rng.normal(size=(200, 6))) + 0.3
+    lengths = rng.integers(1, 7, 200)
+    samples[np.arange(6) >= lengths[:, None]] = 0
+    node = helper.make_node
+    nodes = [
+        node("Greater", ["x", "zero"], ["m"], "mask"),
+        node("Where", ["m", "one", "zero"], ["f"]),
+        node("ReduceSum", ["x", "axis"], ["s"]),
+        node("ReduceSum", ["f", "axis"], ["n"]),
+        node("Div", ["s", "n"], ["y"], "mean"),
+    ]
+    model = built(nodes, (6,), 1, zero=0.0, one=1.0, axis=np.array([1]))
+    compiled = kw.compile(model, samples, parameters=small())
+    require_default(compiled, samples[:8], samples[:8].sum(axis=1) / lengths[:8])
+
+
+def test_a_convolution_with_the_largest_of_windows() -> None:
+    """It was off by more than half of the largest output."""
+    rng = np.random.default_rng(35)
+    kernel, weights = rng.normal(size=(2, 1, 3, 3)) / 3, rng.normal(size=(8, 3))
+    node = helper.make_node
+    nodes = [
+        node("Conv", ["x", "k"], ["c"], "conv"),
+        node("Relu", ["c"], ["r"], "relu"),
+        node("MaxPool", ["r"], ["m"], "pool", kernel_shape=[2, 2], strides=[2, 2]),
+        node("Flatten", ["m"], ["f"]),
+        node("MatMul", ["f", "w"], ["y"], "out"),
+    ]
+    model = built(nodes, (1, 6, 6), 3, k=kernel, w=weights)
+    samples = rng.normal(size=(100, 1, 6, 6))
+    windows = np.lib.stride_tricks.sliding_window_view(samples[:, 0], (3, 3), axis=(1, 2))
+    convolved = np.maximum(np.einsum("nijab,oab->noij", windows, kernel[:, 0]), 0)
+    pooled = convolved.reshape(100, 2, 2, 2, 2, 2).max(axis=(3, 5))
+    compiled = kw.compile(model, samples, parameters=small())
+    require_default(compiled, samples[:4], pooled.reshape(100, 8)[:4] @ weights)
+
+
+def test_levels_that_are_too_few_are_named() -> None:
+    """A perceptron of six layers in few levels: no default gives it polynomials that do not follow it."""
+    rng = np.random.default_rng(35)
+    node, nodes, last, constants = helper.make_node, [], "x", {}
+    for layer in range(6):
+        constants[f"w{layer}"] = rng.normal(size=(8, 8)) * np.sqrt(2 / 8)
+        nodes.append(node("MatMul", [last, f"w{layer}"], [f"h{layer}"], f"dense{layer}"))
+        last = "y" if layer == 5 else f"r{layer}"
+        nodes.append(node("Relu" if layer < 5 else "Identity", [f"h{layer}"], [last], f"relu{layer}"))
+    model = built(nodes, (8,), 8, **constants)
+    with pytest.raises(ModelRefusedError) as caught:
+        kw.compile(model, rng.normal(size=(100, 8)), parameters=small(levels=16))
+    (reason,) = caught.value.exceptions
+    assert "16 are available" in str(reason)
+    assert "levels" in str(reason)
+
+
+def test_a_function_that_no_polynomial_follows_is_named() -> None:
+    """Values on both sides of a jump, and as close to it as double precision has them."""
+    rng = np.random.default_rng(35)
+    node = helper.make_node
+    nodes = [node("Greater", ["x", "zero"], ["m"], "mask"), node("Where", ["m", "one", "zero"], ["f"])]
+    nodes += [node("MatMul", ["f", "w"], ["y"])]
+    model = built(nodes, (4,), 2, zero=0.0, one=1.0, w=rng.normal(size=(4, 2)))
+    samples = rng.choice([-1.0, 1.0], (100, 4)) * 10.0 ** rng.uniform(-6, 0, (100, 4))
+    with pytest.raises(ModelRefusedError) as caught:
+        kw.compile(model, samples, parameters=small())
+    (reason,) = caught.value.exceptions
+    assert isinstance(reason, AccuracyError)
+    assert "Greater at 'mask'" in str(reason)
+    assert "off by" in str(reason)
+
+
+def test_a_value_far_from_zero_is_judged_by_what_it_varies() -> None:
+    """A regression with an offset of a thousand: a sixteenth of that is no answer."""
+    rng = np.random.default_rng(35)
+    first, last, samples = rng.normal(size=(3, 8)), rng.normal(size=(8, 1)), rng.normal(size=(100, 3))
+    node = helper.make_node
+    nodes = [node("MatMul", ["x", "a"], ["h"]), node("Tanh", ["h"], ["t"], "tanh")]
+    nodes += [node("MatMul", ["t", "b"], ["u"]), node("Add", ["u", "c"], ["y"])]
+    compiled = kw.compile(
+        built(nodes, (3,), 1, a=first, b=last, c=1000.0), samples, parameters=small(levels=12)
+    )
+    expected = 1000 + np.tanh(samples @ first) @ last
+    found = compiled.predict_encrypted(samples[:12])
+    assert np.abs(found - expected[:12]).max() <= np.ptp(expected) / 32
+
+
+def test_a_range_far_beyond_the_samples_has_constants_that_fit() -> None:
+    """The widened range of an exponential reached values 10,000 times the samples': its coefficients did not
+    fit the last level, and the first encrypted run raised an EncodeError."""
+    rng = np.random.default_rng(5)
+    columns = [rng.uniform(20, 80, 200), rng.normal(27, 4, 200), rng.normal(130, 15, 200)]
+    samples = np.column_stack([*columns, rng.normal(200, 30, 200)])
+    weights, node = np.array([[0.08], [0.12], [0.04], [0.008]]), helper.make_node
+    nodes = [
+        node("MatMul", ["x", "w"], ["h"]),
+        node("Sub", ["h", "b"], ["g"]),
+        node("Exp", ["g"], ["e"], "link"),
+    ]
+    nodes += [node("Mul", ["e", "k"], ["y"])]
+    model = built(nodes, (4,), 1, w=weights, b=12.0, k=30000.0)
+    compiled = kw.compile(model, samples, parameters=small())
+    expected = 30000 * np.exp(samples @ weights - 12)
+    found = compiled.predict_encrypted(samples[:6])
+    assert np.abs(found - expected[:6]).max() <= np.ptp(expected) / 32
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_probabilities_of_a_discriminant_are_its_own(scaled: bool) -> None:
+    """The exporter's were those of twice the score."""
+    rng = np.random.default_rng(35)
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    samples = rng.normal(size=(120, 4))
+    labels = np.where(samples @ np.array([1.0, 0.5, 0.0, -1.0]) + rng.normal(size=120) > 0, "up", "down")
+    model: Any = LinearDiscriminantAnalysis()
+    model = (make_pipeline(StandardScaler(), model) if scaled else model).fit(samples, labels)
+    compiled = kw.compile(model, samples, parameters=small(3))
+    answers = compiled.answers(compiled.predict_encrypted(samples[:8]))
+    assert np.abs(answers["output_probability"] - model.predict_proba(samples[:8])).max() < 1e-5
+
+
+def test_an_export_that_computes_something_else_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(35)
+    from sklearn.linear_model import LinearRegression
+
+    samples = rng.normal(size=(60, 3))
+    model = LinearRegression().fit(samples, samples.sum(axis=1))
+    monkeypatch.setattr(LinearRegression, "predict", lambda self, x: 1.1 * (x @ self.coef_) + self.intercept_)
+    with pytest.raises(ModelRefusedError, match=r"off by .* from predict"):
+        kw.compile(model, samples, parameters=small(3))
+
+
+def test_samples_that_are_no_numbers_are_refused() -> None:
+    """Strings in a column of a pipeline raised what numpy says."""
+    from sklearn.linear_model import LinearRegression
+
+    samples = np.array([[1.0, "a"], [2.0, "b"]], object)
+    model = LinearRegression().fit(np.eye(2), [0.0, 1.0])
+    with pytest.raises(InvalidSamplesError, match=r"no numbers.*steps"):
+        kw.compile(model, samples)
