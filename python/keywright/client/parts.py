@@ -10,7 +10,6 @@ from typing import Protocol
 from keywright.errors.service import (
     BusyError,
     InvalidReplyError,
-    NoDirectUploadsError,
     StorageError,
     UnreachableError,
     WrongOffsetError,
@@ -105,7 +104,7 @@ class _Direct:
             if not isinstance(url, str):
                 raise InvalidReplyError("the server gives no address to write a part to")
             self._remote.write(url, data)
-        except (NoDirectUploadsError, StorageError):
+        except StorageError:
             self._there = False
             return False
         self._remote.ask("PUT", own)

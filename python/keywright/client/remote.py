@@ -44,7 +44,6 @@ from keywright.errors import (
 from keywright.errors.network import OutOfRangeError
 from keywright.errors.service import (
     BadRequestError,
-    BrokenReplyError,
     BusyError,
     DiskError,
     InvalidReplyError,
@@ -250,12 +249,12 @@ class RemoteModel:
             length = response.length
             if length is None:
                 # A header that breaks off lacks it, too.
-                raise BrokenReplyError("the answer of the server has no length; is it keywright serve?")
+                raise UnreachableError("the answer of the server has no length; is it keywright serve?")
             if length > limit:
                 raise InvalidReplyError(f"the server announces {length} bytes; at most {limit} are expected")
             data = response.read()
         except http.client.IncompleteRead as error:
-            raise BrokenReplyError(
+            raise UnreachableError(
                 f"the answer ends after {len(error.partial)} bytes of {length}; ask again"
             ) from error
         except http.client.RemoteDisconnected as error:
@@ -290,7 +289,7 @@ class RemoteModel:
         """Write bytes under an address of the server's object storage, which gets no key of this client.
 
         Raises:
-            ForeignAddressError: the address is neither the server's own nor an allowed host's; nothing is
+            StorageError: the address is neither the server's own nor an allowed host's; nothing is
                 sent.
             StorageError: direct uploads are off, or the storage does not take the bytes; redirects count as
                 that.

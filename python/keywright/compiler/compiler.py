@@ -19,10 +19,10 @@ from keywright.compiler.placement.target import Target
 from keywright.errors.network import (
     InvalidSamplesError,
     ModelRefusedError,
-    RangesMissingError,
     RefusalError,
     TooDeepError,
-    TooWideError,
+    ranges_missing,
+    too_wide,
 )
 from keywright.program.arrays import Shape, Vector
 from keywright.program.operands.normalisation import (
@@ -64,10 +64,7 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
         max_plaintext_bytes: bound on the memory of the diagonals, in double precision.
 
     Raises:
-        ModelRefusedError: with all reasons: `UnsupportedOperatorError`, `UnsupportedAttributeError`,
-            `DynamicShapeError`, `InvalidModelError`, `ModelTooLargeError`, `TooDeepError`, `TooWideError`,
-            `CalibrationMissingError`, `CannotPlaceError`, `RangesMissingError`, `MethodError`,
-            `UnknownActivationError`, `AccuracyError`, `NoLabelsError`.
+        ModelRefusedError: with all reasons, each a `RefusalError`.
         InvalidSamplesError: calibration data of the wrong shape or not finite.
     """
     if costs is None:
@@ -168,7 +165,7 @@ def _too_deep(
     if depth <= available or (target.bootstraps and measured):
         return []
     if target.bootstraps:
-        return [RangesMissingError(depth, available)]
+        return [ranges_missing(depth, available)]
     labels = [
         node.label for node in graph.nodes.values() if isinstance(node, Activation | Polynomial | Multiply)
     ]
@@ -178,7 +175,7 @@ def _too_deep(
 
 def _require_memory(size: int, most: int) -> None:
     """Refuse diagonals of more bytes than are allowed."""
-    _refuse([TooWideError(size, most)] if size > most else [])
+    _refuse([too_wide(size, most)] if size > most else [])
 
 
 def _least_bytes(graph: Graph) -> int:

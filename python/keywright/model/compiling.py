@@ -13,7 +13,7 @@ from keywright._core import BootstrapperPlan, Parameters
 from keywright.compiler.approximating import Source as ModelSource
 from keywright.compiler.presets import BootstrapPreset
 from keywright.errors import ModelRefusedError, TooDeepError
-from keywright.errors.model import BatchError, ChoiceError
+from keywright.errors.network import ChoiceError
 from keywright.model.folder.loading import bootstrap_plans
 from keywright.model.served.entry import deep_entry, deep_literal, entry_plan
 from keywright.model.served.model import Model
@@ -85,11 +85,11 @@ def compile(  # noqa: A001 (read as keywright.compile)
 
     Raises:
         TypeError: another kind of model, or a missing example.
-        ExporterMissingError: the library that exports such a model is not installed.
+        PackageMissingError: the library that exports such a model is not installed.
         ModelRefusedError: the model cannot be compiled; with every reason.
         InvalidSamplesError: calibration data of the wrong shape or not finite.
         ChoiceError: choices that contradict each other.
-        BatchError: ciphertexts have fewer slots than the batch has samples.
+        ChoiceError: ciphertexts have fewer slots than the batch has samples.
         PlanMismatchError: the plan is for something else.
         MemoryBudgetError: no keys fit the memory.
     """
@@ -137,10 +137,15 @@ class Batching:
         """Return the compilation target.
 
         Raises:
-            BatchError: the batch has more samples than a ciphertext has slots.
+            ChoiceError: the batch has more samples than a ciphertext has slots.
         """
         if self.batch is not None and self.batch > slots:
-            raise BatchError(self.batch, slots)
+            raise ChoiceError(
+                f"batch={self.batch} exceeds the {slots} slots of a ciphertext; use at most {slots} samples",
+                code="batch",
+                batch=self.batch,
+                slots=slots,
+            )
         return compiler.Target(slots=slots, samples=self.samples, batch=self.batch, **options)
 
 
@@ -168,7 +173,7 @@ def compile_model(
 
     Raises:
         ModelRefusedError: it cannot be compiled for any of them.
-        BatchError: the ciphertexts have fewer slots than the batch has samples.
+        ChoiceError: the ciphertexts have fewer slots than the batch has samples.
     """
     if not isinstance(model, compiler.ApproximatedModel):
         model = compiler.approximate(model, fit)

@@ -53,8 +53,8 @@ class Service:
         audit: the audit file; by default it is in the folder.
 
     Raises:
-        StateFolderError: another process serves the folder or the database, or it holds something else.
-        StorageMissingError: the storage needs a package that is missing.
+        ConfigurationError: another process serves the folder or the database, or it holds something else.
+        PackageMissingError: the storage needs a package that is missing.
         ModelFolderError: the list is empty, or names a model twice.
     """
 
@@ -187,7 +187,7 @@ class Service:
         Raises:
             BadRequestError: the request is malformed.
             RetiredError, OtherModelError: the model is no longer served, or unknown.
-            QuotaBytesError: the tenant has no room for the keys.
+            QuotaError: the tenant has no room for the keys.
             BusyError: the server is about to end.
         """
         self.require_staying()

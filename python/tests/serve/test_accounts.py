@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright.client import RemoteModel
-from keywright.errors.service import AccountsFileError, UnauthorizedError
+from keywright.errors.service import ConfigurationError, UnauthorizedError
 from keywright.model import Model
 from keywright.model.served import framing
 from keywright.runtime.checking import run_clear
@@ -77,12 +77,12 @@ def test_files_that_are_no_accounts_are_refused(tmp_path: Path) -> None:
         head + f'{{"a": ["{digest}"], "b": ["{digest}"]}}}}',
     ):
         path.write_text(text)
-        with pytest.raises(AccountsFileError):
+        with pytest.raises(ConfigurationError, check=lambda error: error.code == "accounts_file"):
             Accounts.load(path)
     path.unlink()
-    with pytest.raises(AccountsFileError):
+    with pytest.raises(ConfigurationError, check=lambda error: error.code == "accounts_file"):
         Accounts.load(path)
-    with pytest.raises(AccountsFileError):
+    with pytest.raises(ConfigurationError, check=lambda error: error.code == "accounts_file"):
         add(path, "../a")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from keywright.client import RemoteModel
-from keywright.errors.service import BusyError, QuotaBytesError, ServeError
+from keywright.errors.service import BusyError, QuotaError, ServeError
 from keywright.model import Model
 from keywright.model.served import framing
 from keywright.serve import Service
@@ -88,7 +88,7 @@ def test_of_openings_at_once_by_all_ways_as_many_succeed_as_there_is_room_for(
         thread.join()
     assert len(taken) == room
     assert len(refused) == len(openings) - room
-    assert {type(error) for error in refused} == {BusyError if limit == "places" else QuotaBytesError}
+    assert {type(error) for error in refused} == {BusyError if limit == "places" else QuotaError}
     # What was given up is free again.
     for each in held:
         if isinstance(each, Piece):
@@ -109,7 +109,7 @@ def test_a_part_without_bytes_takes_no_place_and_opens_none(thin: Model, tmp_pat
     service.begin_piece(first, 0, 1000, anywhere=True)
     with pytest.raises(ServeError) as caught:
         service.begin_piece(second, 0, 1000, anywhere=True)
-    assert isinstance(caught.value, (BusyError, QuotaBytesError))
+    assert isinstance(caught.value, (BusyError, QuotaError))
     service.close()
 
 
@@ -149,7 +149,7 @@ def test_bytes_of_messages_that_arrive_are_within_the_quota(thin: Model, tmp_pat
                 with service.evaluations.expect(name, 40_000):
                     said.append(True)
                     time.sleep(0.3)
-            except QuotaBytesError as error:
+            except QuotaError as error:
                 said.append(error)
 
         threads = [threading.Thread(target=expects) for _ in range(6)]

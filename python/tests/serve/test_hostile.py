@@ -23,7 +23,7 @@ import pytest
 from keywright.cli import main
 from keywright.client import RemoteModel
 from keywright.errors import KeywrightError, SecurityError
-from keywright.errors.service import DemandError, ForeignAddressError, OtherModelError, StorageError
+from keywright.errors.service import DemandError, OtherModelError, StorageError
 from keywright.model import Manifest, Model
 from keywright.model.served.demands import KEY_BYTES, MESSAGE_BYTES, Demands, require_address, require_message
 from keywright.plan import plan_network
@@ -402,14 +402,14 @@ def test_addresses_are_compared_by_scheme_host_and_port() -> None:
         "keys.example:8700/x",
         "",
     ):
-        with pytest.raises(ForeignAddressError):
+        with pytest.raises(StorageError, check=lambda error: error.code == "foreign_address"):
             require_address(urlsplit(url), own, ())
     secure = urlsplit("https://keys.example")
     require_address(urlsplit("https://keys.example:443/x"), secure, ())
     require_address(urlsplit("https://store.example/x"), secure, ["Store.example"])
     require_address(urlsplit("https://store.example:9000/x"), secure, ["store.example:9000"])
     for url in ("http://keys.example/x", "http://store.example/x", "https://store.example:9000/x"):
-        with pytest.raises(ForeignAddressError):
+        with pytest.raises(StorageError, check=lambda error: error.code == "foreign_address"):
             require_address(urlsplit(url), secure, ["store.example"])
 
 

@@ -10,7 +10,7 @@ import pytest
 from keywright.errors import WorkerEndedError
 from keywright.errors.service import (
     BusyError,
-    NotDoneError,
+    NotReadyError,
     ServeError,
     UnforeseenError,
     UnknownJobError,
@@ -114,7 +114,7 @@ def test_what_was_accepted_outlives_the_process(jobs: Jobs, place: Place) -> Non
 def test_answers_are_kept_until_they_are_fetched_or_expire(jobs: Jobs, place: Place) -> None:
     fetched, forgotten, waiting = (add(jobs, "a") for _ in range(3))
     for job in (fetched, forgotten):
-        with pytest.raises(NotDoneError):
+        with pytest.raises(NotReadyError, check=lambda error: error.code == "not_done"):
             jobs.fetch(job.identifier)
         done(jobs, take(jobs))
         # No input is kept.

@@ -15,12 +15,12 @@ from keywright._core import HEAD_BYTES
 from keywright.errors import WorkerEndedError
 from keywright.errors.service import (
     BusyError,
+    ConfigurationError,
     InvalidObjectError,
-    KeysIncompleteError,
+    NotReadyError,
     OtherModelError,
     RetiredError,
     SecretRefusedError,
-    StateFolderError,
     TooLargeError,
     UnknownKeysError,
     WrongOffsetError,
@@ -78,7 +78,7 @@ def test_an_upload_in_pieces_is_resumed_by_another_process(thin: Model, key_file
     # The connection breaks: the received bytes are kept.
     receive(store, made, 1000, 5000, data[1000:3000])
     assert made.received == 3000
-    with pytest.raises(KeysIncompleteError) as incomplete:
+    with pytest.raises(NotReadyError, check=lambda error: error.code == "keys_incomplete") as incomplete:
         store.require_ready(made)
     assert (incomplete.value.received, incomplete.value.expected) == (3000, len(data))
     for offset in (0, 2999, 3001):
@@ -209,22 +209,30 @@ def test_a_folder_of_state_is_served_by_one_process(tmp_path: Path) -> None:
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"held\n"
-        with pytest.raises(StateFolderError, match="another process"):
+        with pytest.raises(
+            ConfigurationError, match="another process", check=lambda error: error.code == "state_folder"
+        ):
             StateFolder(tmp_path)
         # However it ends.
         other.kill()
         other.wait()
     folder = StateFolder(tmp_path)
-    with pytest.raises(StateFolderError, match="another process"):
+    with pytest.raises(
+        ConfigurationError, match="another process", check=lambda error: error.code == "state_folder"
+    ):
         StateFolder(tmp_path)
     folder.close()
     for form in (b"", b"{", b"[]", b'{"format": "other"}', b"[" * 4000, bytes(5000)):
         (tmp_path / "state.json").write_bytes(form)
-        with pytest.raises(StateFolderError, match="form"):
+        with pytest.raises(
+            ConfigurationError, match="form", check=lambda error: error.code == "state_folder"
+        ):
             StateFolder(tmp_path)
     (tmp_path / "state.json").unlink()
     (tmp_path / "owner.json").write_text("{}")
-    with pytest.raises(StateFolderError, match="earlier form"):
+    with pytest.raises(
+        ConfigurationError, match="earlier form", check=lambda error: error.code == "state_folder"
+    ):
         StateFolder(tmp_path)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from keywright.client import RemoteModel, parts
 from keywright.client.parts import IN_FLIGHT, send_file
-from keywright.errors.service import InvalidReplyError, NoDirectUploadsError, UnreachableError
+from keywright.errors.service import InvalidReplyError, StorageError, UnreachableError
 from keywright.serve import Server, Service
 
 
@@ -96,7 +96,7 @@ def test_a_server_that_stays_away_or_lies_is_an_error(
 
     def no_direct_uploads(method: str, path: str, *_: object) -> dict[str, object]:
         if "/direct" in path:
-            raise NoDirectUploadsError("there is no object storage")
+            raise StorageError("there is no object storage", code="no_direct_uploads")
         return {"missing": [[0, size]]}
 
     monkeypatch.setattr(remote, "ask", no_direct_uploads)

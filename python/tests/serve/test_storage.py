@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright.client import RemoteModel
-from keywright.errors.service import BusyError, StateFolderError, WrongOffsetError
+from keywright.errors.service import BusyError, ConfigurationError, WrongOffsetError
 from keywright.model import Model
 from keywright.runtime.checking import run_clear
 from keywright.serve import Service
@@ -81,7 +81,11 @@ def test_objects_of_another_database_are_left_alone(place: Place, tmp_path: Path
         place.close()
         (tmp_path / NAME).rename(other / NAME)
         stranger = Place(tmp_path)
-    with pytest.raises(StateFolderError, match="belong to another database"):
+    with pytest.raises(
+        ConfigurationError,
+        match="belong to another database",
+        check=lambda error: error.code == "state_folder",
+    ):
         stranger.open()
     if place.objects is not None:
         assert storage.objects.read(NAMES[0]) == b"kept"
@@ -103,7 +107,9 @@ def test_a_schema_goes_from_version_to_version(place: Place, monkeypatch: pytest
         assert [row["model"] for row in after.models()] == ["m"]
         assert after.identity() == name
         assert place.open().records._do("select n from spoons") == [{"n": 7}]
-    with pytest.raises(StateFolderError, match="version 2"):
+    with pytest.raises(
+        ConfigurationError, match="version 2", check=lambda error: error.code == "state_folder"
+    ):
         place.open()
 
 
@@ -144,7 +150,7 @@ def test_addresses_that_are_none_are_refused_without_their_secrets(
 ) -> None:
     pytest.importorskip("obstore")
     pytest.importorskip("pg8000")
-    with pytest.raises(StateFolderError) as refused:
+    with pytest.raises(ConfigurationError, check=lambda error: error.code == "state_folder") as refused:
         open_storage(tmp_path, objects, records)
     assert "secret" not in str(refused.value)
 
@@ -152,13 +158,21 @@ def test_addresses_that_are_none_are_refused_without_their_secrets(
 @pytest.mark.parametrize("place", ["servers"], indirect=True)
 def test_a_database_is_served_by_one_process_and_connects_again(place: Place) -> None:
     first = place.open()
-    with pytest.raises(StateFolderError, match="served by another process"):
+    with pytest.raises(
+        ConfigurationError,
+        match="served by another process",
+        check=lambda error: error.code == "state_folder",
+    ):
         open_storage(place.folder / "other", None, place.records)
     first.records.note_model("m", "n", "c")
     # As when the database restarts, or a firewall drops the connection.
     first.records._connection._usock.close()  # type: ignore[attr-defined]
     assert [row["model"] for row in first.records.models()] == ["m"]
-    with pytest.raises(StateFolderError, match="served by another process"):
+    with pytest.raises(
+        ConfigurationError,
+        match="served by another process",
+        check=lambda error: error.code == "state_folder",
+    ):
         open_storage(place.folder / "other", None, place.records)
 
 

@@ -22,7 +22,7 @@ from keywright._units import format_bytes, format_seconds
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.memory import add_memory_argument, memory_budget
 from keywright.commands.terminal import Terminal
-from keywright.errors.service import AccountsFileError, CertificateError
+from keywright.errors.service import ConfigurationError
 from keywright.model import Model
 from keywright.plan.memory.machine import resident_bytes
 from keywright.serve import Service, Workers, load_page, logs
@@ -324,7 +324,7 @@ def _signals(
             server.renew()
             service.accounts = _accounts(options)
             event("the certificate and the accounts have been reloaded")
-        except (CertificateError, AccountsFileError) as error:
+        except ConfigurationError as error:
             event(f"the certificate and the accounts stay as they were: {error}")
 
     handlers = {signal.SIGINT: stop, signal.SIGTERM: stop}

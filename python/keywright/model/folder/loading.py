@@ -6,7 +6,8 @@ from pathlib import Path
 
 from keywright._core import BootstrapperPlan, Parameters
 from keywright.compiler.presets import preset_plans
-from keywright.errors.model import FolderError, UnknownPresetError
+from keywright.errors import ChoiceError
+from keywright.errors.model import FolderError
 from keywright.model.served.model import DESCRIPTION, Model
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
@@ -19,13 +20,14 @@ def bootstrap_plans(program: Program) -> list[BootstrapperPlan]:
     """Return the plans that a program's bootstraps name, in order.
 
     Raises:
-        UnknownPresetError: a bootstrap is not one of a preset.
+        ChoiceError: a bootstrap is not one of a preset.
     """
     for bootstrap in program.bootstraps:
         if bootstrap.preset not in BootstrapperPlan.presets():
-            raise UnknownPresetError(
+            raise ChoiceError(
                 f"the program bootstraps with preset {bootstrap.preset!r}, but this release has "
-                f"{', '.join(BootstrapperPlan.presets())}; compile the model again"
+                f"{', '.join(BootstrapperPlan.presets())}; compile the model again",
+                code="preset",
             )
     return preset_plans(program)
 
@@ -50,7 +52,7 @@ class Loaded:
 
         Raises:
             PlanMismatchError: the plan is for something else.
-            UnknownPresetError: a bootstrap is not one of a preset.
+            ChoiceError: a bootstrap is not one of a preset.
         """
         if not (self.folder / PLAN).is_file():
             return None

@@ -21,8 +21,7 @@ from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 from ray.serve.schema import ApplicationStatus
 
-from keywright.errors import NotBegunError, WorkerEndedError
-from keywright.errors.service import ServeError
+from keywright.errors.service import ServeError, WorkerEndedError
 from keywright.serve.workers.resident_keys import ResidentKeys
 from keywright.serve.workers.workers import Meanwhile, OnStep, Worker, Workers, understand
 
@@ -142,7 +141,7 @@ class RemoteWorker(Worker):
         """Have an order obeyed; errors as of `Worker.order`.
 
         Raises:
-            NotBegunError: the replica ended before the order began.
+            WorkerEndedError: the replica ended before the order began.
         """
         begun = False
         try:
@@ -159,7 +158,7 @@ class RemoteWorker(Worker):
         except (RayActorError, RayServeException) as error:
             if not begun:
                 time.sleep(BACK_OFF_S)
-                raise NotBegunError("a replica ended before it began") from error
+                raise WorkerEndedError("a replica ended before it began", code="not_begun") from error
         except RayError as error:
             raise WorkerEndedError(f"a replica could not evaluate it: {type(error).__name__}") from error
         raise WorkerEndedError("the replica that evaluated it has ended")

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from keywright.errors import WorkerEndedError
-from keywright.errors.service import CancelledError, ServeError, UnforeseenError
+from keywright.errors.service import EvaluationFailedError, ServeError, UnforeseenError
 from keywright.serve.workers.resident_keys import ResidentKeys
 from keywright.serve.workers.workers import Worker
 
@@ -60,7 +60,9 @@ class Replica:
         async with self._turn:
             if job in self._cancelled:
                 self._cancelled.discard(job)
-                yield _refused(CancelledError("nobody waits for this evaluation any more"))
+                yield _refused(
+                    EvaluationFailedError("nobody waits for this evaluation any more", code="cancelled")
+                )
                 return
             yield {}
             self._running = job

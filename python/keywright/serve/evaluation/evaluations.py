@@ -141,14 +141,14 @@ class Evaluations:
                 checks what the message contains.
 
         Raises:
-            UnknownKeysError, KeysIncompleteError: the keys are unknown or incomplete.
+            UnknownKeysError, NotReadyError: the keys are unknown or incomplete.
             RetiredError, OtherModelError: the model is no longer served, or needs other keys.
             SecretRefusedError: the message contains a secret key.
             BadRequestError, InvalidObjectError: the message does not hold the ciphertexts that the model
                 takes.
             BusyError: the queue or memory is full.
             TooLargeError: memory can never hold the keys.
-            QuotaBytesError, QuotaSecondsError: the tenant has no room for the message, or has used its day.
+            QuotaError: the tenant has no room for the message, or has used its day.
         """
         with self.expect(identifier, len(message), model, priority, tenant, places) as expected:
             return self.take(expected, message, held=held)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from keywright.errors.service import REFUSALS, BusyError, NotDoneError, ServeError, UnknownJobError
+from keywright.errors.service import REFUSALS, BusyError, NotReadyError, ServeError, UnknownJobError
 from keywright.serve.logs import request_identifier
 from keywright.serve.storage import Row, Storage
 from keywright.serve.storage.objects import drawer
@@ -173,7 +173,10 @@ class Jobs:
         job.message_bytes, job.answer_bytes = there.get(_message(job), 0), there.get(_answer(job), 0)
         if row["state"] == "failed":
             code, _, text = str(row["error"]).partition(" ")
-            job.state, job.error = "failed", REFUSALS.get(code, ServeError)(text)
+            job.state, job.error = (
+                "failed",
+                REFUSALS[code][1](text, code=code) if code in REFUSALS else ServeError(text),
+            )
         elif _answer(job) in there:
             job.state, job.done = "done", job.total
         elif _message(job) in there:
@@ -458,14 +461,14 @@ class Jobs:
 
         Raises:
             UnknownJobError: there is none.
-            NotDoneError: it has not finished.
+            NotReadyError: it has not finished.
             ServeError: why it failed.
         """
         job = self.get(identifier)
         if job.error is not None:
             raise job.error
         if job.state != "done":
-            raise NotDoneError(f"{job.done} of {job.total} steps are done; ask again later")
+            raise NotReadyError(f"{job.done} of {job.total} steps are done; ask again later")
         answer = self._objects.read(_answer(job))
         job.fetched, job.touched = True, time.monotonic()
         return answer

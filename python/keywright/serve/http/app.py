@@ -19,13 +19,9 @@ from starlette.routing import Match, Route
 from keywright.errors.service import (
     BadRequestError,
     BusyError,
-    MismatchingOffsetError,
-    NoSuchMethodError,
-    NoSuchPathError,
     ServeError,
     TooLargeError,
     UnauthorizedError,
-    WrongOffsetError,
 )
 from keywright.serve.evaluation.jobs import Job
 from keywright.serve.service import Service
@@ -126,11 +122,14 @@ def application(
 
     def refuse(request: Request, error: Exception) -> Response:
         known, headers = refused(error), error.headers if isinstance(error, HTTPException) else None
-        if isinstance(known, NoSuchMethodError) and not any(
+        if known.code == "no_such_method" and not any(
             route.matches(request.scope)[0] != Match.NONE for route in routes
         ):
             # An unknown path may be a file of the page, which only supports GET.
-            known, headers = NoSuchPathError(str(refused(HTTPException(HTTPStatus.NOT_FOUND)))), None
+            known, headers = (
+                BadRequestError(str(refused(HTTPException(HTTPStatus.NOT_FOUND))), code="no_such_path"),
+                None,
+            )
         service.metrics.count("refusals_total", code=known.code)
         return Problem(known, headers)
 
@@ -398,13 +397,10 @@ class Routes:
         """Append the content of a request to an upload, with the answers of the draft."""
         complete = boolean(request.headers, COMPLETE) or False
         total = int(str(entry["bytes"]))
-        try:
-            length = require_length(request.headers, offset, total, complete=complete)
-            name = str(entry["keys"])
-            begin = partial(self._service.begin_piece, name, offset, length, tenant)
-            found = await self._receive(request, begin, tenant or name)
-        except WrongOffsetError as error:
-            raise MismatchingOffsetError(str(error), **error.details) from error
+        length = require_length(request.headers, offset, total, complete=complete)
+        name = str(entry["keys"])
+        begin = partial(self._service.begin_piece, name, offset, length, tenant)
+        found = await self._receive(request, begin, tenant or name)
         return upload_answer(found, self._service.key_lifetime(), status)
 
     async def delete_keys(self, request: Request) -> Response:
@@ -497,7 +493,9 @@ class Routes:
         """Return a file of the page, from memory."""
         file = self._page.get("/" + _name(request, "path"))
         if file is None:
-            raise NoSuchPathError("there is no such page here; the service is under /v1/")
+            raise BadRequestError(
+                "there is no such page here; the service is under /v1/", code="no_such_path"
+            )
         return Response(file[1], media_type=file[0])
 
 

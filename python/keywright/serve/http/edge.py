@@ -12,14 +12,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from keywright.errors.service import (
-    BadRequestError,
-    DiskError,
-    NoSuchMethodError,
-    NoSuchPathError,
-    ServeError,
-    WrongHostError,
-)
+from keywright.errors.service import BadRequestError, DiskError, ServeError
 from keywright.serve.logs import identify, on_behalf, request_identifier
 from keywright.serve.metrics import Metrics
 
@@ -137,13 +130,16 @@ class Edge:
         host = headers.get(b"host", "")
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if name.lower() not in self.names:
-            raise WrongHostError(
+            raise BadRequestError(
                 f"this server is not called {name[:200]!r}; start it with --name to allow that",
                 found=name[:200],
+                code="wrong_host",
             )
         origin = headers.get(b"origin")
         if origin is not None and _netloc(origin) != host:
-            raise WrongHostError("pages of other sites may not use this server", found=origin[:200])
+            raise BadRequestError(
+                "pages of other sites may not use this server", found=origin[:200], code="wrong_host"
+            )
 
 
 def address_of(scope: Scope) -> str:
@@ -224,11 +220,12 @@ def refused(error: Exception) -> ServeError:
         return error
     if isinstance(error, HTTPException):
         if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-            return NoSuchMethodError(
-                "this path does not support the method; the header Allow lists those that it does"
+            return BadRequestError(
+                "this path does not support the method; the header Allow lists those that it does",
+                code="no_such_method",
             )
         if error.status_code == HTTPStatus.NOT_FOUND:
-            return NoSuchPathError("there is nothing here; the service is under /v1/")
+            return BadRequestError("there is nothing here; the service is under /v1/", code="no_such_path")
         return BadRequestError("the request is not understood")
     if isinstance(error, ClientDisconnect):
         # Nobody reads this answer; it is counted.

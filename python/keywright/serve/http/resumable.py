@@ -11,7 +11,7 @@ from http import HTTPStatus
 
 from starlette.responses import JSONResponse, Response
 
-from keywright.errors.service import BadRequestError, InconsistentLengthError
+from keywright.errors.service import BadRequestError, LengthError
 
 COMPLETE, OFFSET, LENGTH, LIMIT = "Upload-Complete", "Upload-Offset", "Upload-Length", "Upload-Limit"
 PARTIAL = "application/partial-upload"
@@ -51,12 +51,12 @@ def require_length(headers: Mapping[str, str], offset: int, total: int, *, compl
         complete: whether this content is announced as the last.
 
     Raises:
-        InconsistentLengthError: another length is announced.
+        LengthError: another length is announced.
     """
     length = int(headers.get("content-length", "0"))
     for found in (integer(headers, LENGTH), offset + length if complete else None):
         if found is not None and found != total:
-            raise InconsistentLengthError(
+            raise LengthError(
                 f"an upload of {found} bytes was announced; the keys have {total}",
                 found=found,
                 expected=total,

@@ -16,7 +16,7 @@ from typing import Any, Self, cast
 
 import uvicorn
 
-from keywright.errors.service import BadRequestError, CertificateError
+from keywright.errors.service import BadRequestError, ConfigurationError
 from keywright.serve.service import Service
 
 from .app import application
@@ -62,7 +62,7 @@ class Server:
         server_address: (host, port).
 
     Raises:
-        CertificateError: the files are not a certificate and its key.
+        ConfigurationError: the files are not a certificate and its key.
         BadRequestError: a proxy address is malformed.
     """
 
@@ -119,7 +119,7 @@ class Server:
         """Reload the files of the certificate: new connections get the new one.
 
         Raises:
-            CertificateError: the files are not a certificate and its key; the previous certificate stays in
+            ConfigurationError: the files are not a certificate and its key; the previous certificate stays in
                 use.
         """
         if self._certificate is not None and self._tls is not None:
@@ -176,7 +176,7 @@ def _tls(certificate: Path, key: Path) -> ssl.SSLContext:
     try:
         context.load_cert_chain(certificate, key)
     except OSError as error:  # an error of the TLS library is also an OSError
-        raise CertificateError(
-            f"{certificate} and {key} are not a certificate and its key: {error}"
+        raise ConfigurationError(
+            f"{certificate} and {key} are not a certificate and its key: {error}", code="certificate"
         ) from error
     return context

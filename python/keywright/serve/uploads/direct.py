@@ -16,7 +16,7 @@ import threading
 import time
 from dataclasses import dataclass
 
-from keywright.errors.service import NoDirectUploadsError, TooLargeError, WrongOffsetError
+from keywright.errors.service import StorageError, TooLargeError, WrongOffsetError
 from keywright.serve.storage.objects import drawer
 
 from .piece import Piece
@@ -74,12 +74,14 @@ class DirectUploads:
         """An address for a part of a set. One that was given for the same part before is of no use any more.
 
         Raises:
-            NoDirectUploadsError: there is no storage that clients can write to.
+            StorageError: there is no storage that clients can write to.
             TooLargeError, WrongOffsetError, BusyError: as of `UploadStore.begin`.
-            QuotaBytesError: the tenant has no room for the set.
+            QuotaError: the tenant has no room for the set.
         """
         if not self.offered:
-            raise NoDirectUploadsError("keys are kept in a folder here; send them to this server")
+            raise StorageError(
+                "keys are kept in a folder here; send them to this server", code="no_direct_uploads"
+            )
         if not 0 < length <= PART_BYTES:
             raise TooLargeError(
                 f"a part has 1 to {PART_BYTES} bytes, got {length}", value=length, maximum=PART_BYTES

@@ -19,7 +19,7 @@ from pathlib import Path
 from keywright.errors import WorkerEndedError
 from keywright.errors.service import (
     BusyError,
-    KeysIncompleteError,
+    NotReadyError,
     TooLargeError,
     UnknownKeysError,
     WrongOffsetError,
@@ -496,14 +496,15 @@ class UploadStore:
         """Check that a set is complete.
 
         Raises:
-            KeysIncompleteError: bytes are missing.
+            NotReadyError: bytes are missing.
         """
         if not uploaded.ready:
             total = uploaded.configuration.key_bytes
-            raise KeysIncompleteError(
+            raise NotReadyError(
                 f"{uploaded.received} of {total} bytes of the keys have arrived; send the rest first",
                 received=uploaded.received,
                 expected=total,
+                code="keys_incomplete",
             )
 
 

@@ -32,8 +32,8 @@ from typing import Any, BinaryIO
 from keywright._core import EvaluationKeys, Parameters
 from keywright.errors import KeywrightError
 from keywright.errors.service import (
-    CancelledError,
     DiskError,
+    EvaluationFailedError,
     InvalidObjectError,
     ModelFolderError,
     ServeError,
@@ -144,7 +144,7 @@ class Engine:
                 told = now
                 self.say(step=done)
             if self.cancelled == order["job"]:
-                raise CancelledError("nobody waits for this evaluation any more")
+                raise EvaluationFailedError("nobody waits for this evaluation any more", code="cancelled")
 
         try:
             results = runner.run(keys, inputs, step)

@@ -18,8 +18,8 @@ from keywright._units import format_bytes
 from keywright.errors import WorkerEndedError
 from keywright.errors.service import (
     BusyError,
-    CancelledError,
     DiskError,
+    EvaluationFailedError,
     ServeError,
     UnforeseenError,
     refusal,
@@ -96,7 +96,7 @@ class Worker:
         assert isinstance(size, int)
         with self.keys.lend(str(order["keys"]), size) as loan:
             if order["job"] == self._cancelled:
-                raise CancelledError("nobody waits for this evaluation any more")
+                raise EvaluationFailedError("nobody waits for this evaluation any more", code="cancelled")
             end = self._order(on_step, meanwhile, loan, order)
             self.evaluated.add(str(order["model"]))
             return end | {"hit": loan.hit, "evicted": loan.evicted, "loading": loan.loaded}
