@@ -249,13 +249,16 @@ class RemoteModel:
             length = response.length
             if length is None:
                 # A header that breaks off lacks it, too.
-                raise UnreachableError("the answer of the server has no length; is it keywright serve?")
+                raise UnreachableError(
+                    "the answer of the server has no length; is it keywright serve?", code="truncated"
+                )
             if length > limit:
                 raise InvalidReplyError(f"the server announces {length} bytes; at most {limit} are expected")
             data = response.read()
         except http.client.IncompleteRead as error:
             raise UnreachableError(
-                f"the answer ends after {len(error.partial)} bytes of {length}; ask again"
+                f"the answer ends after {len(error.partial)} bytes of {length}; ask again",
+                code="truncated",
             ) from error
         except http.client.RemoteDisconnected as error:
             raise UnreachableError(f"{self._host}:{self._port} ended the connection ({error})") from error

@@ -324,7 +324,7 @@ class ManifestError(ServeError, ValueError):
 
 
 class UnreachableError(ServeError, OSError):
-    """No server answers, or the connection broke, also within an answer; uploaded bytes are kept."""
+    """No server answers, or the connection broke, ``truncated`` within an answer; uploaded bytes are kept."""
 
     code = "unreachable"
 

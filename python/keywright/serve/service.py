@@ -24,7 +24,7 @@ from keywright.serve.tenants.audit import Audit
 from keywright.serve.tenants.quotas import Quotas, Usage
 from keywright.serve.uploads.buffers import BUFFER_BYTES, LEAST_BODIES, Buffers
 from keywright.serve.uploads.direct import DirectUploads
-from keywright.serve.uploads.piece import Piece
+from keywright.serve.uploads.part_writer import PartWriter
 from keywright.serve.uploads.upload_store import UploadStore
 from keywright.serve.uploads.uploaded import UploadedKeys
 from keywright.serve.workers.workers import Worker, Workers
@@ -207,7 +207,7 @@ class Service:
         return self._describe(self.store.get(identifier, tenant))
 
     def settled(self, identifier: str, tenant: str = NOBODY) -> bool:
-        """Whether no piece of a key set is being received; errors as for `keys`."""
+        """Whether no bytes of a key set are being received; errors as for `keys`."""
         return not self.store.get(identifier, tenant).busy()
 
     def key_sets(self, tenant: str) -> dict[str, object]:
@@ -237,18 +237,18 @@ class Service:
         """Return the bytes of the largest key set that a model needs."""
         return max(each.key_bytes for each in self.catalog.configurations.values())
 
-    def begin_piece(
+    def begin_part(
         self, identifier: str, offset: int, length: int, tenant: str = NOBODY, *, anywhere: bool = False
-    ) -> Piece:
-        """Start a piece of a key set; errors as for `keys` and `UploadStore.begin`."""
+    ) -> PartWriter:
+        """Start to write a range of a key set; errors as for `keys` and `PartWriter`."""
         uploaded = self.store.get(identifier, tenant)
         self.direct.end(identifier, offset)
-        return self.store.begin(uploaded, offset, length, anywhere=anywhere)
+        return PartWriter(self.store, uploaded, offset, length, anywhere=anywhere)
 
-    def end_piece(self, piece: Piece) -> dict[str, object]:
-        """End a piece and return how much has arrived; errors as for `Piece.finish`."""
-        uploaded = piece.uploaded
-        if piece.finish():
+    def end_part(self, writer: PartWriter) -> dict[str, object]:
+        """End a range and return how much has arrived; errors as for `PartWriter.finish`."""
+        uploaded = writer.uploaded
+        if writer.finish():
             self._saw_keys(uploaded)
             self._audit.note("complete", uploaded.tenant, uploaded.identifier, digest=uploaded.digest)
             self._event(f"{uploaded.received} bytes of keys are complete and checked")
@@ -262,12 +262,12 @@ class Service:
 
     def take_part(self, identifier: str, offset: int, tenant: str = NOBODY) -> dict[str, object]:
         """Take over a part that was written there; errors as of `keys`, `DirectUploads.take` and
-        `Piece.finish`."""
-        piece = self.direct.take(self.store.get(identifier, tenant), offset)
+        `PartWriter.finish`."""
+        writer = self.direct.take(self.store.get(identifier, tenant), offset)
         try:
-            return self.end_piece(piece)
+            return self.end_part(writer)
         finally:
-            piece.close()
+            writer.close()
 
     def delete_keys(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
         """Delete a key set and all data of its client.

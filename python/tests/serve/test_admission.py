@@ -18,7 +18,7 @@ from keywright.serve import Service
 from keywright.serve.tenants.quotas import Quota, Quotas
 from keywright.serve.uploads import buffers as buffers_module
 from keywright.serve.uploads.buffers import Buffers
-from keywright.serve.uploads.piece import Piece
+from keywright.serve.uploads.part_writer import PartWriter
 from tests.serve.network import INPUTS, WORKERS, listening
 from tests.serve.storage_servers import Place
 from tests.serve.test_http import ask, wait
@@ -28,17 +28,17 @@ Opening = Callable[[Service, str, int], object]
 
 
 def piece(service: Service, name: str, offset: int) -> object:
-    return service.begin_piece(name, 0, 1000)
+    return service.begin_part(name, 0, 1000)
 
 
 def part(service: Service, name: str, offset: int) -> object:
-    return service.begin_piece(name, offset, 1000, anywhere=True)
+    return service.begin_part(name, offset, 1000, anywhere=True)
 
 
 def empty_then_part(service: Service, name: str, offset: int) -> object:
     """The attack: a part without bytes in flight opened the quota for the next."""
-    service.begin_piece(name, offset + 5000, 0, anywhere=True)
-    return service.begin_piece(name, offset, 1000, anywhere=True)
+    service.begin_part(name, offset + 5000, 0, anywhere=True)
+    return service.begin_part(name, offset, 1000, anywhere=True)
 
 
 def direct(service: Service, name: str, offset: int) -> object:
@@ -91,12 +91,12 @@ def test_of_openings_at_once_by_all_ways_as_many_succeed_as_there_is_room_for(
     assert {type(error) for error in refused} == {BusyError if limit == "places" else QuotaError}
     # What was given up is free again.
     for each in held:
-        if isinstance(each, Piece):
+        if isinstance(each, PartWriter):
             each.close()
     for name in taken:
         service.direct.forget(name)
     again = str(service.create_keys({"model": thin.manifest.hash})["keys"])
-    service.begin_piece(again, 0, 1000).close()
+    service.begin_part(again, 0, 1000).close()
     service.close()
 
 
@@ -105,10 +105,10 @@ def test_a_part_without_bytes_takes_no_place_and_opens_none(thin: Model, tmp_pat
     service = Service(thin, tmp_path, workers=WORKERS, capacity=1, quotas=Quotas(Quota(bytes=size)))
     first, second = (str(service.create_keys({"model": thin.manifest.hash})["keys"]) for _ in range(2))
     for name in (first, second):
-        service.begin_piece(name, 2000, 0, anywhere=True)
-    service.begin_piece(first, 0, 1000, anywhere=True)
+        service.begin_part(name, 2000, 0, anywhere=True)
+    service.begin_part(first, 0, 1000, anywhere=True)
     with pytest.raises(ServeError) as caught:
-        service.begin_piece(second, 0, 1000, anywhere=True)
+        service.begin_part(second, 0, 1000, anywhere=True)
     assert isinstance(caught.value, (BusyError, QuotaError))
     service.close()
 
@@ -165,7 +165,6 @@ def test_bytes_of_messages_that_arrive_are_within_the_quota(thin: Model, tmp_pat
     ("method", "path", "code"),
     [
         ("POST", "/v1/keys/0/jobs", "unknown_keys"),
-        ("PUT", "/v1/keys/0?offset=0", "unknown_keys"),
         ("PUT", "/v1/keys/0/parts?offset=0", "unknown_keys"),
         ("PATCH", "/v1/keys/0", "unknown_keys"),
         ("POST", "{keys}/jobs", "keys_incomplete"),
@@ -225,10 +224,10 @@ def test_a_body_whose_memory_others_need_is_told_so(thin: Model, tmp_path: Path,
     data = key_file.read_bytes()
     with listening(service) as server:
         theirs, mine = create(server, service), create(server, service)
-        begin = stalled("PUT", f"{theirs}?offset=0", 1 << 18) + data[:1000]
+        begin = stalled("PUT", f"{theirs}/parts?offset=0", 1 << 18) + data[:1000]
         with opened(server, 1, begin) as (connection,):
             wait(lambda: service.store.get(theirs.rpartition("/")[2]).busy())
-            status, said, _ = ask(server, "PUT", f"{mine}?offset=0", data[: 1 << 16])
+            status, said, _ = ask(server, "PUT", f"{mine}/parts?offset=0", data[: 1 << 16])
             assert (status, said["received"]) == (200, 1 << 16)
             assert connection.recv(1 << 12).startswith(b"HTTP/1.1 503")
         # The bytes that arrived are kept.
@@ -243,7 +242,7 @@ def test_the_address_with_the_most_sets_gives_one_up(thin: Model, tmp_path: Path
 
     def begins(holder: str) -> str:
         name = str(service.create_keys({"model": thin.manifest.hash}, holder=holder)["keys"])
-        with contextlib.closing(service.begin_piece(name, 0, 1000)) as taken:
+        with contextlib.closing(service.begin_part(name, 0, 1000)) as taken:
             taken.append(data)
         return name
 

@@ -50,10 +50,10 @@ def test_every_action_is_a_line_and_no_line_holds_anything(
         # A set without a byte leaves no line, however often one is asked for.
         service.store.create(thin.manifest.hash, "clinic-a").used -= 3601
         expired = service.store.create(thin.manifest.hash, "clinic-a")
-        service.begin_piece(expired.identifier, 0, 1000, "clinic-a").close()
+        service.begin_part(expired.identifier, 0, 1000, "clinic-a").close()
         expired.used -= 3601
         service.expire()
-        piece = service.begin_piece(
+        piece = service.begin_part(
             service.create_keys({"model": thin.manifest.hash}, "clinic-a")["keys"],  # type: ignore[arg-type]
             0,
             1000,

@@ -63,9 +63,9 @@ def upload(service: Service, key_file: Path) -> str:
     """Upload a key set except for its last byte."""
     identifier = str(service.create_keys({"model": service.model.manifest.hash})["keys"])
     data = key_file.read_bytes()[:-1]
-    piece = service.begin_piece(identifier, 0, len(data))
+    piece = service.begin_part(identifier, 0, len(data))
     piece.append(data)
-    service.end_piece(piece)
+    service.end_part(piece)
     piece.close()
     return identifier
 
@@ -73,10 +73,10 @@ def upload(service: Service, key_file: Path) -> str:
 def finish(service: Service, identifier: str, key_file: Path) -> dict[str, Any]:
     """Send the last byte."""
     data = key_file.read_bytes()
-    piece = service.begin_piece(identifier, len(data) - 1, 1)
+    piece = service.begin_part(identifier, len(data) - 1, 1)
     try:
         piece.append(data[-1:])
-        return dict(service.end_piece(piece))
+        return dict(service.end_part(piece))
     finally:
         piece.close()
 

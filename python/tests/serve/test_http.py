@@ -19,7 +19,7 @@ from keywright.model import Model
 from keywright.serve import Server, Service, load_page
 from keywright.serve.http import app as app_module
 from keywright.serve.http import connections
-from keywright.serve.http.app import MAX_PIECE
+from keywright.serve.http.app import MAX_PART
 from tests.serve.network import WORKERS, listening
 
 
@@ -107,8 +107,8 @@ def test_the_manifest_and_the_page_are_there(server: Server, thin: Model) -> Non
         ("GET", "/v1/keys/" + "0" * 32, None, 404, "unknown_keys"),
         ("GET", "/v1/keys/..", None, 404, "unknown_keys"),
         ("PUT", "/v1/keys/0", b"x", 400, "bad_request"),
-        ("PUT", "/v1/keys/0?offset=-1", b"x", 400, "bad_request"),
-        ("PUT", "/v1/keys/0?offset=0", b"x", 404, "unknown_keys"),
+        ("PUT", "/v1/keys/0/parts?offset=-1", b"x", 400, "bad_request"),
+        ("PUT", "/v1/keys/0/parts?offset=0", b"x", 404, "unknown_keys"),
         ("DELETE", "/v1/keys/0", None, 404, "unknown_keys"),
         ("GET", "/v1/jobs/0", None, 404, "unknown_job"),
         ("GET", "/v1/jobs/0/result", None, 404, "unknown_job"),
@@ -128,8 +128,8 @@ def test_a_refusal_has_a_status_a_code_and_a_sentence(
 def test_lengths_are_looked_at_before_bytes(server: Server, thin: Model) -> None:
     """No body is sent: the header alone determines the answer."""
     host = b"Host: 127.0.0.1\r\n"
-    start = b"PUT /v1/keys/0?offset=0 HTTP/1.1\r\n" + host
-    assert b"413" in raw(server, start + b"Content-Length: %d\r\n\r\n" % (MAX_PIECE + 1)).splitlines()[0]
+    start = b"PUT /v1/keys/0/parts?offset=0 HTTP/1.1\r\n" + host
+    assert b"413" in raw(server, start + b"Content-Length: %d\r\n\r\n" % (MAX_PART + 1)).splitlines()[0]
     for lengths in (b"Content-Length: -1", b"Content-Length: 1e3", b"Content-Length: " + b"9" * 30):
         assert b"400" in raw(server, start + lengths + b"\r\n\r\n").splitlines()[0]
     assert (
@@ -218,7 +218,8 @@ def test_half_sent_requests_disconnect_nobody(
     """With the maximum number of connections, others are still answered and uploads continue."""
     monkeypatch.setattr(connections, "MAX_CONNECTIONS", 24)
     data, made = key_file.read_bytes(), service.store.create(service.model.manifest.hash)
-    head = f"PUT /v1/keys/{made.identifier}?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 18}"
+    path = f"/v1/keys/{made.identifier}/parts?offset=0"
+    head = f"PUT {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 18}"
     with contextlib.ExitStack() as stack:
 
         def connect(start: bytes) -> socket.socket:
@@ -248,7 +249,7 @@ def test_empty_uploads_block_nobody(service: Service, server: Server, key_file: 
         assert ask(server, "POST", "/v1/keys", request)[0] == 201
     _, made, _ = ask(server, "POST", "/v1/keys", request)
     path = f"/v1/keys/{made['keys']}"
-    assert ask(server, "PUT", f"{path}?offset=0", key_file.read_bytes()[:1000])[1]["received"] == 1000
+    assert ask(server, "PUT", f"{path}/parts?offset=0", key_file.read_bytes()[:1000])[1]["received"] == 1000
     assert ask(server, "DELETE", path)[0] == 200
 
 
@@ -290,7 +291,9 @@ def test_whoever_is_too_slow_makes_room(
     monkeypatch.setattr(connections, "SLOWEST", 1 << 20)
     data, made = key_file.read_bytes(), service.store.create(service.model.manifest.hash)
     path = f"/v1/keys/{made.identifier}"
-    head = f"PUT {path}?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 18}\r\n\r\n".encode()
+    head = (
+        f"PUT {path}/parts?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 18}\r\n\r\n".encode()
+    )
     for start, drip in (
         (b"GET /v1/model HTTP/1.1\r\nX: ", b"x" * 4000),
         (head + data[:1000], data[1000:5000]),
@@ -307,7 +310,7 @@ def test_whoever_is_too_slow_makes_room(
     # The received bytes are kept, and the rest may follow.
     assert 1000 < made.received < 1 << 18
     status, state, _ = ask(
-        server, "PUT", f"{path}?offset={made.received}", data[made.received : made.received + 9]
+        server, "PUT", f"{path}/parts?offset={made.received}", data[made.received : made.received + 9]
     )
     assert (status, state["received"]) == (200, made.received)
 
@@ -318,20 +321,20 @@ def test_a_connection_that_breaks_leaves_what_has_come(
     data, model = key_file.read_bytes(), service.model.manifest.hash
     _, made, _ = ask(server, "POST", "/v1/keys", json.dumps({"model": model}).encode())
     path = f"/v1/keys/{made['keys']}"
-    head = f"PUT {path}?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 20}\r\n\r\n"
+    head = f"PUT {path}/parts?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 20}\r\n\r\n"
     raw(server, head.encode() + data[:70_000], ends=True)
     _, state, _ = ask(server, "GET", path)
     assert (state["keys"], state["received"], state["bytes"]) == (made["keys"], 70_000, len(data))
     assert state["ready"] is False
     assert made["from"] <= state["from"] < state["until"]
-    status, reply, _ = ask(server, "PUT", f"{path}?offset=0", data[:10])
+    status, reply, _ = ask(server, "PUT", f"{path}/parts?offset=0", data[:10])
     assert (status, reply["error"]["details"]["received"]) == (409, 70_000)
     status, reply, _ = ask(server, "POST", f"{path}/jobs", b"\1\0\0\0x")
     assert (status, reply["error"]["type"]) == (409, "keys_incomplete")
     offset = 70_000
     while offset < len(data):
         piece = data[offset : offset + (1 << 20)]
-        status, state, _ = ask(server, "PUT", f"{path}?offset={offset}", piece)
+        status, state, _ = ask(server, "PUT", f"{path}/parts?offset={offset}", piece)
         assert status == 200
         offset += len(piece)
     assert state["ready"]
@@ -344,7 +347,7 @@ def test_a_connection_that_breaks_leaves_what_has_come(
 def test_a_secret_key_is_refused_over_the_network(server: Server, thin: Model) -> None:
     _, made, _ = ask(server, "POST", "/v1/keys", json.dumps({"model": thin.manifest.hash}).encode())
     secret = kw.SecretKey.generate(thin.parameters).to_bytes()
-    status, reply, _ = ask(server, "PUT", f"/v1/keys/{made['keys']}?offset=0", secret)
+    status, reply, _ = ask(server, "PUT", f"/v1/keys/{made['keys']}/parts?offset=0", secret)
     assert (status, reply["error"]["type"]) == (400, "secret_refused")
     assert ask(server, "GET", f"/v1/keys/{made['keys']}")[0] == 404
 
@@ -395,9 +398,9 @@ def test_a_request_that_breaks_off_is_no_error_of_the_server(
     service = Service(thin, tmp_path, workers=WORKERS, on_event=events.append)
     with listening(service) as server:
         made = service.store.create(thin.manifest.hash)
-        with contextlib.closing(service.begin_piece(made.identifier, 0, thin.manifest.key_bytes)) as piece:
+        with contextlib.closing(service.begin_part(made.identifier, 0, thin.manifest.key_bytes)) as piece:
             piece.append(key_file.read_bytes())
-            service.end_piece(piece)
+            service.end_part(piece)
         events.clear()
         for path in (b"/v1/keys", f"/v1/keys/{made.identifier}/jobs".encode()):
             whole = b"POST " + path + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\nhalf"

@@ -29,6 +29,7 @@ from keywright.model import Model
 from keywright.serve.configurations import Catalog, Configuration
 from keywright.serve.storage.state_folder import StateFolder
 from keywright.serve.uploads import upload_store
+from keywright.serve.uploads.part_writer import PartWriter
 from keywright.serve.uploads.secret_scanner import SecretScanner
 from keywright.serve.uploads.upload_store import UploadStore
 from keywright.serve.uploads.uploaded import STALLED_S, UploadedKeys
@@ -61,7 +62,7 @@ class Store(UploadStore):
 
 def receive(store: UploadStore, uploaded: UploadedKeys, offset: int, length: int, data: bytes) -> None:
     """Receive a piece of ``length`` bytes, of which only ``data`` arrives."""
-    piece = store.begin(uploaded, offset, length)
+    piece = PartWriter(store, uploaded, offset, length)
     try:
         for start in range(0, len(data), 1 << 20):
             piece.append(data[start : start + (1 << 20)])
@@ -140,7 +141,7 @@ def test_a_disk_that_is_full_loses_nothing_that_was_kept(
     data, store = key_file.read_bytes(), Store(place, thin)
     made = store.make()
     receive(store, made, 0, 5000, data[:5000])
-    piece = store.begin(made, 5000, len(data) - 5000)
+    piece = PartWriter(store, made, 5000, len(data) - 5000)
     piece.append(data[5000:20_000])
 
     cut = store.objects.append
@@ -292,7 +293,7 @@ def test_anything_that_looks_like_a_secret_key_is_refused(thin: Model, key_file:
         with pytest.raises(SecretRefusedError, match="make a new one"):
             receive(store, made, made.received, len(secret) - cut, secret[cut:])
         assert not store.is_there(made)
-    SecretScanner().look(data)
+    SecretScanner().scan(data)
 
 
 def test_there_is_room_for_so_many_key_sets(thin: Model, key_file: Path, place: Place) -> None:
@@ -301,7 +302,7 @@ def test_there_is_room_for_so_many_key_sets(thin: Model, key_file: Path, place: 
     for made in (first, second):
         receive(store, made, 0, 1000, data[:1000])
     with pytest.raises(BusyError, match="2 key sets"):
-        store.begin(third, 0, 1000)
+        PartWriter(store, third, 0, 1000)
     # Started uploads continue.
     receive(store, second, 1000, 10, data[1000:1010])
     first.used -= 3601
@@ -317,7 +318,7 @@ def test_there_is_room_for_so_many_key_sets(thin: Model, key_file: Path, place: 
         store.get(second.identifier)
     # A set that is being received is in use, and so is one with a requested evaluation.
     third.used = fourth.used = fourth.used - 3601
-    piece = store.begin(third, 1000, 10)
+    piece = PartWriter(store, third, 1000, 10)
     assert store.expire() == [fourth]
     piece.close()
     third.used -= 3601

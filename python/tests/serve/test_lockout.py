@@ -61,7 +61,6 @@ def create(server: Server, service: Service, headers: Mapping[str, str] | None =
 
 
 WAYS = {
-    "a piece": ("PUT", "{keys}?offset=0"),
     "a part": ("PUT", "{keys}/parts?offset=0"),
     "an evaluation": ("POST", "{keys}/jobs"),
     "a resumable upload": ("PATCH", "{keys}"),
@@ -103,7 +102,7 @@ def test_a_body_has_its_speed_from_the_beginning(
     """However long it says that it will be."""
     monkeypatch.setattr(connections, "GRACE_S", 0.3)
     path = create(server, service)
-    with opened(server, 1, stalled("PUT", f"{path}?offset=0", 1 << 20)) as (connection,):
+    with opened(server, 1, stalled("PUT", f"{path}/parts?offset=0", 1 << 20)) as (connection,):
         begun = time.monotonic()
         with contextlib.suppress(OSError):
             assert connection.recv(1) == b""
@@ -116,7 +115,7 @@ def test_a_body_that_keeps_its_speed_stays(
     monkeypatch.setattr(connections, "GRACE_S", 0.3)
     path, data = create(server, service), key_file.read_bytes()
     length = 48 << 10
-    with opened(server, 1, stalled("PUT", f"{path}?offset=0", length)) as (connection,):
+    with opened(server, 1, stalled("PUT", f"{path}/parts?offset=0", length)) as (connection,):
         for begin in range(0, length, 4 << 10):
             connection.sendall(data[begin : begin + (4 << 10)])
             time.sleep(0.1)
@@ -276,7 +275,7 @@ def test_stalled_and_honest_clients_of_one_address_beside_each_other(
 
     def upload() -> None:
         pieces = [(offset, data[offset : offset + (1 << 16)]) for offset in range(0, 1 << 18, 1 << 16)]
-        said.extend(ask(server, "PUT", f"{mine}?offset={at}", piece)[0] for at, piece in pieces)
+        said.extend(ask(server, "PUT", f"{mine}/parts?offset={at}", piece)[0] for at, piece in pieces)
 
     with opened(server, 3 * PLACES, stalled("PUT", f"{theirs}/parts?offset=0", 1 << 20)):
         thread = threading.Thread(target=upload)

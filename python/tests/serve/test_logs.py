@@ -120,7 +120,7 @@ def test_nothing_secret_is_logged(
         for body in (marker.encode(), json.dumps({"model": marker}).encode()):
             ask(server, "POST", "/v1/keys", body, bearer(key))
             ask(server, "POST", f"/v1/keys/{keys}/jobs?model={marker}", body, bearer(key))
-            ask(server, "PUT", f"/v1/keys/{keys}?offset={marker}", body, bearer(key))
+            ask(server, "PUT", f"/v1/keys/{keys}/parts?offset={marker}", body, bearer(key))
         ask(server, "GET", f"/v1/jobs/{job['job']}/result", headers=bearer(key))
         ask(server, marker.upper(), f"/{marker}/{marker}")
         raw(server, f"GET /{marker} HTTP/1.1\r\nHost: {marker}\r\n\r\n".encode())

@@ -22,7 +22,7 @@ from keywright.serve import Server, Service
 from keywright.serve.tenants import quotas as quotas_module
 from keywright.serve.tenants.accounts import Accounts, add
 from keywright.serve.tenants.quotas import FORMAT, Quota, Quotas, Usage
-from keywright.serve.uploads.piece import Piece
+from keywright.serve.uploads.part_writer import PartWriter
 from tests.serve.network import WORKERS, listening
 from tests.serve.storage_servers import Place
 from tests.serve.test_http import ask
@@ -127,8 +127,8 @@ def test_bytes_of_a_tenant_are_bounded(thin: Model, key_file: Path, tmp_path: Pa
         made = [ask(server, "POST", "/v1/keys", body, headers)[1]["keys"] for _ in range(3)]
         data = key_file.read_bytes()
         # Sets without a byte do not count; the first byte counts as the whole set.
-        assert ask(server, "PUT", f"/v1/keys/{made[0]}?offset=0", data[:1], headers)[0] == 200
-        for method, path in (("PUT", f"/v1/keys/{made[1]}?offset=0"), ("POST", "/v1/keys")):
+        assert ask(server, "PUT", f"/v1/keys/{made[0]}/parts?offset=0", data[:1], headers)[0] == 200
+        for method, path in (("PUT", f"/v1/keys/{made[1]}/parts?offset=0"), ("POST", "/v1/keys")):
             status, reply, answered = ask(
                 server, method, path, data[:1] if method == "PUT" else body, headers
             )
@@ -138,7 +138,7 @@ def test_bytes_of_a_tenant_are_bounded(thin: Model, key_file: Path, tmp_path: Pa
             assert 3590 <= details["retry_after"] <= 3601
             assert answered["retry-after"] == str(details["retry_after"])
         # A started upload continues, and other tenants have their own quota.
-        assert ask(server, "PUT", f"/v1/keys/{made[0]}?offset=1", data[1:100], headers)[0] == 200
+        assert ask(server, "PUT", f"/v1/keys/{made[0]}/parts?offset=1", data[1:100], headers)[0] == 200
         other = {"Authorization": f"Bearer {keys['b']}"}
         assert ask(server, "POST", "/v1/keys", body, other)[0] == 201
         # After it is gone there is room.
@@ -174,12 +174,12 @@ def test_of_sets_that_begin_at_once_all_count(thin: Model, key_file: Path, tmp_p
     size, data = thin.manifest.key_bytes, key_file.read_bytes()
     service = Service(thin, tmp_path, workers=WORKERS, capacity=64, quotas=Quotas(Quota(bytes=3 * size + 10)))
     made = [service.store.create(thin.manifest.hash) for _ in range(24)]
-    gate, taken = threading.Barrier(len(made)), list[Piece | ServeError]()
+    gate, taken = threading.Barrier(len(made)), list[PartWriter | ServeError]()
 
     def begin(number: int) -> None:
         gate.wait()
         try:
-            taken.append(service.begin_piece(made[number].identifier, 0, 100))
+            taken.append(service.begin_part(made[number].identifier, 0, 100))
         except ServeError as error:
             taken.append(error)
 
@@ -188,7 +188,7 @@ def test_of_sets_that_begin_at_once_all_count(thin: Model, key_file: Path, tmp_p
         thread.start()
     for thread in threads:
         thread.join()
-    pieces = [piece for piece in taken if isinstance(piece, Piece)]
+    pieces = [piece for piece in taken if isinstance(piece, PartWriter)]
     assert len(pieces) == 3
     assert all(isinstance(error, QuotaError) for error in taken if error not in pieces)
     for piece in pieces:

@@ -46,7 +46,7 @@ from keywright.model.served import framing
 from keywright.model.served.manifest import MAX_BYTES
 from keywright.runtime.checking import run_clear
 from keywright.serve import Server, Service
-from keywright.serve.http.app import MAX_PIECE
+from keywright.serve.http.app import MAX_PART
 from keywright.serve.workers.workers import Worker
 from onnx import helper
 from tests.serve.network import INPUTS, WORKERS, listening, make_full, make_thin, network
@@ -64,8 +64,8 @@ def browser_bytes(file: str, name: str) -> int:
 
 
 def test_no_client_sends_longer_pieces_than_the_server_takes() -> None:
-    assert PART_BYTES <= MAX_PIECE
-    assert browser_bytes("server.ts", "PIECE") <= MAX_PIECE
+    assert PART_BYTES <= MAX_PART
+    assert browser_bytes("server.ts", "PIECE") <= MAX_PART
 
 
 def test_all_clients_read_equally_long_manifests() -> None:
@@ -371,13 +371,13 @@ def test_a_connection_that_drops_is_no_answer(answer: bytes) -> None:
         thread.join()
 
 
-def test_an_answer_without_an_end_is_of_both_kinds() -> None:
+def test_a_truncated_answer_has_its_own_code() -> None:
     with (
         answering(lambda method, path: (200, b"x" * 100, 1000)) as url,
         pytest.raises(UnreachableError, match="100 bytes of 1000") as caught,
     ):
         RemoteModel(url)
-    assert isinstance(caught.value, InvalidReplyError)
+    assert caught.value.code == "truncated"
 
 
 def test_a_server_says_when_to_come_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -199,7 +199,7 @@ def test_parts_come_at_once_over_the_network(server: Server, key_file: Path) -> 
         thread.join()
     assert [status for status, _ in replies] == [200] * len(threads)
     ask(server, "PUT", f"{path}/parts?offset={size + 100}", data[size + 100 : 2 * size])
-    status, entry, _ = ask(server, "PUT", f"{path}?offset=0", data[:size])
+    status, entry, _ = patch(server, path, 0, data[:size])
     assert (status, entry["ready"], entry["missing"]) == (200, True, [])
     assert ask(server, "DELETE", path)[0] == 200
 

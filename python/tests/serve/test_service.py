@@ -221,9 +221,9 @@ def test_a_manifest_survives_its_bytes_and_nothing_else_does(thin: Model) -> Non
 def upload(service: Service, data: bytes) -> str:
     made = service.create_keys({"model": service.model.manifest.hash})
     identifier = str(made["keys"])
-    piece = service.begin_piece(identifier, 0, len(data))
+    piece = service.begin_part(identifier, 0, len(data))
     piece.append(data)
-    assert service.end_piece(piece)["ready"]
+    assert service.end_part(piece)["ready"]
     piece.close()
     return identifier
 

@@ -19,6 +19,7 @@ from keywright.serve.storage import objects as objects_module
 from keywright.serve.storage import open_storage, records
 from keywright.serve.storage.records import MIGRATIONS
 from keywright.serve.storage.sqlite import NAME
+from keywright.serve.uploads.part_writer import PartWriter
 from keywright.serve.uploads.uploaded import MAX_RUNS
 from tests.serve.network import WORKERS, listening
 from tests.serve.storage_servers import Place
@@ -183,7 +184,7 @@ def test_parts_come_in_any_order_and_at_once(thin: Model, key_file: Path, place:
 
     def send(begin: int) -> None:
         try:
-            piece = store.begin(made, begin, min(size, len(data) - begin), anywhere=True)
+            piece = PartWriter(store, made, begin, min(size, len(data) - begin), anywhere=True)
             try:
                 for at in range(begin, min(begin + size, len(data)), 1 << 16):
                     piece.append(data[at : min(at + (1 << 16), begin + size)])
@@ -213,7 +214,7 @@ def test_holes_are_known_after_a_restart_and_nothing_is_sent_twice(
     made, end = store.make(), len(data)
 
     def part(into: Store, begin: int, to: int) -> None:
-        piece = into.begin(into.get(made.identifier), begin, to - begin, anywhere=True)
+        piece = PartWriter(into, into.get(made.identifier), begin, to - begin, anywhere=True)
         try:
             piece.append(data[begin:to])
             piece.finish()
@@ -228,11 +229,11 @@ def test_holes_are_known_after_a_restart_and_nothing_is_sent_twice(
     assert found.missing == [(0, 5000), (9000, end - 10)]
     for begin, to in ((4999, 5001), (5000, 5001), (8999, 9001), (0, end)):
         with pytest.raises(WrongOffsetError, match="some of them have arrived"):
-            after.begin(found, begin, to - begin, anywhere=True)
-    held = after.begin(found, 10_000, 1000, anywhere=True)
+            PartWriter(after, found, begin, to - begin, anywhere=True)
+    held = PartWriter(after, found, 10_000, 1000, anywhere=True)
     for begin, to in ((10_000, 10_001), (9000, 10_001), (10_999, 11_001)):
         with pytest.raises(WrongOffsetError, match="another piece"):
-            after.begin(found, begin, to - begin, anywhere=True)
+            PartWriter(after, found, begin, to - begin, anywhere=True)
     held.close()
     part(after, 0, 5000)
     assert found.received == 9000
@@ -245,11 +246,11 @@ def test_so_many_holes_are_taken(thin: Model, key_file: Path, place: Place) -> N
     data, store = key_file.read_bytes(), Store(place, thin)
     made = store.make()
     for number in range(1, MAX_RUNS + 1):
-        piece = store.begin(made, 100 * number, 1, anywhere=True)
+        piece = PartWriter(store, made, 100 * number, 1, anywhere=True)
         piece.append(data[100 * number : 100 * number + 1])
         piece.close()
     with pytest.raises(BusyError, match="gaps"):
-        store.begin(made, 100 * number + 100, 1, anywhere=True)
+        PartWriter(store, made, 100 * number + 100, 1, anywhere=True)
     receive(store, made, 0, 100, data[:100])
 
 

@@ -18,6 +18,7 @@ from keywright.model import Model
 from keywright.serve import Server, Service
 from keywright.serve.storage.objects import drawer
 from keywright.serve.tenants.accounts import Accounts, add
+from keywright.serve.uploads.part_writer import PartWriter
 from tests.serve.network import WORKERS, listening
 from tests.serve.storage_servers import Place
 from tests.serve.test_key_sets import Store, receive
@@ -151,7 +152,7 @@ def test_places_of_one_tenant_are_not_those_of_another(thin: Model, key_file: Pa
     for _ in range(2):
         receive(store, store.create(store.first, "b"), 0, 1000, data[:1000])
     with pytest.raises(BusyError):
-        store.begin(store.create(store.first, "b"), 0, 1000)
+        PartWriter(store, store.create(store.first, "b"), 0, 1000)
     assert [store.get(made.identifier, "a").received for made in own] == [1000, 1000]
 
 

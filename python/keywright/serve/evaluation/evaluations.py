@@ -196,7 +196,7 @@ class Evaluations:
     def take(self, expected: Expected, message: bytes, *, held: bool = False) -> Job:
         """Accept an evaluation whose message has arrived; errors as of `submit`."""
         wanted = self._catalog.model(expected.model)
-        SecretScanner().look(message)
+        SecretScanner().scan(message)
         objects = framing.split(message, wanted.manifest.input.ciphertexts)
         if not held:
             for data in objects:

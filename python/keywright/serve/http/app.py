@@ -27,7 +27,7 @@ from keywright.serve.evaluation.jobs import Job
 from keywright.serve.service import Service
 from keywright.serve.tenants.accounts import NOBODY, Accounts
 from keywright.serve.uploads.buffers import Share
-from keywright.serve.uploads.piece import Piece
+from keywright.serve.uploads.part_writer import PartWriter
 
 from .admin import CHALLENGE, admin_page, require_operator
 from .connections import CONNECTION
@@ -46,8 +46,8 @@ from .resumable import (
 )
 
 MAX_JSON = 4096
-MAX_PIECE = 8 << 20
-"""Maximum size in bytes of one piece that is uploaded by ``PUT``."""
+MAX_PART = 8 << 20
+"""Maximum bytes of a part that is uploaded by ``PUT``."""
 
 EXPIRE_EVERY_S = 1.0
 
@@ -64,8 +64,8 @@ QUICK_BYTES = 256 << 10
 """A message that is looked through at once."""
 
 SETTLE_S = 1.0
-"""How long a request for an upload's offset, or its next piece, waits for the piece that is being written.
-All bytes that arrived before a connection broke must count."""
+"""How long a request for an upload's state waits for the range that is being written. All bytes that arrived
+before a connection broke must count."""
 
 ROUTES = (
     ("/health", "GET", "health"),
@@ -81,7 +81,6 @@ ROUTES = (
     ("/v1/keys", "OPTIONS", "upload_limits"),
     ("/v1/keys/{keys}", "HEAD", "upload_state"),
     ("/v1/keys/{keys}", "GET", "keys"),
-    ("/v1/keys/{keys}", "PUT", "receive_keys"),
     ("/v1/keys/{keys}", "PATCH", "append_keys"),
     ("/v1/keys/{keys}/parts", "PUT", "receive_part"),
     ("/v1/keys/{keys}/direct", "POST", "grant_part"),
@@ -280,24 +279,16 @@ class Routes:
         return upload_answer(self._service.keys(name, tenant), self._service.key_lifetime())
 
     async def _settle(self, name: str, tenant: str) -> None:
-        """Wait briefly for the piece that is being written."""
+        """Wait briefly for the ranges that are being written."""
         deadline = anyio.current_time() + SETTLE_S
         while not self._service.settled(name, tenant) and anyio.current_time() < deadline:
             await anyio.sleep(SETTLE_S / 20)
 
-    async def receive_keys(self, request: Request) -> Response:
-        """``PUT /v1/keys/ID?offset=N``."""
-        offset, length = _offset(request), _announced(request, MAX_PIECE)
-        name, tenant = _name(request, "keys"), await self._tenant(request)
-        await self._settle(name, tenant)
-        begin = partial(self._service.begin_piece, name, offset, length, tenant)
-        return answer(await self._receive(request, begin, tenant or name))
-
     async def receive_part(self, request: Request) -> Response:
         """``PUT /v1/keys/ID/parts?offset=N``: at any offset, several at once."""
-        offset, length = _offset(request), _announced(request, MAX_PIECE)
+        offset, length = _offset(request), _announced(request, MAX_PART)
         name, tenant = _name(request, "keys"), await self._tenant(request)
-        begin = partial(self._service.begin_piece, name, offset, length, tenant, anywhere=True)
+        begin = partial(self._service.begin_part, name, offset, length, tenant, anywhere=True)
         return answer(await self._receive(request, begin, tenant or name))
 
     async def grant_part(self, request: Request) -> Response:
@@ -331,28 +322,30 @@ class Routes:
         if scope.cancelled_caught:
             raise BusyError("too many requests arrive at a time; ask again soon", retry_after=1)
 
-    async def _receive(self, request: Request, begin: Callable[[], Piece], holder: str) -> dict[str, object]:
-        """Write a piece while it arrives, buffered in chunks of the size that the storage prefers."""
+    async def _receive(
+        self, request: Request, begin: Callable[[], PartWriter], holder: str
+    ) -> dict[str, object]:
+        """Write a range while it arrives, buffered in chunks of the size that the storage prefers."""
         most = self._service.store.objects.buffer_bytes
-        piece, buffer = await run_sync(begin), bytearray()
+        writer, buffer = await run_sync(begin), bytearray()
         try:
-            async with self._room(holder, min(most, piece.end - piece.at)):
-                await self._write(request, piece, buffer, most)
-            return await run_sync(self._service.end_piece, piece)
+            async with self._room(holder, min(most, writer.end - writer.at)):
+                await self._write(request, writer, buffer, most)
+            return await run_sync(self._service.end_part, writer)
         finally:
-            piece.close()
+            writer.close()
 
-    async def _write(self, request: Request, piece: Piece, buffer: bytearray, most: int) -> None:
+    async def _write(self, request: Request, writer: PartWriter, buffer: bytearray, most: int) -> None:
         try:
             async for data in request.stream():
                 buffer += data
                 if len(buffer) >= most:
-                    await run_sync(piece.append, bytes(buffer))
+                    await run_sync(writer.append, bytes(buffer))
                     buffer.clear()
         finally:
             with anyio.CancelScope(shield=True):
                 if buffer:
-                    await run_sync(piece.append, bytes(buffer))
+                    await run_sync(writer.append, bytes(buffer))
 
     async def upload_limits(self, request: Request) -> Response:
         """``OPTIONS /v1/keys``: states that uploads are resumable, and their maximum length."""
@@ -399,7 +392,7 @@ class Routes:
         total = int(str(entry["bytes"]))
         length = require_length(request.headers, offset, total, complete=complete)
         name = str(entry["keys"])
-        begin = partial(self._service.begin_piece, name, offset, length, tenant)
+        begin = partial(self._service.begin_part, name, offset, length, tenant)
         found = await self._receive(request, begin, tenant or name)
         return upload_answer(found, self._service.key_lifetime(), status)
 

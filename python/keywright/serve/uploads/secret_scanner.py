@@ -10,7 +10,7 @@ class SecretScanner:
     def __init__(self) -> None:
         self._tail = b""
 
-    def look(self, piece: bytes) -> None:
+    def scan(self, piece: bytes) -> None:
         """Scan the next piece.
 
         Raises:

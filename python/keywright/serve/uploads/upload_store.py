@@ -31,9 +31,8 @@ from keywright.serve.tenants.accounts import NOBODY
 from keywright.serve.workers.worker import digest_of
 from keywright.serve.workers.workers import Workers
 
-from .piece import Piece
-from .upload_check import look_at_joints, look_through
-from .uploaded import DIGITS, MAX_RUNS, Stretch, UploadedKeys
+from .upload_check import scan_all, scan_boundaries
+from .uploaded import DIGITS, MAX_RUNS, IncomingRange, UploadedKeys
 
 MAX_EMPTY = 1024
 """Maximum number of a tenant's sets without bytes. The holder with the most loses its oldest for the next."""
@@ -125,7 +124,7 @@ class UploadStore:
         uploaded.parts = held.pop(uploaded.name(0).rpartition("/")[0], {})
         uploaded.digest = str(row["digest"])
         self._mend(uploaded)
-        uploaded.joints = set(uploaded.parts) - {0}
+        uploaded.boundaries = set(uploaded.parts) - {0}
         # Which of them clients wrote themselves is not noted.
         uploaded.unseen = self.objects.sign("", 1, 1) is not None
         uploaded.begun = bool(uploaded.parts)
@@ -157,7 +156,7 @@ class UploadStore:
 
     def create(self, model: str, tenant: str = NOBODY, holder: str = "") -> UploadedKeys:
         """Create an empty set for a model, by its hash. It counts towards the capacity from its first byte on
-        (`begin`), and is evicted for newer ones.
+        (`reserve`), and is evicted for newer ones.
 
         Args:
             model: hash of the model.
@@ -288,38 +287,31 @@ class UploadStore:
                 self.objects.forget(names)
                 self.objects.delete(names)
 
-    def begin(self, uploaded: UploadedKeys, offset: int, length: int, *, anywhere: bool = False) -> Piece:
-        """Start a piece of a set.
-
-        Args:
-            offset: offset of the piece.
-            length: bytes of the piece.
-            anywhere: whether it may begin after a gap; otherwise it must follow the bytes that have arrived.
-
-        Raises:
-            WrongOffsetError: the piece does not begin where the last one ended, or some of its bytes have
-                arrived or are being received.
-            TooLargeError: it extends beyond the end of the set.
-            BusyError: it is the first piece, and the maximum number of sets is reached; or the maximum number
-                of gaps is.
-        """
-        with self._lock:
-            stretch = self._stretch(uploaded, offset, offset + length, anywhere)
-        return Piece(self, uploaded, stretch)
-
-    def _reserve(self, uploaded: UploadedKeys) -> None:
-        """Have a set counted before its first byte; errors as for `begin`."""
+    def _admit_first_byte(self, uploaded: UploadedKeys) -> None:
+        """Count a set before its first byte; errors as for `reserve`."""
         self._take_place(uploaded)
         self._admit(uploaded.tenant, uploaded.configuration.key_bytes)
         if not uploaded.begun:
             self._on_begin(uploaded)
             uploaded.begun = True
 
-    def _stretch(self, uploaded: UploadedKeys, offset: int, end: int, anywhere: bool) -> Stretch:
-        """Return the range to receive. From now on the set counts, if the range is not empty; errors as for
-        `begin`."""
+    def reserve(self, uploaded: UploadedKeys, offset: int, end: int, *, anywhere: bool) -> IncomingRange:
+        """Reserve a range of a set for a `PartWriter`. The set counts from now on, unless the range is empty.
+
+        Args:
+            uploaded: the set.
+            offset, end: the range.
+            anywhere: whether it may begin after a gap; otherwise it must follow the bytes that have arrived.
+
+        Raises:
+            WrongOffsetError: the range does not begin where the last one ended, or some of its bytes have
+                arrived or are being received.
+            TooLargeError: it extends beyond the end of the set.
+            BusyError: it is the first one, and the maximum number of sets is reached; or the maximum number
+                of gaps is.
+        """
         total, length = uploaded.configuration.key_bytes, end - offset
-        with uploaded.lock:
+        with self._lock, uploaded.lock:
             received = uploaded.received
             if any(
                 (held.begin < end and offset < held.end) or held.begin == offset
@@ -351,19 +343,19 @@ class UploadStore:
                     raise BusyError(
                         f"{MAX_RUNS} parts of these keys have gaps between them; fill some gaps first"
                     )
-                uploaded.joints.add(offset)
+                uploaded.boundaries.add(offset)
             if length and not uploaded.placed:
-                self._reserve(uploaded)
-            uploaded.receiving.append(stretch := Stretch(offset, end, anywhere))
-        return stretch
+                self._admit_first_byte(uploaded)
+            uploaded.receiving.append(incoming := IncomingRange(offset, end, anywhere))
+        return incoming
 
     def interrupt(self, uploaded: UploadedKeys) -> None:
         """Abort the piece that is being appended; its written bytes stay, and its slot is free."""
-        for stretch in [held for held in uploaded.receiving if not held.anywhere]:
-            with stretch.writing, uploaded.lock:
-                stretch.stopped = True
-                if stretch in uploaded.receiving:
-                    uploaded.receiving.remove(stretch)
+        for incoming in [each for each in uploaded.receiving if not each.anywhere]:
+            with incoming.writing, uploaded.lock:
+                incoming.stopped = True
+                if incoming in uploaded.receiving:
+                    uploaded.receiving.remove(incoming)
 
     def extended(self, uploaded: UploadedKeys, at: int) -> int:
         """Return the offset of the object to which bytes at an offset are appended."""
@@ -426,9 +418,9 @@ class UploadStore:
         try:
             with self.objects.file(kept) as path:
                 if uploaded.unseen:
-                    look_through(path, uploaded)
+                    scan_all(path, uploaded)
                 else:
-                    look_at_joints(path, uploaded.joints)
+                    scan_boundaries(path, uploaded.boundaries)
                 digest = self._workers.check(path, uploaded.configuration.parameters)
         except WorkerEndedError as error:
             raise BusyError(
