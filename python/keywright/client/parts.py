@@ -23,13 +23,13 @@ RETRIES = 7
 """How often an upload continues after a broken connection without a byte of progress in between."""
 
 PAUSE_S, LONGEST_PAUSE_S = 0.05, 30.0
-MOST_HOLES = 1024
+MAX_RANGES = 1024
 
 QUESTIONS = 3
 """How often it is asked which parts are missing, before they are sent again."""
 
 Progress = Callable[[int, int], object]
-Stretch = tuple[int, int]
+ByteRange = tuple[int, int]
 """Begin and end of a range of bytes."""
 
 
@@ -114,13 +114,13 @@ class _Direct:
 def _send_parts(
     way: _Direct,
     path: Path,
-    missing: Sequence[Stretch],
+    missing: Sequence[ByteRange],
     progress: Progress | None,
     total: int,
 ) -> None:
     """Send ranges until one of their parts fails."""
 
-    def send(part: Stretch) -> int:
+    def send(part: ByteRange) -> int:
         begin, end = part
         with path.open("rb") as file:
             file.seek(begin)
@@ -137,25 +137,25 @@ def _send_parts(
         pool.shutdown(cancel_futures=True)
 
 
-def _parts(missing: Sequence[Stretch]) -> Iterator[Stretch]:
+def _parts(missing: Sequence[ByteRange]) -> Iterator[ByteRange]:
     for begin, end in missing:
         for place in range(begin, end, PART_BYTES):
             yield place, min(end, place + PART_BYTES)
 
 
-def _size(missing: Sequence[Stretch]) -> int:
+def _size(missing: Sequence[ByteRange]) -> int:
     return sum(end - begin for begin, end in missing)
 
 
-def _missing(remote: Remote, keys: str, total: int) -> list[Stretch]:
+def _missing(remote: Remote, keys: str, total: int) -> list[ByteRange]:
     """Return the missing ranges, in order."""
-    found, last = remote.ask("GET", keys).get("missing"), 0
-    stretches: list[Stretch] = []
-    for stretch in found if isinstance(found, list) and len(found) <= MOST_HOLES else [None]:
-        match stretch:
+    entry, last = remote.ask("GET", keys).get("missing"), 0
+    ranges: list[ByteRange] = []
+    for item in entry if isinstance(entry, list) and len(entry) <= MAX_RANGES else [None]:
+        match item:
             case [int(begin), int(end)] if last <= begin < end <= total:
-                stretches.append((begin, end))
+                ranges.append((begin, end))
                 last = end
             case _:
                 raise InvalidReplyError("the server does not report which bytes of the keys are missing")
-    return stretches
+    return ranges

@@ -14,9 +14,9 @@ from keywright.errors.service import (
     UnauthorizedError,
 )
 from keywright.model.served.model import Model
-from keywright.serve.evaluation.evaluations import Evaluations
-from keywright.serve.evaluation.jobs import Job, Jobs
-from keywright.serve.evaluation.sights import SAMPLE_BYTES, Sight, Sights
+from keywright.serve.evaluation.evaluations import Evaluations, Reports
+from keywright.serve.evaluation.exchanged import SAMPLE_BYTES, ExchangedObject, ExchangeRecord
+from keywright.serve.evaluation.jobs import Jobs
 from keywright.serve.storage.state_folder import StateFolder, operator_key
 from keywright.serve.tenants.accounts import NOBODY, Accounts
 from keywright.serve.tenants.audit import NAME as AUDIT_NAME
@@ -27,7 +27,7 @@ from keywright.serve.uploads.direct import DirectUploads
 from keywright.serve.uploads.part_writer import PartWriter
 from keywright.serve.uploads.upload_store import UploadStore
 from keywright.serve.uploads.uploaded import UploadedKeys
-from keywright.serve.workers.workers import Worker, Workers
+from keywright.serve.workers.workers import Workers
 
 from .configurations import Catalog
 from .metrics import Metrics
@@ -109,7 +109,7 @@ class Service:
             )
         longest = max(model.request_bytes for model in self.catalog.models.values())
         self.buffers = Buffers(max(BUFFER_BYTES, LEAST_BODIES * longest))
-        self._sights = Sights()
+        self._exchanges = ExchangeRecord()
         # Include what an earlier process left.
         for uploaded in self.store.complete():
             self._saw_keys(uploaded)
@@ -119,12 +119,7 @@ class Service:
             self.store,
             self.jobs,
             self._workers,
-            self._usage,
-            self._audit,
-            self.metrics,
-            self._saw,
-            self._event,
-            self._work,
+            Reports(self._usage, self._audit, self.metrics, self._saw, self._event),
             state,
             budget,
         )
@@ -357,7 +352,7 @@ class Service:
             UnknownKeysError: there is no such client.
         """
         self.store.get(identifier, tenant)
-        return {"secret_keys": 0, "objects": self._sights.of(identifier)}
+        return {"secret_keys": 0, "objects": self._exchanges.of(identifier)}
 
     def tell(self, line: str) -> None:
         """Send a line to the operator."""
@@ -422,10 +417,6 @@ class Service:
         self._storage.close()
         self._state.close()
 
-    def _work(self, worker: Worker, job: Job) -> float:
-        """Have a job done; errors as of `Evaluations.work`."""
-        return self.evaluations.work(worker, job)
-
     def _admit(self, tenant: str, more: int) -> None:
         """Refuse a key set that a tenant has no room for."""
         if not self._usage.limits_bytes(tenant):
@@ -460,7 +451,7 @@ class Service:
 
     def _forget(self, identifier: str) -> None:
         self.evaluations.forget(identifier)
-        self._sights.forget(identifier)
+        self._exchanges.forget(identifier)
 
     def _describe(self, uploaded: UploadedKeys) -> dict[str, object]:
         left = self._expiry - (time.monotonic() - uploaded.used)
@@ -482,11 +473,12 @@ class Service:
     def _saw_keys(self, uploaded: UploadedKeys) -> None:
         sample = self.store.sample(uploaded, uploaded.received // 2, SAMPLE_BYTES).hex()
         self._saw(
-            uploaded.identifier, Sight("received", "a set of switching keys", uploaded.received, sample)
+            uploaded.identifier,
+            ExchangedObject("received", "a set of switching keys", uploaded.received, sample),
         )
 
-    def _saw(self, identifier: str, sight: Sight) -> None:
-        self._sights.add(identifier, sight, 2 * max(self.store.capacity, len(self.store)))
+    def _saw(self, identifier: str, sent: ExchangedObject) -> None:
+        self._exchanges.add(identifier, sent, 2 * max(self.store.capacity, len(self.store)))
 
 
 def _moment(seconds: float) -> str:

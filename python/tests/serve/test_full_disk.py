@@ -114,7 +114,7 @@ def test_jobs_are_refused_or_done(
     disk.full = False
 
     # The worker says twice that it cannot write; the database has no change of the job all the while.
-    real: Any = service.evaluations.work
+    real: Any = service.evaluations._work
     refusals: list[Any] = []
 
     def work(worker: Any, job: Any) -> float:

@@ -25,22 +25,10 @@ from keywright.serve.evaluation.jobs import Job
 from keywright.serve.http import app
 from keywright.serve.tenants.audit import NAME
 from keywright.serve.workers.workers import Worker
-from tests.serve.network import WORKERS, listening
+from tests.serve.network import WORKERS, GatedWorkers, listening
 from tests.serve.test_http import ask, wait
 
 Sample = np.ndarray[Any, np.dtype[np.float64]]
-
-
-class SlowService(Service):
-    """Its evaluations wait for `go`."""
-
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        self.go = threading.Event()
-        super().__init__(*arguments, **named)
-
-    def _work(self, worker: Worker, job: Job) -> float:
-        assert self.go.wait(60)
-        return super()._work(worker, job)
 
 
 class EagerThread(threading.Thread):
@@ -116,7 +104,8 @@ def test_one_that_takes_long_is_on_the_disk_and_outlives_the_server(
     thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(app, "HOLD_S", 0.01)
-    service = SlowService(thin, tmp_path, workers=WORKERS)
+    workers = GatedWorkers()
+    service = Service(thin, tmp_path, workers=workers)
     with listening(service) as server:
         session = RemoteModel(server.url, insecure=True).session()
         session.upload_keys()
@@ -129,7 +118,7 @@ def test_one_that_takes_long_is_on_the_disk_and_outlives_the_server(
         assert second["state"] == "waiting"
         port = server.server_address[1]
     # The one that waits is left to the next process.
-    service.go.set()
+    workers.go.set()
     service.close()
     monkeypatch.setattr(dispatch, "threading", SimpleNamespace(Thread=EagerThread))
     after = Service(thin, tmp_path, workers=WORKERS)
@@ -151,10 +140,11 @@ def test_one_that_ends_while_its_request_still_waits_is_answered_with_it(
     thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(app, "HOLD_S", 0.01)
-    service = SlowService(thin, tmp_path, workers=WORKERS)
+    workers = GatedWorkers()
+    service = Service(thin, tmp_path, workers=workers)
     with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
-        threading.Timer(0.3, service.go.set).start()
+        threading.Timer(0.3, workers.go.set).start()
         status, answer, _ = asked(server, session, message_of(session, sample))
         assert status == 200
         assert np.abs(session._decrypt(answer, 1)[0] - run_clear(thin.program, sample)).max() < 1e-3
@@ -167,7 +157,8 @@ def test_a_disk_that_is_full_drops_it_and_says_so(
     thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(app, "HOLD_S", 0.01)
-    service = SlowService(thin, tmp_path, workers=WORKERS)
+    workers = GatedWorkers()
+    service = Service(thin, tmp_path, workers=workers)
     with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
 
@@ -179,7 +170,7 @@ def test_a_disk_that_is_full_drops_it_and_says_so(
             status, reply, _ = asked(server, session, message_of(session, sample))
         assert (status, reply["error"]["type"]) == (507, "disk")
         assert service.jobs.all() == []
-        service.go.set()
+        workers.go.set()
         assert np.isfinite(session.infer(sample)).all()
     service.close()
 

@@ -17,7 +17,7 @@ import pytest
 from keywright.model import Model
 from keywright.serve import Server, Service
 from keywright.serve.http import connections
-from keywright.serve.http.places import Place, Places, neighbourhood
+from keywright.serve.http.connection_slots import ConnectionSlots, Slot, neighbourhood
 from keywright.serve.tenants.accounts import Accounts, add
 from tests.serve.network import WORKERS, listening
 from tests.serve.test_http import ask, wait
@@ -234,12 +234,12 @@ def test_the_holder_with_the_most_places_gives_one_up() -> None:
     """For any newcomer; and of its own, the one with the least credit."""
     gone: list[tuple[str, float]] = []
 
-    def place(holder: str, until: float) -> Place:
-        made = Place(lambda: gone.append((holder, until)), holder, until)
+    def place(holder: str, until: float) -> Slot:
+        made = Slot(lambda: gone.append((holder, until)), holder, until)
         places.enter(made, 8)
         return made
 
-    places = Places()
+    places = ConnectionSlots()
     for number in range(8):
         place("evil", 10.0 + number)
     for number in range(4):

@@ -12,7 +12,7 @@ from keywright.errors.service import BadRequestError
 from keywright.serve import Server, Service
 from keywright.serve.evaluation.jobs import Job
 from keywright.serve.http import app
-from keywright.serve.http.app import MAX_WAIT_S, Ends
+from keywright.serve.http.app import MAX_WAIT_S, JobWaiters
 
 
 def test_an_answer_comes_when_the_evaluation_ends_or_the_time_is_over(
@@ -58,7 +58,7 @@ def test_an_evaluation_that_ends_tells_who_waits(service: Service) -> None:
 
 def test_only_so_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "MAX_WAITING", 1)
-    ends = Ends()
+    ends = JobWaiters()
 
     async def listen() -> tuple[bool, bool, bool]:
         with ends.of("a") as first, ends.of("a") as second:

@@ -33,9 +33,9 @@ from keywright.serve.uploads.upload_store import UploadStore
 from keywright.serve.uploads.uploaded import UploadedKeys
 from keywright.serve.workers.workers import Worker, Workers
 
-from .dispatch import Dispatcher, Work
+from .dispatch import Dispatcher
+from .exchanged import ExchangedObject
 from .jobs import MAX_PRIORITY, Job, Jobs, Reservation
-from .sights import Sight
 
 UNKNOWN = ""
 """An identifier that no job has."""
@@ -63,26 +63,40 @@ class Expected:
     place: Reservation
 
 
+@dataclass(frozen=True)
+class Reports:
+    """Where a service records its evaluations.
+
+    Attributes:
+        usage: processor seconds of tenants.
+        audit: the audit file.
+        metrics: counters.
+        on_object: called with a client's key set and every object that the client and the server exchange.
+        on_event: called with a line for the operator.
+    """
+
+    usage: Usage
+    audit: Audit
+    metrics: Metrics
+    on_object: Callable[[str, ExchangedObject], object]
+    on_event: Callable[[str], object]
+
+
 class Evaluations:
     """The evaluations of a service.
 
     Args:
-        catalog: what is served.
-        store: of keys.
-        jobs: those that are accepted.
-        workers: who does them.
-        usage: of tenants.
-        audit: of who used which keys.
-        metrics: what is counted.
-        saw: told what passed between a client, by its keys, and the server.
-        on_event: called with a line for the operator.
-        work: has a job done by a worker, as `Evaluations.work` does.
-        state: folder with the models that were given without one.
-        budget: most bytes of a worker for each model.
+        catalog: the served models.
+        store: the key sets.
+        jobs: the accepted evaluations.
+        workers: the processes that evaluate.
+        reports: where evaluations are recorded.
+        state: folder for models that were given without a folder.
+        budget: maximum bytes of a worker for each model.
 
     Attributes:
         joins: whether requests of a model are evaluated together, by its hash.
-        dispatcher: brings jobs to workers.
+        dispatcher: sends jobs to workers.
     """
 
     def __init__(
@@ -91,21 +105,16 @@ class Evaluations:
         store: UploadStore,
         jobs: Jobs,
         workers: Workers,
-        usage: Usage,
-        audit: Audit,
-        metrics: Metrics,
-        saw: Callable[[str, Sight], object],
-        on_event: Callable[[str], object],
-        work: Work,
+        reports: Reports,
         state: Path,
         budget: int | None,
     ) -> None:
         self._catalog, self._store, self._jobs, self._workers = catalog, store, jobs, workers
-        self._usage, self._audit, self._metrics = usage, audit, metrics
-        self._saw, self._event, self._budget = saw, on_event, budget
+        self._usage, self._audit, self._metrics = reports.usage, reports.audit, reports.metrics
+        self._saw, self._event, self._budget = reports.on_object, reports.on_event, budget
         self.joins = {name: model.joins for name, model in catalog.models.items()}
         self._folders = {name: _folder(state, model) for name, model in catalog.models.items()}
-        self.dispatcher = Dispatcher(jobs, workers, work, self._ended, on_event)
+        self.dispatcher = Dispatcher(jobs, workers, self._work, self._ended, self._event)
 
     def load(self, model: str) -> dict[str, Any]:
         """Return what a worker needs to know of a model."""
@@ -201,7 +210,7 @@ class Evaluations:
         if not held:
             for data in objects:
                 wanted.read_input(data)
-                self._saw(expected.identifier, Sight.of("received", data))
+                self._saw(expected.identifier, ExchangedObject.of("received", data))
         job = self._jobs.add(
             expected.identifier,
             expected.model,
@@ -304,7 +313,7 @@ class Evaluations:
         for job in jobs:
             self._note(job)
 
-    def work(self, worker: Worker, job: Job) -> float:
+    def _work(self, worker: Worker, job: Job) -> float:
         """Run a job; errors as for `Worker.order`. If the keys are damaged, another copy is fetched once."""
         uploaded, begun = self._store.get(job.owner, job.tenant), time.monotonic()
         try:
@@ -392,7 +401,7 @@ class Evaluations:
         """Note what passed, of a client that is still there."""
         if self._jobs.has(job):
             for data in objects:
-                self._saw(job.owner, Sight.of(direction, data))
+                self._saw(job.owner, ExchangedObject.of(direction, data))
 
     def _ended(self, job: Job) -> None:
         self._metrics.count("evaluations_total", outcome="done" if job.error is None else job.error.code)

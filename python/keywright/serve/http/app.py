@@ -31,8 +31,8 @@ from keywright.serve.uploads.part_writer import PartWriter
 
 from .admin import CHALLENGE, admin_page, require_operator
 from .connections import CONNECTION
-from .edge import LOOPBACK, Edge, OnRequest, Problem, address_of, answer, refused
 from .pages import Page
+from .request_checks import LOOPBACK, OnRequest, Problem, RequestChecks, address_of, answer, refused
 from .resumable import (
     COMPLETE,
     LIMIT,
@@ -102,7 +102,7 @@ def application(
     page: Page | None = None,
     names: frozenset[str] = frozenset(),
     on_request: OnRequest | None = None,
-) -> Edge:
+) -> RequestChecks:
     """Return the ASGI application of a service.
 
     Args:
@@ -141,7 +141,7 @@ def application(
             (ServeError, HTTPException, ClientDisconnect, OSError, Exception), refuse
         ),
     )
-    return Edge(app, names, on_request, service.tell, service.metrics)
+    return RequestChecks(app, names, on_request, service.tell, service.metrics)
 
 
 async def _expire(service: Service) -> None:
@@ -153,7 +153,7 @@ async def _expire(service: Service) -> None:
         await anyio.sleep(EXPIRE_EVERY_S)
 
 
-class Ends:
+class JobWaiters:
     """Requests that wait until an evaluation ends, at most `MAX_WAITING`. Further requests return at once."""
 
     def __init__(self) -> None:
@@ -186,9 +186,9 @@ class Routes:
     """One method for each route."""
 
     def __init__(self, service: Service, page: Page) -> None:
-        self._service, self._page, self._ends = service, page, Ends()
+        self._service, self._page, self._waiters = service, page, JobWaiters()
         self._asking: anyio.CapacityLimiter | None = None
-        service.jobs.on_end = self._ends.tell
+        service.jobs.on_end = self._waiters.tell
 
     async def _tenant(self, request: Request) -> str:
         """Return the tenant of a request."""
@@ -453,7 +453,7 @@ class Routes:
     async def _end_of(self, job: Job, seconds: float) -> None:
         """Wait for the end of a job, for so long."""
         if seconds > 0 and job.state in ("waiting", "running"):
-            with self._ends.of(job.identifier) as ended, anyio.move_on_after(seconds):
+            with self._waiters.of(job.identifier) as ended, anyio.move_on_after(seconds):
                 # The job may have ended before the wait began.
                 if job.state in ("waiting", "running"):
                     await ended.wait()

@@ -20,10 +20,10 @@ from keywright.errors.service import BadRequestError, ConfigurationError
 from keywright.serve.service import Service
 
 from .app import application
+from .connection_slots import ConnectionSlots
 from .connections import protocol
-from .edge import OnRequest
 from .pages import Page
-from .places import Places
+from .request_checks import OnRequest
 
 BACKLOG = 512
 
@@ -101,7 +101,7 @@ class Server:
         self._complained = -COMPLAIN_S
         config = uvicorn.Config(
             self.app,
-            http=cast("type[asyncio.Protocol]", partial(protocol, Places(), tls)),
+            http=cast("type[asyncio.Protocol]", partial(protocol, ConnectionSlots(), tls)),
             ws="none",
             loop="asyncio",
             lifespan="on",

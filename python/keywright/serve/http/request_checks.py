@@ -16,8 +16,8 @@ from keywright.errors.service import BadRequestError, DiskError, ServeError
 from keywright.serve.logs import identify, on_behalf, request_identifier
 from keywright.serve.metrics import Metrics
 
+from .connection_slots import neighbourhood
 from .connections import CONNECTION, Connection
-from .places import neighbourhood
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -52,7 +52,7 @@ class Problem(JSONResponse):
         super().__init__(content, error.status, {**error.headers, **(headers or {})})
 
 
-class Edge:
+class RequestChecks:
     """An application behind checks that every request passes.
 
     Args:
