@@ -424,6 +424,13 @@ static buffer encrypt(const manifest *m, kw_client *client, const double *values
     return message;
 }
 
+/* Whether UTF-8 has no control characters, of which a terminal would obey some. */
+static int is_printable(const char *text) {
+    for (const unsigned char *at = (const unsigned char *)text; *at != 0; at++)
+        if (*at < 0x20 || *at == 0x7f || (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)) return 0;
+    return 1;
+}
+
 static void print_scores(const manifest *m, kw_client *client, const buffer *bytes) {
     const places *out = &m->output;
     int64_t *numbers = allocate((size_t)out->ciphertexts * (size_t)out->size, sizeof *numbers);
@@ -442,6 +449,7 @@ static void print_scores(const manifest *m, kw_client *client, const buffer *byt
     const cJSON *label = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(m->json, "labels"), 0);
     for (int i = 0; i < out->count; i++, label = label != NULL ? label->next : NULL) {
         const char *name = cJSON_GetStringValue(label);
+        if (name != NULL && !is_printable(name)) fail("a label of the model", "has control characters");
         printf("%.9f%s%s\n", (double)numbers[out->start[i]] * unit, name != NULL ? " " : "", name != NULL ? name : "");
     }
     free(numbers);

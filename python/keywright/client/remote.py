@@ -45,6 +45,7 @@ from keywright.errors.network import OutOfRangeError
 from keywright.errors.service import (
     BadRequestError,
     BusyError,
+    DemandError,
     DiskError,
     InvalidReplyError,
     ManifestError,
@@ -81,6 +82,9 @@ PROGRESS = 1000
 
 RENEWALS = 2
 """How often keys are made again for a server that no longer has them."""
+
+KEY_SETS = 2
+"""Key sets of one secret key that a server may ask for: each one gives it more samples of that key."""
 
 RETRIES = 8
 """How often a request is retried."""
@@ -341,7 +345,7 @@ class Session:
         self.parameters = Parameters.from_bytes(self.manifest.parameters)
         self._specs = self.manifest.specs
         self._secret = SecretKey.generate(self.parameters) if secret is None else secret
-        self._generator = KeyGenerator(self._secret)
+        self._generator, self._key_sets = KeyGenerator(self._secret), 0
         self._decryptor = Decryptor(self._secret)
         self._client: Client | None = None
         if self.manifest.packing == "coefficients":
@@ -380,6 +384,7 @@ class Session:
         Raises:
             UnreachableError: the server does not come back. Call this again to resume the upload.
             OtherModelError: the server now has another model.
+            DemandError: the server asks for a third key set of one secret key.
             ServeError: a refusal of the server.
         """
         for _ in range(RENEWALS):
@@ -394,7 +399,16 @@ class Session:
     def _upload_keys(self, progress: Progress | None) -> None:
         path = Path(self._folder.name) / "keys.kw"
         if not path.exists():
+            if self._key_sets == KEY_SETS:
+                raise DemandError(
+                    f"the server asks for key set {KEY_SETS + 1} of this session, and at most {KEY_SETS} are "
+                    "made of one secret key; open a new session",
+                    what="key_sets",
+                    value=KEY_SETS + 1,
+                    maximum=KEY_SETS,
+                )
             self._generator.save_evaluation_keys(path, self._specs)
+            self._key_sets += 1
         total = path.stat().st_size
         if total != self.manifest.key_bytes:
             raise ManifestError(

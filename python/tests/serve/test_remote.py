@@ -14,6 +14,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,10 @@ from keywright.errors import OutOfRangeError, ServeError, WorkerEndedError
 from keywright.errors.service import (
     BadRequestError,
     BusyError,
+    DemandError,
     InvalidReplyError,
     ManifestError,
+    ModelFolderError,
     OtherModelError,
     RetiredError,
     SecretRefusedError,
@@ -43,7 +46,7 @@ from keywright.errors.service import (
 )
 from keywright.model import Model
 from keywright.model.served import framing
-from keywright.model.served.manifest import MAX_BYTES
+from keywright.model.served.manifest import MAX_BYTES, Manifest
 from keywright.runtime.checking import run_clear
 from keywright.serve import Server, Service
 from keywright.serve.http.app import MAX_PART
@@ -240,24 +243,61 @@ def test_an_evaluation_whose_worker_is_killed_is_done_again(
     assert np.abs(values - run_clear(service.model.program, sample)).max() < 1e-3
 
 
-def test_keys_that_the_server_lost_are_made_anew(server: Server, service: Service, sample: Sample) -> None:
-    """Before a request, and while it waits."""
+@pytest.mark.parametrize("cause", ["deleted before the request", "damaged while it waits"])
+def test_lost_keys_are_made_again_once(server: Server, service: Service, sample: Sample, cause: str) -> None:
+    """A third set of the same secret key is refused: see `KEY_SETS`."""
     expected = run_clear(service.model.program, sample)
     with RemoteModel(server.url, insecure=True).session() as session:
         for _ in range(2):
             assert np.abs(session.infer(sample) - expected).max() < 1e-3
             assert session._identifier is not None
             uploaded = service.store.get(session._identifier)
+            if cause.startswith("deleted"):
+                service.delete_keys(session._identifier)
+                with pytest.raises(UnknownKeysError):
+                    session.seen()
+                continue
             # On the disk; the worker's copy is dropped with it.
             with service.store.file(uploaded) as path:
                 data = bytearray(path.read_bytes())
                 data[len(data) // 2] ^= 1
                 path.write_bytes(data)
             WORKERS.forget(uploaded.identifier)
-        service.delete_keys(str(session._identifier))
-        with pytest.raises(UnknownKeysError):
-            session.seen()
-        assert np.abs(session.infer(sample) - expected).max() < 1e-3
+        with pytest.raises(DemandError, match="open a new session") as refused:
+            session.infer(sample)
+        assert (refused.value.what, refused.value.value, refused.value.maximum) == ("key_sets", 3, 2)
+
+
+def test_a_server_that_knows_no_keys_gets_two_sets(thin: Model, sample: Sample) -> None:
+    """The attack: up to nine sets of one secret key."""
+    begun: list[str] = []
+    unknown = json.dumps(UnknownKeysError("gone").to_json()).encode()
+
+    def answer(method: str, path: str) -> tuple[int, bytes, int | None]:
+        if path == "/v1/model":
+            return 200, thin.manifest.encoded, None
+        if (method, path) == ("POST", "/v1/keys"):
+            begun.append(path)
+            return 201, json.dumps({"keys": f"{len(begun):032x}"}).encode(), None
+        return 404, unknown, None
+
+    with answering(answer) as url, RemoteModel(url, insecure=True).session() as session:
+        with pytest.raises(DemandError):
+            session.upload_keys()
+        with pytest.raises(DemandError):
+            session.infer(sample)
+    assert len(begun) == 2
+
+
+@pytest.mark.parametrize("text", ["\x1b[2J", "\x9b2J", "a\nb", "\u202egnp"])
+def test_text_of_a_manifest_is_printable(thin: Model, text: str) -> None:
+    entry = json.loads(thin.manifest.encoded)
+    for changed in (entry | {"name": text}, entry | {"labels": [text, "b", "c", "d"]}):
+        with pytest.raises(ManifestError, match="printable"):
+            Manifest.read(json.dumps(changed).encode())
+    for named in ({"name": text}, {"labels": (text, "b", "c", "d")}):
+        with pytest.raises(ModelFolderError, match="printable"):
+            replace(thin, **named)
 
 
 def test_clients_follow_a_model_to_its_next_version(tmp_path: Path, sample: Sample) -> None:

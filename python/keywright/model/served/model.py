@@ -116,6 +116,10 @@ class Model:
                 f"thin clients send inputs up to {program.input_scale:.6g}, and the program is for "
                 "others; compile the model again"
             )
+        if not all(text.isprintable() for text in (self.name, *self.labels)):
+            raise ModelFolderError(
+                f"the name {self.name[:80]!r} or a label has control characters; use printable ones"
+            )
         if self.labels and len(self.labels) != len(program.output_layout.positions):
             raise ModelFolderError(
                 f"{len(self.labels)} labels were given for {len(program.output_layout.positions)} "
