@@ -115,12 +115,12 @@ class Catalog:
         """Hashes of the models that use a configuration."""
         return [name for name, each in self._of.items() if each.identifier == configuration]
 
-    def _retired(self, found: str, name: str) -> RetiredError:
+    def _retired(self, requested: str, name: str) -> RetiredError:
         successor = next((key for key, model in self.models.items() if model.name == name), "")
         then = f"model {successor} is its successor" if successor else "it has no successor here"
         return RetiredError(
-            f"{found[:64]} is no longer served, and {then}; fetch the manifest again",
-            found=found[:64],
+            f"{requested[:64]} is no longer served, and {then}; fetch the manifest again",
+            found=requested[:64],
             successor=successor,
             configuration=self._of[successor].identifier if successor else "",
         )

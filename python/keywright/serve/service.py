@@ -165,9 +165,9 @@ class Service:
         Raises:
             RetiredError, OtherModelError: it is no longer served, or unknown.
         """
-        found = self.catalog.configuration(identifier)
+        configuration = self.catalog.configuration(identifier)
         models = self.catalog.serving(identifier)
-        return {"configuration": identifier, "models": models, "bytes": found.key_bytes}
+        return {"configuration": identifier, "models": models, "bytes": configuration.key_bytes}
 
     def create_keys(
         self, request: Mapping[str, object], tenant: str = NOBODY, holder: str = ""
@@ -186,11 +186,11 @@ class Service:
             BusyError: the server is about to end.
         """
         self.require_staying()
-        found = request.get("model")
-        if not isinstance(found, str) or set(request) != {"model"}:
+        model = request.get("model")
+        if not isinstance(model, str) or set(request) != {"model"}:
             raise BadRequestError('the request must be {"model": HASH}, where HASH is that of the manifest')
-        made = self.store.create(self.catalog.model(found).manifest.hash, tenant, holder)
-        return self._describe(made)
+        uploaded = self.store.create(self.catalog.model(model).manifest.hash, tenant, holder)
+        return self._describe(uploaded)
 
     def keys(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
         """Return how much of a key set has arrived, its model and configuration, and how long it is kept.

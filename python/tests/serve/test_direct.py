@@ -247,7 +247,7 @@ def test_over_http_it_is_as_described(thin: Model, place: Place, key_file: Path)
         status, made, _ = ask(server, "POST", f"{path}?offset=0&length=100", b"")
         assert (status, made["offset"], made["length"], made["method"]) == (201, 0, 100, "PUT")
         write(made["url"], key_file.read_bytes()[:100])
-        status, entry, _ = ask(server, "PUT", f"{path}/parts?offset=0", b"")
+        status, entry, _ = ask(server, "PUT", f"{path}?offset=0", b"")
         assert (status, entry["received"]) == (200, 100)
         assert ask(server, "POST", f"{path}?offset=0", b"")[0] == 400
         assert ask(server, "POST", f"{path}?offset=50&length=100", b"")[1]["error"]["type"] == "wrong_offset"

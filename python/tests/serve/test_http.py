@@ -106,7 +106,7 @@ def test_the_manifest_and_the_page_are_there(server: Server, thin: Model) -> Non
         ("GET", "/v1/keys/0", None, 404, "unknown_keys"),
         ("GET", "/v1/keys/" + "0" * 32, None, 404, "unknown_keys"),
         ("GET", "/v1/keys/..", None, 404, "unknown_keys"),
-        ("PUT", "/v1/keys/0", b"x", 400, "bad_request"),
+        ("PUT", "/v1/keys/0/parts", b"x", 400, "bad_request"),
         ("PUT", "/v1/keys/0/parts?offset=-1", b"x", 400, "bad_request"),
         ("PUT", "/v1/keys/0/parts?offset=0", b"x", 404, "unknown_keys"),
         ("DELETE", "/v1/keys/0", None, 404, "unknown_keys"),

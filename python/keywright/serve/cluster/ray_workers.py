@@ -88,8 +88,8 @@ class RayWorkers(Workers):
             if there.pop(name, None) == ApplicationStatus.RUNNING:
                 self._handle = serve.get_app_handle(name)
             else:
-                made = deployment(models, self._replicas)
-                self._handle = serve.run(made, name=name, route_prefix=None)
+                app = deployment(models, self._replicas)
+                self._handle = serve.run(app, name=name, route_prefix=None)
             self._started.set()
             for other in there:
                 serve.delete(other)
@@ -104,8 +104,8 @@ class RayWorkers(Workers):
 
     def _applications(self) -> dict[str, str]:
         """Return the replicas of this service and their state."""
-        found = serve.status().applications.items()
-        return {name: each.status for name, each in found if name.startswith(self._prefix)}
+        applications = serve.status().applications.items()
+        return {name: each.status for name, each in applications if name.startswith(self._prefix)}
 
     def machines(self) -> list[tuple[str, int]]:
         """Return the machines of the cluster."""

@@ -180,7 +180,7 @@ class Evaluations:
         """
         uploaded = self._store.get(identifier, tenant)
         name = uploaded.model if model is None else model
-        wanted, configuration = self._catalog.model(name), self._catalog.of(name).identifier
+        served, configuration = self._catalog.model(name), self._catalog.of(name).identifier
         if configuration != uploaded.configuration.identifier:
             raise OtherModelError(
                 f"the keys have configuration {uploaded.configuration.identifier}, but model {name} needs "
@@ -190,7 +190,7 @@ class Evaluations:
             )
         self._require_places(name, priority, places)
         self._workers.require_memory(
-            identifier, wanted.resident_key_bytes, wanted.manifest.hash, self._jobs.patience
+            identifier, served.resident_key_bytes, served.manifest.hash, self._jobs.patience
         )
         self._store.require_ready(uploaded)
         self._usage.require_seconds(tenant)
@@ -204,17 +204,17 @@ class Evaluations:
 
     def take(self, expected: Expected, message: bytes, *, held: bool = False) -> Job:
         """Accept an evaluation whose message has arrived; errors as of `submit`."""
-        wanted = self._catalog.model(expected.model)
+        model = self._catalog.model(expected.model)
         SecretScanner().scan(message)
-        objects = framing.split(message, wanted.manifest.input.ciphertexts)
+        objects = framing.split(message, model.manifest.input.ciphertexts)
         if not held:
             for data in objects:
-                wanted.read_input(data)
+                model.read_input(data)
                 self._saw(expected.identifier, ExchangedObject.of("received", data))
         job = self._jobs.add(
             expected.identifier,
             expected.model,
-            wanted.steps,
+            model.steps,
             message,
             expected.priority,
             expected.tenant,
@@ -357,10 +357,10 @@ class Evaluations:
         with ExitStack() as stack:
             passed: dict[str, Any] = {}
             if self._workers.inline:
-                found = stack.enter_context(self._store.arriving(uploaded, model.key_places))
-                path = found if isinstance(found, Path) else found.path
-                if not isinstance(found, Path):
-                    passed["arriving"] = found.to_json()
+                keys = stack.enter_context(self._store.arriving(uploaded, model.key_places))
+                path = keys if isinstance(keys, Path) else keys.path
+                if not isinstance(keys, Path):
+                    passed["arriving"] = keys.to_json()
             else:
                 path = stack.enter_context(self._store.file(uploaded))
             if any(each.held for each in together):

@@ -296,8 +296,8 @@ class Routes:
         _announced(request, 0)
         offset, length = _offset(request), _number(request, "length")
         name, tenant = _name(request, "keys"), await self._tenant(request)
-        made = await run_sync(self._service.grant_part, name, offset, length, tenant)
-        return answer(made, HTTPStatus.CREATED)
+        grant = await run_sync(self._service.grant_part, name, offset, length, tenant)
+        return answer(grant, HTTPStatus.CREATED)
 
     async def take_part(self, request: Request) -> Response:
         """``PUT /v1/keys/ID/direct?offset=N``: the part is there."""
@@ -349,8 +349,8 @@ class Routes:
 
     async def upload_limits(self, request: Request) -> Response:
         """``OPTIONS /v1/keys``: states that uploads are resumable, and their maximum length."""
-        found = limit(self._service.longest_keys(), self._service.key_lifetime())
-        return Response(status_code=HTTPStatus.NO_CONTENT, headers={LIMIT: found})
+        limits = limit(self._service.longest_keys(), self._service.key_lifetime())
+        return Response(status_code=HTTPStatus.NO_CONTENT, headers={LIMIT: limits})
 
     async def upload_state(self, request: Request) -> Response:
         """``HEAD /v1/keys/ID``: a client that asks for the offset has given up its earlier request."""
@@ -393,8 +393,8 @@ class Routes:
         length = require_length(request.headers, offset, total, complete=complete)
         name = str(entry["keys"])
         begin = partial(self._service.begin_part, name, offset, length, tenant)
-        found = await self._receive(request, begin, tenant or name)
-        return upload_answer(found, self._service.key_lifetime(), status)
+        state = await self._receive(request, begin, tenant or name)
+        return upload_answer(state, self._service.key_lifetime(), status)
 
     async def delete_keys(self, request: Request) -> Response:
         """``DELETE /v1/keys/ID``, or ``POST /v1/keys/ID/delete``, which a page sends when it closes."""

@@ -247,12 +247,12 @@ def _headers(scope: Scope) -> dict[bytes, str]:
     Raises:
         BadRequestError: a header that decides how to read or route the request is repeated.
     """
-    found: dict[bytes, str] = {}
+    fields: dict[bytes, str] = {}
     for name, value in scope["headers"]:
-        if name in found and name in (b"host", b"content-length", b"transfer-encoding", b"origin"):
+        if name in fields and name in (b"host", b"content-length", b"transfer-encoding", b"origin"):
             raise BadRequestError(f"the header {name.decode('latin-1')} is sent twice; send it once")
-        found[name] = value.decode("latin-1")
-    return found
+        fields[name] = value.decode("latin-1")
+    return fields
 
 
 def _netloc(origin: str) -> str | None:

@@ -67,12 +67,12 @@ class FolderObjects:
     def sizes(self, prefix: str) -> dict[str, int]:
         """Return the sizes of files whose paths begin with the prefix; links are skipped."""
         root = self._folder / prefix.rpartition("/")[0]
-        found = {}
+        sizes = {}
         for path in root.rglob("*"):
             name = path.relative_to(self._folder).as_posix()
             if name.startswith(prefix) and path.is_file() and not path.is_symlink():
-                found[name] = path.stat().st_size
-        return found
+                sizes[name] = path.stat().st_size
+        return sizes
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete files, and their folders if they are then empty."""
@@ -159,8 +159,8 @@ def _make(folder: Path) -> None:
 def _settle(folder: Path) -> None:
     """Sync the names in a folder to the disk."""
     if os.name == "posix":
-        held = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(held)
+            os.fsync(descriptor)
         finally:
-            os.close(held)
+            os.close(descriptor)

@@ -84,10 +84,10 @@ def _require_pair(objects: Objects, records: Records) -> None:
     if objects.sizes(MARK).get(MARK) is None:
         objects.put(MARK, json.dumps({"records": name}).encode())
     try:
-        found = json.loads(objects.read(MARK, 0, 4096)).get("records")
+        marked = json.loads(objects.read(MARK, 0, 4096)).get("records")
     except (ValueError, AttributeError):
-        found = None
-    if found != name:
+        marked = None
+    if marked != name:
         raise ConfigurationError(
             "the objects belong to another database than the one that is named; name their database, or "
             "another bucket, prefix or folder",

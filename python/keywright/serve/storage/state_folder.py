@@ -78,13 +78,13 @@ class StateFolder:
             temporary.write_text(json.dumps({"format": FORMAT}), encoding="utf-8")
             temporary.replace(path)
             return
-        found: object = None
+        entry: object = None
         if path.is_file() and path.stat().st_size <= MAX_FORM_BYTES:
             try:
-                found = json.loads(path.read_bytes())
+                entry = json.loads(path.read_bytes())
             except (ValueError, RecursionError):
-                found = None
-        if not isinstance(found, dict) or found.get("format") != FORMAT:
+                entry = None
+        if not isinstance(entry, dict) or entry.get("format") != FORMAT:
             raise ConfigurationError(
                 f"{path} has a format that this release does not know; name another folder",
                 code="state_folder",

@@ -178,8 +178,8 @@ def _tenants(entry: Mapping[str, Any], path: Path) -> dict[str, list[str]]:
         ConfigurationError: the file lists no digests.
     """
     tenants = entry.get("tenants") if entry.get("format") == FORMAT else None
-    found = tenants.values() if isinstance(tenants, dict) else [None]
-    if not all(isinstance(digests, list) and all(isinstance(x, str) for x in digests) for digests in found):
+    lists = tenants.values() if isinstance(tenants, dict) else [None]
+    if not all(isinstance(digests, list) and all(isinstance(x, str) for x in digests) for digests in lists):
         raise ConfigurationError(
             f"{path} lists no accounts; make it with python -m keywright.serve.tenants.new_key {path} NAME",
             code="accounts_file",

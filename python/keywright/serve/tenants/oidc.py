@@ -155,10 +155,10 @@ class Issuer:
                 f"the issuer of tokens does not answer; ask again in {PAUSE_S:.0f} s",
                 code="issuer_unreachable",
             )
-        found = self._find(name)
-        if found is None:
+        key = self._find(name)
+        if key is None:
             raise UnauthorizedError("the token is signed with a key that the issuer does not have")
-        return found
+        return key
 
     def _refresh(self, *, wait: bool) -> None:
         """Have the keys fetched, if they were not just now, and wait for them; but for a moment only if not

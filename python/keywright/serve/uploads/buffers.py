@@ -90,16 +90,16 @@ class Buffers:
             for each in (*kept, share):
                 sums[each.holder] += each.size
             own, before = sums[share.holder], time.monotonic() - TURN_S
-            found = [
+            candidates = [
                 each
                 for each in kept
                 if not each.complete
                 and each.holder != share.holder
                 and (sums[each.holder] > own or (sums[each.holder] == own and each.began < before))
             ]
-            if not found:
+            if not candidates:
                 raise BusyError("too many requests arrive at a time; ask again soon", retry_after=1)
-            victim = max(found, key=lambda each: (sums[each.holder], -each.began))
+            victim = max(candidates, key=lambda each: (sums[each.holder], -each.began))
             kept.remove(victim)
             lost.append(victim)
         for each in lost:

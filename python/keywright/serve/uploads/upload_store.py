@@ -81,14 +81,14 @@ class UploadStore:
         self._lock = threading.RLock()
         self._sets: dict[str, UploadedKeys] = {}
         self._retired: dict[str, tuple[str, str]] = {}
-        held: dict[str, dict[int, int]] = {}
+        stored: dict[str, dict[int, int]] = {}
         for name, size in self.objects.sizes("keys/").items():
-            if (found := OBJECT.fullmatch(name)) is not None:
-                held.setdefault(name.rpartition("/")[0], {})[int(found[3], 16)] = size
+            if (match := OBJECT.fullmatch(name)) is not None:
+                stored.setdefault(name.rpartition("/")[0], {})[int(match[3], 16)] = size
         for row in self._records.key_sets():
-            self._recover(row, held)
+            self._recover(row, stored)
         # Left by a process that ended while it deleted a set.
-        self.objects.delete(f"{of}/{begin:0{DIGITS}x}" for of, parts in held.items() for begin in parts)
+        self.objects.delete(f"{of}/{begin:0{DIGITS}x}" for of, parts in stored.items() for begin in parts)
 
     def __len__(self) -> int:
         return len(self._sets)
@@ -108,20 +108,22 @@ class UploadStore:
         """Return the number of sets whose configurations are not served."""
         return len(self._retired)
 
-    def _recover(self, row: Row, held: dict[str, dict[int, int]]) -> None:
+    def _recover(self, row: Row, stored: dict[str, dict[int, int]]) -> None:
         """Recover a set of an earlier process, with its time of use set to now. A set of a served
         configuration that cannot be used is deleted."""
-        identifier, tenant, asked = (str(row[name]) for name in ("key_set", "tenant", "configuration"))
-        made = float(str(row["made"]))
-        configuration = self._catalog.configurations.get(asked)
+        identifier, tenant, requested = (str(row[name]) for name in ("key_set", "tenant", "configuration"))
+        start = float(str(row["made"]))
+        configuration = self._catalog.configurations.get(requested)
         if configuration is None:
-            self._retired[identifier] = (tenant, asked)
+            self._retired[identifier] = (tenant, requested)
             # Only this set's objects have its name.
-            for of in [each for each in held if each.endswith("/" + identifier)]:
-                del held[of]
+            for of in [each for each in stored if each.endswith("/" + identifier)]:
+                del stored[of]
             return
-        uploaded = UploadedKeys(identifier, str(row["model"]), configuration, made, tenant, holder=identifier)
-        uploaded.parts = held.pop(uploaded.name(0).rpartition("/")[0], {})
+        uploaded = UploadedKeys(
+            identifier, str(row["model"]), configuration, start, tenant, holder=identifier
+        )
+        uploaded.parts = stored.pop(uploaded.name(0).rpartition("/")[0], {})
         uploaded.digest = str(row["digest"])
         self._mend(uploaded)
         uploaded.boundaries = set(uploaded.parts) - {0}
@@ -173,21 +175,21 @@ class UploadStore:
                 self._delete(oldest, "room")
             configuration = self._catalog.of(model)
             self._admit(tenant, configuration.key_bytes)
-            made = UploadedKeys(
+            uploaded = UploadedKeys(
                 secrets.token_hex(16), model, configuration, time.time(), tenant, holder=holder
             )
             self._records.add_key_set(
                 {
-                    "key_set": made.identifier,
+                    "key_set": uploaded.identifier,
                     "tenant": tenant,
                     "model": model,
                     "configuration": configuration.identifier,
-                    "made": made.made,
+                    "made": uploaded.made,
                     "digest": "",
                 }
             )
-            self._sets[made.identifier] = made
-            return made
+            self._sets[uploaded.identifier] = uploaded
+            return uploaded
 
     def _take_place(self, uploaded: UploadedKeys) -> None:
         """Make room for the bytes of a set.
@@ -239,22 +241,22 @@ class UploadStore:
             RetiredError: its configuration is no longer served.
         """
         with self._lock:
-            found = self._sets.get(identifier)
+            uploaded = self._sets.get(identifier)
             owner, configuration = self._retired.get(identifier, (None, ""))
             if owner == tenant:
                 self._catalog.configuration(configuration)
-            if found is None or found.tenant != tenant:
+            if uploaded is None or uploaded.tenant != tenant:
                 raise UnknownKeysError(
                     "there are no keys with that identifier here (any more); upload them again"
                 )
-            found.used = time.monotonic()
-            return found
+            uploaded.used = time.monotonic()
+            return uploaded
 
     def touch(self, identifier: str) -> None:
         """Record the use of a set, if it exists."""
         with self._lock:
-            if (found := self._sets.get(identifier)) is not None:
-                found.used = time.monotonic()
+            if (uploaded := self._sets.get(identifier)) is not None:
+                uploaded.used = time.monotonic()
 
     def expire(self) -> list[UploadedKeys]:
         """Delete the sets that were not used for `expiry` seconds. Returns them."""
@@ -314,8 +316,8 @@ class UploadStore:
         with self._lock, uploaded.lock:
             received = uploaded.received
             if any(
-                (held.begin < end and offset < held.end) or held.begin == offset
-                for held in uploaded.receiving
+                (other.begin < end and offset < other.end) or other.begin == offset
+                for other in uploaded.receiving
             ):
                 raise WrongOffsetError(
                     "another piece of these keys is being received", found=offset, received=received
@@ -374,9 +376,9 @@ class UploadStore:
     def recount(self, uploaded: UploadedKeys, begin: int) -> int:
         """Read the size of an object again after a failed write. Returns its end."""
         name = uploaded.name(begin)
-        found = self.objects.sizes(name).get(name, 0)
+        stored = self.objects.sizes(name).get(name, 0)
         with uploaded.lock:
-            size = min(uploaded.parts.get(begin, 0), found)
+            size = min(uploaded.parts.get(begin, 0), stored)
             if size:
                 uploaded.parts[begin] = size
             else:
@@ -387,12 +389,12 @@ class UploadStore:
 
     def tail(self, uploaded: UploadedKeys, at: int, length: int) -> bytes:
         """Return at most ``length`` bytes before an offset, as many as are there without a gap."""
-        found = b""
-        while len(found) < length and (begin := uploaded.before(at - len(found))) is not None:
-            end = at - len(found) - begin
-            start = max(0, end - (length - len(found)))
-            found = self.objects.read(uploaded.name(begin), start, end - start) + found
-        return found
+        data = b""
+        while len(data) < length and (begin := uploaded.before(at - len(data))) is not None:
+            end = at - len(data) - begin
+            start = max(0, end - (length - len(data)))
+            data = self.objects.read(uploaded.name(begin), start, end - start) + data
+        return data
 
     def sample(self, uploaded: UploadedKeys, at: int, length: int) -> bytes:
         """Return bytes of a set from an offset on, fewer if their object ends."""
@@ -435,9 +437,9 @@ class UploadStore:
 
     def _recollect(self, uploaded: UploadedKeys) -> None:
         """Take stock of a set whose objects could not be joined."""
-        found = self.objects.sizes(uploaded.name(0)[:-DIGITS])
+        sizes = self.objects.sizes(uploaded.name(0)[:-DIGITS])
         with uploaded.lock:
-            uploaded.parts = {int(name[-DIGITS:], 16): size for name, size in found.items()}
+            uploaded.parts = {int(name[-DIGITS:], 16): size for name, size in sizes.items()}
             self._mend(uploaded)
 
     def lose_last_byte(self, uploaded: UploadedKeys) -> None:

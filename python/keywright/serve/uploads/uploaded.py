@@ -89,13 +89,13 @@ class UploadedKeys:
     @property
     def runs(self) -> list[tuple[int, int]]:
         """Return begin and end of each contiguous range."""
-        found: list[tuple[int, int]] = []
+        ranges: list[tuple[int, int]] = []
         for begin, size in sorted(self.parts.items()):
-            if found and found[-1][1] == begin:
-                found[-1] = (found[-1][0], begin + size)
+            if ranges and ranges[-1][1] == begin:
+                ranges[-1] = (ranges[-1][0], begin + size)
             elif size > 0:
-                found.append((begin, begin + size))
-        return found
+                ranges.append((begin, begin + size))
+        return ranges
 
     @property
     def received(self) -> int:
@@ -111,7 +111,7 @@ class UploadedKeys:
     @property
     def placed(self) -> bool:
         """Whether it counts towards capacity and quota: bytes of it have arrived, or are awaited."""
-        return self.stored > 0 or any(held.begin < held.end for held in list(self.receiving))
+        return self.stored > 0 or any(incoming.begin < incoming.end for incoming in list(self.receiving))
 
     @property
     def missing(self) -> list[tuple[int, int]]:

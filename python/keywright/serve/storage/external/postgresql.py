@@ -122,13 +122,13 @@ class PostgresqlRecords(Records):
 
 def _broken(error: Exception) -> bool:
     """Whether the connection is unusable."""
-    found = error.args[0] if error.args else None
-    if isinstance(found, dict):
-        return str(found.get("C", "")).startswith(BROKEN)
+    fields = error.args[0] if error.args else None
+    if isinstance(fields, dict):
+        return str(fields.get("C", "")).startswith(BROKEN)
     return isinstance(error, pg8000.dbapi.InterfaceError | OSError)
 
 
 def _reason(error: Exception) -> str:
     """Return the message of an error without its parameters."""
-    found = error.args[0] if error.args else error
-    return str(found.get("M", found)) if isinstance(found, dict) else str(found)
+    fields = error.args[0] if error.args else error
+    return str(fields.get("M", fields)) if isinstance(fields, dict) else str(fields)
