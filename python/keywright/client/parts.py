@@ -20,13 +20,13 @@ IN_FLIGHT = 3
 """Parts in flight at a time, each on its own connection: this hides the round trip of one part."""
 
 RETRIES = 7
-"""How often an upload continues after a broken connection without a byte of progress in between."""
+"""How often an upload continues after a broken connection without progress."""
 
 PAUSE_S, LONGEST_PAUSE_S = 0.05, 30.0
 MAX_RANGES = 1024
 
 QUESTIONS = 3
-"""How often it is asked which parts are missing, before they are sent again."""
+"""How often the client asks for the missing ranges before it sends parts again."""
 
 Progress = Callable[[int, int], object]
 ByteRange = tuple[int, int]
@@ -43,11 +43,11 @@ class Remote(Protocol):
         """Send a request with bytes as its body."""
 
     def write(self, url: str, body: bytes) -> None:
-        """Write bytes under an address that the server has given."""
+        """Write bytes under an address from the server."""
 
 
 def send_file(remote: Remote, keys: str, path: Path, progress: Progress | None) -> None:
-    """Send what the server has not; straight to its object storage where there is one that can be reached.
+    """Send the missing bytes, directly to the object storage of the server if possible.
 
     Args:
         remote: the server.
@@ -84,8 +84,7 @@ def send_file(remote: Remote, keys: str, path: Path, progress: Progress | None) 
 
 
 class _Direct:
-    """Sends parts: to the object storage, until it says that there is none or cannot be reached; then to the
-    server."""
+    """Sends parts to the object storage; to the server if there is no storage, or if it cannot be reached."""
 
     def __init__(self, remote: Remote, keys: str) -> None:
         self._remote, self._keys, self._there = remote, keys, True
@@ -97,7 +96,7 @@ class _Direct:
         self._remote.send("PUT", f"{self._keys}/parts?offset={begin}", data)
 
     def _write(self, begin: int, data: bytes) -> bool:
-        """Write a part to the storage. Returns False if it is to be sent to the server."""
+        """Write a part to the storage. Returns False if the storage cannot be used."""
         own = f"{self._keys}/direct?offset={begin}"
         try:
             url = self._remote.ask("POST", f"{own}&length={len(data)}").get("url")

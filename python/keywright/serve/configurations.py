@@ -95,11 +95,11 @@ class Catalog:
         )
 
     def of(self, model: str) -> Configuration:
-        """Return the configuration of a model; errors as for `model`."""
+        """Return the configuration of a model; raises the errors of `model`."""
         return self._of[self.model(model).manifest.hash]
 
     def configuration(self, identifier: str) -> Configuration:
-        """Return the configuration of an identifier; errors as for `model`."""
+        """Return the configuration of an identifier; raises the errors of `model`."""
         if identifier in self.configurations:
             return self.configurations[identifier]
         for entry in self._earlier.values():

@@ -1,4 +1,4 @@
-"""What a server does, without HTTP: manifests, keys, evaluations, and a record of what it saw."""
+"""The service without HTTP: manifests, keys, evaluations, and a record of exchanged objects."""
 
 import threading
 import time
@@ -90,7 +90,7 @@ class Service:
         self.operator_key = operator_key(state)
         self._audit = Audit(audit or state / AUDIT_NAME)
         self._usage = Usage(quotas or Quotas(), self._storage.records)
-        # What an earlier process left may be damaged, and is then deleted before there are grants.
+        # The store deletes damaged sets of an earlier process before there are grants.
         self._direct: DirectUploads | None = None
         self.store = UploadStore(
             self._storage,
@@ -177,7 +177,7 @@ class Service:
         Args:
             request: ``{"model": hash of the manifest}``.
             tenant: tenant of the request.
-            holder: whom the set is counted for where all clients are one tenant.
+            holder: address that the set counts for if all clients are one tenant.
 
         Raises:
             BadRequestError: the request is malformed.
@@ -202,7 +202,7 @@ class Service:
         return self._describe(self.store.get(identifier, tenant))
 
     def settled(self, identifier: str, tenant: str = NOBODY) -> bool:
-        """Whether no bytes of a key set are being received; errors as for `keys`."""
+        """Whether no bytes of a key set are being received; raises the errors of `keys`."""
         return not self.store.get(identifier, tenant).busy()
 
     def key_sets(self, tenant: str) -> dict[str, object]:
@@ -216,8 +216,8 @@ class Service:
         return {"keys": [self._describe(uploaded) for uploaded in self.store.of(tenant)]}
 
     def interrupt(self, identifier: str, tenant: str = NOBODY) -> None:
-        """Abort the piece that is being appended to a key set, as if its connection had broken. Parts at
-        other offsets continue. Errors as for `keys`."""
+        """Abort the request that appends to a key set, as if its connection had broken. Parts at
+        other offsets continue. Raises the errors of `keys`."""
         self.store.interrupt(self.store.get(identifier, tenant))
 
     def key_lifetime(self) -> int:
@@ -225,7 +225,7 @@ class Service:
         return int(self._expiry)
 
     def bytes_of_keys(self, model: str) -> int:
-        """Return the bytes of the keys that a model needs; errors as for `manifest`."""
+        """Return the bytes of the keys that a model needs; raises the errors of `manifest`."""
         return self.catalog.of(model).key_bytes
 
     def longest_keys(self) -> int:
@@ -235,13 +235,13 @@ class Service:
     def begin_part(
         self, identifier: str, offset: int, length: int, tenant: str = NOBODY, *, anywhere: bool = False
     ) -> PartWriter:
-        """Start to write a range of a key set; errors as for `keys` and `PartWriter`."""
+        """Start to write a range of a key set; raises the errors of `keys` and `PartWriter`."""
         uploaded = self.store.get(identifier, tenant)
         self.direct.end(identifier, offset)
         return PartWriter(self.store, uploaded, offset, length, anywhere=anywhere)
 
     def end_part(self, writer: PartWriter) -> dict[str, object]:
-        """End a range and return how much has arrived; errors as for `PartWriter.finish`."""
+        """End a range and return how much has arrived; raises the errors of `PartWriter.finish`."""
         uploaded = writer.uploaded
         if writer.finish():
             self._saw_keys(uploaded)
@@ -252,12 +252,13 @@ class Service:
     def grant_part(
         self, identifier: str, offset: int, length: int, tenant: str = NOBODY
     ) -> dict[str, object]:
-        """An address for a part of a key set; errors as of `keys` and `DirectUploads.grant`."""
+        """Return an address for a part of a key set; raises the errors of `keys` and
+        `DirectUploads.grant`."""
         return self.direct.grant(self.store.get(identifier, tenant), offset, length)
 
     def take_part(self, identifier: str, offset: int, tenant: str = NOBODY) -> dict[str, object]:
-        """Take over a part that was written there; errors as of `keys`, `DirectUploads.take` and
-        `PartWriter.finish`."""
+        """Take over a part that a client has written there; raises the errors of `keys`,
+        `DirectUploads.take` and `PartWriter.finish`."""
         writer = self.direct.take(self.store.get(identifier, tenant), offset)
         try:
             return self.end_part(writer)
@@ -269,7 +270,7 @@ class Service:
 
         Raises:
             UnknownKeysError: there is no such set.
-            RetiredError: as for `keys`.
+            RetiredError: see `keys`.
         """
         self.store.delete(self.store.get(identifier, tenant), "client")
         self._forget(identifier)
@@ -337,7 +338,7 @@ class Service:
         return max(model.request_bytes for model in self.catalog.models.values())
 
     def require_staying(self) -> None:
-        """Refuse what is to begin now.
+        """Check that the server accepts new work.
 
         Raises:
             BusyError: this server is about to end.
@@ -359,15 +360,14 @@ class Service:
         self._event(line)
 
     def expire(self) -> None:
-        """Delete the keys and data of clients that have been idle too long, and answers that nobody
-        fetched."""
+        """Delete keys and data of idle clients, and old answers."""
         for uploaded in self.store.expire():
             self._forget(uploaded.identifier)
             self._event("unused keys expired and were deleted")
         self.jobs.expire(self._expiry)
         self._usage.flush()
         self.direct.sweep()
-        # Only workers that were prepared are known to be this service's alone, and how to wake them.
+        # Prepared workers belong to this service alone, and `prepare` can start them again.
         if self._prepared and self._awake and not len(self.store) and not any(self.jobs.counts()):
             self._awake = False
             self._workers.rest()
@@ -400,33 +400,32 @@ class Service:
         evaluations. Meanwhile answers can be fetched, and started uploads continue. After ``limit`` seconds,
         running evaluations are left to the next process, as are waiting ones."""
         self.draining = True
-        self._event("this server is about to end: evaluations are not taken any more")
+        self._event("this server is about to end: it accepts no more evaluations")
         self.evaluations.dispatcher.close(limit)
 
     def close(self) -> None:
-        """End after the evaluations that run, and leave the folder to others; the next process has those done
-        that wait."""
+        """End after the running evaluations, and release the folder. The next process runs the
+        waiting ones."""
         self.evaluations.dispatcher.close()
         if self._own_workers is not None:
             self._own_workers.close()
         try:
             self._usage.flush()
         except OSError as error:
-            self._event(f"processor seconds could not be noted: {error}")
+            self._event(f"processor seconds could not be recorded: {error}")
         self._audit.close()
         self._storage.close()
         self._state.close()
 
     def _admit(self, tenant: str, more: int) -> None:
-        """Refuse a key set that a tenant has no room for."""
+        """Check that a tenant has room for a key set."""
         if not self._usage.limits_bytes(tenant):
             return
         keys, soon = self.store.room(tenant)
         self._usage.require_bytes(tenant, keys + self.jobs.stored(tenant), more, soon)
 
     def _begun(self, uploaded: UploadedKeys) -> None:
-        """Note that the first byte of a key set is about to come: requests for sets without bytes leave no
-        trace."""
+        """Record the start of an upload before its first byte. Sets without bytes leave no record."""
         self._audit.note(
             "begin",
             uploaded.tenant,
@@ -439,7 +438,7 @@ class Service:
         self._event("a client starts to upload keys")
 
     def _deleted(self, uploaded: UploadedKeys, why: str) -> None:
-        """Note that a key set is gone; that goes on where the disk of the audit does not."""
+        """Record the deletion of a key set. A full disk of the audit file does not prevent the deletion."""
         if self._direct is not None:
             self._direct.forget(uploaded.identifier)
         if not uploaded.begun:

@@ -220,7 +220,7 @@ def test_tenants_are_counted_apart() -> None:
         TenantLine("a", 1, 1, 8, 1, 1),
         TenantLine("c", 0, 0, 0, 1, 0),
     ]
-    jobs[1].asked = time.monotonic() - 50
+    jobs[1].arrived = time.monotonic() - 50
     assert oldest_wait(jobs) == pytest.approx(50, abs=5)
     assert oldest_wait([]) == 0
 

@@ -57,7 +57,7 @@ def test_objects_are_written_lengthened_cut_and_read(place: Place) -> None:
 
 def test_another_process_writes_an_object_as_a_file(place: Place) -> None:
     store, name = place.open().objects, NAMES[2]
-    store.made(name).write_bytes(bytes(100_000))
+    store.output_path(name).write_bytes(bytes(100_000))
     store.adopt(name)
     assert store.read(name) == bytes(100_000)
     assert store.sizes("jobs/") == {name: 100_000}

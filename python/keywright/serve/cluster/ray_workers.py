@@ -113,8 +113,8 @@ class RayWorkers(Workers):
         return [(str(node["NodeManagerHostname"]), int(node["Resources"].get("CPU", 0))) for node in alive]
 
     def forget(self, keys: str) -> None:
-        """Have every replica drop keys from memory. A replica that misses the message holds keys that nobody
-        can use."""
+        """Drop keys from the memory of every replica. A replica that misses the message holds keys
+        that nobody can use."""
         _tell_all(self._handle, "forget", keys)
 
     def close(self) -> None:
@@ -138,7 +138,7 @@ class RemoteWorker(Worker):
     def order(
         self, on_step: OnStep | None = None, meanwhile: Meanwhile | None = None, **order: object
     ) -> dict[str, Any]:
-        """Have an order obeyed; errors as of `Worker.order`.
+        """Send an order and wait for its end; raises the errors of `Worker.order`.
 
         Raises:
             WorkerEndedError: the replica ended before the order began.

@@ -61,7 +61,9 @@ class Replica:
             if job in self._cancelled:
                 self._cancelled.discard(job)
                 yield _refused(
-                    EvaluationFailedError("nobody waits for this evaluation any more", code="cancelled")
+                    EvaluationFailedError(
+                        "the evaluation was cancelled, because its client is gone", code="cancelled"
+                    )
                 )
                 return
             yield {}
@@ -99,7 +101,7 @@ class Replica:
             self._worker.order(do="load", **model)
 
     def _work(self, order: Order, say: Callable[[Answer], None]) -> None:
-        """Have the worker run an order and report its end."""
+        """Run an order on the worker and report its end."""
         try:
             end = self._worker.order(lambda step: say({"step": step}), **{**order, "do": "evaluate"})
         except WorkerEndedError as error:

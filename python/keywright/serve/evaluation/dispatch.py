@@ -58,7 +58,7 @@ class Dispatcher:
         ]
 
     def start(self) -> None:
-        """Run jobs. Those of an earlier process run at once, so ``work`` must be able to by now."""
+        """Start to run jobs. Jobs of an earlier process run at once, so ``work`` must be ready."""
         for thread in self._threads:
             thread.start()
 

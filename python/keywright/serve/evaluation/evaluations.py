@@ -1,8 +1,8 @@
-"""Evaluations of a service: which are accepted, how workers do them, and what becomes of the answers.
+"""Evaluations of a service: their admission, their execution by workers, and their answers.
 
-A request may wait for its answer (`submit` with ``held``): the evaluation is then in memory alone, and goes
-to the worker and comes back through a pipe. One that has not ended soon is put on the disk (`keep`), as are
-all those whose requests do not wait.
+A request may wait for its answer (`submit` with ``held``): the evaluation is then in memory alone, and
+message and answer pass through the worker's pipe. An evaluation that does not end soon is written to the disk
+(`keep`), as is every evaluation whose request does not wait.
 """
 
 import time
@@ -41,18 +41,18 @@ UNKNOWN = ""
 """An identifier that no job has."""
 
 HELD_BYTES = 4 << 20
-"""A longer message is on the disk from the beginning."""
+"""Maximum bytes of the message of a held evaluation; a longer one is written to the disk at once."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """An evaluation that is admitted before its message has arrived.
+    """An admitted evaluation whose message has not arrived.
 
     Attributes:
-        identifier: of the client's keys.
+        identifier: identifier of the client's keys.
         model: hash of the model.
-        priority, tenant, places: as of `Evaluations.submit`.
-        place: its place in the queue.
+        priority, tenant, places: arguments of `Evaluations.submit`.
+        place: its reservation in the queue.
     """
 
     identifier: str
@@ -121,7 +121,7 @@ class Evaluations:
         return {"model": model, "folder": str(self._folders[model]), "budget": self._budget}
 
     def holds(self, size: int) -> bool:
-        """Whether a request may wait for its answer whose message has so many bytes."""
+        """Return whether a request with a message of ``size`` bytes may wait for its answer."""
         return self._workers.inline and size <= HELD_BYTES
 
     def submit(
@@ -140,7 +140,7 @@ class Evaluations:
         Args:
             identifier: of the client's keys.
             message: its ciphertexts, see `framing`.
-            model: hash of a model of the keys' configuration; by default the one that they were made for.
+            model: hash of a model of the keys' configuration; by default the one that the client named first.
             priority: 0 to 9; among one client's evaluations larger ones run first.
             tenant: tenant of the request.
             places: the samples' places that the message uses, with zeros at the others (`Places.pack`). It
@@ -173,7 +173,7 @@ class Evaluations:
         places: range | None = None,
     ) -> Iterator[Expected]:
         """Admit an evaluation before the first byte of its message: its place in the queue and its bytes are
-        reserved within the context. Arguments and errors as of `submit`, but for those of the message.
+        reserved within the context. Other arguments, and errors before the message, are those of `submit`.
 
         Args:
             size: bytes of the message.
@@ -203,7 +203,7 @@ class Evaluations:
             yield Expected(identifier, name, priority, tenant, places, place)
 
     def take(self, expected: Expected, message: bytes, *, held: bool = False) -> Job:
-        """Accept an evaluation whose message has arrived; errors as of `submit`."""
+        """Accept an evaluation whose message has arrived; raises the errors of `submit`."""
         model = self._catalog.model(expected.model)
         SecretScanner().scan(message)
         objects = framing.split(message, model.manifest.input.ciphertexts)
@@ -227,7 +227,7 @@ class Evaluations:
         return job
 
     def _require_places(self, model: str, priority: int, places: range | None) -> None:
-        """Refuse priorities and places that there are not."""
+        """Check that a priority and the places of samples exist."""
         if not 0 <= priority <= MAX_PRIORITY:
             raise BadRequestError(f"?priority= must be 0 to {MAX_PRIORITY}, got {priority}")
         batch = self._catalog.model(model).manifest.input.batch
@@ -238,7 +238,7 @@ class Evaluations:
             )
 
     def keep(self, job: Job) -> None:
-        """Put a held job on the disk that has not ended.
+        """Write a held job that has not ended to the disk.
 
         Raises:
             OSError: the disk fails; the job is dropped.
@@ -250,34 +250,34 @@ class Evaluations:
             raise
 
     def release(self, job: Job) -> bytes:
-        """The answer of a held job that has ended; errors as of `Jobs.release`."""
+        """Return the answer of a held job that has ended; raises the errors of `Jobs.release`."""
         return self._jobs.release(job)
 
     def abandon(self, job: Job) -> None:
-        """Drop a held job whose request nobody waits for."""
+        """Drop a held job whose request has ended."""
         if job.held:
             self._jobs.delete([job])
             self.dispatcher.cancel(job)
 
     def job(self, identifier: str, tenant: str = NOBODY) -> Job:
-        """An evaluation, whose keys are in use.
+        """Return an evaluation, and record the use of its keys.
 
         Raises:
-            UnknownJobError: there is none.
+            UnknownJobError: no evaluation has this identifier.
         """
         job = self._job(identifier, tenant)
         self._store.touch(job.owner)
         return job
 
     def result(self, identifier: str, tenant: str = NOBODY) -> bytes:
-        """Return the ciphertexts of an answer, see `framing`; errors as for `Jobs.fetch`."""
+        """Return the ciphertexts of an answer, see `framing`; raises the errors of `Jobs.fetch`."""
         return self._jobs.fetch(self._job(identifier, tenant).identifier)
 
     def cancel(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
         """Drop an evaluation and its answer, whether it waits, runs or is done.
 
         Raises:
-            UnknownJobError: there is none.
+            UnknownJobError: no evaluation has this identifier.
         """
         job = self._job(identifier, tenant)
         self._audit.note("cancel", tenant, job.owner, job=alias(identifier))
@@ -297,7 +297,7 @@ class Evaluations:
         return job if job.tenant == tenant else self._jobs.get(UNKNOWN)
 
     def _note(self, job: Job) -> None:
-        """Have the audit say once that keys are used."""
+        """Record the use of keys in the audit file, once for each job."""
         if not job.noted:
             self._audit.note(
                 "use",
@@ -314,7 +314,7 @@ class Evaluations:
             self._note(job)
 
     def _work(self, worker: Worker, job: Job) -> float:
-        """Run a job; errors as for `Worker.order`. If the keys are damaged, another copy is fetched once."""
+        """Run a job; raises the errors of `Worker.order`. Damaged keys are fetched again once."""
         uploaded, begun = self._store.get(job.owner, job.tenant), time.monotonic()
         try:
             try:
@@ -336,7 +336,7 @@ class Evaluations:
             self._metrics.count("worker_deaths_total")
             raise
         for each in (job, *job.others):
-            self._metrics.observe("stage_seconds", begun - each.asked, stage="wait")
+            self._metrics.observe("stage_seconds", begun - each.arrived, stage="wait")
         for stage, seconds in (("keys", end["loading"]), ("evaluate", end["seconds"])):
             self._metrics.observe("stage_seconds", seconds, stage=stage)
         if job.others:
@@ -351,7 +351,7 @@ class Evaluations:
         return float(end["seconds"])
 
     def _order(self, worker: Worker, job: Job, uploaded: UploadedKeys) -> dict[str, Any]:
-        """Have a worker evaluate; errors as for `Worker.order`."""
+        """Let a worker evaluate a job; raises the errors of `Worker.order`."""
         together = (job, *job.others)
         model = self._catalog.model(job.model)
         with ExitStack() as stack:
@@ -398,7 +398,7 @@ class Evaluations:
             self._event(f"{seconds:.1f} processor seconds could not be recorded: {error}")
 
     def _saw_all(self, job: Job, direction: str, objects: list[bytes]) -> None:
-        """Note what passed, of a client that is still there."""
+        """Record exchanged objects, unless the client is gone."""
         if self._jobs.has(job):
             for data in objects:
                 self._saw(job.owner, ExchangedObject.of(direction, data))

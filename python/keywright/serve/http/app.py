@@ -52,16 +52,16 @@ MAX_PART = 8 << 20
 EXPIRE_EVERY_S = 1.0
 
 MAX_WAIT_S, MAX_WAITING = 30, 128
-"""How long a request may wait for an evaluation to end, and how many requests may wait."""
+"""Maximum wait for the end of an evaluation, in seconds, and maximum number of waiting requests."""
 
 MAX_ASKING = 8
-"""How many requests wait for the issuer of tokens in a thread; the others wait for these."""
+"""Maximum number of threads that wait for the issuer of tokens."""
 
 HOLD_S = 0.25
-"""After so long an evaluation whose request waits for its answer is put on the disk."""
+"""Seconds after which a held evaluation is written to the disk."""
 
 QUICK_BYTES = 256 << 10
-"""A message that is looked through at once."""
+"""Maximum bytes of a message that is scanned on the event loop."""
 
 SETTLE_S = 1.0
 """How long a request for an upload's state waits for the range that is being written. All bytes that arrived
@@ -149,12 +149,12 @@ async def _expire(service: Service) -> None:
         try:
             await run_sync(service.expire)
         except OSError as error:
-            service.tell(f"what has expired stays for now: {error}")
+            service.tell(f"expired keys and answers could not be deleted: {error}")
         await anyio.sleep(EXPIRE_EVERY_S)
 
 
 class JobWaiters:
-    """Requests that wait until an evaluation ends, at most `MAX_WAITING`. Further requests return at once."""
+    """Requests that wait for the end of an evaluation, at most `MAX_WAITING`; others return at once."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, list[tuple[asyncio.AbstractEventLoop, asyncio.Event]]] = {}
@@ -206,8 +206,8 @@ class Routes:
     async def _authenticate(
         self, accounts: Accounts, call: Callable[[str | None], str], authorization: str | None
     ) -> str:
-        """Return the tenant of credentials. Those that may have to wait for the issuer take no thread from
-        others."""
+        """Return the tenant of credentials. Requests that may wait for the issuer use a limited number of
+        threads."""
         if not accounts.asks(authorization):
             return await run_sync(call, authorization)
         if self._asking is None:
@@ -292,7 +292,7 @@ class Routes:
         return answer(await self._receive(request, begin, tenant or name))
 
     async def grant_part(self, request: Request) -> Response:
-        """``POST /v1/keys/ID/direct?offset=N&length=N``: an address of the object storage for a part."""
+        """``POST /v1/keys/ID/direct?offset=N&length=N``: returns an address of the object storage."""
         _announced(request, 0)
         offset, length = _offset(request), _number(request, "length")
         name, tenant = _name(request, "keys"), await self._tenant(request)
@@ -300,7 +300,7 @@ class Routes:
         return answer(grant, HTTPStatus.CREATED)
 
     async def take_part(self, request: Request) -> Response:
-        """``PUT /v1/keys/ID/direct?offset=N``: the part is there."""
+        """``PUT /v1/keys/ID/direct?offset=N``: takes over a part that the client has written."""
         _announced(request, 0)
         offset = _offset(request)
         name, tenant = _name(request, "keys"), await self._tenant(request)
@@ -308,10 +308,10 @@ class Routes:
 
     @asynccontextmanager
     async def _room(self, holder: str, size: int) -> AsyncIterator[Share]:
-        """Memory for a body that arrives within the context.
+        """Reserve memory for a body that arrives within the context.
 
         Raises:
-            BusyError: there is none, or another client needs it.
+            BusyError: no memory is free, or another client needs it.
         """
         loop = asyncio.get_running_loop()
         with anyio.CancelScope() as scope:
@@ -353,7 +353,7 @@ class Routes:
         return Response(status_code=HTTPStatus.NO_CONTENT, headers={LIMIT: limits})
 
     async def upload_state(self, request: Request) -> Response:
-        """``HEAD /v1/keys/ID``: a client that asks for the offset has given up its earlier request."""
+        """``HEAD /v1/keys/ID``: ends the request that still appends, because its client has abandoned it."""
         name, tenant = _name(request, "keys"), await self._tenant(request)
         await run_sync(self._service.interrupt, name, tenant)
         return upload_answer(self._service.keys(name, tenant), self._service.key_lifetime())
@@ -424,12 +424,13 @@ class Routes:
                 message = await request.body()
                 share.complete = True
                 call = partial(evaluations.take, expected, message, held=held)
-                # What only looks at memory takes less time than another thread to be told of it.
+                # Scanning a short message takes less time than starting a thread for it.
                 job = call() if held and size <= QUICK_BYTES else await run_sync(call)
         return await (self._hold(job, wait) if held else self._wait(job, wait))
 
     async def _hold(self, job: Job, wait: int) -> Response:
-        """The answer of a held job that ends soon; else it is on the disk, and waited for as others are."""
+        """Return the answer of a held job that ends soon. Otherwise write the job to the disk and
+        wait for it."""
         evaluations = self._service.evaluations
         try:
             await self._end_of(job, HOLD_S)
@@ -443,15 +444,15 @@ class Routes:
             evaluations.abandon(job)
 
     async def _wait(self, job: Job, wait: int) -> Response:
-        """The answer of a job that ends within so many seconds; else how far it is. A request that does not
-        wait is always told of its job: its client expects that, also where the job has ended by now."""
+        """Return the answer of a job that ends within ``wait`` seconds, otherwise the state of the job. A
+        request that does not wait always gets the state, even if the job has ended."""
         await self._end_of(job, wait)
         if not wait or job.state != "done":
             return answer(job.to_json(), HTTPStatus.ACCEPTED)
         return _ciphertexts(await run_sync(self._service.evaluations.result, job.identifier, job.tenant))
 
     async def _end_of(self, job: Job, seconds: float) -> None:
-        """Wait for the end of a job, for so long."""
+        """Wait for the end of a job, for at most ``seconds``."""
         if seconds > 0 and job.state in ("waiting", "running"):
             with self._waiters.of(job.identifier) as ended, anyio.move_on_after(seconds):
                 # The job may have ended before the wait began.
@@ -497,7 +498,7 @@ def _name(request: Request, what: str) -> str:
 
 
 def _wait(request: Request) -> int:
-    """Seconds, as ``?wait=`` says."""
+    """Return the seconds of ``?wait=``."""
     wait = request.query_params.get("wait", "0")
     if not (wait.isascii() and wait.isdigit() and len(wait) < 3 and int(wait) <= MAX_WAIT_S):
         raise BadRequestError(f"?wait= must be 0 to {MAX_WAIT_S} seconds, got {wait[:8]!r}")
@@ -520,12 +521,12 @@ def _places(request: Request) -> range | None:
 
 
 def _offset(request: Request) -> int:
-    """Where a piece begins."""
+    """Return the offset of a part."""
     return _number(request, "offset")
 
 
 def _number(request: Request, name: str) -> int:
-    """A number of bytes."""
+    """Return a number of bytes from the query."""
     number = request.query_params.get(name, "")
     if not (number.isascii() and number.isdigit() and len(number) < 16):
         raise BadRequestError(f"?{name}= is missing or not a number of bytes: {number[:20]!r}")

@@ -31,7 +31,7 @@ HANDSHAKE_S = 10.0
 """Seconds for the negotiation of TLS."""
 
 REFUSED_BYTES, REFUSED_S = 8 << 20, 2.0
-"""What is still read of what is no request, and for how long."""
+"""Maximum bytes and seconds of reading after a malformed request."""
 
 CONNECTION = "keywright.connection"
 """Key of the `Connection` in a request's scope."""

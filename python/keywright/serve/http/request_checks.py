@@ -1,4 +1,4 @@
-"""Checks that every request passes first: lengths, host names, and the form of answers and refusals."""
+"""Checks of every request before routing: lengths and host names; the form of answers and refusals."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -215,7 +215,7 @@ class Exchange:
 
 
 def refused(error: Exception) -> ServeError:
-    """Return what a client is told of an exception."""
+    """Return the error that a client gets for an exception."""
     if isinstance(error, ServeError):
         return error
     if isinstance(error, HTTPException):

@@ -126,7 +126,7 @@ class FolderObjects:
         """Do nothing: there are no copies."""
         return False
 
-    def made(self, name: str) -> Path:
+    def output_path(self, name: str) -> Path:
         """Return the file of an object."""
         path = self._folder / name
         with self._folders:

@@ -31,7 +31,7 @@ MIGRATIONS: tuple[str, ...] = (
 
 
 class Records(ABC):
-    """The tables of a service. What a call wrote survives a crash of the machine.
+    """The tables of a service. Every completed call survives a crash of the machine.
 
     Every call raises `OSError` if the database fails. ``?`` stands for a value in a statement.
     """

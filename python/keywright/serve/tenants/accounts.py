@@ -83,7 +83,7 @@ class Accounts:
         return Accounts({} if path is None else _tenants(_read(path), path), issuer, admins)
 
     def known(self, authorization: str | None) -> str | None:
-        """Whose static key a request has; None if it is of nobody here."""
+        """Return the tenant of a request's static key; None if no tenant has this key."""
         scheme, key = _credentials(authorization)
         return self._tenants.get(_digest(key)) if scheme == "bearer" else None
 
@@ -92,7 +92,7 @@ class Accounts:
         issuer.
 
         Raises:
-            UnauthorizedError: the key or token belongs to nobody.
+            UnauthorizedError: the key or token belongs to no tenant.
             BusyError: the issuer of the token does not answer.
         """
         name = self.known(authorization)
@@ -117,7 +117,7 @@ class Accounts:
 
         Raises:
             UnauthorizedError: the tenant is not an admin.
-            UnauthorizedError, BusyError: as for `tenant`.
+            UnauthorizedError, BusyError: see `tenant`.
         """
         name = self.tenant(bearer(authorization))
         if name not in self._admins:

@@ -87,7 +87,7 @@ class Audit:
         return sorted((match[1], int(match[2]), path) for match, path in matches if match is not None)
 
     def _open(self, more: int, now: datetime) -> tuple[int, int]:
-        """The file, with room for so many bytes more, and the bytes that it has."""
+        """Return a file with room for more bytes, and its size."""
         try:
             there: os.stat_result | None = self._path.stat()
         except FileNotFoundError:
@@ -112,7 +112,7 @@ class Audit:
 
 
 def _settle(folder: Path) -> None:
-    """Have the names in a folder on the disk."""
+    """Synchronise the names in a folder with the disk."""
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -76,8 +76,7 @@ class UploadStore:
         self.objects, self._records = storage.objects, storage.records
         self.capacity, self.expiry = capacity, expiry
         self._catalog, self._workers = catalog, workers
-        # Held during every admission, of key sets and of evaluations (`admission`), so that each counts all
-        # others.
+        # Locked during every admission of key sets and evaluations, so that each one counts all others.
         self._lock = threading.RLock()
         self._sets: dict[str, UploadedKeys] = {}
         self._retired: dict[str, tuple[str, str]] = {}
@@ -87,7 +86,7 @@ class UploadStore:
                 stored.setdefault(name.rpartition("/")[0], {})[int(match[3], 16)] = size
         for row in self._records.key_sets():
             self._recover(row, stored)
-        # Left by a process that ended while it deleted a set.
+        # Objects of a process that ended while it deleted a set.
         self.objects.delete(f"{of}/{begin:0{DIGITS}x}" for of, parts in stored.items() for begin in parts)
 
     def __len__(self) -> int:
@@ -127,7 +126,7 @@ class UploadStore:
         uploaded.digest = str(row["digest"])
         self._mend(uploaded)
         uploaded.boundaries = set(uploaded.parts) - {0}
-        # Which of them clients wrote themselves is not noted.
+        # The records do not say which parts clients wrote to the storage themselves.
         uploaded.unseen = self.objects.sign("", 1, 1) is not None
         uploaded.begun = bool(uploaded.parts)
         ends = [begin + size for begin, size in uploaded.parts.items()]
@@ -162,8 +161,8 @@ class UploadStore:
 
         Args:
             model: hash of the model.
-            tenant: whose it is.
-            holder: whom it is counted for among the sets of the tenant.
+            tenant: tenant of the client.
+            holder: address that the set counts for among the sets of the tenant.
         """
         with self._lock:
             self._expire()
@@ -237,7 +236,7 @@ class UploadStore:
         """Return the set of an identifier. A set of another tenant is reported as unknown.
 
         Raises:
-            UnknownKeysError: there is none.
+            UnknownKeysError: no set of the tenant has this identifier.
             RetiredError: its configuration is no longer served.
         """
         with self._lock:
@@ -290,7 +289,7 @@ class UploadStore:
                 self.objects.delete(names)
 
     def _admit_first_byte(self, uploaded: UploadedKeys) -> None:
-        """Count a set before its first byte; errors as for `reserve`."""
+        """Count a set before its first byte; raises the errors of `reserve`."""
         self._take_place(uploaded)
         self._admit(uploaded.tenant, uploaded.configuration.key_bytes)
         if not uploaded.begun:
@@ -320,17 +319,17 @@ class UploadStore:
                 for other in uploaded.receiving
             ):
                 raise WrongOffsetError(
-                    "another piece of these keys is being received", found=offset, received=received
+                    "another request sends these bytes of the keys", found=offset, received=received
                 )
             if offset != received and not anywhere:
                 raise WrongOffsetError(
-                    f"the piece begins at byte {offset}, but {received} bytes have arrived; begin there",
+                    f"the content begins at byte {offset}, but {received} bytes have arrived; begin there",
                     found=offset,
                     received=received,
                 )
             if end > total:
                 raise TooLargeError(
-                    f"the piece ends at byte {end}, but the keys end at {total}", value=end, maximum=total
+                    f"the content ends at byte {end}, but the keys end at {total}", value=end, maximum=total
                 )
             room = next((to - offset for begin, to in uploaded.missing if begin <= offset < to), 0)
             if length > room:
@@ -352,7 +351,7 @@ class UploadStore:
         return incoming
 
     def interrupt(self, uploaded: UploadedKeys) -> None:
-        """Abort the piece that is being appended; its written bytes stay, and its slot is free."""
+        """Abort the request that appends to a set; its written bytes stay."""
         for incoming in [each for each in uploaded.receiving if not each.anywhere]:
             with incoming.writing, uploaded.lock:
                 incoming.stopped = True
@@ -402,7 +401,7 @@ class UploadStore:
         return self.objects.read(uploaded.name(begin), at - begin, length)
 
     def check(self, uploaded: UploadedKeys) -> None:
-        """Have a worker read a complete set, which checks every residue, checksum and security bound.
+        """Check a complete set: a worker reads it and checks every residue, checksum and security bound.
 
         Raises:
             InvalidObjectError: the set cannot be used.
@@ -431,12 +430,12 @@ class UploadStore:
         self.note_checked(uploaded, digest)
 
     def note_checked(self, uploaded: UploadedKeys, digest: str) -> None:
-        """Note that a whole set can be used, and its SHA-256."""
+        """Record that a set is ready, and its SHA-256."""
         self._records.set_digest(uploaded.identifier, digest)
         uploaded.digest, uploaded.ready = digest, True
 
     def _recollect(self, uploaded: UploadedKeys) -> None:
-        """Take stock of a set whose objects could not be joined."""
+        """Read the sizes of all objects of a set again after they could not be joined."""
         sizes = self.objects.sizes(uploaded.name(0)[:-DIGITS])
         with uploaded.lock:
             uploaded.parts = {int(name[-DIGITS:], 16): size for name, size in sizes.items()}
@@ -464,7 +463,7 @@ class UploadStore:
     def arriving(
         self, uploaded: UploadedKeys, places: Iterable[tuple[int, int]]
     ) -> AbstractContextManager[Path | Arriving]:
-        """Return the same, or the file while it is fetched.
+        """Return the file of a ready set, or the file while it is fetched.
 
         Args:
             uploaded: the set.
@@ -514,7 +513,7 @@ def order_of_parts(begins: Sequence[int], places: Iterable[tuple[int, int]]) -> 
 
     Args:
         begins: begin of each part.
-        places: begins and ends of what is read, in order. Parts without any come last.
+        places: begins and ends of the ranges that are read, in order. Other parts come last.
     """
     needed = dict.fromkeys(
         number

@@ -44,7 +44,7 @@ class _Set:
     seconds: float = 0.0
     uses: int = 0
     all_uses: int = 1
-    wanted: bool = True
+    retained: bool = True
 
 
 @dataclass
@@ -119,7 +119,7 @@ class ResidentKeys:
 
     @property
     def reachable(self) -> int:
-        """Bytes that the machine had left lately, and those of all sets."""
+        """Return the free bytes of the machine, measured lately, plus the bytes of all sets."""
         with self._changed:
             return self._lately() + self._total
 
@@ -155,7 +155,7 @@ class ResidentKeys:
             size: an upper bound on its bytes.
 
         Raises:
-            TooLargeError: as for `require`.
+            TooLargeError: see `require`.
         """
         self.require(size)
         loan = self._borrow(name, size)
@@ -169,7 +169,7 @@ class ResidentKeys:
         with self._changed:
             entry = self._sets.get(name)
             if entry is not None:
-                entry.wanted = False
+                entry.retained = False
                 self._drop(name, entry)
 
     def close(self) -> None:
@@ -187,7 +187,7 @@ class ResidentKeys:
                     evicted += gone or ()
                     if gone is not None:
                         break
-                elif entry.descriptor is not None and entry.wanted:
+                elif entry.descriptor is not None and entry.retained:
                     self.hits += 1
                     entry.uses += 1
                     entry.all_uses += 1
@@ -209,7 +209,7 @@ class ResidentKeys:
         with self._changed:
             entry = self._sets[name]
             entry.uses -= 1
-            if not entry.uses and entry.wanted and entry.descriptor is not None:
+            if not entry.uses and entry.retained and entry.descriptor is not None:
                 self._idle.put(name, entry, entry.size, entry.seconds, entry.all_uses)
             else:
                 self._drop(name, entry)
@@ -249,7 +249,7 @@ def _descriptors() -> int:
         return WINDOWS_DESCRIPTORS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and (hard == resource.RLIM_INFINITY or soft < hard):
-        wanted = 1 << 16 if hard == resource.RLIM_INFINITY else min(hard, 1 << 16)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
-        soft = max(soft, wanted)
+        retained = 1 << 16 if hard == resource.RLIM_INFINITY else min(hard, 1 << 16)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, retained), hard))
+        soft = max(soft, retained)
     return 1 << 16 if soft == resource.RLIM_INFINITY else soft

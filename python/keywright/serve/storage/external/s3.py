@@ -117,7 +117,7 @@ class S3Objects:
             obstore.delete(self._store, list(names))
 
     def copy(self, name: str, to: str) -> None:
-        """Have the storage copy an object."""
+        """Copy an object within the storage."""
         with _errors():
             obstore.copy(self._store, name, to)
 
@@ -159,13 +159,13 @@ class S3Objects:
         """Drop a copy. Open files stay readable."""
         return self._copies.forget(names)
 
-    def made(self, name: str) -> Path:
+    def output_path(self, name: str) -> Path:
         """Return a path for a file that `adopt` takes over."""
         return self._copies.folder / name.replace("/", "-")
 
     def adopt(self, name: str) -> None:
         """Upload an object from a file."""
-        path = self.made(name)
+        path = self.output_path(name)
         with _errors():
             obstore.put(self._store, name, path, chunk_size=PART_BYTES, max_concurrency=2)
         path.unlink(missing_ok=True)
