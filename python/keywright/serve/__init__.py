@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from keywright.errors import PackageMissingError
 
 from .http.pages import load_page
-from .service import Service
+from .service import Service, ServiceLimits, StorageAddresses
 from .workers.workers import Workers
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Server",
     "Service",
+    "ServiceLimits",
+    "StorageAddresses",
     "Workers",
     "application",
     "load_page",

@@ -4,6 +4,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -35,22 +36,49 @@ from .overview import MachineLine, ModelLine, Overview, oldest_wait, tenant_line
 from .storage import open_storage
 
 
+@dataclass(frozen=True)
+class ServiceLimits:
+    """Bounds of a service.
+
+    Attributes:
+        capacity: maximum number of key sets per tenant; without accounts all clients are one tenant.
+        expiry: seconds after which unused keys and unfetched answers are deleted.
+        budget: maximum bytes of a worker for each model; unlimited by default.
+        quotas: quotas of tenants; unlimited by default.
+    """
+
+    capacity: int = 16
+    expiry: float = 3600.0
+    budget: int | None = None
+    quotas: Quotas | None = None
+
+
+@dataclass(frozen=True)
+class StorageAddresses:
+    """Storage of a service outside of its folder.
+
+    Attributes:
+        objects: address of object storage; by default bytes are in the folder. See `open_storage`.
+        records: address of a database; by default it is a file in the folder.
+        audit: the audit file; by default it is in the folder.
+    """
+
+    objects: str | None = None
+    records: str | None = None
+    audit: Path | None = None
+
+
 class Service:
     """Models, served to any number of clients.
 
     Args:
         models: one or several models; requests that name none get the first.
         state: folder of all state that outlives the process: keys, jobs, former models.
-        capacity: maximum number of key sets per tenant; without accounts all clients are one tenant.
-        expiry: seconds after which unused keys and unfetched answers are deleted.
+        limits: bounds on tenants and workers.
+        addresses: storage outside of the folder.
         on_event: called with a line for the operator on every event.
         workers: the processes that evaluate; the service starts one by default.
-        budget: maximum bytes of a worker for each model; unlimited by default.
         accounts: tenants that may send requests; anyone by default.
-        objects: address of object storage; by default bytes are in the folder. See `open_storage`.
-        records: address of a database; by default it is a file in the folder.
-        quotas: quotas of tenants; unlimited by default.
-        audit: the audit file; by default it is in the folder.
 
     Raises:
         ConfigurationError: another process serves the folder or the database, or it holds something else.
@@ -63,41 +91,37 @@ class Service:
         models: Model | Sequence[Model],
         state: Path,
         *,
-        capacity: int = 16,
-        expiry: float = 3600.0,
+        limits: ServiceLimits | None = None,
+        addresses: StorageAddresses | None = None,
         on_event: Callable[[str], object] | None = None,
         workers: Workers | None = None,
-        budget: int | None = None,
         accounts: Accounts | None = None,
-        objects: str | None = None,
-        records: str | None = None,
-        quotas: Quotas | None = None,
-        audit: Path | None = None,
     ) -> None:
+        limits, addresses = limits or ServiceLimits(), addresses or StorageAddresses()
         self.metrics, self.draining = Metrics(), False
         self._state, self._began = StateFolder(state), time.monotonic()
         self._prepared = self._awake = False
         try:
-            self._storage = open_storage(state, objects, records)
+            self._storage = open_storage(state, addresses.objects, addresses.records)
         except BaseException:
             self._state.close()
             raise
         self._event = on_event or (lambda line: None)
         self._own_workers = Workers() if workers is None else None
         self._workers = workers or self._own_workers or Workers()
-        self._expiry, self.accounts = expiry, accounts
+        self._expiry, self.accounts = limits.expiry, accounts
         self.catalog = Catalog([models] if isinstance(models, Model) else models, self._storage.records)
         self.operator_key = operator_key(state)
-        self._audit = Audit(audit or state / AUDIT_NAME)
-        self._usage = Usage(quotas or Quotas(), self._storage.records)
+        self._audit = Audit(addresses.audit or state / AUDIT_NAME)
+        self._usage = Usage(limits.quotas or Quotas(), self._storage.records)
         # The store deletes damaged sets of an earlier process before there are grants.
         self._direct: DirectUploads | None = None
         self.store = UploadStore(
             self._storage,
             self.catalog,
             self._workers,
-            capacity=capacity,
-            expiry=expiry,
+            capacity=limits.capacity,
+            expiry=limits.expiry,
             admit=self._admit,
             on_begin=self._begun,
             on_delete=self._deleted,
@@ -121,7 +145,7 @@ class Service:
             self._workers,
             Reports(self._usage, self._audit, self.metrics, self._saw, self._event),
             state,
-            budget,
+            limits.budget,
         )
         self.evaluations.dispatcher.start()
 

@@ -15,6 +15,7 @@ from keywright.errors.service import BusyError, QuotaError, ServeError
 from keywright.model import Model
 from keywright.model.served import framing
 from keywright.serve import Service
+from keywright.serve.service import ServiceLimits, StorageAddresses
 from keywright.serve.tenants.quotas import Quota, Quotas
 from keywright.serve.uploads import buffers as buffers_module
 from keywright.serve.uploads.buffers import Buffers
@@ -59,10 +60,8 @@ def test_of_openings_at_once_by_all_ways_as_many_succeed_as_there_is_room_for(
         thin,
         place.folder,
         workers=WORKERS,
-        objects=place.objects,
-        records=place.records,
-        capacity=room if limit == "places" else 64,
-        quotas=quotas,
+        limits=ServiceLimits(capacity=room if limit == "places" else 64, quotas=quotas),
+        addresses=StorageAddresses(objects=place.objects, records=place.records),
     )
     ways = [way for name, way in WAYS.items() if name != "direct" or service.direct.offered]
     openings = [
@@ -102,7 +101,9 @@ def test_of_openings_at_once_by_all_ways_as_many_succeed_as_there_is_room_for(
 
 def test_a_part_without_bytes_takes_no_place_and_opens_none(thin: Model, tmp_path: Path) -> None:
     size = thin.manifest.key_bytes
-    service = Service(thin, tmp_path, workers=WORKERS, capacity=1, quotas=Quotas(Quota(bytes=size)))
+    service = Service(
+        thin, tmp_path, workers=WORKERS, limits=ServiceLimits(capacity=1, quotas=Quotas(Quota(bytes=size)))
+    )
     first, second = (str(service.create_keys({"model": thin.manifest.hash})["keys"]) for _ in range(2))
     for name in (first, second):
         service.begin_part(name, 2000, 0, anywhere=True)
@@ -137,7 +138,9 @@ def test_messages_that_arrive_count_before_they_are_here(thin: Model, tmp_path: 
 
 def test_bytes_of_messages_that_arrive_are_within_the_quota(thin: Model, tmp_path: Path) -> None:
     size = thin.manifest.key_bytes
-    service = Service(thin, tmp_path, workers=WORKERS, quotas=Quotas(Quota(bytes=size + 100_000)))
+    service = Service(
+        thin, tmp_path, workers=WORKERS, limits=ServiceLimits(quotas=Quotas(Quota(bytes=size + 100_000)))
+    )
     with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
         name = str(session._identifier)
@@ -237,7 +240,7 @@ def test_a_body_whose_memory_others_need_is_told_so(thin: Model, tmp_path: Path,
 
 def test_the_address_with_the_most_sets_gives_one_up(thin: Model, tmp_path: Path, key_file: Path) -> None:
     """The attack: one client without an account took all 16 places, and emptied those of others."""
-    service = Service(thin, tmp_path, workers=WORKERS, capacity=4)
+    service = Service(thin, tmp_path, workers=WORKERS, limits=ServiceLimits(capacity=4))
     data = key_file.read_bytes()[:1000]
 
     def begins(holder: str) -> str:

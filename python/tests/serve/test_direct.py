@@ -22,6 +22,7 @@ from keywright.errors.service import (
 from keywright.model import Model
 from keywright.runtime.checking import run_clear
 from keywright.serve import Server, Service
+from keywright.serve.service import ServiceLimits, StorageAddresses
 from keywright.serve.tenants.quotas import Quota, Quotas
 from keywright.serve.uploads import direct
 from tests.serve.network import INPUTS, WORKERS, listening
@@ -34,7 +35,11 @@ SERVERS = pytest.mark.parametrize("place", ["servers"], indirect=True)
 
 def serving(thin: Model, place: Place, quotas: Quotas | None = None) -> Service:
     return Service(
-        thin, place.folder, workers=WORKERS, objects=place.objects, records=place.records, quotas=quotas
+        thin,
+        place.folder,
+        workers=WORKERS,
+        limits=ServiceLimits(quotas=quotas),
+        addresses=StorageAddresses(objects=place.objects, records=place.records),
     )
 
 

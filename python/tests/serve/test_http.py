@@ -20,6 +20,7 @@ from keywright.serve import Server, Service, load_page
 from keywright.serve.http import app as app_module
 from keywright.serve.http import connections
 from keywright.serve.http.app import MAX_PART
+from keywright.serve.service import ServiceLimits
 from tests.serve.network import WORKERS, listening
 
 
@@ -356,7 +357,7 @@ def test_keys_go_with_the_page_and_with_time(
     thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(app_module, "EXPIRE_EVERY_S", 0.01)
-    service = Service(thin, tmp_path, expiry=3600.0, workers=WORKERS)
+    service = Service(thin, tmp_path, workers=WORKERS, limits=ServiceLimits(expiry=3600.0))
     with listening(service) as server:
 
         def create() -> str:

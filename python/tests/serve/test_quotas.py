@@ -19,6 +19,7 @@ from keywright.errors.service import BusyError, ConfigurationError, QuotaError, 
 from keywright.model import Model
 from keywright.runtime.checking import run_clear
 from keywright.serve import Server, Service
+from keywright.serve.service import ServiceLimits
 from keywright.serve.tenants import quotas as quotas_module
 from keywright.serve.tenants.accounts import Accounts, add
 from keywright.serve.tenants.quotas import FORMAT, Quota, Quotas, Usage
@@ -111,7 +112,11 @@ def served(model: Model, folder: Path, quotas: Quotas) -> Iterator[tuple[Server,
     path = folder / "accounts"
     keys = {name: add(path, name) for name in ("a", "b")}
     service = Service(
-        model, folder / "state", workers=WORKERS, accounts=Accounts.load(path), quotas=quotas, capacity=64
+        model,
+        folder / "state",
+        workers=WORKERS,
+        accounts=Accounts.load(path),
+        limits=ServiceLimits(quotas=quotas, capacity=64),
     )
     with listening(service) as server:
         yield server, service, keys
@@ -172,7 +177,12 @@ def test_bytes_of_evaluations_count(
 
 def test_of_sets_that_begin_at_once_all_count(thin: Model, key_file: Path, tmp_path: Path) -> None:
     size, data = thin.manifest.key_bytes, key_file.read_bytes()
-    service = Service(thin, tmp_path, workers=WORKERS, capacity=64, quotas=Quotas(Quota(bytes=3 * size + 10)))
+    service = Service(
+        thin,
+        tmp_path,
+        workers=WORKERS,
+        limits=ServiceLimits(capacity=64, quotas=Quotas(Quota(bytes=3 * size + 10))),
+    )
     made = [service.store.create(thin.manifest.hash) for _ in range(24)]
     gate, taken = threading.Barrier(len(made)), list[PartWriter | ServeError]()
 

@@ -570,7 +570,7 @@ def answering(answer: Answer) -> Iterator[str]:
     [
         ((200, b"<html>", None), ManifestError),
         ((200, b"{}", None), ManifestError),
-        ((200, b"x" * 100, 1000), InvalidReplyError),
+        ((200, b"x" * 100, 1000), UnreachableError),
         ((200, b"", 1 << 40), InvalidReplyError),
         ((404, b"<html>not found</html>", None), InvalidReplyError),
         (

@@ -27,6 +27,7 @@ from keywright.errors.service import (
 from keywright.model import Model
 from keywright.runtime.checking import run_clear
 from keywright.serve import Service, Workers
+from keywright.serve.service import ServiceLimits
 from keywright.serve.workers import resident_keys, worker
 from keywright.serve.workers.resident_keys import Loan, ResidentKeys
 from numpy.typing import NDArray
@@ -405,7 +406,7 @@ def test_who_is_refused_is_told_when_to_come_back(
 ) -> None:
     monkeypatch.setattr(resident_keys, "LOOK_EVERY_S", 0.0)
     workers = Workers(1, 4 * thin.resident_key_bytes)
-    service = Service(thin, tmp_path, workers=workers, budget=1 << 33)
+    service = Service(thin, tmp_path, workers=workers, limits=ServiceLimits(budget=1 << 33))
     service.prepare()
     assert workers._working[thin.manifest.hash] > 0
     with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:

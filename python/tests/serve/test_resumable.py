@@ -19,6 +19,7 @@ import pytest
 from keywright.model import Model
 from keywright.plan.memory.machine import resident_bytes
 from keywright.serve import Server, Service
+from keywright.serve.service import StorageAddresses
 from tests.serve.network import WORKERS, listening
 from tests.serve.storage_servers import Place
 from tests.serve.test_http import ask, wait
@@ -240,7 +241,12 @@ def stream(start: bytes, total: int) -> Iterator[bytes]:
 def test_an_upload_takes_little_memory_whatever_its_size(thin: Model, place: Place) -> None:
     """Half a GiB to the folder, as much as the test's S3 server can hold to the servers."""
     total = (512 if place.objects is None else 128) << 20
-    service = Service(thin, place.folder, workers=WORKERS, objects=place.objects, records=place.records)
+    service = Service(
+        thin,
+        place.folder,
+        workers=WORKERS,
+        addresses=StorageAddresses(objects=place.objects, records=place.records),
+    )
     with listening(service) as server:
         made = service.store.get(create(server)[1]["keys"])
         made.configuration = dataclasses.replace(made.configuration, key_bytes=total + 1)

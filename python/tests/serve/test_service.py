@@ -27,6 +27,7 @@ from keywright.model.served import framing
 from keywright.model.served.model import ANSWER_GROWTH, FRACTION_BITS
 from keywright.runtime.checking import run_clear
 from keywright.serve import Service
+from keywright.serve.service import ServiceLimits
 from onnx import helper
 from tests.serve.network import WORKERS, make_full, network
 
@@ -232,7 +233,9 @@ def test_keys_that_nobody_uses_are_deleted_with_all_of_their_owner(
     thin: Model, key_file: Path, tmp_path: Path
 ) -> None:
     events: list[str] = []
-    service = Service(thin, tmp_path, expiry=3600, on_event=events.append, workers=WORKERS)
+    service = Service(
+        thin, tmp_path, on_event=events.append, workers=WORKERS, limits=ServiceLimits(expiry=3600)
+    )
     identifier = upload(service, key_file.read_bytes())
     service.expire()
     assert service.seen(identifier)["objects"]

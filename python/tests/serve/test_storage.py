@@ -15,6 +15,7 @@ from keywright.errors.service import BusyError, ConfigurationError, WrongOffsetE
 from keywright.model import Model
 from keywright.runtime.checking import run_clear
 from keywright.serve import Service
+from keywright.serve.service import StorageAddresses
 from keywright.serve.storage import objects as objects_module
 from keywright.serve.storage import open_storage, records
 from keywright.serve.storage.records import MIGRATIONS
@@ -295,14 +296,24 @@ def test_answers_are_right_with_servers_also_after_a_restart(
     thin: Model, place: Place, sample: Sample
 ) -> None:
     expected = run_clear(thin.program, sample)
-    first = Service(thin, place.folder, workers=WORKERS, objects=place.objects, records=place.records)
+    first = Service(
+        thin,
+        place.folder,
+        workers=WORKERS,
+        addresses=StorageAddresses(objects=place.objects, records=place.records),
+    )
     with listening(first) as server:
         session = RemoteModel(server.url, insecure=True).session()
         assert np.abs(session.infer(sample) - expected).max() < 1e-3
     first.close()
     for name in ("keys", "jobs", NAME):
         assert not (place.folder / name).exists()
-    after = Service(thin, place.folder, workers=WORKERS, objects=place.objects, records=place.records)
+    after = Service(
+        thin,
+        place.folder,
+        workers=WORKERS,
+        addresses=StorageAddresses(objects=place.objects, records=place.records),
+    )
     with listening(after) as server:
         session.remote = RemoteModel(server.url, insecure=True)
         before = after.store.complete()

@@ -26,6 +26,7 @@ from keywright.errors.service import ConfigurationError
 from keywright.model import Model
 from keywright.plan.memory.machine import resident_bytes
 from keywright.serve import Service, Workers, load_page, logs
+from keywright.serve.service import ServiceLimits, StorageAddresses
 from keywright.serve.tenants.accounts import Accounts
 from keywright.serve.tenants.quotas import Quotas
 
@@ -197,16 +198,16 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         service = Service(
             models,
             state,
-            capacity=options.clients,
-            expiry=options.expiry,
             on_event=event,
             workers=workers,
-            budget=budget,
             accounts=accounts,
-            objects=options.objects,
-            records=options.records,
-            quotas=None if options.quotas is None else Quotas.load(options.quotas),
-            audit=options.audit,
+            limits=ServiceLimits(
+                capacity=options.clients,
+                expiry=options.expiry,
+                budget=budget,
+                quotas=None if options.quotas is None else Quotas.load(options.quotas),
+            ),
+            addresses=StorageAddresses(objects=options.objects, records=options.records, audit=options.audit),
         )
         with progress("encoding"):
             service.prepare()
