@@ -44,13 +44,11 @@ class ServiceLimits:
         capacity: maximum number of key sets per tenant; without accounts all clients are one tenant.
         expiry: seconds after which unused keys and unfetched answers are deleted.
         budget: maximum bytes of a worker for each model; unlimited by default.
-        quotas: quotas of tenants; unlimited by default.
     """
 
     capacity: int = 16
     expiry: float = 3600.0
     budget: int | None = None
-    quotas: Quotas | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +77,7 @@ class Service:
         on_event: called with a line for the operator on every event.
         workers: the processes that evaluate; the service starts one by default.
         accounts: tenants that may send requests; anyone by default.
+        quotas: quotas of tenants; unlimited by default.
 
     Raises:
         ConfigurationError: another process serves the folder or the database, or it holds something else.
@@ -96,6 +95,7 @@ class Service:
         on_event: Callable[[str], object] | None = None,
         workers: Workers | None = None,
         accounts: Accounts | None = None,
+        quotas: Quotas | None = None,
     ) -> None:
         limits, addresses = limits or ServiceLimits(), addresses or StorageAddresses()
         self.metrics, self.draining = Metrics(), False
@@ -113,7 +113,7 @@ class Service:
         self.catalog = Catalog([models] if isinstance(models, Model) else models, self._storage.records)
         self.operator_key = operator_key(state)
         self._audit = Audit(addresses.audit or state / AUDIT_NAME)
-        self._usage = Usage(limits.quotas or Quotas(), self._storage.records)
+        self._usage = Usage(quotas or Quotas(), self._storage.records)
         # The store deletes damaged sets of an earlier process before there are grants.
         self._direct: DirectUploads | None = None
         self.store = UploadStore(

@@ -60,7 +60,8 @@ def test_of_openings_at_once_by_all_ways_as_many_succeed_as_there_is_room_for(
         thin,
         place.folder,
         workers=WORKERS,
-        limits=ServiceLimits(capacity=room if limit == "places" else 64, quotas=quotas),
+        limits=ServiceLimits(capacity=room if limit == "places" else 64),
+        quotas=quotas,
         addresses=StorageAddresses(objects=place.objects, records=place.records),
     )
     ways = [way for name, way in WAYS.items() if name != "direct" or service.direct.offered]
@@ -102,7 +103,7 @@ def test_of_openings_at_once_by_all_ways_as_many_succeed_as_there_is_room_for(
 def test_a_part_without_bytes_takes_no_place_and_opens_none(thin: Model, tmp_path: Path) -> None:
     size = thin.manifest.key_bytes
     service = Service(
-        thin, tmp_path, workers=WORKERS, limits=ServiceLimits(capacity=1, quotas=Quotas(Quota(bytes=size)))
+        thin, tmp_path, workers=WORKERS, limits=ServiceLimits(capacity=1), quotas=Quotas(Quota(bytes=size))
     )
     first, second = (str(service.create_keys({"model": thin.manifest.hash})["keys"]) for _ in range(2))
     for name in (first, second):
@@ -138,9 +139,7 @@ def test_messages_that_arrive_count_before_they_are_here(thin: Model, tmp_path: 
 
 def test_bytes_of_messages_that_arrive_are_within_the_quota(thin: Model, tmp_path: Path) -> None:
     size = thin.manifest.key_bytes
-    service = Service(
-        thin, tmp_path, workers=WORKERS, limits=ServiceLimits(quotas=Quotas(Quota(bytes=size + 100_000)))
-    )
+    service = Service(thin, tmp_path, workers=WORKERS, quotas=Quotas(Quota(bytes=size + 100_000)))
     with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
         name = str(session._identifier)

@@ -22,7 +22,7 @@ from keywright.errors.service import (
 from keywright.model import Model
 from keywright.runtime.checking import run_clear
 from keywright.serve import Server, Service
-from keywright.serve.service import ServiceLimits, StorageAddresses
+from keywright.serve.service import StorageAddresses
 from keywright.serve.tenants.quotas import Quota, Quotas
 from keywright.serve.uploads import direct
 from tests.serve.network import INPUTS, WORKERS, listening
@@ -38,7 +38,7 @@ def serving(thin: Model, place: Place, quotas: Quotas | None = None) -> Service:
         thin,
         place.folder,
         workers=WORKERS,
-        limits=ServiceLimits(quotas=quotas),
+        quotas=quotas,
         addresses=StorageAddresses(objects=place.objects, records=place.records),
     )
 

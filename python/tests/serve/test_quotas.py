@@ -116,7 +116,8 @@ def served(model: Model, folder: Path, quotas: Quotas) -> Iterator[tuple[Server,
         folder / "state",
         workers=WORKERS,
         accounts=Accounts.load(path),
-        limits=ServiceLimits(quotas=quotas, capacity=64),
+        limits=ServiceLimits(capacity=64),
+        quotas=quotas,
     )
     with listening(service) as server:
         yield server, service, keys
@@ -181,7 +182,8 @@ def test_of_sets_that_begin_at_once_all_count(thin: Model, key_file: Path, tmp_p
         thin,
         tmp_path,
         workers=WORKERS,
-        limits=ServiceLimits(capacity=64, quotas=Quotas(Quota(bytes=3 * size + 10))),
+        limits=ServiceLimits(capacity=64),
+        quotas=Quotas(Quota(bytes=3 * size + 10)),
     )
     made = [service.store.create(thin.manifest.hash) for _ in range(24)]
     gate, taken = threading.Barrier(len(made)), list[PartWriter | ServeError]()

@@ -201,12 +201,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             on_event=event,
             workers=workers,
             accounts=accounts,
-            limits=ServiceLimits(
-                capacity=options.clients,
-                expiry=options.expiry,
-                budget=budget,
-                quotas=None if options.quotas is None else Quotas.load(options.quotas),
-            ),
+            limits=ServiceLimits(capacity=options.clients, expiry=options.expiry, budget=budget),
+            quotas=None if options.quotas is None else Quotas.load(options.quotas),
             addresses=StorageAddresses(objects=options.objects, records=options.records, audit=options.audit),
         )
         with progress("encoding"):
