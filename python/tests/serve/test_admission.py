@@ -50,9 +50,7 @@ WAYS: dict[str, Opening] = {"piece": piece, "part": part, "empty": empty_then_pa
 
 
 @pytest.mark.parametrize("limit", ["places", "bytes"])
-def test_of_openings_at_once_by_all_ways_as_many_succeed_as_there_is_room_for(
-    thin: Model, place: Place, limit: str
-) -> None:
+def test_parallel_uploads_of_all_kinds_stay_within_the_limit(thin: Model, place: Place, limit: str) -> None:
     """The attacks: `--clients 4` gave 20 sets, and a quota of 10 MB stored 46 MB."""
     room, size = 4, thin.manifest.key_bytes
     quotas = Quotas(Quota(bytes=room * size + 10)) if limit == "bytes" else None
@@ -173,7 +171,7 @@ def test_bytes_of_messages_that_arrive_are_within_the_quota(thin: Model, tmp_pat
         ("POST", "{keys}/jobs?model=other", "other_model"),
     ],
 )
-def test_what_cannot_be_taken_is_refused_before_its_body(
+def test_inadmissible_requests_are_refused_before_their_bodies(
     thin: Model, tmp_path: Path, method: str, path: str, code: str
 ) -> None:
     service = Service(thin, tmp_path, workers=WORKERS)
@@ -220,7 +218,7 @@ def test_memory_for_bodies_is_shared_fairly(monkeypatch: pytest.MonkeyPatch) -> 
             assert lost[6:] == ["one"]
 
 
-def test_a_body_whose_memory_others_need_is_told_so(thin: Model, tmp_path: Path, key_file: Path) -> None:
+def test_a_body_that_loses_its_memory_is_refused(thin: Model, tmp_path: Path, key_file: Path) -> None:
     service = Service(thin, tmp_path, workers=WORKERS)
     service.buffers.most = 1 << 18
     data = key_file.read_bytes()
@@ -237,7 +235,7 @@ def test_a_body_whose_memory_others_need_is_told_so(thin: Model, tmp_path: Path,
     service.close()
 
 
-def test_the_address_with_the_most_sets_gives_one_up(thin: Model, tmp_path: Path, key_file: Path) -> None:
+def test_the_address_with_the_most_sets_loses_one(thin: Model, tmp_path: Path, key_file: Path) -> None:
     """The attack: one client without an account took all 16 places, and emptied those of others."""
     service = Service(thin, tmp_path, workers=WORKERS, limits=ServiceLimits(capacity=4))
     data = key_file.read_bytes()[:1000]

@@ -145,7 +145,7 @@ def test_half_a_line_is_taken_back_where_the_disk_is_full(
     assert [line["key_set"] for line in lines(path)] == [alias("k")] * 2
 
 
-def test_what_tenants_are_called_ends_no_line(tmp_path: Path) -> None:
+def test_names_of_tenants_cannot_break_lines(tmp_path: Path) -> None:
     Audit(tmp_path / "a").note("use", 'x\n{"action": "delete"}\x1b[2J\u2028', "k")
     (line,) = lines(tmp_path / "a")
     assert line["tenant"].startswith("x\n")

@@ -96,9 +96,7 @@ def test_keys_go_to_the_storage_and_not_through_the_server(
 
 
 @SERVERS
-def test_storage_that_clients_cannot_reach_is_left_out(
-    thin: Model, place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreachable_storage_is_bypassed(thin: Model, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     service = serving(thin, place)
     monkeypatch.setattr(
         service.store.objects, "sign", lambda name, seconds, length: f"http://{NOBODY}/nobody"
@@ -110,7 +108,9 @@ def test_storage_that_clients_cannot_reach_is_left_out(
 
 
 @SERVERS
-def test_a_client_may_want_none_of_it(thin: Model, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_can_switch_direct_uploads_off(
+    thin: Model, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     service = serving(thin, place)
     with listening(service) as server:
         remote = client_of(server, direct=False)
@@ -134,7 +134,7 @@ def test_a_folder_gives_no_addresses(thin: Model, tmp_path: Path) -> None:
 
 
 @SERVERS
-def test_what_is_written_is_checked_as_any_other(thin: Model, place: Place, key_file: Path) -> None:
+def test_directly_written_parts_are_checked(thin: Model, place: Place, key_file: Path) -> None:
     data, service = key_file.read_bytes(), serving(thin, place)
     said = sent(service, begun(service), data)
     assert said["ready"] is True
@@ -158,7 +158,7 @@ def test_what_is_written_is_checked_as_any_other(thin: Model, place: Place, key_
 
 
 @SERVERS
-def test_parts_have_the_length_that_was_asked_for(thin: Model, place: Place, key_file: Path) -> None:
+def test_parts_have_the_granted_length(thin: Model, place: Place, key_file: Path) -> None:
     data, service = key_file.read_bytes(), serving(thin, place)
     keys = begun(service)
     for length in (0, direct.PART_BYTES + 1):

@@ -27,7 +27,7 @@ from tests.serve.test_http import ask, wait
 Sample = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def test_evaluations_that_run_end_and_others_are_not_taken(
+def test_running_evaluations_end_and_new_ones_are_refused(
     thin: Model, tmp_path: Path, sample: Sample
 ) -> None:
     workers = GatedWorkers()
@@ -60,7 +60,7 @@ def test_evaluations_that_run_end_and_others_are_not_taken(
     service.close()
 
 
-def test_what_takes_too_long_is_left_to_the_next_process(thin: Model, tmp_path: Path, sample: Sample) -> None:
+def test_a_slow_evaluation_is_left_to_the_next_process(thin: Model, tmp_path: Path, sample: Sample) -> None:
     events: list[str] = []
     workers = GatedWorkers()
     service = Service(thin, tmp_path, workers=workers, on_event=events.append)

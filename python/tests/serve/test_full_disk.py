@@ -140,12 +140,12 @@ def test_jobs_are_refused_or_done(
     assert np.abs(difference).max() < 1e-3
 
 
-def test_what_a_worker_says_of_its_disk_is_understood() -> None:
+def test_a_workers_disk_error_is_a_disk_error() -> None:
     with pytest.raises(DiskError, match="No space left"):
         understand({"refused": DiskError(str(FULL)).reason()["error"]})
 
 
-def test_what_expires_on_a_full_disk_ends_no_server(
+def test_expiry_on_a_full_disk_does_not_end_the_server(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []

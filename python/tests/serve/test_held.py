@@ -71,7 +71,7 @@ def test_an_answer_comes_with_its_request_and_nothing_stays(
     service.close()
 
 
-def test_a_request_that_does_not_wait_is_told_of_its_job_even_if_that_has_ended(
+def test_a_request_that_does_not_wait_gets_the_state_of_its_job(
     thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = Service(thin, tmp_path, workers=WORKERS)
@@ -100,7 +100,7 @@ def test_a_request_that_does_not_wait_is_told_of_its_job_even_if_that_has_ended(
     service.close()
 
 
-def test_one_that_takes_long_is_on_the_disk_and_outlives_the_server(
+def test_a_long_held_job_is_written_to_the_disk_and_survives_a_restart(
     thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(app, "HOLD_S", 0.01)
@@ -136,7 +136,7 @@ def test_one_that_takes_long_is_on_the_disk_and_outlives_the_server(
     after.close()
 
 
-def test_one_that_ends_while_its_request_still_waits_is_answered_with_it(
+def test_a_stored_job_is_answered_while_its_request_waits(
     thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(app, "HOLD_S", 0.01)
@@ -153,7 +153,7 @@ def test_one_that_ends_while_its_request_still_waits_is_answered_with_it(
     service.close()
 
 
-def test_a_disk_that_is_full_drops_it_and_says_so(
+def test_a_full_disk_drops_a_held_job_with_an_error(
     thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(app, "HOLD_S", 0.01)
@@ -175,7 +175,7 @@ def test_a_disk_that_is_full_drops_it_and_says_so(
     service.close()
 
 
-def test_what_is_no_ciphertext_is_refused_by_the_worker_alike(
+def test_the_worker_refuses_malformed_ciphertexts_in_the_same_way(
     thin: Model, tmp_path: Path, sample: Sample
 ) -> None:
     service = Service(thin, tmp_path, workers=WORKERS)
@@ -193,7 +193,7 @@ def test_what_is_no_ciphertext_is_refused_by_the_worker_alike(
     service.close()
 
 
-def test_a_worker_that_is_killed_is_no_answer_of_another(
+def test_a_killed_worker_does_not_answer_for_another(
     thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half a message or half an answer in a pipe does not spoil the next one."""

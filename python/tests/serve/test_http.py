@@ -78,7 +78,7 @@ def test_answers_wait_for_no_acknowledgement(server: Server) -> None:
     assert statistics.median(times) < 0.03
 
 
-def test_the_manifest_and_the_page_are_there(server: Server, thin: Model) -> None:
+def test_the_manifest_and_the_page_are_served(server: Server, thin: Model) -> None:
     status, manifest, headers = ask(server, "GET", "/v1/model")
     assert status == 200
     assert manifest == json.loads(thin.manifest.encoded)
@@ -126,7 +126,7 @@ def test_a_refusal_has_a_status_a_code_and_a_sentence(
     assert len(reply["error"]["message"]) > 10
 
 
-def test_lengths_are_looked_at_before_bytes(server: Server, thin: Model) -> None:
+def test_lengths_are_checked_before_bytes(server: Server, thin: Model) -> None:
     """No body is sent: the header alone determines the answer."""
     host = b"Host: 127.0.0.1\r\n"
     start = b"PUT /v1/keys/0/parts?offset=0 HTTP/1.1\r\n" + host
@@ -163,15 +163,13 @@ def test_lengths_are_looked_at_before_bytes(server: Server, thin: Model) -> None
         (b"Content-Length: 2\r\nContent-Length: 2\r\n", b"413"),  # the same twice: RFC 9110, 8.6
     ],
 )
-def test_headers_that_could_be_read_in_two_ways_are_refused(
-    server: Server, lines: bytes, status: bytes
-) -> None:
+def test_ambiguous_headers_are_refused(server: Server, lines: bytes, status: bytes) -> None:
     """A proxy in front of this server could end such a request elsewhere, or send it to another host."""
     request = b"POST /v1/keys/0/delete HTTP/1.1\r\nHost: localhost\r\n" + lines + b"\r\n"
     assert raw(server, request + b"{}").split()[1].startswith(status)
 
 
-def test_what_follows_a_refused_body_is_no_request(server: Server) -> None:
+def test_bytes_after_a_refused_body_are_not_a_request(server: Server) -> None:
     """The unread bytes of a body would be parsed as a request, if the connection stayed open."""
     smuggled = b"GET /v1/model HTTP/1.1\r\nHost: localhost\r\n\r\n"
     request = b"POST /v1/keys HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\n"
@@ -194,7 +192,7 @@ def test_what_follows_a_refused_body_is_no_request(server: Server) -> None:
         b"Origin: http://a\r\nOrigin: http://b\r\nContent-Length: 5\r\n",
     ],
 )
-def test_what_is_within_a_request_of_two_lengths_is_no_request(server: Server, headers: bytes) -> None:
+def test_a_request_smuggled_by_two_lengths_is_not_answered(server: Server, headers: bytes) -> None:
     """The attack: the request that one of two readings hides was answered, 12 of 12."""
     hidden = b"0\r\n\r\nGET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n"
     found = b""
@@ -285,7 +283,7 @@ def test_addresses_that_are_none_are_refused(server: Server) -> None:
     assert all(path.isprintable() and path.isascii() for path in seen)
 
 
-def test_whoever_is_too_slow_makes_room(
+def test_slow_connections_are_aborted_and_their_bytes_kept(
     server: Server, key_file: Path, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "TIMEOUT_S", 0.3)
@@ -316,9 +314,7 @@ def test_whoever_is_too_slow_makes_room(
     assert (status, state["received"]) == (200, made.received)
 
 
-def test_a_connection_that_breaks_leaves_what_has_come(
-    server: Server, key_file: Path, service: Service
-) -> None:
+def test_a_broken_connection_keeps_its_bytes(server: Server, key_file: Path, service: Service) -> None:
     data, model = key_file.read_bytes(), service.model.manifest.hash
     _, made, _ = ask(server, "POST", "/v1/keys", json.dumps({"model": model}).encode())
     path = f"/v1/keys/{made['keys']}"
@@ -353,7 +349,7 @@ def test_a_secret_key_is_refused_over_the_network(server: Server, thin: Model) -
     assert ask(server, "GET", f"/v1/keys/{made['keys']}")[0] == 404
 
 
-def test_keys_go_with_the_page_and_with_time(
+def test_keys_are_deleted_when_the_page_closes_or_time_passes(
     thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(app_module, "EXPIRE_EVERY_S", 0.01)
@@ -376,7 +372,7 @@ def test_keys_go_with_the_page_and_with_time(
     service.close()
 
 
-def test_pages_are_read_once_and_whole(tmp_path: Path) -> None:
+def test_pages_are_read_once_and_completely(tmp_path: Path) -> None:
     with pytest.raises(BadRequestError, match=r"index\.html"):
         load_page(tmp_path)
     (tmp_path / "index.html").write_text("x")
@@ -392,7 +388,7 @@ def test_pages_are_read_once_and_whole(tmp_path: Path) -> None:
         load_page(tmp_path)
 
 
-def test_a_request_that_breaks_off_is_no_error_of_the_server(
+def test_an_aborted_request_is_not_an_error_of_the_server(
     thin: Model, tmp_path: Path, key_file: Path
 ) -> None:
     events: list[str] = []
@@ -429,7 +425,9 @@ def test_a_header_that_is_too_long_is_answered(server: Server, size: int) -> Non
     assert ask(server, "GET", "/health")[0] == 200
 
 
-def test_what_is_no_request_is_read_for_a_while_only(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_malformed_requests_are_read_for_a_bounded_time(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(connections, "REFUSED_S", 0.1)
     with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
         connection.sendall(b"nonsense\r\n\r\n")

@@ -75,7 +75,7 @@ def test_requests_that_wait_are_one_evaluation(make: Callable[..., Model], tmp_p
     service.close()
 
 
-def test_others_fill_what_a_request_leaves(tmp_path: Path) -> None:
+def test_joined_requests_fill_the_free_places(tmp_path: Path) -> None:
     model = make_full(batch=BATCH)
     samples = np.random.default_rng(1).uniform(-1, 1, (5, INPUTS))
     workers = GatedWorkers()
@@ -87,7 +87,7 @@ def test_others_fill_what_a_request_leaves(tmp_path: Path) -> None:
     service.close()
 
 
-def test_what_fails_together_is_done_one_by_one(tmp_path: Path) -> None:
+def test_failed_groups_are_evaluated_one_by_one(tmp_path: Path) -> None:
     """A failing one does not affect the others; nor does a worker that ends."""
     model = make_full(batch=BATCH)
     samples = np.random.default_rng(2).uniform(-1, 1, (4, INPUTS))
@@ -128,7 +128,7 @@ def test_a_worker_that_ends_leaves_them_all_to_the_next(tmp_path: Path) -> None:
     service.close()
 
 
-def test_only_what_is_apart_joins() -> None:
+def test_only_disjoint_places_join() -> None:
     def job(first: int, count: int, owner: str = "a", model: str = "m") -> Job:
         return Job("j", owner, model, 0, 1, places=range(first, first + count))
 

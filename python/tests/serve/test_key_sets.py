@@ -135,7 +135,7 @@ def test_a_checker_that_is_killed_asks_for_the_last_byte_again(
     assert made.ready
 
 
-def test_a_disk_that_is_full_loses_nothing_that_was_kept(
+def test_a_full_disk_loses_no_stored_byte(
     thin: Model, key_file: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data, store = key_file.read_bytes(), Store(place, thin)
@@ -186,7 +186,7 @@ def test_keys_of_a_model_that_is_not_served_stay_until_it_is(
     assert Store(place, thin).get(made.identifier).received == 1000
 
 
-def test_what_is_not_served_any_more_names_its_successor(thin: Model, full: Model, place: Place) -> None:
+def test_a_retired_model_names_its_successor(thin: Model, full: Model, place: Place) -> None:
     old = Store(place, thin)
     new = Model(thin.name, full.program, full.parameters)
     catalog = Store(place, new).catalog
@@ -237,7 +237,7 @@ def test_a_folder_of_state_is_served_by_one_process(tmp_path: Path) -> None:
         StateFolder(tmp_path)
 
 
-def test_whatever_is_no_set_stays(thin: Model, place: Place) -> None:
+def test_foreign_objects_are_not_deleted(thin: Model, place: Place) -> None:
     """Foreign objects stay; half-made or half-deleted objects of a process are removed."""
     store = Store(place, thin)
     too_long, own = store.make(), store.make()
@@ -296,7 +296,7 @@ def test_anything_that_looks_like_a_secret_key_is_refused(thin: Model, key_file:
     SecretScanner().scan(data)
 
 
-def test_there_is_room_for_so_many_key_sets(thin: Model, key_file: Path, place: Place) -> None:
+def test_the_number_of_key_sets_is_bounded(thin: Model, key_file: Path, place: Place) -> None:
     data, store = key_file.read_bytes(), Store(place, thin, capacity=2, expiry=3600)
     first, second, third = (store.make() for _ in range(3))
     for made in (first, second):
@@ -329,7 +329,7 @@ def test_there_is_room_for_so_many_key_sets(thin: Model, key_file: Path, place: 
     assert not store.is_there(third)
 
 
-def test_uploads_without_a_byte_keep_nobody_out(
+def test_uploads_without_bytes_block_nobody(
     thin: Model, key_file: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(upload_store, "MAX_EMPTY", 16)

@@ -73,7 +73,7 @@ RESUMABLE = {"Content-Type": "application/partial-upload", "Upload-Offset": "0",
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("known", [False, True], ids=["anonymous", "a tenant"])
-def test_bodies_that_never_come_take_the_places_of_nobody_else(
+def test_missing_bodies_cost_no_other_client_its_connection(
     thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, known: bool
 ) -> None:
     """The attack: 515 of them held all 512 places for minutes."""
@@ -96,7 +96,7 @@ def test_bodies_that_never_come_take_the_places_of_nobody_else(
     service.close()
 
 
-def test_a_body_has_its_speed_from_the_beginning(
+def test_the_minimum_speed_holds_from_the_first_byte(
     server: Server, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However long it says that it will be."""
@@ -122,7 +122,7 @@ def test_a_body_that_keeps_its_speed_stays(
         assert connection.recv(1 << 12).startswith(b"HTTP/1.1 200")
 
 
-def test_an_answer_that_nobody_reads_is_ended(thin: Model, tmp_path: Path) -> None:
+def test_an_unread_answer_is_aborted(thin: Model, tmp_path: Path) -> None:
     """Its bytes are in the server's memory meanwhile."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(connections, "TIMEOUT_S", 0.3)
@@ -146,7 +146,7 @@ def test_an_answer_that_nobody_reads_is_ended(thin: Model, tmp_path: Path) -> No
         service.close()
 
 
-def test_tls_is_negotiated_within_a_place(
+def test_tls_is_negotiated_within_a_slot(
     thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The attack: 2,300 connections that never said a word were an outage of a minute."""
@@ -230,7 +230,7 @@ def test_the_server_asks_for_its_own_reports(thin: Model, tmp_path: Path) -> Non
     service.close()
 
 
-def test_the_holder_with_the_most_places_gives_one_up() -> None:
+def test_the_holder_with_the_most_slots_loses_one() -> None:
     """For any newcomer; and of its own, the one with the least credit."""
     gone: list[tuple[str, float]] = []
 

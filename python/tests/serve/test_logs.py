@@ -70,7 +70,7 @@ def test_a_line_is_json_whatever_is_logged(stream: io.StringIO) -> None:
         ("\xff", False),
     ],
 )
-def test_a_request_keeps_the_identifier_that_it_came_with(server: Server, sent: str, kept: bool) -> None:
+def test_a_request_keeps_its_identifier(server: Server, sent: str, kept: bool) -> None:
     for path, status in (("/health", 200), ("/v1/nothing", 404)):
         found, reply, headers = ask(server, "GET", path, headers={"X-Request-Id": sent})
         identifier = headers["x-request-id"]

@@ -24,7 +24,7 @@ def begin(remote: RemoteModel) -> str:
     return f"/v1/keys/{remote.ask('POST', '/v1/keys', {'model': remote.manifest.hash})['keys']}"
 
 
-def test_several_parts_are_on_their_way_at_a_time(
+def test_several_parts_are_in_flight(
     remote: RemoteModel, service: Service, key_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     together = threading.Barrier(IN_FLIGHT)
@@ -46,7 +46,7 @@ def test_several_parts_are_on_their_way_at_a_time(
     remote.ask("DELETE", keys)
 
 
-def test_parts_that_break_are_sent_to_the_holes_that_they_left(
+def test_interrupted_parts_are_sent_again(
     remote: RemoteModel, key_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     random.seed(1)

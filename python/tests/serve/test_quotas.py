@@ -36,7 +36,7 @@ def written(path: Path, **entry: object) -> Path:
     return path
 
 
-def test_a_file_says_what_who_may_have(tmp_path: Path) -> None:
+def test_a_file_sets_the_quotas_of_tenants(tmp_path: Path) -> None:
     tenants = {"a": {"bytes": 5}, "b": {"seconds": None}, "c": {"bytes": 0, "seconds": 0.5}}
     found = Quotas.load(written(tmp_path / "q", default={"bytes": 9, "seconds": 60}, tenants=tenants))
     assert found.of("a") == Quota(5, 60.0)
@@ -73,7 +73,7 @@ ENTRIES: tuple[dict[str, object], ...] = (
         *(json.dumps({"format": FORMAT, **entry}) for entry in ENTRIES),
     ],
 )
-def test_files_that_are_no_quotas_are_refused(tmp_path: Path, text: str) -> None:
+def test_malformed_quota_files_are_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "q").write_text(text)
     with pytest.raises(ConfigurationError, check=lambda error: error.code == "quotas_file"):
         Quotas.load(tmp_path / "q")
@@ -81,9 +81,7 @@ def test_files_that_are_no_quotas_are_refused(tmp_path: Path, text: str) -> None
         Quotas.load(tmp_path / "none")
 
 
-def test_seconds_are_those_of_a_day_and_outlive_the_process(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_seconds_count_per_day_and_survive_the_process(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     day = 20_000 * quotas_module.DAY_S
     now = day + 3600.0
     monkeypatch.setattr(time, "time", lambda: now)
@@ -176,7 +174,7 @@ def test_bytes_of_evaluations_count(
         assert service.jobs.stored("a") == 0
 
 
-def test_of_sets_that_begin_at_once_all_count(thin: Model, key_file: Path, tmp_path: Path) -> None:
+def test_parallel_starts_of_sets_all_count(thin: Model, key_file: Path, tmp_path: Path) -> None:
     size, data = thin.manifest.key_bytes, key_file.read_bytes()
     service = Service(
         thin,
@@ -209,7 +207,7 @@ def test_of_sets_that_begin_at_once_all_count(thin: Model, key_file: Path, tmp_p
     service.close()
 
 
-def test_a_set_that_never_fits_is_not_to_be_tried_again(thin: Model, tmp_path: Path) -> None:
+def test_a_set_above_the_quota_has_no_retry(thin: Model, tmp_path: Path) -> None:
     with served(thin, tmp_path, Quotas(Quota(bytes=1000))) as (server, _, keys):
         body = json.dumps({"model": thin.manifest.hash}).encode()
         headers = {"Authorization": f"Bearer {keys['a']}"}
@@ -241,7 +239,7 @@ def test_processor_seconds_of_a_tenant_are_bounded(thin: Model, tmp_path: Path, 
         session.close()
 
 
-def test_what_an_evaluation_took_counts_also_if_it_failed(
+def test_failed_evaluations_count_their_seconds(
     thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = BusyError("no")
@@ -263,7 +261,7 @@ def test_what_an_evaluation_took_counts_also_if_it_failed(
         session.close()
 
 
-def test_a_worker_says_what_it_took_of_processors(thin: Model, tmp_path: Path) -> None:
+def test_a_worker_reports_its_processor_seconds(thin: Model, tmp_path: Path) -> None:
     service = Service(thin, tmp_path, workers=WORKERS)
     with WORKERS.one() as worker:
         end = worker.order(do="load", **service.evaluations.load(thin.manifest.hash))

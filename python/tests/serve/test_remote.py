@@ -133,7 +133,7 @@ def test_samples_of_a_client_share_ciphertexts(tmp_path: Path, make: Callable[..
     assert all(total == 2 * PROGRESS for _, total in steps)
 
 
-def test_an_upload_goes_on_after_the_server_was_away(
+def test_an_upload_resumes_after_an_outage_of_the_server(
     tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parts, "PART_BYTES", 1 << 18)
@@ -156,7 +156,7 @@ def test_an_upload_goes_on_after_the_server_was_away(
     second.close()
 
 
-def test_a_question_is_asked_again_after_a_restart(
+def test_a_request_is_repeated_after_a_restart(
     tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the request and the poll, and between the poll and the answer."""
@@ -210,7 +210,7 @@ def test_a_question_is_asked_again_after_a_restart(
         services[0].close()
 
 
-def test_an_evaluation_whose_worker_is_killed_is_done_again(
+def test_an_evaluation_is_repeated_after_its_worker_is_killed(
     tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order, deaths = Worker.order, [1, 2]
@@ -337,9 +337,7 @@ def test_clients_follow_a_model_to_its_next_version(tmp_path: Path, sample: Samp
     third.close()
 
 
-def test_an_evaluation_that_nobody_waits_for_is_dropped(
-    server: Server, service: Service, sample: Sample
-) -> None:
+def test_an_abandoned_evaluation_is_dropped(server: Server, service: Service, sample: Sample) -> None:
     with RemoteModel(server.url, insecure=True).session() as session, WORKERS.one():
         session.upload_keys()
         message = framing.join(session._encrypt(sample[None]))
@@ -358,7 +356,7 @@ def test_an_evaluation_that_nobody_waits_for_is_dropped(
             session.remote.send("POST", f"{path}?model={'0' * 64}", message)
 
 
-def test_a_question_is_asked_again_after_a_connection_that_breaks(
+def test_a_request_is_repeated_after_a_broken_connection(
     server: Server, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remote, failed = RemoteModel(server.url, insecure=True), set[str]()
@@ -393,7 +391,7 @@ def test_a_question_is_asked_again_after_a_connection_that_breaks(
 @pytest.mark.parametrize(
     "answer", [b"", b"HTTP/1.1 200 OK\r\nda", b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf"]
 )
-def test_a_connection_that_drops_is_no_answer(answer: bytes) -> None:
+def test_a_dropped_connection_is_not_an_answer(answer: bytes) -> None:
     """Four of six kills during an evaluation were reported as answers that are not HTTP."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
@@ -420,7 +418,7 @@ def test_a_truncated_answer_has_its_own_code() -> None:
     assert caught.value.code == "truncated"
 
 
-def test_a_server_says_when_to_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retry_after_of_the_server_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     monkeypatch.setattr("keywright.client.remote.time.sleep", slept.append)
 
@@ -588,7 +586,7 @@ def test_servers_that_answer_garbage_are_named(
         RemoteModel(url, insecure=True)
 
 
-def test_something_that_is_no_web_server() -> None:
+def test_a_peer_without_http_is_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def talk() -> None:
@@ -604,7 +602,7 @@ def test_something_that_is_no_web_server() -> None:
         thread.join()
 
 
-def test_answers_that_are_no_ciphertexts(thin: Model, sample: Sample) -> None:
+def test_malformed_ciphertexts_in_answers_are_refused(thin: Model, sample: Sample) -> None:
     identifier = "0" * 32
     foreign = kw.Decryptor(kw.SecretKey.generate(make_full().parameters)).encrypt([1.0]).expand().to_bytes()
     framed = len(foreign).to_bytes(4, "little") + foreign
@@ -675,7 +673,7 @@ def test_a_refusal_is_raised_as_what_the_server_raised() -> None:
     assert made.received == 0
 
 
-def test_the_command_serves_until_it_is_told_to_stop(place: Place, tmp_path: Path, sample: Sample) -> None:
+def test_the_command_serves_until_a_signal(place: Place, tmp_path: Path, sample: Sample) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
     make_thin().save(folder)

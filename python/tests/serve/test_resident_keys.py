@@ -102,7 +102,7 @@ def test_a_set_that_never_fits_is_refused() -> None:
     assert (error.value.value, error.value.maximum) == (101, 100)
 
 
-def test_a_set_in_use_stays_and_who_needs_room_waits_for_it() -> None:
+def test_a_set_in_use_stays_and_others_wait_for_its_memory() -> None:
     keys, got = ResidentKeys(100, lambda: PLENTY), list[Loan]()
     with keys.lend("a", 60) as loan:
         loan.keep(descriptor(), 1.0)
@@ -119,7 +119,7 @@ def test_a_set_in_use_stays_and_who_needs_room_waits_for_it() -> None:
     assert keys.size == 60
 
 
-def test_others_wait_for_who_loads_a_set_and_load_it_where_that_fails() -> None:
+def test_one_worker_loads_a_set_while_others_wait() -> None:
     keys, got = ResidentKeys(100, lambda: PLENTY), list[bool]()
 
     def borrow() -> None:
@@ -401,7 +401,7 @@ def test_an_evaluation_is_refused_where_the_machine_has_no_memory(
     workers.keys.close()
 
 
-def test_who_is_refused_is_told_when_to_come_back(
+def test_a_refused_evaluation_states_when_to_retry(
     thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resident_keys, "LOOK_EVERY_S", 0.0)

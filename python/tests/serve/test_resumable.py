@@ -144,7 +144,7 @@ def test_a_length_that_is_not_that_of_the_keys_is_refused(server: Server, key_fi
         *({**PARTIAL, "Upload-Offset": wrong} for wrong in ("abc", "-1", "1.0", "9" * 16, "0;a=1", "٣")),
     ],
 )
-def test_fields_that_are_none_are_ignored_or_refused(
+def test_malformed_fields_are_ignored_or_refused(
     server: Server, key_file: Path, headers: Mapping[str, str]
 ) -> None:
     path = create(server)[2]["location"]
@@ -157,7 +157,9 @@ def test_fields_that_are_none_are_ignored_or_refused(
     assert (status, reply["error"]["type"]) == (400, "bad_request")
 
 
-def test_whoever_asks_where_to_go_on_takes_over(server: Server, service: Service, key_file: Path) -> None:
+def test_a_request_for_the_offset_takes_the_upload_over(
+    server: Server, service: Service, key_file: Path
+) -> None:
     """The client has noticed that its connection broke; the server has not."""
     data, path = key_file.read_bytes(), create(server)[2]["location"]
     uploaded = service.store.get(path.rpartition("/")[2])

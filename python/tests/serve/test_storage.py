@@ -64,7 +64,7 @@ def test_another_process_writes_an_object_as_a_file(place: Place) -> None:
     assert store.sizes("jobs/") == {name: 100_000}
 
 
-def test_names_say_nothing_of_a_tenant_and_lead_nowhere(tmp_path: Path) -> None:
+def test_object_names_reveal_no_tenant_and_form_no_path(tmp_path: Path) -> None:
     for tenant in ("", "..", "clinic-a", "a/b", "\0", "https://issuer.example/|user"):
         found = objects_module.drawer(tenant)
         assert len(found) == 32
@@ -93,7 +93,7 @@ def test_objects_of_another_database_are_left_alone(place: Place, tmp_path: Path
         assert storage.objects.read(NAMES[0]) == b"kept"
 
 
-def test_a_schema_goes_from_version_to_version(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_schema_migrates_version_by_version(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     before = place.open().records
     before.note_model("m", "name", "c")
     name = before.identity()
@@ -124,7 +124,7 @@ def test_seconds_of_a_day_add_up(place: Place) -> None:
     assert place.open().records.used("2026-11-24") == {"a": 1e-3}
 
 
-def test_a_database_that_fails_is_an_error_of_the_system(tmp_path: Path) -> None:
+def test_a_failing_database_is_an_os_error(tmp_path: Path) -> None:
     storage = open_storage(tmp_path)
     storage.close()
     with pytest.raises(OSError, match="database"):
@@ -178,7 +178,7 @@ def test_a_database_is_served_by_one_process_and_connects_again(place: Place) ->
         open_storage(place.folder / "other", None, place.records)
 
 
-def test_parts_come_in_any_order_and_at_once(thin: Model, key_file: Path, place: Place) -> None:
+def test_parts_arrive_in_any_order_and_in_parallel(thin: Model, key_file: Path, place: Place) -> None:
     data, store = key_file.read_bytes(), Store(place, thin)
     made, size = store.make(), len(data) // 7 + 1
     errors: list[Exception] = []
@@ -208,7 +208,7 @@ def test_parts_come_in_any_order_and_at_once(thin: Model, key_file: Path, place:
     assert after.read(after.get(made.identifier)) == data
 
 
-def test_holes_are_known_after_a_restart_and_nothing_is_sent_twice(
+def test_gaps_are_known_after_a_restart_and_no_byte_is_sent_twice(
     thin: Model, key_file: Path, place: Place
 ) -> None:
     data, store = key_file.read_bytes(), Store(place, thin)
@@ -243,7 +243,7 @@ def test_holes_are_known_after_a_restart_and_nothing_is_sent_twice(
     assert after.read(found) == data
 
 
-def test_so_many_holes_are_taken(thin: Model, key_file: Path, place: Place) -> None:
+def test_the_number_of_gaps_is_bounded(thin: Model, key_file: Path, place: Place) -> None:
     data, store = key_file.read_bytes(), Store(place, thin)
     made = store.make()
     for number in range(1, MAX_RUNS + 1):
@@ -255,7 +255,7 @@ def test_so_many_holes_are_taken(thin: Model, key_file: Path, place: Place) -> N
     receive(store, made, 0, 100, data[:100])
 
 
-def test_a_process_that_ends_while_it_joins_parts_loses_nothing(
+def test_a_process_killed_while_joining_parts_loses_no_byte(
     thin: Model, key_file: Path, tmp_path: Path
 ) -> None:
     """Of the folder alone: there parts become one file."""

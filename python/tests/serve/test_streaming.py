@@ -83,9 +83,7 @@ def test_a_copy_is_read_while_it_is_fetched(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("failing", ["b", "short"])
-def test_what_does_not_arrive_is_an_error_for_all_and_can_be_fetched_again(
-    failing: str, tmp_path: Path
-) -> None:
+def test_a_failed_fetch_is_an_error_for_all_readers_and_is_retried(failing: str, tmp_path: Path) -> None:
     slow = Slow()
     slow.failing = failing
     for event in slow.go.values():

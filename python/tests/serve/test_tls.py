@@ -116,7 +116,7 @@ def test_a_client_infers_over_tls_and_trusts_no_other_certificate(
         assert shown(server, ssl.TLSVersion.TLSv1_2) == shown(server, ssl.TLSVersion.TLSv1_3)
 
 
-def test_a_certificate_is_renewed_and_one_that_is_none_is_not_taken(service: Service, tmp_path: Path) -> None:
+def test_a_certificate_is_renewed_and_an_invalid_one_is_ignored(service: Service, tmp_path: Path) -> None:
     first, other = make_certificate(tmp_path, "first"), make_certificate(tmp_path, "other")
     with running(Server(service, certificate=first)) as server:
         before = shown(server)
@@ -136,7 +136,7 @@ def test_a_certificate_is_renewed_and_one_that_is_none_is_not_taken(service: Ser
             Server(service, certificate=pair)
 
 
-def test_only_stated_proxies_say_who_asks(service: Service) -> None:
+def test_only_named_proxies_forward_addresses(service: Service) -> None:
     """Headers of stated proxies are trusted only, and of these only their own entries."""
     forwarded = {"X-Forwarded-For": "127.0.0.1, 203.0.113.7", "X-Forwarded-Proto": "https"}
     for proxies, client, scheme in (
