@@ -233,7 +233,7 @@ def test_gaps_are_known_after_a_restart_and_no_byte_is_sent_twice(
             PartWriter(after, found, begin, to - begin, anywhere=True)
     held = PartWriter(after, found, 10_000, 1000, anywhere=True)
     for begin, to in ((10_000, 10_001), (9000, 10_001), (10_999, 11_001)):
-        with pytest.raises(WrongOffsetError, match="another piece"):
+        with pytest.raises(WrongOffsetError, match="another request sends"):
             PartWriter(after, found, begin, to - begin, anywhere=True)
     held.close()
     part(after, 0, 5000)
