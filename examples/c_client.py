@@ -127,7 +127,7 @@ def upload(remote: client.RemoteModel, keys: Path) -> str:
     with keys.open("rb") as file:
         place = 0
         while piece := file.read(PIECE_BYTES):
-            remote.send("PUT", f"/v1/keys/{identifier}?offset={place}", piece)
+            remote.send("PUT", f"/v1/keys/{identifier}/parts?offset={place}", piece)
             place += len(piece)
     return identifier
 

@@ -62,19 +62,19 @@ FAULTS = (
         "serve/evaluation/evaluations.py",
         "        for job in self._jobs.of(identifier):\n            self._jobs.delete([job])",
         "        for job in self._jobs.of(identifier):",
-        ("serve/test_service.py", "nothing_of_a_client"),
+        ("serve/test_service.py", "deleted_keys_leave_no_data"),
     ),
     Fault(
         "serve/evaluation/jobs.py",
         "if job.owner == owner]",
         "]",
-        ("serve/test_service.py", "nothing_of_a_client"),
+        ("serve/test_service.py", "deleted_keys_leave_no_data"),
     ),
     Fault(
         "serve/workers/workers.py",
         "self.keys.forget(keys)",
         "pass",
-        ("serve/test_service.py", "nothing_of_a_client"),
+        ("serve/test_service.py", "deleted_keys_leave_no_data"),
     ),
     Fault(
         "serve/uploads/upload_store.py",
@@ -86,12 +86,12 @@ FAULTS = (
         "serve/evaluation/jobs.py",
         "                    self._drop([_message(job)])\n            job.message_bytes, job.message = 0",
         "                    pass\n            job.message_bytes, job.message = 0",
-        ("serve/test_jobs.py", "outlives or fetched_or_expire or only_the_jobs"),
+        ("serve/test_jobs.py", "survive_the_process or fetched_or_expire or only_the_jobs"),
     ),
     Fault(
         "serve/uploads/upload_store.py",
-        "if found is None or found.tenant != tenant:",
-        "if found is None:",
+        "if uploaded is None or uploaded.tenant != tenant:",
+        "if uploaded is None:",
         ("serve/test_tenants.py", "every_identifier or retired_configuration"),
     ),
     Fault(
@@ -104,7 +104,7 @@ FAULTS = (
         "client/remote.py",
         "                continue\n            except UnknownKeysError:",
         "                continue\n            except WrongOffsetError:",
-        ("serve/test_remote.py", "server_lost_are_made"),
+        ("serve/test_remote.py", "lost_keys_are_made_again"),
     ),
     Fault(
         "federated/strategy.py",

@@ -239,7 +239,7 @@ class Encrypted(_Incomparable):
             range: the largest absolute value. Another one than 1 uses one level more.
 
         Raises:
-            MinimaxError: there is no composition for so many bits.
+            ChoiceError: there is no composition for so many bits.
             ValueError: the range is not a finite number above 0.
         """
         evaluator, value = self.evaluator, self._over(range).ciphertext

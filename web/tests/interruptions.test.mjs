@@ -16,7 +16,7 @@ function watch(page) {
   const seen = { offsets: [], sets: 0, jobs: 0 };
   page.on("request", (request) => {
     const { pathname, searchParams } = new URL(request.url());
-    if (request.method() === "PUT") seen.offsets.push(Number(searchParams.get("offset")));
+    if (request.method() === "PATCH") seen.offsets.push(Number(request.headers()["upload-offset"]));
     if (request.method() === "POST" && pathname === "/v1/keys") seen.sets++;
     if (request.method() === "POST" && pathname.endsWith("/jobs")) seen.jobs++;
   });
@@ -76,7 +76,7 @@ test("a network that is away for some seconds is waited for, while keys are sent
     link.away = false;
   };
   page.on("request", (request) => {
-    if (seen.offsets.length === 2 && request.method() === "PUT") void away();
+    if (seen.offsets.length === 2 && request.method() === "PATCH") void away();
     if (seen.jobs === 1 && request.url().endsWith("/jobs")) void away();
   });
   await asked(page, link.url, 1);
@@ -190,7 +190,7 @@ test("keys that expired between two questions are made anew", WAIT, async () => 
   const page = await open(made.browser);
   const seen = watch(page);
   let keys = "";
-  page.on("request", (request) => request.method() === "PUT" && (keys = request.url().split("?")[0]));
+  page.on("request", (request) => request.method() === "PATCH" && (keys = request.url().split("?")[0]));
   await asked(page, address, 0);
   assert.equal(await answer(page), "0");
   // Asking whether the keys exist counts as use, so this asks once, after they have expired.

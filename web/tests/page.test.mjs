@@ -126,7 +126,7 @@ test("keys that are cancelled go on where they were, and a question that is canc
   assert.equal(await page.locator("#cancel").isVisible(), false);
   assert.equal(await page.evaluate(() => document.activeElement.id), "ask");
   const offsets = [];
-  page.on("request", (request) => request.method() === "PUT" && offsets.push(Number(new URL(request.url()).searchParams.get("offset"))));
+  page.on("request", (request) => request.method() === "PATCH" && offsets.push(Number(request.headers()["upload-offset"])));
   slow = false;
   await page.click("#ask");
   assert.equal(await answer(page), "7");
@@ -175,7 +175,7 @@ test("a picture is read, and one that is none is refused", WAIT, async () => {
 
 test("keys are deleted on the server when the page is left", WAIT, async () => {
   const page = await open();
-  const sent = page.waitForRequest((request) => request.method() === "PUT");
+  const sent = page.waitForRequest((request) => request.method() === "PATCH");
   await ready(page);
   await draw(page, digits[1]);
   await page.click("#ask");
@@ -324,7 +324,7 @@ test("memory that is refused while keys are made is an error with a code, and no
     return route.fulfill({ contentType: "text/javascript", body: source.replace(asked, "(") });
   });
   const keys = [];
-  page.on("request", (request) => request.method() === "PUT" && keys.push(request.url().split("?")[0]));
+  page.on("request", (request) => request.method() === "PATCH" && keys.push(request.url().split("?")[0]));
   await ready(page);
   await draw(page, digits[1]);
   await page.click("#ask");
@@ -383,7 +383,7 @@ for (const [name, options] of [
     const held = new Promise((resolve) => (read = resolve));
     await page.context().route("**/v1/keys/**", async (route) => {
       await later();
-      if (route.request().method() === "PUT" && ++pieces === 4) await held;
+      if (route.request().method() === "PATCH" && ++pieces === 4) await held;
       return route.continue();
     });
     await page.context().route("**/v1/jobs/*", async (route) => (await later(), route.continue()));

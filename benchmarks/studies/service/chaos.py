@@ -225,7 +225,7 @@ class Asker(threading.Thread):
         while not self.stop.is_set():
             try:
                 piece = self._keys[accepted:][: self._random.randrange(1, 1 << 20)]
-                path = f"/v1/keys/{keys}?offset={accepted}"
+                path = f"/v1/keys/{keys}/parts?offset={accepted}"
                 told = self._try("PUT", path, piece)
                 if told is None:
                     told = self._try("GET", f"/v1/keys/{keys}")

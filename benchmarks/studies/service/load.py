@@ -39,6 +39,7 @@ from harness.folders import record_folder
 from keywright.model import Model
 from keywright.model.served import framing
 from keywright.serve import Service
+from keywright.serve.service import ServiceLimits
 
 from studies.service.models import save_within, weights
 from studies.service.simulator import requests
@@ -89,7 +90,11 @@ class World:
 
     def populate(self) -> None:
         """Put the key sets of all tenants into the state, as checked uploads leave them."""
-        service = Service([Model.load(path) for path in self.models], self.folder / "state", expiry=1e9)
+        service = Service(
+            [Model.load(path) for path in self.models],
+            self.folder / "state",
+            limits=ServiceLimits(expiry=1e9),
+        )
         path = self.folder / "keys.kw"
         for number in range(len(self.keys), self.count * MODELS):
             tenant, model = divmod(number, MODELS)

@@ -205,7 +205,7 @@ def garbage(server: Process, count: int) -> dict[str, int]:
     rng = random.Random(1)
     found: dict[str, int] = {}
     whole = (
-        b"PUT /v1/keys/%s?offset=0 HTTP/1.1\r\n" % (b"0" * 32)
+        b"PUT /v1/keys/%s/parts?offset=0 HTTP/1.1\r\n" % (b"0" * 32)
         + HOST
         + b"Content-Length: 10\r\n\r\n0123456789"
     )
@@ -294,7 +294,7 @@ def hour(server: Process, model: Model, count: int) -> list[dict[str, int]]:
         ("GET", f"/v1/keys/{identifier}", None),
         ("POST", "/v1/keys", body),
         ("POST", "/v1/keys", b'{"model": 3}'),
-        ("PUT", f"/v1/keys/{identifier}?offset=0", b"x" * 10_000),
+        ("PUT", f"/v1/keys/{identifier}/parts?offset=0", b"x" * 10_000),
         ("POST", f"/v1/keys/{identifier}/jobs?model=x", b"y" * 1000),
         ("GET", "/v1/jobs/none/result", None),
         ("DELETE", "/v1/model", None),

@@ -139,7 +139,7 @@ def upload(connection: Connection, manifest: Manifest, keys: bytes) -> str:
     made = connection.ask("POST", "/v1/keys", json.dumps({"model": manifest.hash}).encode())
     identifier = str(made["keys"])
     for start in range(0, len(keys), PIECE):
-        connection.request("PUT", f"/v1/keys/{identifier}?offset={start}", keys[start : start + PIECE])
+        connection.request("PUT", f"/v1/keys/{identifier}/parts?offset={start}", keys[start : start + PIECE])
     return identifier
 
 

@@ -119,8 +119,8 @@ static void read_refusal(asker *a, const buffer *body) {
     cJSON_Delete(json);
 }
 
-/* One request. Returns 0 if it was answered, 1 if it was refused, 2 if no server was reached. */
-static int request_once(asker *a, const char *method, const char *path, const buffer *body, answer *out) {
+/* One request; `offset` is the header field of a piece of keys. Returns 0 if it was answered, 1 if it was refused, 2 if no server was reached. */
+static int request_once(asker *a, const char *method, const char *path, const buffer *body, const char *offset, answer *out) {
     char url[2048];
     snprintf(url, sizeof url, "%s%s", a->url, path);
     out->bytes.length = out->head = 0;
@@ -138,8 +138,10 @@ static int request_once(asker *a, const char *method, const char *path, const bu
     curl_easy_setopt(a->curl, CURLOPT_HEADERDATA, out);
     /* A server that redirects chooses another place for the keys. */
     curl_easy_setopt(a->curl, CURLOPT_FOLLOWLOCATION, 0L);
-    struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/octet-stream");
+    const char *type = offset == NULL ? "Content-Type: application/octet-stream" : "Content-Type: application/partial-upload";
+    struct curl_slist *headers = curl_slist_append(NULL, type);
     headers = curl_slist_append(headers, "Expect:");
+    if (offset != NULL) headers = curl_slist_append(headers, offset);
     if (body != NULL) {
         curl_easy_setopt(a->curl, CURLOPT_POSTFIELDS, body->bytes);
         curl_easy_setopt(a->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->length);
@@ -160,7 +162,7 @@ static int request_once(asker *a, const char *method, const char *path, const bu
  * answered, 1 if it was refused. */
 static int request(asker *a, const char *method, const char *path, const buffer *body, answer *out) {
     for (int failures = 0;; failures++) {
-        int found = request_once(a, method, path, body, out);
+        int found = request_once(a, method, path, body, NULL, out);
         if (found < 2) return found;
         if (failures == RETRIES) fail(a->url, "cannot be reached, or has no room; ask again later");
         pause_ms(100L << failures);
@@ -340,17 +342,17 @@ static int send_piece(upload *u) {
     uint64_t from = u->place, end = u->place + u->piece.length;
     for (int failures = 0; from < end; failures++) {
         if (failures > RETRIES) return 1;
-        char path[128];
-        snprintf(path, sizeof path, "/v1/keys/%s?offset=%" PRIu64, u->asker->keys, from);
+        char path[128], offset[64];
+        snprintf(path, sizeof path, "/v1/keys/%s", u->asker->keys);
+        snprintf(offset, sizeof offset, "Upload-Offset: %" PRIu64, from);
         buffer rest = {u->piece.bytes + (from - u->place), end - from};
         answer out = {.most = MOST_JSON};
-        int found = request_once(u->asker, "PUT", path, &rest, &out);
+        int found = request_once(u->asker, "PATCH", path, &rest, offset, &out);
         free(out.bytes.bytes);
         if (found == 0) break;
         if (found == 1 && !is_refused(u->asker, "wrong_offset")) return 1;
         pause_ms(100L << failures);
         /* Part of a piece that was cut has arrived. */
-        snprintf(path, sizeof path, "/v1/keys/%s", u->asker->keys);
         cJSON *state = request_json(u->asker, "GET", path, NULL);
         const cJSON *received = cJSON_GetObjectItemCaseSensitive(state, "received");
         int good = cJSON_IsNumber(received) && received->valuedouble >= (double)u->place && received->valuedouble <= (double)end;
@@ -424,6 +426,13 @@ static buffer encrypt(const manifest *m, kw_client *client, const double *values
     return message;
 }
 
+/* Whether UTF-8 has no control characters, of which a terminal would obey some. */
+static int is_printable(const char *text) {
+    for (const unsigned char *at = (const unsigned char *)text; *at != 0; at++)
+        if (*at < 0x20 || *at == 0x7f || (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)) return 0;
+    return 1;
+}
+
 static void print_scores(const manifest *m, kw_client *client, const buffer *bytes) {
     const places *out = &m->output;
     int64_t *numbers = allocate((size_t)out->ciphertexts * (size_t)out->size, sizeof *numbers);
@@ -442,6 +451,7 @@ static void print_scores(const manifest *m, kw_client *client, const buffer *byt
     const cJSON *label = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(m->json, "labels"), 0);
     for (int i = 0; i < out->count; i++, label = label != NULL ? label->next : NULL) {
         const char *name = cJSON_GetStringValue(label);
+        if (name != NULL && !is_printable(name)) fail("a label of the model", "has control characters");
         printf("%.9f%s%s\n", (double)numbers[out->start[i]] * unit, name != NULL ? " " : "", name != NULL ? name : "");
     }
     free(numbers);

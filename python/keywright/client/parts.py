@@ -10,7 +10,6 @@ from typing import Protocol
 from keywright.errors.service import (
     BusyError,
     InvalidReplyError,
-    NoDirectUploadsError,
     StorageError,
     UnreachableError,
     WrongOffsetError,
@@ -21,16 +20,16 @@ IN_FLIGHT = 3
 """Parts in flight at a time, each on its own connection: this hides the round trip of one part."""
 
 RETRIES = 7
-"""How often an upload continues after a broken connection without a byte of progress in between."""
+"""How often an upload continues after a broken connection without progress."""
 
 PAUSE_S, LONGEST_PAUSE_S = 0.05, 30.0
-MOST_HOLES = 1024
+MAX_RANGES = 1024
 
 QUESTIONS = 3
-"""How often it is asked which parts are missing, before they are sent again."""
+"""How often the client asks for the missing ranges before it sends parts again."""
 
 Progress = Callable[[int, int], object]
-Stretch = tuple[int, int]
+ByteRange = tuple[int, int]
 """Begin and end of a range of bytes."""
 
 
@@ -44,11 +43,11 @@ class Remote(Protocol):
         """Send a request with bytes as its body."""
 
     def write(self, url: str, body: bytes) -> None:
-        """Write bytes under an address that the server has given."""
+        """Write bytes under an address from the server."""
 
 
 def send_file(remote: Remote, keys: str, path: Path, progress: Progress | None) -> None:
-    """Send what the server has not; straight to its object storage where there is one that can be reached.
+    """Send the missing bytes, directly to the object storage of the server if possible.
 
     Args:
         remote: the server.
@@ -85,8 +84,7 @@ def send_file(remote: Remote, keys: str, path: Path, progress: Progress | None) 
 
 
 class _Direct:
-    """Sends parts: to the object storage, until it says that there is none or cannot be reached; then to the
-    server."""
+    """Sends parts to the object storage; to the server if there is no storage, or if it cannot be reached."""
 
     def __init__(self, remote: Remote, keys: str) -> None:
         self._remote, self._keys, self._there = remote, keys, True
@@ -98,14 +96,14 @@ class _Direct:
         self._remote.send("PUT", f"{self._keys}/parts?offset={begin}", data)
 
     def _write(self, begin: int, data: bytes) -> bool:
-        """Write a part to the storage. Returns False if it is to be sent to the server."""
+        """Write a part to the storage. Returns False if the storage cannot be used."""
         own = f"{self._keys}/direct?offset={begin}"
         try:
             url = self._remote.ask("POST", f"{own}&length={len(data)}").get("url")
             if not isinstance(url, str):
                 raise InvalidReplyError("the server gives no address to write a part to")
             self._remote.write(url, data)
-        except (NoDirectUploadsError, StorageError):
+        except StorageError:
             self._there = False
             return False
         self._remote.ask("PUT", own)
@@ -115,13 +113,13 @@ class _Direct:
 def _send_parts(
     way: _Direct,
     path: Path,
-    missing: Sequence[Stretch],
+    missing: Sequence[ByteRange],
     progress: Progress | None,
     total: int,
 ) -> None:
     """Send ranges until one of their parts fails."""
 
-    def send(part: Stretch) -> int:
+    def send(part: ByteRange) -> int:
         begin, end = part
         with path.open("rb") as file:
             file.seek(begin)
@@ -138,25 +136,25 @@ def _send_parts(
         pool.shutdown(cancel_futures=True)
 
 
-def _parts(missing: Sequence[Stretch]) -> Iterator[Stretch]:
+def _parts(missing: Sequence[ByteRange]) -> Iterator[ByteRange]:
     for begin, end in missing:
         for place in range(begin, end, PART_BYTES):
             yield place, min(end, place + PART_BYTES)
 
 
-def _size(missing: Sequence[Stretch]) -> int:
+def _size(missing: Sequence[ByteRange]) -> int:
     return sum(end - begin for begin, end in missing)
 
 
-def _missing(remote: Remote, keys: str, total: int) -> list[Stretch]:
+def _missing(remote: Remote, keys: str, total: int) -> list[ByteRange]:
     """Return the missing ranges, in order."""
-    found, last = remote.ask("GET", keys).get("missing"), 0
-    stretches: list[Stretch] = []
-    for stretch in found if isinstance(found, list) and len(found) <= MOST_HOLES else [None]:
-        match stretch:
+    entry, last = remote.ask("GET", keys).get("missing"), 0
+    ranges: list[ByteRange] = []
+    for item in entry if isinstance(entry, list) and len(entry) <= MAX_RANGES else [None]:
+        match item:
             case [int(begin), int(end)] if last <= begin < end <= total:
-                stretches.append((begin, end))
+                ranges.append((begin, end))
                 last = end
             case _:
                 raise InvalidReplyError("the server does not report which bytes of the keys are missing")
-    return stretches
+    return ranges

@@ -39,8 +39,8 @@ from keywright.errors import (
 )
 from keywright.errors.service import (
     BadRequestError,
-    BrokenReplyError,
     BusyError,
+    DemandError,
     DiskError,
     InvalidReplyError,
     ManifestError,
@@ -78,6 +78,9 @@ PROGRESS = 1000
 
 RENEWALS = 2
 """How often keys are made again for a server that no longer has them."""
+
+KEY_SETS = 2
+"""Key sets of one secret key that a server may ask for: each one gives it more samples of that key."""
 
 RETRIES = 8
 """How often a request is retried."""
@@ -249,13 +252,16 @@ class RemoteModel:
             length = response.length
             if length is None:
                 # A header that breaks off lacks it, too.
-                raise BrokenReplyError("the answer of the server has no length; is it keywright serve?")
+                raise UnreachableError(
+                    "the answer of the server has no length; is it keywright serve?", code="truncated"
+                )
             if length > limit:
                 raise InvalidReplyError(f"the server announces {length} bytes; at most {limit} are expected")
             data = response.read()
         except http.client.IncompleteRead as error:
-            raise BrokenReplyError(
-                f"the answer ends after {len(error.partial)} bytes of {length}; ask again"
+            raise UnreachableError(
+                f"the answer ends after {len(error.partial)} bytes of {length}; ask again",
+                code="truncated",
             ) from error
         except http.client.RemoteDisconnected as error:
             raise UnreachableError(f"{self._host}:{self._port} ended the connection ({error})") from error
@@ -289,7 +295,7 @@ class RemoteModel:
         """Write bytes under an address of the server's object storage, which gets no key of this client.
 
         Raises:
-            ForeignAddressError: the address is neither the server's own nor an allowed host's; nothing is
+            StorageError: the address is neither the server's own nor an allowed host's; nothing is
                 sent.
             StorageError: direct uploads are off, or the storage does not take the bytes; redirects count as
                 that.
@@ -338,7 +344,7 @@ class Session:
         self.parameters = Parameters.from_bytes(self.manifest.parameters)
         self._specs = self.manifest.specs
         self._secret = SecretKey.generate(self.parameters) if secret is None else secret
-        self._generator = KeyGenerator(self._secret)
+        self._generator, self._key_sets = KeyGenerator(self._secret), 0
         self._encryption = Encryption(self.manifest, self.parameters, self._secret)
 
     def _follow(self) -> None:
@@ -391,6 +397,7 @@ class Session:
             UnreachableError: the server does not come back. Call this again to resume the upload.
             OtherModelError: the server now has another model than the pinned one, or one that takes other
                 inputs.
+            DemandError: the server asks for a third key set of one secret key.
             ServeError: a refusal of the server.
         """
         for _ in range(RENEWALS):
@@ -405,7 +412,16 @@ class Session:
     def _upload_keys(self, progress: Progress | None) -> None:
         path = Path(self._folder.name) / "keys.kw"
         if not path.exists():
+            if self._key_sets == KEY_SETS:
+                raise DemandError(
+                    f"the server asks for key set {KEY_SETS + 1} of this session, and at most {KEY_SETS} are "
+                    "made of one secret key; open a new session",
+                    what="key_sets",
+                    value=KEY_SETS + 1,
+                    maximum=KEY_SETS,
+                )
             self._generator.save_evaluation_keys(path, self._specs)
+            self._key_sets += 1
         total = path.stat().st_size
         if total != self.manifest.key_bytes:
             raise ManifestError(

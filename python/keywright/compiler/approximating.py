@@ -28,12 +28,12 @@ from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.trees.ensemble import Ensemble
 from keywright.compiler.trees.quantising import LEAST_LOG_SCALE, QuantisedEnsemble, quantise
 from keywright.errors.network import (
-    CalibrationMissingError,
     InvalidSamplesError,
     ModelRefusedError,
-    NoLabelsError,
     RefusalError,
-    UnknownActivationError,
+    calibration_missing,
+    no_labels,
+    unknown_activation,
 )
 from keywright.program.arrays import Shape, Vector
 from keywright.program.client_part import ClientPart
@@ -155,7 +155,7 @@ def read_model(model: Source, fit: Fit) -> ReadModel:
         graph = simplify(graph)
         active = {n: node for n, node in graph.nodes.items() if isinstance(node, Activation)}
         if active and fit.calibration is None:
-            reasons.append(CalibrationMissingError([node.label for node in active.values()]))
+            reasons.append(calibration_missing([node.label for node in active.values()]))
         for number, node in active.items():
             method = fit.method(node.operator, node.name)
             if method is not None:
@@ -163,7 +163,7 @@ def read_model(model: Source, fit: Fit) -> ReadModel:
         nodes = [node.name for node in active.values()]
         unknown = [name for name in fit.methods if name not in OPERATORS and name not in nodes]
         if unknown:
-            reasons.append(UnknownActivationError(unknown, [*sorted(OPERATORS), *nodes]))
+            reasons.append(unknown_activation(unknown, [*sorted(OPERATORS), *nodes]))
     if client is not None:
         client = replace(client, shape=read.result_shape)
     return ReadModel(graph, read.result_shape, reasons, client)
@@ -201,7 +201,7 @@ def put_polynomials(read: ReadModel, fit: Fit) -> ApproximatedModel:
     signed = read.client_part is not None and read.client_part.takes_signs
     run = replace(run_exact(graph, _samples(graph, fit.calibration)), signed=signed)
     if fit.accuracy is not None and run.outputs.shape[1] == 1 and not signed:
-        raise ModelRefusedError([NoLabelsError()])
+        raise ModelRefusedError([no_labels()])
     try:
         chosen = choose(graph, run, fit, price)
     except RefusalError as reason:

@@ -27,11 +27,11 @@ from keywright.compiler.placement.target import Target
 from keywright.errors.network import (
     InvalidSamplesError,
     ModelRefusedError,
-    RangesMissingError,
     RefusalError,
     TooDeepError,
-    TooWideError,
-    UnsupportedOperatorError,
+    ranges_missing,
+    too_wide,
+    unsupported_operator,
 )
 from keywright.program.arrays import Shape, Vector
 from keywright.program.fit_report import FitReport
@@ -78,10 +78,7 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
         max_plaintext_bytes: bound on the memory of the diagonals, in double precision.
 
     Raises:
-        ModelRefusedError: with all reasons: `UnsupportedOperatorError`, `UnsupportedAttributeError`,
-            `DynamicShapeError`, `InvalidModelError`, `ModelTooLargeError`, `TooDeepError`, `TooWideError`,
-            `CalibrationMissingError`, `CannotPlaceError`, `RangesMissingError`, `MethodError`,
-            `UnknownActivationError`, `AccuracyError`, `NoLabelsError`.
+        ModelRefusedError: with all reasons, each a `RefusalError`.
         InvalidSamplesError: calibration data of the wrong shape or not finite.
     """
     if costs is None:
@@ -89,7 +86,7 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
     approximated = _approximated(model, target, fit)
     if approximated.trees is not None and target.unit_inputs:
         advice = "thin clients do not compute the first step of trees, their bits; compile for full clients"
-        _refuse([UnsupportedOperatorError("trees", "TreeEnsemble", advice)])
+        _refuse([unsupported_operator("trees", "TreeEnsemble", advice)])
     run, fit = approximated.run, approximated.fit
     input_range = _input_range(approximated, target)
     input_scale = _input_scale(input_range) if target.unit_inputs and input_range is not None else 1.0
@@ -198,7 +195,7 @@ def _too_deep(
     if depth <= available or (target.bootstraps and measured):
         return []
     if target.bootstraps:
-        return [RangesMissingError(depth, available)]
+        return [ranges_missing(depth, available)]
     labels = [
         node.label for node in graph.nodes.values() if isinstance(node, Activation | Polynomial | Multiply)
     ]
@@ -208,7 +205,7 @@ def _too_deep(
 
 def _require_memory(size: int, most: int) -> None:
     """Refuse diagonals of more bytes than are allowed."""
-    _refuse([TooWideError(size, most)] if size > most else [])
+    _refuse([too_wide(size, most)] if size > most else [])
 
 
 def _least_bytes(graph: Graph) -> int:

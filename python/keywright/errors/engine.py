@@ -10,10 +10,12 @@ class KeywrightError(Exception):
     Attributes:
         stage: stage of bootstrapping that failed, None elsewhere.
         stage_level: input level of that stage.
+        code: which mistake it is, where a class stands for several; empty elsewhere.
     """
 
     stage: str | None = None
     stage_level: int | None = None
+    code: str = ""
 
     def __init__(self, message: str, **details: object) -> None:
         super().__init__(message)

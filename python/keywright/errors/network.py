@@ -1,7 +1,7 @@
 """The exceptions of compiling, checking, storing and running networks."""
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 from .engine import KeywrightError
 
@@ -11,73 +11,23 @@ class CompilerError(KeywrightError):
 
 
 class RefusalError(CompilerError):
-    """One reason why a model cannot be compiled; raised together with all others in `ModelRefusedError`."""
-
-
-class UnsupportedOperatorError(RefusalError):
-    """An ONNX operator that has no encrypted form here.
+    """One reason why a model cannot be compiled; raised together with all others in `ModelRefusedError`.
 
     Attributes:
-        node: name of the node in the model.
-        operator: ONNX operator type.
-        supported: operators that have one, if there is no other advice.
+        code: the kind of reason: ``operator``, ``attribute``, ``dynamic_shape``, ``export``, ``placement``,
+            ``diagonals``, ``method``, ``activation``, ``accuracy``, ``overflow``, ``labels`` or
+            ``precision``; empty for a class of its own.
+        details: numbers and names of this case.
     """
 
-    def __init__(self, node: str, operator: str, advice: str, supported: Sequence[str] = ()) -> None:
-        what = advice or "replace it by operators that have an encrypted form"
-        super().__init__(f"node {node!r}: operator {operator} is not supported; {what}")
-        self.node, self.operator = node, operator
-        self.supported = () if advice else tuple(supported)
-
-
-class UnsupportedAttributeError(RefusalError):
-    """An attribute or operand of a supported operator that has no encrypted form here.
-
-    Attributes:
-        node: name of the node in the model.
-        operator: ONNX operator type.
-        attribute: name of the attribute or operand.
-    """
-
-    def __init__(self, node: str, operator: str, attribute: str, value: object, allowed: str) -> None:
-        super().__init__(
-            f"node {node!r}: {operator} with {attribute} = {value} is not supported; needs {allowed}"
-        )
-        self.node, self.operator, self.attribute = node, operator, attribute
-
-
-class DynamicShapeError(RefusalError):
-    """A dimension other than the batch is not a number; a program is compiled for one shape."""
-
-    def __init__(self, name: str, shape: Sequence[object]) -> None:
-        shown = ", ".join(str(size) for size in shape)
-        super().__init__(
-            f"value {name!r} has shape ({shown}); fix every dimension except the first "
-            "when exporting the model"
-        )
-        self.name = name
+    def __init__(self, message: str, *, code: str = "", **details: Any) -> None:
+        super().__init__(message)
+        self.code, self.details = code, details
 
 
 class InvalidModelError(RefusalError):
     """The model contradicts itself: shapes that do not fit, values that nothing computes, non-finite
     weights."""
-
-
-class NotExportedError(RefusalError):
-    """A library's exporter could not write a model as ONNX.
-
-    Attributes:
-        model: its class.
-        exporter: the function that was called.
-    """
-
-    def __init__(self, model: str, exporter: str, error: Exception) -> None:
-        text = " ".join(str(error).split())
-        super().__init__(
-            f"{exporter} cannot export {model}: {text[:300]}{'...' if len(text) > 300 else ''}; export it "
-            "to ONNX yourself, or build it from other layers"
-        )
-        self.model, self.exporter = model, exporter
 
 
 class TooDeepError(RefusalError):
@@ -104,59 +54,6 @@ class TooDeepError(RefusalError):
         self.needed, self.available = needed, available
 
 
-class CannotPlaceError(RefusalError):
-    """No placement of bootstraps reaches a layer.
-
-    Attributes:
-        layer: the layer: its kind, and its ONNX node if it has one.
-        need: level at which its result is needed.
-        consumed: levels that it consumes.
-        levels: highest level of a ciphertext.
-        unbounded: largest absolute value of layers whose values no constant factor can bring to at most 1, so
-            that they cannot be bootstrapped.
-    """
-
-    def __init__(
-        self,
-        layer: str,
-        need: int,
-        consumed: int,
-        levels: int,
-        offered: Sequence[tuple[int, int]],
-        unbounded: dict[str, float],
-    ) -> None:
-        between = ", ".join(f"{low} to {high}" for low, high in offered)
-        text = (
-            f"{layer} is needed at level {need} and consumes {consumed}, which exceeds the highest level, "
-            f"{levels}, and no bootstrap ({between}) can follow it"
-        )
-        if unbounded:
-            shown = ", ".join(f"{name} ({bound:.3g})" for name, bound in list(unbounded.items())[:5])
-            text += f"; these have values above 1 that no constant factor can reduce: {shown}"
-        super().__init__(
-            f"{text}; use a bootstrap with more levels, activations of lower degree, or a normalisation "
-            "before a layer with large values"
-        )
-        self.layer, self.need, self.consumed, self.levels = layer, need, consumed, levels
-        self.unbounded = unbounded
-
-
-class TooWideError(RefusalError):
-    """A layer's plaintext diagonals would need more memory than allowed.
-
-    Attributes:
-        needed: bytes of the diagonals.
-        allowed: the bound that was given.
-    """
-
-    def __init__(self, needed: int, allowed: int) -> None:
-        super().__init__(
-            f"the network's diagonals take {needed} bytes, but {allowed} are allowed; use smaller layers "
-            "or a smaller batch=, or allow more (max_plaintext_bytes= of compiler.compile)"
-        )
-        self.needed, self.allowed = needed, allowed
-
-
 class ModelTooLargeError(RefusalError):
     """A part of the model would exceed a limit of the compiler; nothing of that size was allocated.
 
@@ -171,127 +68,9 @@ class ModelTooLargeError(RefusalError):
         self.size, self.allowed = size, allowed
 
 
-class RangesMissingError(RefusalError):
-    """Bootstraps are needed, whose inputs must be at most 1, and no calibration data were given."""
-
-    def __init__(self, needed: int, available: int) -> None:
-        super().__init__(
-            f"the network consumes {needed} levels, but {available} are available before a bootstrap, "
-            "whose inputs must be at most 1; give typical inputs to measure them on (calibration=)"
-        )
-        self.needed, self.available = needed, available
-
-
 class CalibrationMissingError(RefusalError):
-    """Activations whose input range is unknown because no calibration data were given."""
-
-    def __init__(self, functions: Sequence[str]) -> None:
-        shown = ", ".join(functions[:3]) + (f" and {len(functions) - 3} more" if len(functions) > 3 else "")
-        super().__init__(f"{shown} must be fitted on measured ranges; give typical inputs (calibration=)")
-        self.functions = tuple(functions)
-
-
-class MethodError(RefusalError):
-    """A composition of minimax polynomials was requested for a function that is not piecewise linear.
-
-    Attributes:
-        layer: function and ONNX node.
-        method: the requested method.
-    """
-
-    def __init__(self, layer: str, method: str) -> None:
-        super().__init__(
-            f"{layer} is not piecewise linear, which {method} needs; use chebyshev:DEGREE for it "
-            "(activations=)"
-        )
-        self.layer, self.method = layer, method
-
-
-class UnknownActivationError(RefusalError):
-    """A method was given for a name that is neither a function nor an ONNX node of the model."""
-
-    def __init__(self, names: Sequence[str], known: Sequence[str]) -> None:
-        way_out = f"use one of {', '.join(known)}" if known else "the model has none; leave activations= out"
-        super().__init__(f"no activation is called {', '.join(map(repr, names))}; {way_out}")
-        self.names = tuple(names)
-
-
-class AccuracyError(RefusalError):
-    """No choice of polynomials follows the model as closely as required, or as the default rule does.
-
-    Attributes:
-        agreement: share of calibration samples with equal predictions that the finest choice reaches; None
-            for one output.
-        change: the largest change of an output with it.
-        levels: levels that the network consumes with it.
-    """
-
-    def __init__(
-        self,
-        accuracy: float | None,
-        error: float | None,
-        agreement: float | None,
-        change: float,
-        levels: int,
-        *,
-        default: str | None = None,
-        loosest: str = "",
-        bins: int = 0,
-    ) -> None:
-        """``default`` describes the default rule, if nothing else is required; ``loosest`` the worst fit;
-        ``bins`` is their number for each feature of trees, where nothing else is approximated."""
-        asked = [] if accuracy is None else [f"{accuracy:.4%} equal predictions"]
-        asked += [] if error is None else [f"outputs within {error:g}"]
-        reached = "" if agreement is None else f"{agreement:.4%} equal predictions and "
-        less = "require less (accuracy=, error=)" if default is None else "allow more (accuracy=, error=)"
-        finest = f"{bins} bins of each feature" if bins else "the finest polynomials"
-        way_out = (
-            f"with {levels} levels; the loosest fit is {loosest}; {less}, give calibration data that cover "
-            "the inputs (calibration=), or normalise before activations of large values"
-        )
-        if bins:
-            way_out = (
-                f"with {levels} levels; {less}, allow more bins (bins=), or publish thresholds (thresholds=)"
-            )
-        super().__init__(
-            f"the {'requirement' if default is None else 'default'} on calibration data is "
-            f"{default or ' and '.join(asked)}; {finest} reach {reached}outputs within {change:.3g}, "
-            f"{way_out}"
-        )
-        self.agreement, self.change, self.levels = agreement, change, levels
-
-
-class OverflowingPolynomialError(RefusalError):
-    """With a requested polynomial, outputs grow beyond any use on the calibration data.
-
-    Attributes:
-        layer: function and ONNX node of the first polynomial whose input leaves its range, or of the loosest.
-        method: of its approximation.
-        low, high: its range.
-        change: the largest change of an output.
-    """
-
-    def __init__(
-        self, layer: str, method: str, low: float, high: float, change: float, excess: float | None
-    ) -> None:
-        """``excess``: how far values leave the range, as a share of its width; None if they do not."""
-        leaves = "" if excess is None else f", which calibration data leave by {excess:.3g} times its width"
-        super().__init__(
-            f"the outputs change by {change:.3g} on calibration data, first because of {layer}: {method} on "
-            f"{low:.6g} to {high:.6g}{leaves}; request a finer method (activations=) or none, give "
-            "calibration data that cover the inputs (calibration=), or a larger margin="
-        )
-        self.layer, self.method, self.low, self.high, self.change = layer, method, low, high, change
-
-
-class NoLabelsError(RefusalError):
-    """An accuracy was required for a model with one output that is not a label."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "the model has one output that is not a label, so it has no predictions; bound the change of "
-            "the output instead (error=)"
-        )
+    """Calibration data are missing, for the ranges of ``activations`` or of values that are bootstrapped
+    (``ranges``)."""
 
 
 class ModelRefusedError(ExceptionGroup[RefusalError], CompilerError):
@@ -299,7 +78,7 @@ class ModelRefusedError(ExceptionGroup[RefusalError], CompilerError):
 
     def __new__(cls, reasons: Sequence[RefusalError]) -> Self:
         lines = "".join(f"\n  - {reason}" for reason in reasons)
-        lists = (reason.supported for reason in reasons if isinstance(reason, UnsupportedOperatorError))
+        lists = (reason.details.get("supported") for reason in reasons)
         supported = next((", ".join(names) for names in lists if names), "")
         known = f"\noperators with an encrypted form: {supported}" if supported else ""
         return super().__new__(cls, f"the model cannot be compiled:{lines}{known}\n", reasons)
@@ -308,20 +87,16 @@ class ModelRefusedError(ExceptionGroup[RefusalError], CompilerError):
         """See `ModelRefusedError.exceptions` for the reasons."""
 
 
+class ChoiceError(KeywrightError, ValueError):
+    """Arguments that contradict each other, or a value outside of the possible ones.
+
+    Attributes:
+        code: ``arguments``, ``batch``, ``bootstrap``, ``costs``, ``minimax`` or ``preset``.
+    """
+
+
 class InvalidSamplesError(CompilerError, ValueError):
     """Input data of the wrong shape, without samples, or with values that are not finite."""
-
-
-class MinimaxError(CompilerError, ValueError):
-    """A minimax polynomial that does not exist, or that double precision cannot reach."""
-
-
-class InvalidBootstrapError(CompilerError, ValueError):
-    """The description of a bootstrap contradicts itself."""
-
-
-class InvalidCostsError(CompilerError, ValueError):
-    """A cost table that is empty, too long, not positive, or cheaper at a higher level."""
 
 
 class OutOfRangeError(CompilerError):
@@ -357,44 +132,257 @@ class NoPredictionError(CompilerError):
         self.order = order
 
 
-class OutOfLevelsError(CompilerError):
-    """An operation needs more levels than its operand has.
-
-    Attributes:
-        level: the operand's level.
-        needed: levels that the operation consumes.
-    """
-
-    def __init__(self, operation: str, level: int, needed: int) -> None:
-        super().__init__(
-            f"{operation} consumes {needed} levels, but its operand is at level {level}; start at a "
-            "higher level"
-        )
-        self.level, self.needed = level, needed
-
-
 class BackendMisuseError(CompilerError, ValueError):
-    """Operands that do not belong together: different levels, different slot counts, unknown steps."""
+    """Operands that do not belong together: different levels, different slot counts, unknown steps, or fewer
+    levels than an operation consumes (``levels``)."""
 
 
 class ProgramFormatError(CompilerError, ValueError):
     """A program file is damaged, foreign, of an unknown version or larger than allowed."""
 
 
-class OnnxruntimeMissingError(CompilerError, ImportError):
-    """The comparison with the clear model needs onnxruntime."""
-
-    def __init__(self) -> None:
-        super().__init__("onnxruntime is not installed; install it with: pip install 'keywright[check]'")
-
-
-class ExporterMissingError(CompilerError, ImportError):
-    """A library's exporter to ONNX is not installed.
+class PackageMissingError(KeywrightError, ImportError):
+    """A package of an extra of Keywright is not installed.
 
     Attributes:
         package: its name.
+        extra: the extra that installs it.
     """
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"{package} is not installed; install it with: pip install 'keywright[{extra}]'")
-        self.package = package
+        self.package, self.extra = package, extra
+
+
+def unsupported_operator(
+    node: str, operator: str, advice: str, supported: Sequence[str] = ()
+) -> RefusalError:
+    """Return the refusal of an ONNX operator without an encrypted form; ``supported`` lists those that have
+    one, unless there is other advice."""
+    return RefusalError(
+        f"node {node!r}: operator {operator} is not supported; "
+        f"{advice or 'replace it by operators that have an encrypted form'}",
+        code="operator",
+        node=node,
+        operator=operator,
+        supported=() if advice else tuple(supported),
+    )
+
+
+def unsupported_attribute(
+    node: str, operator: str, attribute: str, value: object, allowed: str
+) -> RefusalError:
+    """Return the refusal of an attribute or operand that has no encrypted form."""
+    return RefusalError(
+        f"node {node!r}: {operator} with {attribute} = {value} is not supported; needs {allowed}",
+        code="attribute",
+        node=node,
+        operator=operator,
+        attribute=attribute,
+    )
+
+
+def dynamic_shape(name: str, shape: Sequence[object]) -> RefusalError:
+    """Return the refusal of a dimension other than the batch that is not a number."""
+    return RefusalError(
+        f"value {name!r} has shape ({', '.join(map(str, shape))}); fix every dimension except the first when "
+        "exporting the model",
+        code="dynamic_shape",
+        name=name,
+    )
+
+
+def not_exported(model: str, exporter: str, error: Exception) -> RefusalError:
+    """Return the refusal of a model that the exporter of its library cannot write as ONNX."""
+    text = " ".join(str(error).split())
+    return RefusalError(
+        f"{exporter} cannot export {model}: {text[:300]}{'...' if len(text) > 300 else ''}; export it "
+        "to ONNX yourself, or build it from other layers",
+        code="export",
+        model=model,
+        exporter=exporter,
+    )
+
+
+def cannot_place(
+    layer: str,
+    need: int,
+    consumed: int,
+    levels: int,
+    offered: Sequence[tuple[int, int]],
+    unbounded: dict[str, float],
+) -> RefusalError:
+    """Return the refusal of a layer that no placement of bootstraps reaches.
+
+    Args:
+        layer: kind and ONNX node of the layer.
+        need: level at which its result is needed.
+        consumed: levels that it consumes.
+        levels: highest level of a ciphertext.
+        offered: input and output level of each bootstrap.
+        unbounded: largest absolute value of layers whose values no constant factor can bring to at most 1, so
+            that they cannot be bootstrapped.
+    """
+    between = ", ".join(f"{low} to {high}" for low, high in offered)
+    text = (
+        f"{layer} is needed at level {need} and consumes {consumed}, which exceeds the highest level, "
+        f"{levels}, and no bootstrap ({between}) can follow it"
+    )
+    if unbounded:
+        shown = ", ".join(f"{name} ({bound:.3g})" for name, bound in list(unbounded.items())[:5])
+        text += f"; these have values above 1 that no constant factor can reduce: {shown}"
+    return RefusalError(
+        f"{text}; use a bootstrap with more levels, activations of lower degree, or a normalisation "
+        "before a layer with large values",
+        code="placement",
+        layer=layer,
+        need=need,
+        consumed=consumed,
+        levels=levels,
+        unbounded=unbounded,
+    )
+
+
+def too_wide(needed: int, allowed: int) -> RefusalError:
+    """Return the refusal of layers whose plaintext diagonals need more bytes than allowed."""
+    return RefusalError(
+        f"the network's diagonals take {needed} bytes, but {allowed} are allowed; use smaller layers "
+        "or a smaller batch=, or allow more (max_plaintext_bytes= of compiler.compile)",
+        code="diagonals",
+        needed=needed,
+        allowed=allowed,
+    )
+
+
+def not_piecewise(layer: str, method: str) -> RefusalError:
+    """Return the refusal of a composition of minimax polynomials for a function that is not piecewise
+    linear."""
+    return RefusalError(
+        f"{layer} is not piecewise linear, which {method} needs; use chebyshev:DEGREE for it (activations=)",
+        code="method",
+        layer=layer,
+        method=method,
+    )
+
+
+def unknown_activation(names: Sequence[str], known: Sequence[str]) -> RefusalError:
+    """Return the refusal of a method for a name that is neither a function nor a node of the model."""
+    way_out = f"use one of {', '.join(known)}" if known else "the model has none; leave activations= out"
+    return RefusalError(
+        f"no activation is called {', '.join(map(repr, names))}; {way_out}",
+        code="activation",
+        names=tuple(names),
+    )
+
+
+def inaccurate(
+    accuracy: float | None,
+    error: float | None,
+    agreement: float | None,
+    change: float,
+    levels: int,
+    *,
+    default: str | None = None,
+    loosest: str = "",
+    bins: int = 0,
+) -> RefusalError:
+    """Return the refusal of a model that no choice of polynomials follows as closely as required.
+
+    Args:
+        accuracy, error: the requirement.
+        agreement: share of calibration samples with equal predictions that the finest choice reaches; None
+            for one output.
+        change: the largest change of an output with it.
+        levels: levels that the network consumes with it.
+        default: the default rule, if nothing else is required.
+        loosest: the worst fit.
+        bins: bins of each feature of trees, where nothing else is approximated.
+    """
+    required = [] if accuracy is None else [f"{accuracy:.4%} equal predictions"]
+    required += [] if error is None else [f"outputs within {error:g}"]
+    reached = "" if agreement is None else f"{agreement:.4%} equal predictions and "
+    less = "require less (accuracy=, error=)" if default is None else "allow more (accuracy=, error=)"
+    finest = f"{bins} bins of each feature" if bins else "the finest polynomials"
+    way_out = (
+        f"{less}, allow more bins (bins=), or publish thresholds (thresholds=)"
+        if bins
+        else f"the loosest fit is {loosest}; {less}, give calibration data that cover the inputs "
+        "(calibration=), or normalise before activations of large values"
+    )
+    return RefusalError(
+        f"the {'requirement' if default is None else 'default'} on calibration data is "
+        f"{default or ' and '.join(required)}; {finest} reach {reached}outputs within {change:.3g}, "
+        f"with {levels} levels; {way_out}",
+        code="accuracy",
+        agreement=agreement,
+        change=change,
+        levels=levels,
+    )
+
+
+def overflowing(
+    layer: str, method: str, low: float, high: float, change: float, excess: float | None
+) -> RefusalError:
+    """Return the refusal of requested polynomials with which outputs grow beyond any use.
+
+    Args:
+        layer: function and node of the first polynomial whose input leaves its range, or of the loosest.
+        method: the method of its approximation.
+        low, high: its range.
+        change: the largest change of an output.
+        excess: how far values leave the range, as a share of its width; None if they do not.
+    """
+    leaves = "" if excess is None else f", which calibration data leave by {excess:.3g} times its width"
+    return RefusalError(
+        f"the outputs change by {change:.3g} on calibration data, first because of {layer}: {method} on "
+        f"{low:.6g} to {high:.6g}{leaves}; request a finer method (activations=) or none, give "
+        "calibration data that cover the inputs (calibration=), or a larger margin=",
+        code="overflow",
+        layer=layer,
+        method=method,
+        low=low,
+        high=high,
+        change=change,
+    )
+
+
+def no_labels() -> RefusalError:
+    """Return the refusal of a required accuracy for a model with one output that is not a label."""
+    return RefusalError(
+        "the model has one output that is not a label, so it has no predictions; bound the change of "
+        "the output instead (error=)",
+        code="labels",
+    )
+
+
+def ranges_missing(needed: int, available: int) -> "CalibrationMissingError":
+    """Return the refusal of bootstraps, whose inputs must be at most 1, without calibration data."""
+    return CalibrationMissingError(
+        f"the network consumes {needed} levels, but {available} are available before a bootstrap, "
+        "whose inputs must be at most 1; give typical inputs to measure them on (calibration=)",
+        code="ranges",
+        needed=needed,
+        available=available,
+    )
+
+
+def calibration_missing(functions: Sequence[str]) -> "CalibrationMissingError":
+    """Return the refusal of activations whose input range is unknown without calibration data."""
+    shown = ", ".join(functions[:3]) + (f" and {len(functions) - 3} more" if len(functions) > 3 else "")
+    return CalibrationMissingError(
+        f"{shown} must be fitted on measured ranges; give typical inputs (calibration=)",
+        code="activations",
+        functions=tuple(functions),
+    )
+
+
+def imprecise(text: str, share: float, allowed: float) -> RefusalError:
+    """Return the refusal of a model whose error of encryption is too large a ``share`` of the spread of an
+    output."""
+    return RefusalError(
+        f"{text}; use parameters with a larger scale (preset=, parameters=), outputs of similar size, or "
+        f"allow more than {allowed:g} times the spread (noise=)",
+        code="precision",
+        share=share,
+        allowed=allowed,
+    )

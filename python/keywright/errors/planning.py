@@ -16,7 +16,8 @@ class TooManyColumnsError(KeywrightError):
 
 
 class CalibrationError(KeywrightError, ValueError):
-    """A malformed calibration file, or one from another machine.
+    """A malformed calibration file, one from another machine, or a measured program with a wrong result
+    (``wrong_result``).
 
     Attributes:
         found: a description of its machine; None if the file is malformed.
@@ -25,7 +26,3 @@ class CalibrationError(KeywrightError, ValueError):
 
     found: str | None = None
     expected: str | None = None
-
-
-class WrongResultError(KeywrightError, AssertionError):
-    """A measured program with a wrong result."""

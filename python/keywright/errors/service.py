@@ -1,12 +1,11 @@
-"""What a service and its clients can raise: one class per reason, each with a code for programs.
+"""What a service and its clients raise: each error has a code, and a class that programs catch.
 
-A refusal travels as problem details (RFC 9457) with the HTTP status of its class. The member ``error`` is
-``{"type": code, "message": sentence, "details": {...}}``. `refusal` turns such a reply back into the
-exception, so a client raises what the server raised.
+A refusal travels as problem details (RFC 9457) with the HTTP status of its code (`REFUSALS`). The member
+``error`` is ``{"type": code, "message": sentence, "details": {...}}``. `refusal` turns such a reply back into
+the exception, so a client raises what the server raised.
 """
 
 from http import HTTPStatus
-from typing import ClassVar
 
 from .engine import KeywrightError
 
@@ -21,24 +20,29 @@ class ServeError(KeywrightError):
 
     Attributes:
         code: the kind of error, in JSON.
-        status: HTTP status of the reply.
         details: numbers and names of this case, in JSON.
     """
 
-    code: ClassVar[str] = "failed"
-    status: ClassVar[HTTPStatus] = HTTPStatus.INTERNAL_SERVER_ERROR
+    code: str = "failed"
 
     processor: float = 0.0
     """Processor seconds that a worker used before it refused; 0 for other errors."""
 
-    def __init__(self, message: str, **details: str | float) -> None:
+    def __init__(self, message: str, *, code: str | None = None, **details: str | float) -> None:
         super().__init__(message, **details)
-        self.details = details
+        self.code, self.details = code or type(self).code, details
+
+    @property
+    def status(self) -> HTTPStatus:
+        """Return the HTTP status of the reply."""
+        entry = REFUSALS.get(self.code)
+        return HTTPStatus.INTERNAL_SERVER_ERROR if entry is None else entry[0]
 
     @property
     def headers(self) -> dict[str, str]:
         """Return the header fields of the reply."""
-        return {}
+        seconds = self.details.get("retry_after", 0)
+        return {"Retry-After": str(seconds)} if seconds else {}
 
     def to_json(self) -> dict[str, object]:
         """Return the body of a reply: problem details with the member that clients read."""
@@ -55,87 +59,66 @@ class ServeError(KeywrightError):
         return {"error": {"type": self.code, "message": str(self), "details": self.details}}
 
 
-class StateFolderError(ServeError):
-    """The state folder is served by another process, or holds the state of another model."""
+class ConfigurationError(ServeError, ValueError):
+    """A service cannot start as configured; the code says why.
 
-    code = "state_folder"
+    * ``accounts_file``, ``quotas_file``: the file is malformed.
+    * ``certificate``: the files cannot be read, or the certificate has another key.
+    * ``issuer``: the address of the token issuer is unprotected, or a name is empty.
+    * ``state_folder``: another process serves the state, or it is the state of something else.
+    """
+
+    code = "configuration"
 
 
 class BadRequestError(ServeError, ValueError):
-    """A request that cannot be parsed: an unknown path, malformed JSON, or no length."""
+    """A request that cannot be answered; the code says why.
 
-    code = "bad_request"
-    status = HTTPStatus.BAD_REQUEST
-
-
-class NoSuchPathError(BadRequestError):
-    """A path that the service does not have."""
-
-    code = "no_such_path"
-    status = HTTPStatus.NOT_FOUND
-
-
-class NoSuchMethodError(BadRequestError):
-    """A method that a path does not have."""
-
-    code = "no_such_method"
-    status = HTTPStatus.METHOD_NOT_ALLOWED
-
-
-class WrongHostError(BadRequestError):
-    """A request for a host name that is not this server's, as a page of another site could send it.
+    * ``bad_request``: the request is malformed, or has no length.
+    * ``no_such_path``, ``no_such_method``: the service has no such path, or the path no such method.
+    * ``wrong_host``: the host name is not this server's, as in a request of another site's page.
 
     Attributes:
-        found: the name.
+        found: the host name (``wrong_host``).
     """
 
-    code = "wrong_host"
-    status = HTTPStatus.FORBIDDEN
+    code = "bad_request"
     found: str = ""
 
 
+class LengthError(ServeError, ValueError):
+    """The announced length of an upload differs from the length of the model's keys.
+
+    Attributes:
+        found: announced bytes.
+        expected: bytes of the keys.
+    """
+
+    code = "bad_request"
+
+    found: int = 0
+    expected: int = 0
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Return the header that says that the upload is incomplete."""
+        return {"Upload-Complete": "?0"}
+
+    def to_json(self) -> dict[str, object]:
+        """Return the problem that the resumable-upload draft defines."""
+        return super().to_json() | {"type": f"{PROBLEMS}inconsistent-upload-length"}
+
+
 class UnauthorizedError(ServeError):
-    """A request without a valid API key of the server."""
+    """A request without a valid API key of the server, or (``forbidden``) one for the operator's page by a
+    tenant that is not an admin."""
 
     code = "unauthorized"
-    status = HTTPStatus.UNAUTHORIZED
 
     @property
     def headers(self) -> dict[str, str]:
         """Return the header that asks for a key."""
-        return {"www-authenticate": "Bearer"}
-
-
-class ForbiddenError(ServeError):
-    """An authenticated tenant asked for the operator's page without being an admin."""
-
-    code = "forbidden"
-    status = HTTPStatus.FORBIDDEN
-
-
-class IssuerUnreachableError(ServeError):
-    """The token issuer cannot be reached, so tokens cannot be verified; ask again later."""
-
-    code = "issuer_unreachable"
-    status = HTTPStatus.SERVICE_UNAVAILABLE
-
-
-class AccountsFileError(ServeError, ValueError):
-    """A malformed file of accounts."""
-
-    code = "accounts_file"
-
-
-class IssuerError(ServeError, ValueError):
-    """An invalid token issuer: an unprotected address, or an empty name."""
-
-    code = "issuer"
-
-
-class CertificateError(ServeError, ValueError):
-    """Files of a certificate and its key that cannot be read, or that do not belong together."""
-
-    code = "certificate"
+        return {"www-authenticate": "Bearer"} if self.code == "unauthorized" else {}
 
 
 class TooLargeError(ServeError, ValueError):
@@ -147,72 +130,38 @@ class TooLargeError(ServeError, ValueError):
     """
 
     code = "too_large"
-    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     value: int = 0
     maximum: int = 0
 
 
-class QuotaBytesError(ServeError):
-    """More bytes than a tenant may store.
+class QuotaError(ServeError):
+    """A tenant's quota is exhausted: stored bytes (``quota_bytes``) or processor seconds of the day
+    (``quota_seconds``).
 
     Attributes:
         value: bytes that the tenant would store.
-        maximum: the tenant's quota.
-        retry_after: seconds after which there may be room, 0 if waiting does not help.
+        used: seconds used.
+        maximum: the tenant's quota, in bytes or seconds.
+        retry_after: seconds until there may be room, or until the next day; 0 if waiting does not help.
     """
 
     code = "quota_bytes"
-    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     value: int = 0
-    maximum: int = 0
-    retry_after: int = 0
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """Return the header that says when to retry."""
-        seconds = self.details.get("retry_after", 0)
-        return {"Retry-After": str(seconds)} if seconds else {}
-
-
-class QuotaSecondsError(ServeError):
-    """The tenant has used its processor seconds of the day.
-
-    Attributes:
-        used: seconds used.
-        maximum: the tenant's quota.
-        retry_after: seconds until the next day.
-    """
-
-    code = "quota_seconds"
-    status = HTTPStatus.TOO_MANY_REQUESTS
     used: float = 0.0
     maximum: float = 0.0
     retry_after: int = 0
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """Return the header that says when to retry."""
-        return {"Retry-After": str(self.details.get("retry_after", 0))}
-
-
-class QuotasFileError(ServeError, ValueError):
-    """A malformed file of quotas."""
-
-    code = "quotas_file"
 
 
 class SecretRefusedError(ServeError, ValueError):
     """Bytes that look like a secret key were sent. They were deleted; treat the key as compromised."""
 
     code = "secret_refused"
-    status = HTTPStatus.BAD_REQUEST
 
 
 class InvalidObjectError(ServeError, ValueError):
     """Keys or ciphertexts that are damaged, of other parameters, or not those that the model takes."""
 
     code = "invalid_object"
-    status = HTTPStatus.BAD_REQUEST
 
 
 class OtherModelError(ServeError, ValueError):
@@ -224,7 +173,6 @@ class OtherModelError(ServeError, ValueError):
     """
 
     code = "other_model"
-    status = HTTPStatus.CONFLICT
     found: str = ""
     expected: str = ""
 
@@ -239,7 +187,6 @@ class RetiredError(ServeError):
     """
 
     code = "retired"
-    status = HTTPStatus.GONE
     found: str = ""
     successor: str = ""
     configuration: str = ""
@@ -249,32 +196,25 @@ class UnknownKeysError(ServeError, LookupError):
     """No key set has this identifier: it never existed, was deleted, expired, or was evicted."""
 
     code = "unknown_keys"
-    status = HTTPStatus.NOT_FOUND
 
 
 class UnknownJobError(ServeError, LookupError):
     """No evaluation has this identifier: it never existed, or was evicted."""
 
     code = "unknown_job"
-    status = HTTPStatus.NOT_FOUND
 
 
 class WrongOffsetError(ServeError, ValueError):
-    """A piece of an upload that does not begin where the last one ended.
+    """Bytes of an upload that do not begin where the upload continues.
 
     Attributes:
-        found: offset of the piece.
-        received: bytes that have arrived; the piece must begin there.
+        found: their offset.
+        received: bytes that have arrived.
     """
 
     code = "wrong_offset"
-    status = HTTPStatus.CONFLICT
     found: int = 0
     received: int = 0
-
-
-class MismatchingOffsetError(WrongOffsetError):
-    """A `WrongOffsetError` in the form of the resumable-upload draft."""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -282,7 +222,7 @@ class MismatchingOffsetError(WrongOffsetError):
         return {"Upload-Offset": str(self.details["received"]), "Upload-Complete": "?0"}
 
     def to_json(self) -> dict[str, object]:
-        """Return the problem that the draft defines."""
+        """Return the problem that the resumable-upload draft defines."""
         return super().to_json() | {
             "type": f"{PROBLEMS}mismatching-upload-offset",
             "expected-offset": self.details["received"],
@@ -290,64 +230,33 @@ class MismatchingOffsetError(WrongOffsetError):
         }
 
 
-class InconsistentLengthError(BadRequestError):
-    """The announced length of an upload differs from the length of the model's keys; in the form of the
-    resumable-upload draft.
+class NotReadyError(ServeError):
+    """A request that comes too early: keys are missing (``keys_incomplete``), or the evaluation has not
+    finished (``not_done``).
 
     Attributes:
-        found: announced bytes.
-        expected: bytes of the keys.
-    """
-
-    found: int = 0
-    expected: int = 0
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """Return the header that says that the upload is incomplete."""
-        return {"Upload-Complete": "?0"}
-
-    def to_json(self) -> dict[str, object]:
-        """Return the problem that the draft defines."""
-        return super().to_json() | {"type": f"{PROBLEMS}inconsistent-upload-length"}
-
-
-class KeysIncompleteError(ServeError):
-    """A request before all keys have arrived.
-
-    Attributes:
-        received: bytes that have arrived.
+        received: bytes of the keys that have arrived.
         expected: bytes of the whole set.
     """
 
-    code = "keys_incomplete"
-    status = HTTPStatus.CONFLICT
+    code = "not_done"
     received: int = 0
     expected: int = 0
 
 
-class NoDirectUploadsError(ServeError):
-    """Keys go through the server: it has no object storage that clients can write to."""
-
-    code = "no_direct_uploads"
-    status = HTTPStatus.NOT_FOUND
-
-
 class StorageError(ServeError):
-    """The object storage of a server does not take what a client writes there."""
+    """A client cannot write to the object storage of a server; the code says why.
 
-    code = "storage"
-
-
-class ForeignAddressError(StorageError):
-    """A server asked a client to write to an address that is neither its own nor an allowed host's. Nothing
-    was sent there.
+    * ``storage``: the storage does not take what a client writes there.
+    * ``no_direct_uploads``: the server has none that clients can write to. Keys go through the server.
+    * ``foreign_address``: the server asked a client to write to an address that is neither its own nor an
+      allowed host's. Nothing was sent there.
 
     Attributes:
-        found: host and port of the address.
+        found: host and port of the address (``foreign_address``).
     """
 
-    code = "foreign_address"
+    code = "storage"
     found: str = ""
 
 
@@ -355,7 +264,7 @@ class DemandError(ServeError, ValueError):
     """A server, or a model's folder, asks a client for more than the client's limits; nothing was made.
 
     Attributes:
-        what: name of the limit: ``key_bytes``, ``key_count`` or ``message_bytes``.
+        what: name of the limit: ``key_bytes``, ``key_count``, ``key_sets`` or ``message_bytes``.
         value: what is asked for.
         maximum: the limit.
     """
@@ -366,58 +275,28 @@ class DemandError(ServeError, ValueError):
     maximum: int = 0
 
 
-class NotDoneError(ServeError):
-    """The evaluation has not finished, so there is no result yet."""
-
-    code = "not_done"
-    status = HTTPStatus.CONFLICT
-
-
 class BusyError(ServeError):
-    """The queue of requests, uploads or evaluations is full, or memory is in use; ask again later.
+    """The queue of requests, uploads or evaluations is full, memory is in use, or the issuer of tokens does
+    not answer (``issuer_unreachable``); ask again later.
 
     Attributes:
         retry_after: seconds after which to retry, 0 if unknown.
     """
 
     code = "busy"
-    status = HTTPStatus.SERVICE_UNAVAILABLE
     retry_after: int = 0
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """Return the header that says when to retry, if that is known."""
-        seconds = self.details.get("retry_after", 0)
-        return {"Retry-After": str(seconds)} if seconds else {}
 
 
 class EvaluationFailedError(ServeError):
-    """The program could not be evaluated on these ciphertexts."""
+    """The program could not be evaluated on these ciphertexts, or the client cancelled it (``cancelled``)."""
 
     code = "evaluation_failed"
-    status = HTTPStatus.UNPROCESSABLE_ENTITY
-
-
-class ServerMissingError(ServeError, ImportError):
-    """A package that the server needs is not installed."""
-
-    code = "server_missing"
-
-    def __init__(self, package: str, extra: str = "serve") -> None:
-        super().__init__(f"{package} is not installed; install it with: pip install 'keywright[{extra}]'")
 
 
 class DiskError(ServeError):
     """The disk of the server is full, or fails. Accepted work is kept and runs when there is room."""
 
     code = "disk"
-    status = HTTPStatus.INSUFFICIENT_STORAGE
-
-
-class CancelledError(ServeError):
-    """An evaluation that its client cancelled."""
-
-    code = "cancelled"
 
 
 class UnforeseenError(ServeError):
@@ -445,7 +324,7 @@ class ManifestError(ServeError, ValueError):
 
 
 class UnreachableError(ServeError, OSError):
-    """No server answers, or the connection broke; uploaded bytes are kept."""
+    """No server answers, or the connection broke, ``truncated`` within an answer; uploaded bytes are kept."""
 
     code = "unreachable"
 
@@ -454,10 +333,6 @@ class InvalidReplyError(ServeError, ValueError):
     """A malformed or truncated answer of a server."""
 
     code = "invalid_reply"
-
-
-class BrokenReplyError(InvalidReplyError, UnreachableError):
-    """An answer that ends before its announced length, as where the connection broke."""
 
 
 class WrongAnswerError(ServeError, ValueError):
@@ -473,77 +348,63 @@ class WrongAnswerError(ServeError, ValueError):
     tolerance: float = 0.0
 
 
-class StorageMissingError(ServeError, ImportError):
-    """A package that the storage needs is not installed."""
-
-    code = "storage_missing"
-
-    def __init__(self, package: str) -> None:
-        super().__init__(f"{package} is not installed; install it with: pip install 'keywright[storage]'")
-
-
 class WorkerEndedError(ServeError):
-    """A worker ended, or was killed, during an order."""
+    """A worker ended, or was killed, during an order; ``not_begun`` if it had not begun it, which therefore
+    counts as no attempt."""
 
     code = "worker_ended"
 
 
-class NotBegunError(WorkerEndedError):
-    """A worker ended before it began an order, which therefore counts as no attempt."""
-
-    code = "not_begun"
-
-
-REFUSALS: dict[str, type[ServeError]] = {
-    kind.code: kind
-    for kind in (
-        BadRequestError,
-        NoSuchPathError,
-        NoSuchMethodError,
-        WrongHostError,
-        UnauthorizedError,
-        ForbiddenError,
-        IssuerUnreachableError,
-        TooLargeError,
-        QuotaBytesError,
-        QuotaSecondsError,
-        SecretRefusedError,
-        InvalidObjectError,
-        OtherModelError,
-        RetiredError,
-        UnknownKeysError,
-        UnknownJobError,
-        WrongOffsetError,
-        KeysIncompleteError,
-        NotDoneError,
-        BusyError,
-        NoDirectUploadsError,
-        EvaluationFailedError,
-        CancelledError,
-        DiskError,
-    )
+REFUSALS: dict[str, tuple[HTTPStatus, type[ServeError]]] = {
+    "bad_request": (HTTPStatus.BAD_REQUEST, BadRequestError),
+    "no_such_path": (HTTPStatus.NOT_FOUND, BadRequestError),
+    "no_such_method": (HTTPStatus.METHOD_NOT_ALLOWED, BadRequestError),
+    "wrong_host": (HTTPStatus.FORBIDDEN, BadRequestError),
+    "unauthorized": (HTTPStatus.UNAUTHORIZED, UnauthorizedError),
+    "forbidden": (HTTPStatus.FORBIDDEN, UnauthorizedError),
+    "issuer_unreachable": (HTTPStatus.SERVICE_UNAVAILABLE, BusyError),
+    "too_large": (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, TooLargeError),
+    "quota_bytes": (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, QuotaError),
+    "quota_seconds": (HTTPStatus.TOO_MANY_REQUESTS, QuotaError),
+    "secret_refused": (HTTPStatus.BAD_REQUEST, SecretRefusedError),
+    "invalid_object": (HTTPStatus.BAD_REQUEST, InvalidObjectError),
+    "other_model": (HTTPStatus.CONFLICT, OtherModelError),
+    "retired": (HTTPStatus.GONE, RetiredError),
+    "unknown_keys": (HTTPStatus.NOT_FOUND, UnknownKeysError),
+    "unknown_job": (HTTPStatus.NOT_FOUND, UnknownJobError),
+    "wrong_offset": (HTTPStatus.CONFLICT, WrongOffsetError),
+    "keys_incomplete": (HTTPStatus.CONFLICT, NotReadyError),
+    "not_done": (HTTPStatus.CONFLICT, NotReadyError),
+    "busy": (HTTPStatus.SERVICE_UNAVAILABLE, BusyError),
+    "no_direct_uploads": (HTTPStatus.NOT_FOUND, StorageError),
+    "evaluation_failed": (HTTPStatus.UNPROCESSABLE_ENTITY, EvaluationFailedError),
+    "cancelled": (HTTPStatus.INTERNAL_SERVER_ERROR, EvaluationFailedError),
+    "disk": (HTTPStatus.INSUFFICIENT_STORAGE, DiskError),
 }
-"""Refusals of a server by code."""
+"""Refusals of a server by code: the HTTP status and the class."""
 
 
 def refusal(status: int, reply: object) -> ServeError:
     """Return the exception of an error reply; `InvalidReplyError` if the reply is malformed."""
     error = reply.get("error") if isinstance(reply, dict) else None
     if isinstance(error, dict):
-        kind, message, details = (error.get(name) for name in ("type", "message", "details"))
-        if kind == ServeError.code and isinstance(message, str):
+        code, message, details = (error.get(name) for name in ("type", "message", "details"))
+        if code == ServeError.code and isinstance(message, str):
             return ServeError(message[:MAX_MESSAGE])
-        if kind in REFUSALS and isinstance(message, str) and isinstance(details, dict):
+        if code in REFUSALS and isinstance(message, str) and isinstance(details, dict):
             # Take only attributes that the class declares, with the types that it declares.
+            kind = REFUSALS[code][1]
             known = {
                 name: details[name]
-                for name, default in vars(REFUSALS[kind]).items()
-                if name in details
-                and isinstance(default, str | int | float)
-                and type(details[name]) is type(default)
+                for name, default in vars(kind).items()
+                if name in details and name != "code" and _is_like(details[name], default)
             }
-            known.pop("code", None)
-            return REFUSALS[kind](message[:MAX_MESSAGE], **known)
+            return kind(message[:MAX_MESSAGE], code=code, **known)
     return InvalidReplyError(
         f"the server answered with status {status} and no reason; is it keywright serve?"
     )
+
+
+def _is_like(value: object, default: object) -> bool:
+    """Return whether a detail has the type of its default; a whole number is also a number."""
+    return type(value) is type(default) or (type(default) is float and type(value) is int)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from keywright.compiler.activations.ranges import predictions
 from keywright.compiler.front_ends.client_end import load_parts
-from keywright.errors.network import OnnxruntimeMissingError
+from keywright.errors import PackageMissingError
 from keywright.program.arrays import Vector
 from keywright.program.program import Program
 
@@ -68,12 +68,12 @@ def run_onnxruntime(model: onnx.ModelProto, samples: Vector) -> Vector:
     a time. If the model has a fixed batch size, the sample is repeated.
 
     Raises:
-        OnnxruntimeMissingError: onnxruntime is not installed.
+        PackageMissingError: onnxruntime is not installed.
     """
     try:
         import onnxruntime
     except ImportError as error:
-        raise OnnxruntimeMissingError from error
+        raise PackageMissingError("onnxruntime", "check") from error
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
@@ -99,7 +99,7 @@ def check(program: Program, samples: ArrayLike, model: onnx.ModelProto | str | P
 
     Raises:
         InvalidSamplesError: no samples, or another shape.
-        OnnxruntimeMissingError: onnxruntime is not installed.
+        PackageMissingError: onnxruntime is not installed.
     """
     inputs = np.asarray(samples, np.float64)
     outputs = np.concatenate([_run_batch(program, batch) for batch in program.batches(inputs)])

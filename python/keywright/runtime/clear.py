@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from keywright._core import polynomial_depth, polynomial_relinearizations
-from keywright.errors.network import BackendMisuseError, OutOfLevelsError, OutOfRangeError
+from keywright.errors.network import BackendMisuseError, OutOfRangeError
 from keywright.program.arrays import Vector
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.diagonals import DiagonalMatrix
@@ -140,7 +140,7 @@ class ClearBackend:
             raise BackendMisuseError(f"bootstrap {index} of {len(self.bootstraps)}")
         option = self.bootstraps[index]
         if ct.level < option.input_level:
-            raise OutOfLevelsError("a bootstrap", ct.level, option.input_level)
+            raise _out_of_levels("a bootstrap", ct.level, option.input_level)
         if ct.log_n != option.input_log_n:
             raise BackendMisuseError(f"a bootstrap from ring {option.input_log_n} of one in ring {ct.log_n}")
         values = self._repeating(ct.values, option.slots)
@@ -182,4 +182,13 @@ class ClearBackend:
 
     def _spend(self, operation: str, level: int, needed: int) -> None:
         if level < needed:
-            raise OutOfLevelsError(operation, level, needed)
+            raise _out_of_levels(operation, level, needed)
+
+
+def _out_of_levels(operation: str, level: int, needed: int) -> BackendMisuseError:
+    return BackendMisuseError(
+        f"{operation} consumes {needed} levels, but its operand is at level {level}; start at a higher level",
+        code="levels",
+        level=level,
+        needed=needed,
+    )

@@ -1,8 +1,8 @@
 """Costs of attacks on learning with errors: the bits of security of parameters.
 
 >>> from keywright import security
->>> found = security.estimate(security.Problem(2**13, 214, security.ternary()))
->>> found.cheapest, round(found.bits)
+>>> estimate = security.estimate(security.Problem(2**13, 214, security.ternary()))
+>>> estimate.cheapest, round(estimate.bits)
 ('bdd', 128)
 
 Cost models are from the literature and depend on dimension and modulus only.

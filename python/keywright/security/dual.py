@@ -71,8 +71,8 @@ def _guessed(problem: Problem, model: CostModel, meeting: bool) -> Cost:
             tried = 1 + count + vectors
         times = repetitions(hit)
         shared = np.log2(n) if problem.ring else 0.0
-        made = _sampling(model, beta[:, None], d, k, vectors) + np.maximum(times - shared, 0.0)
-        total = np.logaddexp2(made, tried + times)
+        sampling = _sampling(model, beta[:, None], d, k, vectors) + np.maximum(times - shared, 0.0)
+        total = np.logaddexp2(sampling, tried + times)
         weight = np.argmin(total, axis=1)
         rows = np.arange(len(beta))
         details = {

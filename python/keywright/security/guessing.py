@@ -30,8 +30,8 @@ def log2_choose(n: Array | float, k: Array | float) -> Array:
     n, k = np.broadcast_arrays(np.asarray(n, float), np.asarray(k, float))
     legal = (k >= 0) & (k <= n)
     inside, all_of = np.where(legal, k, 0.0), np.maximum(n, 0.0)
-    found = _ln_factorial(all_of) - _ln_factorial(inside) - _ln_factorial(all_of - inside)
-    return np.where(legal, found / np.log(2), -np.inf)
+    log_count = _ln_factorial(all_of) - _ln_factorial(inside) - _ln_factorial(all_of - inside)
+    return np.where(legal, log_count / np.log(2), -np.inf)
 
 
 def guesses(problem: Problem, zeta: int, most: int) -> tuple[Array, Array]:

@@ -116,13 +116,15 @@ def _hybrid_search(problem: Problem, model: CostModel, how: str) -> Cost:
             each = np.logaddexp2(shortest_vector(model, usable), plane)
             each = np.where(np.isfinite(block), np.where(block > 2, each, plane), np.inf)
             last = lattice.log2_last + 2 * (usable - 1) * log2_delta
-            found = log2_nearest_plane(
+            probability = log2_nearest_plane(
                 last, np.maximum(lattice.d - usable + 1, 1.0), log2_delta, problem.sigma
             )
         else:
             block, each = np.full_like(beta, 1.0), 2 * np.log2(lattice.d)
-            found = log2_nearest_plane(lattice.log2_last, lattice.d, log2_delta, problem.sigma)
-            found = found + log2_admissible(lattice.log2_last, lattice.d, log2_delta, problem.sigma)
+            probability = log2_nearest_plane(lattice.log2_last, lattice.d, log2_delta, problem.sigma)
+            probability = probability + log2_admissible(
+                lattice.log2_last, lattice.d, log2_delta, problem.sigma
+            )
         if zeta == 0:
             count, hit = np.zeros(1), np.zeros(1)
         else:
@@ -133,7 +135,7 @@ def _hybrid_search(problem: Problem, model: CostModel, how: str) -> Cost:
             problem,
             lattice.reduction[:, None],
             each[:, None] + count[None, :],
-            found[:, None] + hit[None, :],
+            probability[:, None] + hit[None, :],
         )
         weight = np.argmin(total, axis=1)
         details = {
@@ -142,7 +144,7 @@ def _hybrid_search(problem: Problem, model: CostModel, how: str) -> Cost:
             "d": lattice.d,
             "weight": weight.astype(float),
             "guesses": count[weight],
-            "probability": found + hit[weight],
+            "probability": probability + hit[weight],
         }
         return total.min(axis=1), details
 

@@ -25,8 +25,8 @@ SHORT_BITS = 0.5 * np.log2(4 / 3)
 def ln_delta(beta: Array | float) -> Array:
     """Return the natural logarithm of the root Hermite factor (Chen, PhD thesis, 2013) for ``beta >= 40``."""
     b = np.asarray(beta, float)
-    found: Array = (np.log(b / (2 * np.pi * np.e)) + np.log(np.pi * b) / b) / (2 * (b - 1))
-    return found
+    log_delta: Array = (np.log(b / (2 * np.pi * np.e)) + np.log(np.pi * b) / b) / (2 * (b - 1))
+    return log_delta
 
 
 class CostModel(Protocol):

@@ -7,10 +7,10 @@ The service holds evaluation keys and never a secret key. It is an ASGI applicat
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from keywright.errors.service import ServerMissingError
+from keywright.errors import PackageMissingError
 
 from .http.pages import load_page
-from .service import Service
+from .service import Service, ServiceLimits, StorageAddresses
 from .workers.workers import Workers
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Server",
     "Service",
+    "ServiceLimits",
+    "StorageAddresses",
     "Workers",
     "application",
     "load_page",
@@ -34,5 +36,5 @@ def __getattr__(name: str) -> Any:
         try:
             return getattr(import_module(f"keywright.serve.{_NEEDS_STARLETTE[name]}"), name)
         except ModuleNotFoundError as error:
-            raise ServerMissingError(str(error.name)) from error
+            raise PackageMissingError(str(error.name), "serve") from error
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

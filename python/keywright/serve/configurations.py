@@ -95,11 +95,11 @@ class Catalog:
         )
 
     def of(self, model: str) -> Configuration:
-        """Return the configuration of a model; errors as for `model`."""
+        """Return the configuration of a model; raises the errors of `model`."""
         return self._of[self.model(model).manifest.hash]
 
     def configuration(self, identifier: str) -> Configuration:
-        """Return the configuration of an identifier; errors as for `model`."""
+        """Return the configuration of an identifier; raises the errors of `model`."""
         if identifier in self.configurations:
             return self.configurations[identifier]
         for entry in self._earlier.values():
@@ -115,12 +115,12 @@ class Catalog:
         """Hashes of the models that use a configuration."""
         return [name for name, each in self._of.items() if each.identifier == configuration]
 
-    def _retired(self, found: str, name: str) -> RetiredError:
+    def _retired(self, requested: str, name: str) -> RetiredError:
         successor = next((key for key, model in self.models.items() if model.name == name), "")
         then = f"model {successor} is its successor" if successor else "it has no successor here"
         return RetiredError(
-            f"{found[:64]} is no longer served, and {then}; fetch the manifest again",
-            found=found[:64],
+            f"{requested[:64]} is no longer served, and {then}; fetch the manifest again",
+            found=requested[:64],
             successor=successor,
             configuration=self._of[successor].identifier if successor else "",
         )

@@ -40,7 +40,7 @@ def identify(sent: str | None) -> str:
 
 @contextmanager
 def on_behalf(identifier: str) -> Iterator[None]:
-    """Attach the identifier of a request to what is logged inside the context."""
+    """Attach the identifier of a request to the lines logged inside the context."""
     token = _request.set(identifier)
     try:
         yield

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from keywright.errors.service import ServerMissingError
+from keywright.errors import PackageMissingError
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -52,14 +52,14 @@ class Metrics:
     """Numbers by name and labels.
 
     Raises:
-        ServerMissingError: the Prometheus client library is not installed.
+        PackageMissingError: the Prometheus client library is not installed.
     """
 
     def __init__(self) -> None:
         try:
             import prometheus_client
         except ModuleNotFoundError as error:
-            raise ServerMissingError(str(error.name)) from error
+            raise PackageMissingError(str(error.name), "serve") from error
         kinds = {
             "counter": prometheus_client.Counter,
             "gauge": prometheus_client.Gauge,

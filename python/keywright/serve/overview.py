@@ -112,7 +112,7 @@ def oldest_wait(jobs: Sequence[Job]) -> float:
     """Return the seconds that the oldest job has waited. Jobs of an earlier process count from the
     restart."""
     now = time.monotonic()
-    return max((now - job.asked for job in jobs if job.state == "waiting"), default=0.0)
+    return max((now - job.arrived for job in jobs if job.state == "waiting"), default=0.0)
 
 
 def _resident(pid: int) -> int:

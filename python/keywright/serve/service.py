@@ -1,9 +1,10 @@
-"""What a server does, without HTTP: manifests, keys, evaluations, and a record of what it saw."""
+"""The service without HTTP: manifests, keys, evaluations, and a record of exchanged objects."""
 
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,9 +15,9 @@ from keywright.errors.service import (
     UnauthorizedError,
 )
 from keywright.model.model import Model
-from keywright.serve.evaluation.evaluations import Evaluations
-from keywright.serve.evaluation.jobs import Job, Jobs
-from keywright.serve.evaluation.sights import SAMPLE_BYTES, Sight, Sights
+from keywright.serve.evaluation.evaluations import Evaluations, Reports
+from keywright.serve.evaluation.exchanged import SAMPLE_BYTES, ExchangedObject, ExchangeRecord
+from keywright.serve.evaluation.jobs import Jobs
 from keywright.serve.storage.state_folder import StateFolder, operator_key
 from keywright.serve.tenants.accounts import NOBODY, Accounts
 from keywright.serve.tenants.audit import NAME as AUDIT_NAME
@@ -24,15 +25,45 @@ from keywright.serve.tenants.audit import Audit
 from keywright.serve.tenants.quotas import Quotas, Usage
 from keywright.serve.uploads.buffers import BUFFER_BYTES, LEAST_BODIES, Buffers
 from keywright.serve.uploads.direct import DirectUploads
-from keywright.serve.uploads.piece import Piece
+from keywright.serve.uploads.part_writer import PartWriter
 from keywright.serve.uploads.upload_store import UploadStore
 from keywright.serve.uploads.uploaded import UploadedKeys
-from keywright.serve.workers.workers import Worker, Workers
+from keywright.serve.workers.workers import Workers
 
 from .configurations import Catalog
 from .metrics import Metrics
 from .overview import MachineLine, ModelLine, Overview, oldest_wait, tenant_lines, this_machine
 from .storage import open_storage
+
+
+@dataclass(frozen=True)
+class ServiceLimits:
+    """Bounds of a service.
+
+    Attributes:
+        capacity: maximum number of key sets per tenant; without accounts all clients are one tenant.
+        expiry: seconds after which unused keys and unfetched answers are deleted.
+        budget: maximum bytes of a worker for each model; unlimited by default.
+    """
+
+    capacity: int = 16
+    expiry: float = 3600.0
+    budget: int | None = None
+
+
+@dataclass(frozen=True)
+class StorageAddresses:
+    """Storage of a service outside of its folder.
+
+    Attributes:
+        objects: address of object storage; by default bytes are in the folder. See `open_storage`.
+        records: address of a database; by default it is a file in the folder.
+        audit: the audit file; by default it is in the folder.
+    """
+
+    objects: str | None = None
+    records: str | None = None
+    audit: Path | None = None
 
 
 class Service:
@@ -41,20 +72,16 @@ class Service:
     Args:
         models: one or several models; requests that name none get the first.
         state: folder of all state that outlives the process: keys, jobs, former models.
-        capacity: maximum number of key sets per tenant; without accounts all clients are one tenant.
-        expiry: seconds after which unused keys and unfetched answers are deleted.
+        limits: bounds on tenants and workers.
+        addresses: storage outside of the folder.
         on_event: called with a line for the operator on every event.
         workers: the processes that evaluate; the service starts one by default.
-        budget: maximum bytes of a worker for each model; unlimited by default.
         accounts: tenants that may send requests; anyone by default.
-        objects: address of object storage; by default bytes are in the folder. See `open_storage`.
-        records: address of a database; by default it is a file in the folder.
         quotas: quotas of tenants; unlimited by default.
-        audit: the audit file; by default it is in the folder.
 
     Raises:
-        StateFolderError: another process serves the folder or the database, or it holds something else.
-        StorageMissingError: the storage needs a package that is missing.
+        ConfigurationError: another process serves the folder or the database, or it holds something else.
+        PackageMissingError: the storage needs a package that is missing.
         ModelFolderError: the list is empty, or names a model twice.
     """
 
@@ -63,41 +90,38 @@ class Service:
         models: Model | Sequence[Model],
         state: Path,
         *,
-        capacity: int = 16,
-        expiry: float = 3600.0,
+        limits: ServiceLimits | None = None,
+        addresses: StorageAddresses | None = None,
         on_event: Callable[[str], object] | None = None,
         workers: Workers | None = None,
-        budget: int | None = None,
         accounts: Accounts | None = None,
-        objects: str | None = None,
-        records: str | None = None,
         quotas: Quotas | None = None,
-        audit: Path | None = None,
     ) -> None:
+        limits, addresses = limits or ServiceLimits(), addresses or StorageAddresses()
         self.metrics, self.draining = Metrics(), False
         self._state, self._began = StateFolder(state), time.monotonic()
         self._prepared = self._awake = False
         try:
-            self._storage = open_storage(state, objects, records)
+            self._storage = open_storage(state, addresses.objects, addresses.records)
         except BaseException:
             self._state.close()
             raise
         self._event = on_event or (lambda line: None)
         self._own_workers = Workers() if workers is None else None
         self._workers = workers or self._own_workers or Workers()
-        self._expiry, self.accounts = expiry, accounts
+        self._expiry, self.accounts = limits.expiry, accounts
         self.catalog = Catalog([models] if isinstance(models, Model) else models, self._storage.records)
         self.operator_key = operator_key(state)
-        self._audit = Audit(audit or state / AUDIT_NAME)
+        self._audit = Audit(addresses.audit or state / AUDIT_NAME)
         self._usage = Usage(quotas or Quotas(), self._storage.records)
-        # What an earlier process left may be damaged, and is then deleted before there are grants.
+        # The store deletes damaged sets of an earlier process before there are grants.
         self._direct: DirectUploads | None = None
         self.store = UploadStore(
             self._storage,
             self.catalog,
             self._workers,
-            capacity=capacity,
-            expiry=expiry,
+            capacity=limits.capacity,
+            expiry=limits.expiry,
             admit=self._admit,
             on_begin=self._begun,
             on_delete=self._deleted,
@@ -109,7 +133,7 @@ class Service:
             )
         longest = max(model.requests.most_bytes for model in self.catalog.models.values())
         self.buffers = Buffers(max(BUFFER_BYTES, LEAST_BODIES * longest))
-        self._sights = Sights()
+        self._exchanges = ExchangeRecord()
         # Include what an earlier process left.
         for uploaded in self.store.complete():
             self._saw_keys(uploaded)
@@ -119,14 +143,9 @@ class Service:
             self.store,
             self.jobs,
             self._workers,
-            self._usage,
-            self._audit,
-            self.metrics,
-            self._saw,
-            self._event,
-            self._work,
+            Reports(self._usage, self._audit, self.metrics, self._saw, self._event),
             state,
-            budget,
+            limits.budget,
         )
         self.evaluations.dispatcher.start()
 
@@ -170,9 +189,9 @@ class Service:
         Raises:
             RetiredError, OtherModelError: it is no longer served, or unknown.
         """
-        found = self.catalog.configuration(identifier)
+        configuration = self.catalog.configuration(identifier)
         models = self.catalog.serving(identifier)
-        return {"configuration": identifier, "models": models, "bytes": found.key_bytes}
+        return {"configuration": identifier, "models": models, "bytes": configuration.key_bytes}
 
     def create_keys(
         self, request: Mapping[str, object], tenant: str = NOBODY, holder: str = ""
@@ -182,20 +201,20 @@ class Service:
         Args:
             request: ``{"model": hash of the manifest}``.
             tenant: tenant of the request.
-            holder: whom the set is counted for where all clients are one tenant.
+            holder: address that the set counts for if all clients are one tenant.
 
         Raises:
             BadRequestError: the request is malformed.
             RetiredError, OtherModelError: the model is no longer served, or unknown.
-            QuotaBytesError: the tenant has no room for the keys.
+            QuotaError: the tenant has no room for the keys.
             BusyError: the server is about to end.
         """
         self.require_staying()
-        found = request.get("model")
-        if not isinstance(found, str) or set(request) != {"model"}:
+        model = request.get("model")
+        if not isinstance(model, str) or set(request) != {"model"}:
             raise BadRequestError('the request must be {"model": HASH}, where HASH is that of the manifest')
-        made = self.store.create(self.catalog.model(found).manifest.hash, tenant, holder)
-        return self._describe(made)
+        uploaded = self.store.create(self.catalog.model(model).manifest.hash, tenant, holder)
+        return self._describe(uploaded)
 
     def keys(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
         """Return how much of a key set has arrived, its model and configuration, and how long it is kept.
@@ -207,7 +226,7 @@ class Service:
         return self._describe(self.store.get(identifier, tenant))
 
     def settled(self, identifier: str, tenant: str = NOBODY) -> bool:
-        """Whether no piece of a key set is being received; errors as for `keys`."""
+        """Whether no bytes of a key set are being received; raises the errors of `keys`."""
         return not self.store.get(identifier, tenant).busy()
 
     def key_sets(self, tenant: str) -> dict[str, object]:
@@ -221,8 +240,8 @@ class Service:
         return {"keys": [self._describe(uploaded) for uploaded in self.store.of(tenant)]}
 
     def interrupt(self, identifier: str, tenant: str = NOBODY) -> None:
-        """Abort the piece that is being appended to a key set, as if its connection had broken. Parts at
-        other offsets continue. Errors as for `keys`."""
+        """Abort the request that appends to a key set, as if its connection had broken. Parts at
+        other offsets continue. Raises the errors of `keys`."""
         self.store.interrupt(self.store.get(identifier, tenant))
 
     def key_lifetime(self) -> int:
@@ -230,25 +249,25 @@ class Service:
         return int(self._expiry)
 
     def bytes_of_keys(self, model: str) -> int:
-        """Return the bytes of the keys that a model needs; errors as for `manifest`."""
+        """Return the bytes of the keys that a model needs; raises the errors of `manifest`."""
         return self.catalog.of(model).key_bytes
 
     def longest_keys(self) -> int:
         """Return the bytes of the largest key set that a model needs."""
         return max(each.key_bytes for each in self.catalog.configurations.values())
 
-    def begin_piece(
+    def begin_part(
         self, identifier: str, offset: int, length: int, tenant: str = NOBODY, *, anywhere: bool = False
-    ) -> Piece:
-        """Start a piece of a key set; errors as for `keys` and `UploadStore.begin`."""
+    ) -> PartWriter:
+        """Start to write a range of a key set; raises the errors of `keys` and `PartWriter`."""
         uploaded = self.store.get(identifier, tenant)
         self.direct.end(identifier, offset)
-        return self.store.begin(uploaded, offset, length, anywhere=anywhere)
+        return PartWriter(self.store, uploaded, offset, length, anywhere=anywhere)
 
-    def end_piece(self, piece: Piece) -> dict[str, object]:
-        """End a piece and return how much has arrived; errors as for `Piece.finish`."""
-        uploaded = piece.uploaded
-        if piece.finish():
+    def end_part(self, writer: PartWriter) -> dict[str, object]:
+        """End a range and return how much has arrived; raises the errors of `PartWriter.finish`."""
+        uploaded = writer.uploaded
+        if writer.finish():
             self._saw_keys(uploaded)
             self._audit.note("complete", uploaded.tenant, uploaded.identifier, digest=uploaded.digest)
             self._event(f"{uploaded.received} bytes of keys are complete and checked")
@@ -257,24 +276,25 @@ class Service:
     def grant_part(
         self, identifier: str, offset: int, length: int, tenant: str = NOBODY
     ) -> dict[str, object]:
-        """An address for a part of a key set; errors as of `keys` and `DirectUploads.grant`."""
+        """Return an address for a part of a key set; raises the errors of `keys` and
+        `DirectUploads.grant`."""
         return self.direct.grant(self.store.get(identifier, tenant), offset, length)
 
     def take_part(self, identifier: str, offset: int, tenant: str = NOBODY) -> dict[str, object]:
-        """Take over a part that was written there; errors as of `keys`, `DirectUploads.take` and
-        `Piece.finish`."""
-        piece = self.direct.take(self.store.get(identifier, tenant), offset)
+        """Take over a part that a client has written there; raises the errors of `keys`,
+        `DirectUploads.take` and `PartWriter.finish`."""
+        writer = self.direct.take(self.store.get(identifier, tenant), offset)
         try:
-            return self.end_piece(piece)
+            return self.end_part(writer)
         finally:
-            piece.close()
+            writer.close()
 
     def delete_keys(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
         """Delete a key set and all data of its client.
 
         Raises:
             UnknownKeysError: there is no such set.
-            RetiredError: as for `keys`.
+            RetiredError: see `keys`.
         """
         self.store.delete(self.store.get(identifier, tenant), "client")
         self._forget(identifier)
@@ -342,7 +362,7 @@ class Service:
         return max(model.requests.most_bytes for model in self.catalog.models.values())
 
     def require_staying(self) -> None:
-        """Refuse what is to begin now.
+        """Check that the server accepts new work.
 
         Raises:
             BusyError: this server is about to end.
@@ -357,22 +377,21 @@ class Service:
             UnknownKeysError: there is no such client.
         """
         self.store.get(identifier, tenant)
-        return {"secret_keys": 0, "objects": self._sights.of(identifier)}
+        return {"secret_keys": 0, "objects": self._exchanges.of(identifier)}
 
     def tell(self, line: str) -> None:
         """Send a line to the operator."""
         self._event(line)
 
     def expire(self) -> None:
-        """Delete the keys and data of clients that have been idle too long, and answers that nobody
-        fetched."""
+        """Delete keys and data of idle clients, and old answers."""
         for uploaded in self.store.expire():
             self._forget(uploaded.identifier)
             self._event("unused keys expired and were deleted")
         self.jobs.expire(self._expiry)
         self._usage.flush()
         self.direct.sweep()
-        # Only workers that were prepared are known to be this service's alone, and how to wake them.
+        # Prepared workers belong to this service alone, and `prepare` can start them again.
         if self._prepared and self._awake and not len(self.store) and not any(self.jobs.counts()):
             self._awake = False
             self._workers.rest()
@@ -405,37 +424,32 @@ class Service:
         evaluations. Meanwhile answers can be fetched, and started uploads continue. After ``limit`` seconds,
         running evaluations are left to the next process, as are waiting ones."""
         self.draining = True
-        self._event("this server is about to end: evaluations are not taken any more")
+        self._event("this server is about to end: it accepts no more evaluations")
         self.evaluations.dispatcher.close(limit)
 
     def close(self) -> None:
-        """End after the evaluations that run, and leave the folder to others; the next process has those done
-        that wait."""
+        """End after the running evaluations, and release the folder. The next process runs the
+        waiting ones."""
         self.evaluations.dispatcher.close()
         if self._own_workers is not None:
             self._own_workers.close()
         try:
             self._usage.flush()
         except OSError as error:
-            self._event(f"processor seconds could not be noted: {error}")
+            self._event(f"processor seconds could not be recorded: {error}")
         self._audit.close()
         self._storage.close()
         self._state.close()
 
-    def _work(self, worker: Worker, job: Job) -> float:
-        """Have a job done; errors as of `Evaluations.work`."""
-        return self.evaluations.work(worker, job)
-
     def _admit(self, tenant: str, more: int) -> None:
-        """Refuse a key set that a tenant has no room for."""
+        """Check that a tenant has room for a key set."""
         if not self._usage.limits_bytes(tenant):
             return
         keys, soon = self.store.room(tenant)
         self._usage.require_bytes(tenant, keys + self.jobs.stored(tenant), more, soon)
 
     def _begun(self, uploaded: UploadedKeys) -> None:
-        """Note that the first byte of a key set is about to come: requests for sets without bytes leave no
-        trace."""
+        """Record the start of an upload before its first byte. Sets without bytes leave no record."""
         self._audit.note(
             "begin",
             uploaded.tenant,
@@ -448,7 +462,7 @@ class Service:
         self._event("a client starts to upload keys")
 
     def _deleted(self, uploaded: UploadedKeys, why: str) -> None:
-        """Note that a key set is gone; that goes on where the disk of the audit does not."""
+        """Record the deletion of a key set. A full disk of the audit file does not prevent the deletion."""
         if self._direct is not None:
             self._direct.forget(uploaded.identifier)
         if not uploaded.begun:
@@ -460,7 +474,7 @@ class Service:
 
     def _forget(self, identifier: str) -> None:
         self.evaluations.forget(identifier)
-        self._sights.forget(identifier)
+        self._exchanges.forget(identifier)
 
     def _describe(self, uploaded: UploadedKeys) -> dict[str, object]:
         left = self._expiry - (time.monotonic() - uploaded.used)
@@ -482,11 +496,12 @@ class Service:
     def _saw_keys(self, uploaded: UploadedKeys) -> None:
         sample = self.store.sample(uploaded, uploaded.received // 2, SAMPLE_BYTES).hex()
         self._saw(
-            uploaded.identifier, Sight("received", "a set of switching keys", uploaded.received, sample)
+            uploaded.identifier,
+            ExchangedObject("received", "a set of switching keys", uploaded.received, sample),
         )
 
-    def _saw(self, identifier: str, sight: Sight) -> None:
-        self._sights.add(identifier, sight, 2 * max(self.store.capacity, len(self.store)))
+    def _saw(self, identifier: str, sent: ExchangedObject) -> None:
+        self._exchanges.add(identifier, sent, 2 * max(self.store.capacity, len(self.store)))
 
 
 def _moment(seconds: float) -> str:

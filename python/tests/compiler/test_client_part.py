@@ -13,7 +13,7 @@ import onnx
 import onnxruntime
 import pytest
 from keywright import compiler, runtime
-from keywright.errors import ModelRefusedError, NoLabelsError, ProgramFormatError
+from keywright.errors import ModelRefusedError, ProgramFormatError, RefusalError
 from keywright.program.client_part import ClientPart
 from keywright.runtime.checking import run_clear
 from onnx import TensorProto, helper, numpy_helper
@@ -235,7 +235,8 @@ def test_an_accuracy_of_values_is_refused() -> None:
         compiler.compile(
             compiler.to_onnx(network, SAMPLES), TARGET, compiler.Fit(calibration=SAMPLES, accuracy=0.9)
         )
-    assert isinstance(caught.value.exceptions[0], NoLabelsError)
+    assert isinstance(caught.value.exceptions[0], RefusalError)
+    assert caught.value.exceptions[0].code == "labels"
 
 
 @pytest.fixture

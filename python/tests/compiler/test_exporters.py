@@ -6,7 +6,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from keywright import compiler
-from keywright.errors import ExporterMissingError, InvalidSamplesError, ModelRefusedError, NotExportedError
+from keywright.errors import InvalidSamplesError, ModelRefusedError, PackageMissingError, RefusalError
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
@@ -73,11 +73,12 @@ def test_an_estimator_that_is_not_fitted() -> None:
     with pytest.raises(ModelRefusedError) as caught:
         compiler.to_onnx(LogisticRegression(), SAMPLES)
     (reason,) = caught.value.exceptions
-    assert isinstance(reason, NotExportedError)
+    assert isinstance(reason, RefusalError)
+    assert reason.code == "export"
     assert "skl2onnx cannot export LogisticRegression" in str(reason)
 
 
 def test_an_exporter_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "skl2onnx", None)
-    with pytest.raises(ExporterMissingError, match=r"pip install 'keywright\[sklearn\]'"):
+    with pytest.raises(PackageMissingError, match=r"pip install 'keywright\[sklearn\]'"):
         compiler.to_onnx(LogisticRegression(), SAMPLES)

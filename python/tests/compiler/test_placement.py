@@ -15,14 +15,13 @@ from keywright.compiler.layout.layer_work import LayerWork
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.placement import Problem, assign_levels, place
 from keywright.errors import (
-    InvalidBootstrapError,
-    InvalidCostsError,
+    CalibrationMissingError,
+    ChoiceError,
     ModelRefusedError,
     OutOfRangeError,
-    RangesMissingError,
+    RefusalError,
     TooDeepError,
 )
-from keywright.errors.network import CannotPlaceError
 from keywright.runtime.checking import run_clear
 from onnx import helper
 
@@ -122,7 +121,7 @@ def test_the_search_finds_the_cheapest_of_all_choices() -> None:
         problem = random_problem(np.random.default_rng(seed))
         best = every_choice(problem)
         if best is None:
-            with pytest.raises(CannotPlaceError):
+            with pytest.raises(RefusalError, check=lambda error: error.code == "placement"):
                 place(problem)
             refused += 1
             continue
@@ -172,22 +171,26 @@ def test_a_chain_takes_the_fewest_bootstraps() -> None:
 
 def test_a_value_above_one_is_not_bootstrapped() -> None:
     assert 2 in place(chain_problem(4, {1: 2.0})).bootstraps
-    with pytest.raises(CannotPlaceError, match=r"layer2.*\(2\)") as caught:
+    with pytest.raises(
+        RefusalError, match=r"layer2.*\(2\)", check=lambda error: error.code == "placement"
+    ) as caught:
         place(chain_problem(6, {2: 2.0, 3: 2.0}))
-    assert set(caught.value.unbounded) == {"Linear 'layer2'", "Linear 'layer3'"}
+    assert set(caught.value.details["unbounded"]) == {"Linear 'layer2'", "Linear 'layer3'"}
 
 
 def test_a_layer_that_no_bootstrap_reaches_is_named() -> None:
-    with pytest.raises(CannotPlaceError, match="layer1") as caught:
+    with pytest.raises(RefusalError, match="layer1", check=lambda error: error.code == "placement") as caught:
         place(chain_problem(3, {1: 2.0, 2: 2.0}))
-    assert (caught.value.layer, caught.value.need) == ("Linear 'layer1'", 3)
+    assert (caught.value.details["layer"], caught.value.details["need"]) == ("Linear 'layer1'", 3)
 
 
 def test_costs_must_rise_with_the_level() -> None:
-    with pytest.raises(InvalidCostsError, match=r"rotation costs 1\.0 at level 1"):
+    with pytest.raises(
+        ChoiceError, match=r"rotation costs 1\.0 at level 1", check=lambda error: error.code == "costs"
+    ):
         CostTable((2.0, 1.0), FLAT, FLAT, FLAT, FLAT)
     for bad in ((1.0,), (1.0, float("nan")), (0.0, 1.0), (1.0,) * 200):
-        with pytest.raises(InvalidCostsError, match="bootstrap"):
+        with pytest.raises(ChoiceError, match="bootstrap", check=lambda error: error.code == "costs"):
             CostTable(FLAT, FLAT, FLAT, FLAT, bad)
     shipped = CostTable.default()
     assert shipped.seconds(LayerWork(rotations=1), 30) > shipped.seconds(LayerWork(rotations=1), 3) > 0
@@ -195,7 +198,7 @@ def test_costs_must_rise_with_the_level() -> None:
 
 def test_bootstraps_that_contradict_themselves() -> None:
     for slots, low, high, seconds in ((4, 2, 2, None), (4, -1, 2, None), (3, 1, 2, None), (4, 1, 2, 0.0)):
-        with pytest.raises(InvalidBootstrapError):
+        with pytest.raises(ChoiceError, check=lambda error: error.code == "bootstrap"):
             compiler.Bootstrap(slots, low, high, seconds)
 
 
@@ -252,13 +255,14 @@ def test_without_need_there_are_no_bootstraps(deep: onnx.ModelProto) -> None:
 def test_what_the_compiler_refuses(deep: onnx.ModelProto) -> None:
     with pytest.raises(ModelRefusedError) as caught:
         compiler.compile(deep, compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(4, 1, 4),)))
-    assert isinstance(caught.value.exceptions[0], RangesMissingError)
+    assert isinstance(caught.value.exceptions[0], CalibrationMissingError)
+    assert caught.value.exceptions[0].code == "ranges"
     with pytest.raises(ModelRefusedError) as caught:
         compiler.compile(deep, compiler.Target(slots=4, levels=4), compiler.Fit(calibration=SAMPLES))
     assert isinstance(caught.value.exceptions[0], TooDeepError)
-    with pytest.raises(InvalidBootstrapError, match="slots"):
+    with pytest.raises(ChoiceError, match="slots", check=lambda error: error.code == "bootstrap"):
         compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(8, 1, 4),))
-    with pytest.raises(InvalidBootstrapError, match="above the highest"):
+    with pytest.raises(ChoiceError, match="above the highest", check=lambda error: error.code == "bootstrap"):
         compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(4, 1, 5),))
     with pytest.raises(ValueError, match="headroom"):
         compiler.Fit(headroom=0.5)
@@ -281,6 +285,7 @@ def test_a_polynomial_deeper_than_a_bootstrap_is_named(build: Build) -> None:
             compiler.Fit(calibration=SAMPLES, activations={"tanh": "chebyshev:31"}),
         )
     (reason,) = caught.value.exceptions
-    assert isinstance(reason, CannotPlaceError)
-    assert "squash" in reason.layer
-    assert reason.consumed == 5
+    assert isinstance(reason, RefusalError)
+    assert reason.code == "placement"
+    assert "squash" in reason.details["layer"]
+    assert reason.details["consumed"] == 5

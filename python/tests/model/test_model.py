@@ -14,7 +14,6 @@ import pytest
 from keywright import compiler
 from keywright.cli import main
 from keywright.errors import (
-    BatchError,
     ChoiceError,
     FolderError,
     InvalidSamplesError,
@@ -22,8 +21,8 @@ from keywright.errors import (
     MessageError,
     ModelRefusedError,
     OutOfRangeError,
-    PrecisionError,
     ProgramMismatchError,
+    RefusalError,
 )
 from keywright.model import Identity, Message, Model, ModelClient
 from keywright.plan.keys import plan_file
@@ -227,9 +226,9 @@ def test_choices_that_contradict_each_other_are_refused(perceptron: onnx.ModelPr
     for choices, part in cases:
         with pytest.raises(ChoiceError, match=part):
             kw.compile(perceptron, typical, **choices)
-    with pytest.raises(BatchError) as refused:
+    with pytest.raises(ChoiceError, check=lambda error: error.code == "batch") as refused:
         kw.compile(perceptron, typical, parameters=small(), batch=4096)
-    assert (refused.value.batch, refused.value.slots) == (4096, 1024)
+    assert (vars(refused.value)["batch"], vars(refused.value)["slots"]) == (4096, 1024)
 
 
 def test_every_choice_can_be_given(perceptron: onnx.ModelProto, typical: Vector, tmp_path: Path) -> None:
@@ -551,13 +550,16 @@ def test_errors_of_encryption_are_warned_of_and_refused(perceptron: onnx.ModelPr
     with pytest.raises(ModelRefusedError, match=r"times its spread.*noise=") as caught:
         kw.compile(perceptron, typical, parameters=rough, noise=1e-6, **fit)
     (reason,) = caught.value.exceptions
-    assert isinstance(reason, PrecisionError)
-    assert reason.share > reason.allowed == 1e-6
+    assert isinstance(reason, RefusalError)
+    assert reason.code == "precision"
+    assert reason.details["share"] > reason.details["allowed"] == 1e-6
     allowed = kw.compile(perceptron, typical, parameters=rough, noise=float("inf"), **fit)
     assert allowed.encrypted_error is not None
-    assert allowed.encrypted_error.share == reason.share
+    assert allowed.encrypted_error.share == reason.details["share"]
     assert "encryption" in allowed.report.lines
-    assert any("encryption changes" in text for text in allowed.report.warnings) == (reason.share > 0.01)
+    assert any("encryption changes" in text for text in allowed.report.warnings) == (
+        reason.details["share"] > 0.01
+    )
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e3, 1e6], ids=["seconds", "milliseconds", "microseconds"])

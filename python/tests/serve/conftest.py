@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from keywright.model import Model
 from keywright.serve import Server, Service
+from keywright.serve.service import ServiceLimits
 from tests.serve.network import INPUTS, WORKERS, listening, make_full, make_thin
 from tests.serve.storage_servers import ENVIRONMENT, Place, Servers, own_place, servers
 
@@ -40,7 +41,9 @@ def sample() -> np.ndarray[Any, np.dtype[np.float64]]:
 
 @pytest.fixture(scope="module")
 def service(thin: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    service = Service(thin, tmp_path_factory.mktemp("state"), capacity=64, workers=WORKERS)
+    service = Service(
+        thin, tmp_path_factory.mktemp("state"), workers=WORKERS, limits=ServiceLimits(capacity=64)
+    )
     yield service
     service.close()
 

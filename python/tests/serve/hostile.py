@@ -21,7 +21,7 @@ Place = tuple[str | int, ...]
 """Place of a value in the JSON of a manifest."""
 
 WRONG: dict[type, list[object]] = {
-    str: [None, True, 3, 1.5, [], {}, "x" * 300],
+    str: [None, True, 3, 1.5, [], {}, "x" * 300, "\x1b[2J", "\x9b2J"],
     bool: [None, 0, 1, "yes", [], {}],
     int: [None, True, 1.5, "1", [], {}, -1, 1 << 70],
     float: [None, True, "1.0", [], {}, 0.0, -1e9, 1e300, math.inf, math.nan],

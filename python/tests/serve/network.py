@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import keywright as kw
 import numpy as np
 import onnx
 from keywright import compiler
+from keywright.errors.service import WorkerEndedError
 from keywright.model import Entry, Model
 from keywright.serve import Server, Service, Workers
+from keywright.serve.workers.workers import Worker
 from onnx import TensorProto, helper, numpy_helper
 
 Q_BITS = [50, 40, 40, 45, 45, 50, *[50] * 7, 59, 60, 50, 50, 50]
@@ -85,3 +87,48 @@ def listening(service: Service, port: int = 0) -> Iterator[Server]:
         finally:
             server.shutdown()
             thread.join()
+
+
+class GatedWorkers(Workers):
+    """The shared workers; each evaluation first waits until `go` is set.
+
+    Attributes:
+        go: lets evaluations begin.
+        begun: set when the first one is at the gate.
+        groups: number of requests of each evaluation.
+        fail: called with that number after the gate; its exception ends the evaluation.
+    """
+
+    def __init__(self) -> None:
+        self.__dict__.update(vars(WORKERS))
+        self.go, self.begun, self.groups = threading.Event(), threading.Event(), list[int]()
+        self.fail: Callable[[int], object] = lambda requests: None
+
+    @contextmanager
+    def one(self) -> Iterator[Worker]:
+        with super().one() as worker:
+            yield cast("Worker", _GatedWorker(self, worker))
+
+
+class _GatedWorker:
+    """A worker behind the gate; killed there, it ends as a killed process does."""
+
+    def __init__(self, gate: GatedWorkers, worker: Worker) -> None:
+        self._gate, self._worker, self._killed = gate, worker, threading.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._worker, name)
+
+    def kill(self) -> None:
+        self._killed.set()
+
+    def order(self, on_step: Any = None, meanwhile: Any = None, **order: Any) -> dict[str, Any]:
+        if order["do"] == "evaluate":
+            requests = len(order.get("bodies") or order["messages"])
+            self._gate.groups.append(requests)
+            self._gate.begun.set()
+            while not self._gate.go.wait(0.01):
+                if self._killed.is_set():
+                    raise WorkerEndedError("it was killed")
+            self._gate.fail(requests)
+        return self._worker.order(on_step, meanwhile, **order)

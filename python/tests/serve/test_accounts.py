@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright.client import RemoteModel
-from keywright.errors.service import AccountsFileError, UnauthorizedError
+from keywright.errors.service import ConfigurationError, UnauthorizedError
 from keywright.model import Model
 from keywright.model.served import framing
 from keywright.runtime.checking import run_clear
@@ -30,7 +30,7 @@ def bearer(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
-def test_a_key_is_somebodys_and_the_file_has_no_key(tmp_path: Path) -> None:
+def test_a_key_belongs_to_a_tenant_and_the_file_has_only_its_digest(tmp_path: Path) -> None:
     path = tmp_path / "accounts.json"
     command = [sys.executable, "-m", "keywright.serve.tenants.new_key", str(path)]
     run = subprocess.run([*command, "a"], capture_output=True, text=True, check=True)
@@ -60,7 +60,7 @@ def test_a_key_is_somebodys_and_the_file_has_no_key(tmp_path: Path) -> None:
             accounts.tenant(wrong)
 
 
-def test_files_that_are_no_accounts_are_refused(tmp_path: Path) -> None:
+def test_malformed_accounts_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "accounts.json"
     head = '{"format": "keywright-accounts-1", "tenants": '
     digest = "0" * 64
@@ -77,16 +77,16 @@ def test_files_that_are_no_accounts_are_refused(tmp_path: Path) -> None:
         head + f'{{"a": ["{digest}"], "b": ["{digest}"]}}}}',
     ):
         path.write_text(text)
-        with pytest.raises(AccountsFileError):
+        with pytest.raises(ConfigurationError, check=lambda error: error.code == "accounts_file"):
             Accounts.load(path)
     path.unlink()
-    with pytest.raises(AccountsFileError):
+    with pytest.raises(ConfigurationError, check=lambda error: error.code == "accounts_file"):
         Accounts.load(path)
-    with pytest.raises(AccountsFileError):
+    with pytest.raises(ConfigurationError, check=lambda error: error.code == "accounts_file"):
         add(path, "../a")
 
 
-def test_tenants_have_nothing_of_each_other(thin: Model, tmp_path: Path, sample: Sample) -> None:
+def test_tenants_are_separate(thin: Model, tmp_path: Path, sample: Sample) -> None:
     """Data of another tenant is reported exactly like unknown data."""
     path = tmp_path / "accounts.json"
     own, others = add(path, "own"), add(path, "other")

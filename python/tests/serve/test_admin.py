@@ -63,7 +63,7 @@ def basic(password: str) -> dict[str, str]:
     return {"Authorization": "Basic " + base64.b64encode(f"any:{password}".encode()).decode()}
 
 
-def test_without_accounts_it_is_for_this_machine(server: Server, service: Service) -> None:
+def test_without_accounts_the_page_is_for_this_machine(server: Server, service: Service) -> None:
     own = basic(service.operator_key)
     status, page, headers = ask(server, "GET", "/admin", headers=own)
     assert status == 200
@@ -82,7 +82,7 @@ def test_without_accounts_it_is_for_this_machine(server: Server, service: Servic
     assert b" 200 " in raw(server, sent.encode())
 
 
-def test_a_proxy_that_says_nothing_shows_the_page_to_nobody(
+def test_a_silent_proxy_cannot_show_the_page(
     server: Server, service: Service, thin: Model, tmp_path: Path
 ) -> None:
     """One on this machine that sends no header of its own is a user of this machine to the server."""
@@ -104,14 +104,14 @@ def test_a_proxy_that_says_nothing_shows_the_page_to_nobody(
     again.close()
 
 
-def test_a_proxy_that_is_believed_asks_for_others(service: Service) -> None:
+def test_a_trusted_proxy_forwards_addresses(service: Service) -> None:
     with running(Server(service, proxies=["127.0.0.1"])) as server:
         own = basic(service.operator_key)
         assert ask(server, "GET", "/admin", headers={**own, "X-Forwarded-For": "203.0.113.7"})[0] == 403
         assert ask(server, "GET", "/admin", headers=own)[0] == 200
 
 
-def test_with_accounts_it_is_for_admins(thin: Model, tmp_path: Path) -> None:
+def test_with_accounts_the_page_is_for_admins(thin: Model, tmp_path: Path) -> None:
     path = tmp_path / "accounts.json"
     operator, tenant = add(path, "operator"), add(path, "tenant")
     accounts = Accounts.load(path, admins=["operator"])
@@ -131,9 +131,7 @@ def test_with_accounts_it_is_for_admins(thin: Model, tmp_path: Path) -> None:
     service.close()
 
 
-def test_the_page_shows_what_there_is_and_nothing_that_entitles(
-    thin: Model, tmp_path: Path, sample: Sample
-) -> None:
+def test_the_page_shows_the_state_and_no_credentials(thin: Model, tmp_path: Path, sample: Sample) -> None:
     path = tmp_path / "accounts.json"
     operator, tenant = add(path, "operator"), add(path, "clinic")
     accounts = Accounts.load(path, admins=["operator"])
@@ -164,9 +162,7 @@ def test_the_page_shows_what_there_is_and_nothing_that_entitles(
     service.close()
 
 
-def test_nothing_comes_from_elsewhere_and_only_its_own_style_applies(
-    server: Server, service: Service
-) -> None:
+def test_the_page_loads_nothing_from_other_origins(server: Server, service: Service) -> None:
     _, page, headers = ask(server, "GET", "/admin", headers=basic(service.operator_key))
     policy = headers["content-security-policy"]
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
@@ -185,7 +181,7 @@ def test_nothing_comes_from_elsewhere_and_only_its_own_style_applies(
         assert attributes.get("href") in (None, "/metrics")
 
 
-def test_whatever_is_shown_is_escaped() -> None:
+def test_shown_text_is_escaped() -> None:
     evil = "<script>\"&'</script>"
     machine = MachineLine(evil, 2, 0.5, 1 << 30, 1 << 30, 1, 1 << 20)
     other = MachineLine("node", 64)
@@ -220,12 +216,12 @@ def test_tenants_are_counted_apart() -> None:
         TenantLine("a", 1, 1, 8, 1, 1),
         TenantLine("c", 0, 0, 0, 1, 0),
     ]
-    jobs[1].asked = time.monotonic() - 50
+    jobs[1].arrived = time.monotonic() - 50
     assert oldest_wait(jobs) == pytest.approx(50, abs=5)
     assert oldest_wait([]) == 0
 
 
-def test_workers_rest_while_nobody_has_keys(thin: Model, tmp_path: Path, sample: Sample) -> None:
+def test_workers_rest_without_key_sets(thin: Model, tmp_path: Path, sample: Sample) -> None:
     """The workers of an idle server end, and are back when keys have arrived."""
     workers = Workers()
     service = Service(thin, tmp_path, workers=workers)

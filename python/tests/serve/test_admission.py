@@ -11,14 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from keywright.client import RemoteModel
-from keywright.errors.service import BusyError, QuotaBytesError, ServeError
+from keywright.errors.service import BusyError, QuotaError, ServeError
 from keywright.model import Model
 from keywright.model.served import framing
 from keywright.serve import Service
+from keywright.serve.service import ServiceLimits, StorageAddresses
 from keywright.serve.tenants.quotas import Quota, Quotas
 from keywright.serve.uploads import buffers as buffers_module
 from keywright.serve.uploads.buffers import Buffers
-from keywright.serve.uploads.piece import Piece
+from keywright.serve.uploads.part_writer import PartWriter
 from tests.serve.network import INPUTS, WORKERS, listening
 from tests.serve.storage_servers import Place
 from tests.serve.test_http import ask, wait
@@ -28,17 +29,17 @@ Opening = Callable[[Service, str, int], object]
 
 
 def piece(service: Service, name: str, offset: int) -> object:
-    return service.begin_piece(name, 0, 1000)
+    return service.begin_part(name, 0, 1000)
 
 
 def part(service: Service, name: str, offset: int) -> object:
-    return service.begin_piece(name, offset, 1000, anywhere=True)
+    return service.begin_part(name, offset, 1000, anywhere=True)
 
 
 def empty_then_part(service: Service, name: str, offset: int) -> object:
     """The attack: a part without bytes in flight opened the quota for the next."""
-    service.begin_piece(name, offset + 5000, 0, anywhere=True)
-    return service.begin_piece(name, offset, 1000, anywhere=True)
+    service.begin_part(name, offset + 5000, 0, anywhere=True)
+    return service.begin_part(name, offset, 1000, anywhere=True)
 
 
 def direct(service: Service, name: str, offset: int) -> object:
@@ -49,9 +50,7 @@ WAYS: dict[str, Opening] = {"piece": piece, "part": part, "empty": empty_then_pa
 
 
 @pytest.mark.parametrize("limit", ["places", "bytes"])
-def test_of_openings_at_once_by_all_ways_as_many_succeed_as_there_is_room_for(
-    thin: Model, place: Place, limit: str
-) -> None:
+def test_parallel_uploads_of_all_kinds_stay_within_the_limit(thin: Model, place: Place, limit: str) -> None:
     """The attacks: `--clients 4` gave 20 sets, and a quota of 10 MB stored 46 MB."""
     room, size = 4, thin.manifest.key_bytes
     quotas = Quotas(Quota(bytes=room * size + 10)) if limit == "bytes" else None
@@ -59,10 +58,9 @@ def test_of_openings_at_once_by_all_ways_as_many_succeed_as_there_is_room_for(
         thin,
         place.folder,
         workers=WORKERS,
-        objects=place.objects,
-        records=place.records,
-        capacity=room if limit == "places" else 64,
+        limits=ServiceLimits(capacity=room if limit == "places" else 64),
         quotas=quotas,
+        addresses=StorageAddresses(objects=place.objects, records=place.records),
     )
     ways = [way for name, way in WAYS.items() if name != "direct" or service.direct.offered]
     openings = [
@@ -88,28 +86,30 @@ def test_of_openings_at_once_by_all_ways_as_many_succeed_as_there_is_room_for(
         thread.join()
     assert len(taken) == room
     assert len(refused) == len(openings) - room
-    assert {type(error) for error in refused} == {BusyError if limit == "places" else QuotaBytesError}
+    assert {type(error) for error in refused} == {BusyError if limit == "places" else QuotaError}
     # What was given up is free again.
     for each in held:
-        if isinstance(each, Piece):
+        if isinstance(each, PartWriter):
             each.close()
     for name in taken:
         service.direct.forget(name)
     again = str(service.create_keys({"model": thin.manifest.hash})["keys"])
-    service.begin_piece(again, 0, 1000).close()
+    service.begin_part(again, 0, 1000).close()
     service.close()
 
 
 def test_a_part_without_bytes_takes_no_place_and_opens_none(thin: Model, tmp_path: Path) -> None:
     size = thin.manifest.key_bytes
-    service = Service(thin, tmp_path, workers=WORKERS, capacity=1, quotas=Quotas(Quota(bytes=size)))
+    service = Service(
+        thin, tmp_path, workers=WORKERS, limits=ServiceLimits(capacity=1), quotas=Quotas(Quota(bytes=size))
+    )
     first, second = (str(service.create_keys({"model": thin.manifest.hash})["keys"]) for _ in range(2))
     for name in (first, second):
-        service.begin_piece(name, 2000, 0, anywhere=True)
-    service.begin_piece(first, 0, 1000, anywhere=True)
+        service.begin_part(name, 2000, 0, anywhere=True)
+    service.begin_part(first, 0, 1000, anywhere=True)
     with pytest.raises(ServeError) as caught:
-        service.begin_piece(second, 0, 1000, anywhere=True)
-    assert isinstance(caught.value, (BusyError, QuotaBytesError))
+        service.begin_part(second, 0, 1000, anywhere=True)
+    assert isinstance(caught.value, (BusyError, QuotaError))
     service.close()
 
 
@@ -149,7 +149,7 @@ def test_bytes_of_messages_that_arrive_are_within_the_quota(thin: Model, tmp_pat
                 with service.evaluations.expect(name, 40_000):
                     said.append(True)
                     time.sleep(0.3)
-            except QuotaBytesError as error:
+            except QuotaError as error:
                 said.append(error)
 
         threads = [threading.Thread(target=expects) for _ in range(6)]
@@ -165,14 +165,13 @@ def test_bytes_of_messages_that_arrive_are_within_the_quota(thin: Model, tmp_pat
     ("method", "path", "code"),
     [
         ("POST", "/v1/keys/0/jobs", "unknown_keys"),
-        ("PUT", "/v1/keys/0?offset=0", "unknown_keys"),
         ("PUT", "/v1/keys/0/parts?offset=0", "unknown_keys"),
         ("PATCH", "/v1/keys/0", "unknown_keys"),
         ("POST", "{keys}/jobs", "keys_incomplete"),
         ("POST", "{keys}/jobs?model=other", "other_model"),
     ],
 )
-def test_what_cannot_be_taken_is_refused_before_its_body(
+def test_inadmissible_requests_are_refused_before_their_bodies(
     thin: Model, tmp_path: Path, method: str, path: str, code: str
 ) -> None:
     service = Service(thin, tmp_path, workers=WORKERS)
@@ -219,16 +218,16 @@ def test_memory_for_bodies_is_shared_fairly(monkeypatch: pytest.MonkeyPatch) -> 
             assert lost[6:] == ["one"]
 
 
-def test_a_body_whose_memory_others_need_is_told_so(thin: Model, tmp_path: Path, key_file: Path) -> None:
+def test_a_body_that_loses_its_memory_is_refused(thin: Model, tmp_path: Path, key_file: Path) -> None:
     service = Service(thin, tmp_path, workers=WORKERS)
     service.buffers.most = 1 << 18
     data = key_file.read_bytes()
     with listening(service) as server:
         theirs, mine = create(server, service), create(server, service)
-        begin = stalled("PUT", f"{theirs}?offset=0", 1 << 18) + data[:1000]
+        begin = stalled("PUT", f"{theirs}/parts?offset=0", 1 << 18) + data[:1000]
         with opened(server, 1, begin) as (connection,):
             wait(lambda: service.store.get(theirs.rpartition("/")[2]).busy())
-            status, said, _ = ask(server, "PUT", f"{mine}?offset=0", data[: 1 << 16])
+            status, said, _ = ask(server, "PUT", f"{mine}/parts?offset=0", data[: 1 << 16])
             assert (status, said["received"]) == (200, 1 << 16)
             assert connection.recv(1 << 12).startswith(b"HTTP/1.1 503")
         # The bytes that arrived are kept.
@@ -236,14 +235,14 @@ def test_a_body_whose_memory_others_need_is_told_so(thin: Model, tmp_path: Path,
     service.close()
 
 
-def test_the_address_with_the_most_sets_gives_one_up(thin: Model, tmp_path: Path, key_file: Path) -> None:
+def test_the_address_with_the_most_sets_loses_one(thin: Model, tmp_path: Path, key_file: Path) -> None:
     """The attack: one client without an account took all 16 places, and emptied those of others."""
-    service = Service(thin, tmp_path, workers=WORKERS, capacity=4)
+    service = Service(thin, tmp_path, workers=WORKERS, limits=ServiceLimits(capacity=4))
     data = key_file.read_bytes()[:1000]
 
     def begins(holder: str) -> str:
         name = str(service.create_keys({"model": thin.manifest.hash}, holder=holder)["keys"])
-        with contextlib.closing(service.begin_piece(name, 0, 1000)) as taken:
+        with contextlib.closing(service.begin_part(name, 0, 1000)) as taken:
             taken.append(data)
         return name
 

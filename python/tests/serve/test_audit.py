@@ -50,10 +50,10 @@ def test_every_action_is_a_line_and_no_line_holds_anything(
         # A set without a byte leaves no line, however often one is asked for.
         service.store.create(thin.manifest.hash, "clinic-a").used -= 3601
         expired = service.store.create(thin.manifest.hash, "clinic-a")
-        service.begin_piece(expired.identifier, 0, 1000, "clinic-a").close()
+        service.begin_part(expired.identifier, 0, 1000, "clinic-a").close()
         expired.used -= 3601
         service.expire()
-        piece = service.begin_piece(
+        piece = service.begin_part(
             service.create_keys({"model": thin.manifest.hash}, "clinic-a")["keys"],  # type: ignore[arg-type]
             0,
             1000,
@@ -145,7 +145,7 @@ def test_half_a_line_is_taken_back_where_the_disk_is_full(
     assert [line["key_set"] for line in lines(path)] == [alias("k")] * 2
 
 
-def test_what_tenants_are_called_ends_no_line(tmp_path: Path) -> None:
+def test_names_of_tenants_cannot_break_lines(tmp_path: Path) -> None:
     Audit(tmp_path / "a").note("use", 'x\n{"action": "delete"}\x1b[2J\u2028', "k")
     (line,) = lines(tmp_path / "a")
     assert line["tenant"].startswith("x\n")

@@ -115,7 +115,7 @@ def test_keys_that_were_deleted_or_expired_are_sent_again(
     assert owner.file("secret") == secret
 
 
-def test_a_model_is_followed_to_its_next_version(
+def test_clients_switch_to_the_next_version_of_a_model(
     owner: Owner, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It keeps the keys if they match, or makes other keys of the secret, or a new secret."""
@@ -142,7 +142,7 @@ def test_a_model_is_followed_to_its_next_version(
     assert found[2][1] != found[3][1]
 
 
-def test_what_the_model_is_not_for_is_refused_before_there_are_keys(
+def test_unsuitable_samples_are_refused_before_keys_exist(
     owner: Owner, service: Service, server: Server
 ) -> None:
     for text, why in (

@@ -50,7 +50,7 @@ def test_the_container_file_is_one(tmp_path: Path) -> None:
     assert subprocess.run([HADOLINT, str(spoiled)], capture_output=True, check=False).returncode != 0
 
 
-def test_what_is_run_takes_these_arguments() -> None:
+def test_the_image_command_accepts_its_arguments() -> None:
     parser = argparse.ArgumentParser(exit_on_error=False)
     serve.add_arguments(parser)
     options = parser.parse_args(arguments())

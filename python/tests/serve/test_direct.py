@@ -13,15 +13,16 @@ import pytest
 from keywright.client import RemoteModel, parts
 from keywright.errors.service import (
     InvalidObjectError,
-    NoDirectUploadsError,
-    QuotaBytesError,
+    QuotaError,
     SecretRefusedError,
+    StorageError,
     TooLargeError,
     WrongOffsetError,
 )
 from keywright.model import Model
 from keywright.runtime.checking import run_clear
 from keywright.serve import Server, Service
+from keywright.serve.service import StorageAddresses
 from keywright.serve.tenants.quotas import Quota, Quotas
 from keywright.serve.uploads import direct
 from tests.serve.network import INPUTS, WORKERS, listening
@@ -34,7 +35,11 @@ SERVERS = pytest.mark.parametrize("place", ["servers"], indirect=True)
 
 def serving(thin: Model, place: Place, quotas: Quotas | None = None) -> Service:
     return Service(
-        thin, place.folder, workers=WORKERS, objects=place.objects, records=place.records, quotas=quotas
+        thin,
+        place.folder,
+        workers=WORKERS,
+        quotas=quotas,
+        addresses=StorageAddresses(objects=place.objects, records=place.records),
     )
 
 
@@ -91,9 +96,7 @@ def test_keys_go_to_the_storage_and_not_through_the_server(
 
 
 @SERVERS
-def test_storage_that_clients_cannot_reach_is_left_out(
-    thin: Model, place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreachable_storage_is_bypassed(thin: Model, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     service = serving(thin, place)
     monkeypatch.setattr(
         service.store.objects, "sign", lambda name, seconds, length: f"http://{NOBODY}/nobody"
@@ -105,7 +108,9 @@ def test_storage_that_clients_cannot_reach_is_left_out(
 
 
 @SERVERS
-def test_a_client_may_want_none_of_it(thin: Model, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_can_switch_direct_uploads_off(
+    thin: Model, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     service = serving(thin, place)
     with listening(service) as server:
         remote = client_of(server, direct=False)
@@ -121,13 +126,15 @@ def test_a_client_may_want_none_of_it(thin: Model, place: Place, monkeypatch: py
 
 def test_a_folder_gives_no_addresses(thin: Model, tmp_path: Path) -> None:
     service = Service(thin, tmp_path, workers=WORKERS)
-    with pytest.raises(NoDirectUploadsError, match="send them to this server"):
+    with pytest.raises(
+        StorageError, match="send them to this server", check=lambda error: error.code == "no_direct_uploads"
+    ):
         service.grant_part(begun(service), 0, 1 << 20)
     service.close()
 
 
 @SERVERS
-def test_what_is_written_is_checked_as_any_other(thin: Model, place: Place, key_file: Path) -> None:
+def test_directly_written_parts_are_checked(thin: Model, place: Place, key_file: Path) -> None:
     data, service = key_file.read_bytes(), serving(thin, place)
     said = sent(service, begun(service), data)
     assert said["ready"] is True
@@ -151,7 +158,7 @@ def test_what_is_written_is_checked_as_any_other(thin: Model, place: Place, key_
 
 
 @SERVERS
-def test_parts_have_the_length_that_was_asked_for(thin: Model, place: Place, key_file: Path) -> None:
+def test_parts_have_the_granted_length(thin: Model, place: Place, key_file: Path) -> None:
     data, service = key_file.read_bytes(), serving(thin, place)
     keys = begun(service)
     for length in (0, direct.PART_BYTES + 1):
@@ -231,7 +238,7 @@ def test_quotas_hold(thin: Model, place: Place) -> None:
     service = serving(thin, place, Quotas(Quota(bytes=thin.manifest.key_bytes * 3 // 2)))
     first, second = begun(service), begun(service)
     service.grant_part(first, 0, 1000)
-    with pytest.raises(QuotaBytesError):
+    with pytest.raises(QuotaError, check=lambda error: error.code == "quota_bytes"):
         service.grant_part(second, 0, 1000)
     service.close()
 

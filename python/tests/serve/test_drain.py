@@ -16,50 +16,28 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright.client import RemoteModel
-from keywright.errors import WorkerEndedError
 from keywright.errors.service import BusyError
 from keywright.model import Model
 from keywright.model.served import framing
 from keywright.runtime.checking import run_clear
 from keywright.serve import Server, Service, Workers
-from keywright.serve.evaluation.jobs import Job
-from keywright.serve.workers.workers import Worker
-from tests.serve.network import WORKERS, listening
+from tests.serve.network import WORKERS, GatedWorkers, listening
 from tests.serve.test_http import ask, wait
 
 Sample = np.ndarray[Any, np.dtype[np.float64]]
 
 
-class SlowService(Service):
-    """A service whose evaluations wait for `go`, and end like those of a killed worker if it is cleared."""
-
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        self.go, self.begun = threading.Event(), threading.Event()
-        super().__init__(*arguments, **named)
-
-    def _work(self, worker: Worker, job: Job) -> float:
-        self.begun.set()
-        killed: list[bool] = []
-        worker.kill = lambda: killed.append(True)  # type: ignore[method-assign]
-        while not self.go.is_set():
-            if killed:
-                del worker.kill
-                raise WorkerEndedError("it was killed")
-            time.sleep(0.01)
-        del worker.kill
-        return super()._work(worker, job)
-
-
-def test_evaluations_that_run_end_and_others_are_not_taken(
+def test_running_evaluations_end_and_new_ones_are_refused(
     thin: Model, tmp_path: Path, sample: Sample
 ) -> None:
-    service = SlowService(thin, tmp_path, workers=WORKERS)
+    workers = GatedWorkers()
+    service = Service(thin, tmp_path, workers=workers)
     with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
         keys = f"/v1/keys/{session._identifier}"
         message = framing.join(session._encrypt(sample[None]))
         first, second = (session.remote.send("POST", f"{keys}/jobs", message) for _ in range(2))
-        assert service.begun.wait(20)
+        assert workers.begun.wait(20)
         draining = threading.Thread(target=service.drain, args=(60.0,))
         draining.start()
         wait(lambda: service.draining)
@@ -71,7 +49,7 @@ def test_evaluations_that_run_end_and_others_are_not_taken(
         ):
             with pytest.raises(BusyError, match="about to end"):
                 session.remote.send("POST", path, body)
-        service.go.set()
+        workers.go.set()
         draining.join(60)
         assert not draining.is_alive()
         # The answer of the job that ran is available; the other job waits for the next process.
@@ -82,15 +60,16 @@ def test_evaluations_that_run_end_and_others_are_not_taken(
     service.close()
 
 
-def test_what_takes_too_long_is_left_to_the_next_process(thin: Model, tmp_path: Path, sample: Sample) -> None:
+def test_a_slow_evaluation_is_left_to_the_next_process(thin: Model, tmp_path: Path, sample: Sample) -> None:
     events: list[str] = []
-    service = SlowService(thin, tmp_path, workers=WORKERS, on_event=events.append)
+    workers = GatedWorkers()
+    service = Service(thin, tmp_path, workers=workers, on_event=events.append)
     with listening(service) as server:
         session = RemoteModel(server.url, insecure=True).session()
         session.upload_keys()
         message = framing.join(session._encrypt(sample[None]))
         job = str(session.remote.send("POST", f"/v1/keys/{session._identifier}/jobs", message)["job"])
-        assert service.begun.wait(20)
+        assert workers.begun.wait(20)
         start = time.monotonic()
         service.drain(0.2)
         assert 0.2 <= time.monotonic() - start < 10

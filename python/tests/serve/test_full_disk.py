@@ -63,9 +63,9 @@ def upload(service: Service, key_file: Path) -> str:
     """Upload a key set except for its last byte."""
     identifier = str(service.create_keys({"model": service.model.manifest.hash})["keys"])
     data = key_file.read_bytes()[:-1]
-    piece = service.begin_piece(identifier, 0, len(data))
+    piece = service.begin_part(identifier, 0, len(data))
     piece.append(data)
-    service.end_piece(piece)
+    service.end_part(piece)
     piece.close()
     return identifier
 
@@ -73,10 +73,10 @@ def upload(service: Service, key_file: Path) -> str:
 def finish(service: Service, identifier: str, key_file: Path) -> dict[str, Any]:
     """Send the last byte."""
     data = key_file.read_bytes()
-    piece = service.begin_piece(identifier, len(data) - 1, 1)
+    piece = service.begin_part(identifier, len(data) - 1, 1)
     try:
         piece.append(data[-1:])
-        return dict(service.end_piece(piece))
+        return dict(service.end_part(piece))
     finally:
         piece.close()
 
@@ -114,7 +114,7 @@ def test_jobs_are_refused_or_done(
     disk.full = False
 
     # The worker says twice that it cannot write; the database has no change of the job all the while.
-    real: Any = service.evaluations.work
+    real: Any = service.evaluations._work
     refusals: list[Any] = []
 
     def work(worker: Any, job: Any) -> float:
@@ -140,12 +140,12 @@ def test_jobs_are_refused_or_done(
     assert np.abs(difference).max() < 1e-3
 
 
-def test_what_a_worker_says_of_its_disk_is_understood() -> None:
+def test_a_workers_disk_error_is_a_disk_error() -> None:
     with pytest.raises(DiskError, match="No space left"):
         understand({"refused": DiskError(str(FULL)).reason()["error"]})
 
 
-def test_what_expires_on_a_full_disk_ends_no_server(
+def test_expiry_on_a_full_disk_does_not_end_the_server(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []

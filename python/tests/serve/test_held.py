@@ -25,22 +25,10 @@ from keywright.serve.evaluation.jobs import Job
 from keywright.serve.http import app
 from keywright.serve.tenants.audit import NAME
 from keywright.serve.workers.workers import Worker
-from tests.serve.network import WORKERS, listening
+from tests.serve.network import WORKERS, GatedWorkers, listening
 from tests.serve.test_http import ask, wait
 
 Sample = np.ndarray[Any, np.dtype[np.float64]]
-
-
-class SlowService(Service):
-    """Its evaluations wait for `go`."""
-
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        self.go = threading.Event()
-        super().__init__(*arguments, **named)
-
-    def _work(self, worker: Worker, job: Job) -> float:
-        assert self.go.wait(60)
-        return super()._work(worker, job)
 
 
 class EagerThread(threading.Thread):
@@ -83,7 +71,7 @@ def test_an_answer_comes_with_its_request_and_nothing_stays(
     service.close()
 
 
-def test_a_request_that_does_not_wait_is_told_of_its_job_even_if_that_has_ended(
+def test_a_request_that_does_not_wait_gets_the_state_of_its_job(
     thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = Service(thin, tmp_path, workers=WORKERS)
@@ -112,11 +100,12 @@ def test_a_request_that_does_not_wait_is_told_of_its_job_even_if_that_has_ended(
     service.close()
 
 
-def test_one_that_takes_long_is_on_the_disk_and_outlives_the_server(
+def test_a_long_held_job_is_written_to_the_disk_and_survives_a_restart(
     thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(app, "HOLD_S", 0.01)
-    service = SlowService(thin, tmp_path, workers=WORKERS)
+    workers = GatedWorkers()
+    service = Service(thin, tmp_path, workers=workers)
     with listening(service) as server:
         session = RemoteModel(server.url, insecure=True).session()
         session.upload_keys()
@@ -129,7 +118,7 @@ def test_one_that_takes_long_is_on_the_disk_and_outlives_the_server(
         assert second["state"] == "waiting"
         port = server.server_address[1]
     # The one that waits is left to the next process.
-    service.go.set()
+    workers.go.set()
     service.close()
     monkeypatch.setattr(dispatch, "threading", SimpleNamespace(Thread=EagerThread))
     after = Service(thin, tmp_path, workers=WORKERS)
@@ -147,14 +136,15 @@ def test_one_that_takes_long_is_on_the_disk_and_outlives_the_server(
     after.close()
 
 
-def test_one_that_ends_while_its_request_still_waits_is_answered_with_it(
+def test_a_stored_job_is_answered_while_its_request_waits(
     thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(app, "HOLD_S", 0.01)
-    service = SlowService(thin, tmp_path, workers=WORKERS)
+    workers = GatedWorkers()
+    service = Service(thin, tmp_path, workers=workers)
     with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
-        threading.Timer(0.3, service.go.set).start()
+        threading.Timer(0.3, workers.go.set).start()
         status, answer, _ = asked(server, session, message_of(session, sample))
         assert status == 200
         assert np.abs(session._decrypt(answer, 1)[0] - run_clear(thin.program, sample)).max() < 1e-3
@@ -163,11 +153,12 @@ def test_one_that_ends_while_its_request_still_waits_is_answered_with_it(
     service.close()
 
 
-def test_a_disk_that_is_full_drops_it_and_says_so(
+def test_a_full_disk_drops_a_held_job_with_an_error(
     thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(app, "HOLD_S", 0.01)
-    service = SlowService(thin, tmp_path, workers=WORKERS)
+    workers = GatedWorkers()
+    service = Service(thin, tmp_path, workers=workers)
     with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
 
@@ -179,12 +170,12 @@ def test_a_disk_that_is_full_drops_it_and_says_so(
             status, reply, _ = asked(server, session, message_of(session, sample))
         assert (status, reply["error"]["type"]) == (507, "disk")
         assert service.jobs.all() == []
-        service.go.set()
+        workers.go.set()
         assert np.isfinite(session.infer(sample)).all()
     service.close()
 
 
-def test_what_is_no_ciphertext_is_refused_by_the_worker_alike(
+def test_the_worker_refuses_malformed_ciphertexts_in_the_same_way(
     thin: Model, tmp_path: Path, sample: Sample
 ) -> None:
     service = Service(thin, tmp_path, workers=WORKERS)
@@ -202,7 +193,7 @@ def test_what_is_no_ciphertext_is_refused_by_the_worker_alike(
     service.close()
 
 
-def test_a_worker_that_is_killed_is_no_answer_of_another(
+def test_a_killed_worker_does_not_answer_for_another(
     thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half a message or half an answer in a pipe does not spoil the next one."""

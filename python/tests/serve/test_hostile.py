@@ -24,13 +24,7 @@ import pytest
 from keywright.cli import main
 from keywright.client import RemoteModel
 from keywright.errors import KeywrightError, SecurityError
-from keywright.errors.service import (
-    DemandError,
-    ForeignAddressError,
-    ManifestError,
-    OtherModelError,
-    StorageError,
-)
+from keywright.errors.service import DemandError, ManifestError, OtherModelError, StorageError
 from keywright.model import Entry as ModelEntry
 from keywright.model import Manifest, Model
 from keywright.model.served.demands import KEY_BYTES, MESSAGE_BYTES, Demands, require_address, require_message
@@ -466,14 +460,14 @@ def test_addresses_are_compared_by_scheme_host_and_port() -> None:
         "keys.example:8700/x",
         "",
     ):
-        with pytest.raises(ForeignAddressError):
+        with pytest.raises(StorageError, check=lambda error: error.code == "foreign_address"):
             require_address(urlsplit(url), own, ())
     secure = urlsplit("https://keys.example")
     require_address(urlsplit("https://keys.example:443/x"), secure, ())
     require_address(urlsplit("https://store.example/x"), secure, ["Store.example"])
     require_address(urlsplit("https://store.example:9000/x"), secure, ["store.example:9000"])
     for url in ("http://keys.example/x", "http://store.example/x", "https://store.example:9000/x"):
-        with pytest.raises(ForeignAddressError):
+        with pytest.raises(StorageError, check=lambda error: error.code == "foreign_address"):
             require_address(urlsplit(url), secure, ["store.example"])
 
 

@@ -19,7 +19,8 @@ from keywright.model import Model
 from keywright.serve import Server, Service, load_page
 from keywright.serve.http import app as app_module
 from keywright.serve.http import connections
-from keywright.serve.http.app import MAX_PIECE
+from keywright.serve.http.app import MAX_PART
+from keywright.serve.service import ServiceLimits
 from tests.serve.network import WORKERS, listening
 
 
@@ -77,7 +78,7 @@ def test_answers_wait_for_no_acknowledgement(server: Server) -> None:
     assert statistics.median(times) < 0.03
 
 
-def test_the_manifest_and_the_page_are_there(server: Server, thin: Model) -> None:
+def test_the_manifest_and_the_page_are_served(server: Server, thin: Model) -> None:
     status, manifest, headers = ask(server, "GET", "/v1/model")
     assert status == 200
     assert manifest == json.loads(thin.manifest.encoded)
@@ -106,9 +107,9 @@ def test_the_manifest_and_the_page_are_there(server: Server, thin: Model) -> Non
         ("GET", "/v1/keys/0", None, 404, "unknown_keys"),
         ("GET", "/v1/keys/" + "0" * 32, None, 404, "unknown_keys"),
         ("GET", "/v1/keys/..", None, 404, "unknown_keys"),
-        ("PUT", "/v1/keys/0", b"x", 400, "bad_request"),
-        ("PUT", "/v1/keys/0?offset=-1", b"x", 400, "bad_request"),
-        ("PUT", "/v1/keys/0?offset=0", b"x", 404, "unknown_keys"),
+        ("PUT", "/v1/keys/0/parts", b"x", 400, "bad_request"),
+        ("PUT", "/v1/keys/0/parts?offset=-1", b"x", 400, "bad_request"),
+        ("PUT", "/v1/keys/0/parts?offset=0", b"x", 404, "unknown_keys"),
         ("DELETE", "/v1/keys/0", None, 404, "unknown_keys"),
         ("GET", "/v1/jobs/0", None, 404, "unknown_job"),
         ("GET", "/v1/jobs/0/result", None, 404, "unknown_job"),
@@ -125,11 +126,11 @@ def test_a_refusal_has_a_status_a_code_and_a_sentence(
     assert len(reply["error"]["message"]) > 10
 
 
-def test_lengths_are_looked_at_before_bytes(server: Server, thin: Model) -> None:
+def test_lengths_are_checked_before_bytes(server: Server, thin: Model) -> None:
     """No body is sent: the header alone determines the answer."""
     host = b"Host: 127.0.0.1\r\n"
-    start = b"PUT /v1/keys/0?offset=0 HTTP/1.1\r\n" + host
-    assert b"413" in raw(server, start + b"Content-Length: %d\r\n\r\n" % (MAX_PIECE + 1)).splitlines()[0]
+    start = b"PUT /v1/keys/0/parts?offset=0 HTTP/1.1\r\n" + host
+    assert b"413" in raw(server, start + b"Content-Length: %d\r\n\r\n" % (MAX_PART + 1)).splitlines()[0]
     for lengths in (b"Content-Length: -1", b"Content-Length: 1e3", b"Content-Length: " + b"9" * 30):
         assert b"400" in raw(server, start + lengths + b"\r\n\r\n").splitlines()[0]
     assert (
@@ -163,15 +164,13 @@ def test_lengths_are_looked_at_before_bytes(server: Server, thin: Model) -> None
         (b"Content-Length: 2\r\nContent-Length: 2\r\n", b"413"),  # the same twice: RFC 9110, 8.6
     ],
 )
-def test_headers_that_could_be_read_in_two_ways_are_refused(
-    server: Server, lines: bytes, status: bytes
-) -> None:
+def test_ambiguous_headers_are_refused(server: Server, lines: bytes, status: bytes) -> None:
     """A proxy in front of this server could end such a request elsewhere, or send it to another host."""
     request = b"POST /v1/keys/0/delete HTTP/1.1\r\nHost: localhost\r\n" + lines + b"\r\n"
     assert raw(server, request + b"{}").split()[1].startswith(status)
 
 
-def test_what_follows_a_refused_body_is_no_request(server: Server) -> None:
+def test_bytes_after_a_refused_body_are_not_a_request(server: Server) -> None:
     """The unread bytes of a body would be parsed as a request, if the connection stayed open."""
     smuggled = b"GET /v1/model HTTP/1.1\r\nHost: localhost\r\n\r\n"
     request = b"POST /v1/keys HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\n"
@@ -194,7 +193,7 @@ def test_what_follows_a_refused_body_is_no_request(server: Server) -> None:
         b"Origin: http://a\r\nOrigin: http://b\r\nContent-Length: 5\r\n",
     ],
 )
-def test_what_is_within_a_request_of_two_lengths_is_no_request(server: Server, headers: bytes) -> None:
+def test_a_request_smuggled_by_two_lengths_is_not_answered(server: Server, headers: bytes) -> None:
     """The attack: the request that one of two readings hides was answered, 12 of 12."""
     hidden = b"0\r\n\r\nGET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n"
     found = b""
@@ -219,7 +218,8 @@ def test_half_sent_requests_disconnect_nobody(
     """With the maximum number of connections, others are still answered and uploads continue."""
     monkeypatch.setattr(connections, "MAX_CONNECTIONS", 24)
     data, made = key_file.read_bytes(), service.store.create(service.model.manifest.hash)
-    head = f"PUT /v1/keys/{made.identifier}?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 18}"
+    path = f"/v1/keys/{made.identifier}/parts?offset=0"
+    head = f"PUT {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 18}"
     with contextlib.ExitStack() as stack:
 
         def connect(start: bytes) -> socket.socket:
@@ -249,7 +249,7 @@ def test_empty_uploads_block_nobody(service: Service, server: Server, key_file: 
         assert ask(server, "POST", "/v1/keys", request)[0] == 201
     _, made, _ = ask(server, "POST", "/v1/keys", request)
     path = f"/v1/keys/{made['keys']}"
-    assert ask(server, "PUT", f"{path}?offset=0", key_file.read_bytes()[:1000])[1]["received"] == 1000
+    assert ask(server, "PUT", f"{path}/parts?offset=0", key_file.read_bytes()[:1000])[1]["received"] == 1000
     assert ask(server, "DELETE", path)[0] == 200
 
 
@@ -284,14 +284,16 @@ def test_addresses_that_are_none_are_refused(server: Server) -> None:
     assert all(path.isprintable() and path.isascii() for path in seen)
 
 
-def test_whoever_is_too_slow_makes_room(
+def test_slow_connections_are_aborted_and_their_bytes_kept(
     server: Server, key_file: Path, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "TIMEOUT_S", 0.3)
     monkeypatch.setattr(connections, "SLOWEST", 1 << 20)
     data, made = key_file.read_bytes(), service.store.create(service.model.manifest.hash)
     path = f"/v1/keys/{made.identifier}"
-    head = f"PUT {path}?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 18}\r\n\r\n".encode()
+    head = (
+        f"PUT {path}/parts?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 18}\r\n\r\n".encode()
+    )
     for start, drip in (
         (b"GET /v1/model HTTP/1.1\r\nX: ", b"x" * 4000),
         (head + data[:1000], data[1000:5000]),
@@ -308,31 +310,29 @@ def test_whoever_is_too_slow_makes_room(
     # The received bytes are kept, and the rest may follow.
     assert 1000 < made.received < 1 << 18
     status, state, _ = ask(
-        server, "PUT", f"{path}?offset={made.received}", data[made.received : made.received + 9]
+        server, "PUT", f"{path}/parts?offset={made.received}", data[made.received : made.received + 9]
     )
     assert (status, state["received"]) == (200, made.received)
 
 
-def test_a_connection_that_breaks_leaves_what_has_come(
-    server: Server, key_file: Path, service: Service
-) -> None:
+def test_a_broken_connection_keeps_its_bytes(server: Server, key_file: Path, service: Service) -> None:
     data, model = key_file.read_bytes(), service.model.manifest.hash
     _, made, _ = ask(server, "POST", "/v1/keys", json.dumps({"model": model}).encode())
     path = f"/v1/keys/{made['keys']}"
-    head = f"PUT {path}?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 20}\r\n\r\n"
+    head = f"PUT {path}/parts?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 20}\r\n\r\n"
     raw(server, head.encode() + data[:70_000], ends=True)
     _, state, _ = ask(server, "GET", path)
     assert (state["keys"], state["received"], state["bytes"]) == (made["keys"], 70_000, len(data))
     assert state["ready"] is False
     assert made["from"] <= state["from"] < state["until"]
-    status, reply, _ = ask(server, "PUT", f"{path}?offset=0", data[:10])
+    status, reply, _ = ask(server, "PUT", f"{path}/parts?offset=0", data[:10])
     assert (status, reply["error"]["details"]["received"]) == (409, 70_000)
     status, reply, _ = ask(server, "POST", f"{path}/jobs", b"\1\0\0\0x")
     assert (status, reply["error"]["type"]) == (409, "keys_incomplete")
     offset = 70_000
     while offset < len(data):
         piece = data[offset : offset + (1 << 20)]
-        status, state, _ = ask(server, "PUT", f"{path}?offset={offset}", piece)
+        status, state, _ = ask(server, "PUT", f"{path}/parts?offset={offset}", piece)
         assert status == 200
         offset += len(piece)
     assert state["ready"]
@@ -345,16 +345,16 @@ def test_a_connection_that_breaks_leaves_what_has_come(
 def test_a_secret_key_is_refused_over_the_network(server: Server, thin: Model) -> None:
     _, made, _ = ask(server, "POST", "/v1/keys", json.dumps({"model": thin.manifest.hash}).encode())
     secret = kw.SecretKey.generate(thin.parameters).to_bytes()
-    status, reply, _ = ask(server, "PUT", f"/v1/keys/{made['keys']}?offset=0", secret)
+    status, reply, _ = ask(server, "PUT", f"/v1/keys/{made['keys']}/parts?offset=0", secret)
     assert (status, reply["error"]["type"]) == (400, "secret_refused")
     assert ask(server, "GET", f"/v1/keys/{made['keys']}")[0] == 404
 
 
-def test_keys_go_with_the_page_and_with_time(
+def test_keys_are_deleted_when_the_page_closes_or_time_passes(
     thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(app_module, "EXPIRE_EVERY_S", 0.01)
-    service = Service(thin, tmp_path, expiry=3600.0, workers=WORKERS)
+    service = Service(thin, tmp_path, workers=WORKERS, limits=ServiceLimits(expiry=3600.0))
     with listening(service) as server:
 
         def create() -> str:
@@ -373,7 +373,7 @@ def test_keys_go_with_the_page_and_with_time(
     service.close()
 
 
-def test_pages_are_read_once_and_whole(tmp_path: Path) -> None:
+def test_pages_are_read_once_and_completely(tmp_path: Path) -> None:
     with pytest.raises(BadRequestError, match=r"index\.html"):
         load_page(tmp_path)
     (tmp_path / "index.html").write_text("x")
@@ -389,16 +389,16 @@ def test_pages_are_read_once_and_whole(tmp_path: Path) -> None:
         load_page(tmp_path)
 
 
-def test_a_request_that_breaks_off_is_no_error_of_the_server(
+def test_an_aborted_request_is_not_an_error_of_the_server(
     thin: Model, tmp_path: Path, key_file: Path
 ) -> None:
     events: list[str] = []
     service = Service(thin, tmp_path, workers=WORKERS, on_event=events.append)
     with listening(service) as server:
         made = service.store.create(thin.manifest.hash)
-        with contextlib.closing(service.begin_piece(made.identifier, 0, thin.manifest.key_bytes)) as piece:
+        with contextlib.closing(service.begin_part(made.identifier, 0, thin.manifest.key_bytes)) as piece:
             piece.append(key_file.read_bytes())
-            service.end_piece(piece)
+            service.end_part(piece)
         events.clear()
         for path in (b"/v1/keys", f"/v1/keys/{made.identifier}/jobs".encode()):
             whole = b"POST " + path + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\nhalf"
@@ -426,7 +426,9 @@ def test_a_header_that_is_too_long_is_answered(server: Server, size: int) -> Non
     assert ask(server, "GET", "/health")[0] == 200
 
 
-def test_what_is_no_request_is_read_for_a_while_only(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_malformed_requests_are_read_for_a_bounded_time(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(connections, "REFUSED_S", 0.1)
     with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
         connection.sendall(b"nonsense\r\n\r\n")

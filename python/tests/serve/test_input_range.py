@@ -114,7 +114,7 @@ def test_all_standardised_samples_get_their_answers(server: Server, model: Model
     assert (values.argmax(1) == expected.argmax(1)).all()
 
 
-def test_what_is_out_of_range_is_refused_before_there_are_keys(server: Server, network: Network) -> None:
+def test_samples_out_of_range_are_refused_before_keys_exist(server: Server, network: Network) -> None:
     remote = RemoteModel(server.url, insecure=True)
     low, high = remote.manifest.input_range or (0, 0)
     sample = network.test[0].copy()

@@ -11,7 +11,7 @@ from keywright._files import replace
 from keywright.errors import WorkerEndedError
 from keywright.errors.service import (
     BusyError,
-    NotDoneError,
+    NotReadyError,
     ServeError,
     UnforeseenError,
     UnknownJobError,
@@ -51,7 +51,7 @@ def done(jobs: Jobs, job: Job, data: bytes = b"answer") -> None:
     assert jobs.end(job, 1.5)
 
 
-def test_every_client_has_its_turn(jobs: Jobs) -> None:
+def test_clients_take_turns(jobs: Jobs) -> None:
     """A client with many requests delays only itself."""
     for _ in range(EACH):
         add(jobs, "a")
@@ -65,7 +65,7 @@ def test_every_client_has_its_turn(jobs: Jobs) -> None:
     assert [take(jobs).owner for _ in range(3)] == ["a", "d", "a"]
 
 
-def test_so_many_evaluations_wait_of_all_clients(place: Place) -> None:
+def test_the_queue_of_all_clients_is_bounded(place: Place) -> None:
     jobs = Jobs(place.open(), waiting=2)
     for owner in "ab":
         add(jobs, owner)
@@ -84,7 +84,7 @@ def test_urgent_evaluations_overtake_those_of_their_client_alone(jobs: Jobs) -> 
     assert int(taken[2].identifier, 16) != int(taken[3].identifier, 16)
 
 
-def test_what_was_accepted_outlives_the_process(jobs: Jobs, place: Place) -> None:
+def test_accepted_jobs_survive_the_process(jobs: Jobs, place: Place) -> None:
     """In whatever state a job is when the process is killed."""
     ready, failed, computed, running = (add(jobs, "a") for _ in range(4))
     for job in (ready, failed, computed, running):
@@ -114,7 +114,7 @@ def test_what_was_accepted_outlives_the_process(jobs: Jobs, place: Place) -> Non
 def test_answers_are_kept_until_they_are_fetched_or_expire(jobs: Jobs, place: Place) -> None:
     fetched, forgotten, waiting = (add(jobs, "a") for _ in range(3))
     for job in (fetched, forgotten):
-        with pytest.raises(NotDoneError):
+        with pytest.raises(NotReadyError, check=lambda error: error.code == "not_done"):
             jobs.fetch(job.identifier)
         done(jobs, take(jobs))
         # No input is kept.
@@ -198,7 +198,7 @@ def test_a_job_whose_worker_ended_is_done_again_a_few_times(jobs: Jobs) -> None:
     assert len([line for line in events.lines if "attempt" in line]) == 2 + ATTEMPTS
 
 
-def test_nothing_that_is_raised_ends_the_service(jobs: Jobs) -> None:
+def test_no_exception_ends_the_service(jobs: Jobs) -> None:
     errors: list[Exception] = [
         UnforeseenError("an unexpected reason", "Traceback: something nobody thought of"),
         UnknownKeysError("gone"),

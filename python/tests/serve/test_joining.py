@@ -17,32 +17,15 @@ from keywright.runtime.checking import run_clear
 from keywright.serve import Service
 from keywright.serve.evaluation.jobs import Job
 from keywright.serve.metrics import PREFIX
-from keywright.serve.workers.workers import Worker
-from tests.serve.network import INPUTS, WORKERS, listening, make_full, make_thin
+from tests.serve.network import INPUTS, WORKERS, GatedWorkers, listening, make_full, make_thin
 from tests.serve.test_http import ask, wait
 from tests.serve.test_metrics import measured
 
 BATCH = 4
 
 
-class HeldService(Service):
-    """A service whose first evaluation waits for `go`, so that others queue up."""
-
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        self.go = threading.Event()
-        self.groups: list[int] = []
-        self.fail: Callable[[Job], None] = lambda job: None
-        super().__init__(*arguments, **named)
-
-    def _work(self, worker: Worker, job: Job) -> float:
-        self.groups.append(1 + len(job.others))
-        assert self.go.wait(60)
-        self.fail(job)
-        return super()._work(worker, job)
-
-
 def inferred(
-    service: HeldService, url: str, samples: np.ndarray[Any, Any], sizes: list[int]
+    service: Service, workers: GatedWorkers, url: str, samples: np.ndarray[Any, Any], sizes: list[int]
 ) -> list[np.ndarray[Any, np.dtype[np.float64]]]:
     """Return results of a client that requests parts of the samples at once, while another evaluation
     runs."""
@@ -60,8 +43,8 @@ def inferred(
             threads.append(thread)
             first += size
             # In the order of their numbers.
-            wait(lambda: bool(service.groups) and sum(service.jobs.counts()) == len(threads))
-        service.go.set()
+            wait(lambda: bool(workers.groups) and sum(service.jobs.counts()) == len(threads))
+        workers.go.set()
         for thread in threads:
             thread.join(60)
         return [results[number] for number in range(len(sizes))]
@@ -73,51 +56,54 @@ def test_requests_that_wait_are_one_evaluation(make: Callable[..., Model], tmp_p
     together."""
     model = make(batch=BATCH)
     samples = np.random.default_rng(0).uniform(-1, 1, (9, INPUTS))
-    service = HeldService(model, tmp_path, workers=WORKERS)
+    workers = GatedWorkers()
+    service = Service(model, tmp_path, workers=workers)
     with listening(service) as server:
         assert ask(server, "GET", "/v1/models")[1]["models"][0]["joins"] is True
         # The first runs. Of the others 1, 2 and 1 fit together, as do 3 and 1.
         sizes = [1, 1, 2, 1, 3, 1]
-        results = inferred(service, server.url, samples, sizes)
+        results = inferred(service, workers, server.url, samples, sizes)
         expected = run_clear(model.program, samples)
         assert np.abs(np.concatenate(results) - expected).max() < 1e-3
         # Places: 0 | 1, 2-3 | 0 | 1-3 | 0
-        assert service.groups[0] == 1
-        assert sum(service.groups) == len(sizes)
-        assert len(service.groups) < len(sizes)
-        assert measured(server)["joined_total"] == len(sizes) - len(service.groups)
-        assert measured(server)['evaluations_total{outcome="done"}'] == len(service.groups)
+        assert workers.groups[0] == 1
+        assert sum(workers.groups) == len(sizes)
+        assert len(workers.groups) < len(sizes)
+        assert measured(server)["joined_total"] == len(sizes) - len(workers.groups)
+        assert measured(server)['evaluations_total{outcome="done"}'] == len(workers.groups)
         assert PREFIX + "joined_total" in service.measure()
     service.close()
 
 
-def test_others_fill_what_a_request_leaves(tmp_path: Path) -> None:
+def test_joined_requests_fill_the_free_places(tmp_path: Path) -> None:
     model = make_full(batch=BATCH)
     samples = np.random.default_rng(1).uniform(-1, 1, (5, INPUTS))
-    service = HeldService(model, tmp_path, workers=WORKERS)
+    workers = GatedWorkers()
+    service = Service(model, tmp_path, workers=workers)
     with listening(service) as server:
-        results = inferred(service, server.url, samples, [1] * 5)
+        results = inferred(service, workers, server.url, samples, [1] * 5)
         assert np.abs(np.concatenate(results) - run_clear(model.program, samples)).max() < 1e-3
-        assert service.groups == [1, 4]
+        assert workers.groups == [1, 4]
     service.close()
 
 
-def test_what_fails_together_is_done_one_by_one(tmp_path: Path) -> None:
+def test_failed_groups_are_evaluated_one_by_one(tmp_path: Path) -> None:
     """A failing one does not affect the others; nor does a worker that ends."""
     model = make_full(batch=BATCH)
     samples = np.random.default_rng(2).uniform(-1, 1, (4, INPUTS))
-    service = HeldService(model, tmp_path, workers=WORKERS)
+    workers = GatedWorkers()
+    service = Service(model, tmp_path, workers=workers)
     failures: list[Exception] = [EvaluationFailedError("planted"), WorkerEndedError("planted")]
 
-    def fail(job: Job) -> None:
-        if job.others and failures:
+    def fail(requests: int) -> None:
+        if requests > 1 and failures:
             raise failures.pop(0)
 
-    service.fail = fail
+    workers.fail = fail
     with listening(service) as server:
-        results = inferred(service, server.url, samples, [1] * 4)
+        results = inferred(service, workers, server.url, samples, [1] * 4)
         assert np.abs(np.concatenate(results) - run_clear(model.program, samples)).max() < 1e-3
-        assert service.groups == [1, 3, 1, 1, 1]
+        assert workers.groups == [1, 3, 1, 1, 1]
         assert len(failures) == 1
     service.close()
 
@@ -125,23 +111,24 @@ def test_what_fails_together_is_done_one_by_one(tmp_path: Path) -> None:
 def test_a_worker_that_ends_leaves_them_all_to_the_next(tmp_path: Path) -> None:
     model = make_full(batch=BATCH)
     samples = np.random.default_rng(3).uniform(-1, 1, (4, INPUTS))
-    service = HeldService(model, tmp_path, workers=WORKERS)
+    workers = GatedWorkers()
+    service = Service(model, tmp_path, workers=workers)
     ended: list[int] = []
 
-    def fail(job: Job) -> None:
-        if job.others and not ended:
+    def fail(requests: int) -> None:
+        if requests > 1 and not ended:
             ended.append(1)
             raise WorkerEndedError("planted")
 
-    service.fail = fail
+    workers.fail = fail
     with listening(service) as server:
-        results = inferred(service, server.url, samples, [1] * 4)
+        results = inferred(service, workers, server.url, samples, [1] * 4)
         assert np.abs(np.concatenate(results) - run_clear(model.program, samples)).max() < 1e-3
-        assert service.groups == [1, 3, 3]
+        assert workers.groups == [1, 3, 3]
     service.close()
 
 
-def test_only_what_is_apart_joins() -> None:
+def test_only_disjoint_places_join() -> None:
     def job(first: int, count: int, owner: str = "a", model: str = "m") -> Job:
         return Job("j", owner, model, 0, 1, places=range(first, first + count))
 

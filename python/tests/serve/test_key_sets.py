@@ -15,12 +15,12 @@ from keywright._core import HEAD_BYTES
 from keywright.errors import WorkerEndedError
 from keywright.errors.service import (
     BusyError,
+    ConfigurationError,
     InvalidObjectError,
-    KeysIncompleteError,
+    NotReadyError,
     OtherModelError,
     RetiredError,
     SecretRefusedError,
-    StateFolderError,
     TooLargeError,
     UnknownKeysError,
     WrongOffsetError,
@@ -29,6 +29,7 @@ from keywright.model import Model
 from keywright.serve.configurations import Catalog, Configuration
 from keywright.serve.storage.state_folder import StateFolder
 from keywright.serve.uploads import upload_store
+from keywright.serve.uploads.part_writer import PartWriter
 from keywright.serve.uploads.secret_scanner import SecretScanner
 from keywright.serve.uploads.upload_store import UploadStore
 from keywright.serve.uploads.uploaded import STALLED_S, UploadedKeys
@@ -61,7 +62,7 @@ class Store(UploadStore):
 
 def receive(store: UploadStore, uploaded: UploadedKeys, offset: int, length: int, data: bytes) -> None:
     """Receive a piece of ``length`` bytes, of which only ``data`` arrives."""
-    piece = store.begin(uploaded, offset, length)
+    piece = PartWriter(store, uploaded, offset, length)
     try:
         for start in range(0, len(data), 1 << 20):
             piece.append(data[start : start + (1 << 20)])
@@ -78,7 +79,7 @@ def test_an_upload_in_pieces_is_resumed_by_another_process(thin: Model, key_file
     # The connection breaks: the received bytes are kept.
     receive(store, made, 1000, 5000, data[1000:3000])
     assert made.received == 3000
-    with pytest.raises(KeysIncompleteError) as incomplete:
+    with pytest.raises(NotReadyError, check=lambda error: error.code == "keys_incomplete") as incomplete:
         store.require_ready(made)
     assert (incomplete.value.received, incomplete.value.expected) == (3000, len(data))
     for offset in (0, 2999, 3001):
@@ -134,13 +135,13 @@ def test_a_checker_that_is_killed_asks_for_the_last_byte_again(
     assert made.ready
 
 
-def test_a_disk_that_is_full_loses_nothing_that_was_kept(
+def test_a_full_disk_loses_no_stored_byte(
     thin: Model, key_file: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data, store = key_file.read_bytes(), Store(place, thin)
     made = store.make()
     receive(store, made, 0, 5000, data[:5000])
-    piece = store.begin(made, 5000, len(data) - 5000)
+    piece = PartWriter(store, made, 5000, len(data) - 5000)
     piece.append(data[5000:20_000])
 
     cut = store.objects.append
@@ -185,7 +186,7 @@ def test_keys_of_a_model_that_is_not_served_stay_until_it_is(
     assert Store(place, thin).get(made.identifier).received == 1000
 
 
-def test_what_is_not_served_any_more_names_its_successor(thin: Model, full: Model, place: Place) -> None:
+def test_a_retired_model_names_its_successor(thin: Model, full: Model, place: Place) -> None:
     old = Store(place, thin)
     new = Model(thin.name, full.program, full.parameters)
     catalog = Store(place, new).catalog
@@ -209,26 +210,34 @@ def test_a_folder_of_state_is_served_by_one_process(tmp_path: Path) -> None:
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"held\n"
-        with pytest.raises(StateFolderError, match="another process"):
+        with pytest.raises(
+            ConfigurationError, match="another process", check=lambda error: error.code == "state_folder"
+        ):
             StateFolder(tmp_path)
         # However it ends.
         other.kill()
         other.wait()
     folder = StateFolder(tmp_path)
-    with pytest.raises(StateFolderError, match="another process"):
+    with pytest.raises(
+        ConfigurationError, match="another process", check=lambda error: error.code == "state_folder"
+    ):
         StateFolder(tmp_path)
     folder.close()
     for form in (b"", b"{", b"[]", b'{"format": "other"}', b"[" * 4000, bytes(5000)):
         (tmp_path / "state.json").write_bytes(form)
-        with pytest.raises(StateFolderError, match="form"):
+        with pytest.raises(
+            ConfigurationError, match="form", check=lambda error: error.code == "state_folder"
+        ):
             StateFolder(tmp_path)
     (tmp_path / "state.json").unlink()
     (tmp_path / "owner.json").write_text("{}")
-    with pytest.raises(StateFolderError, match="earlier form"):
+    with pytest.raises(
+        ConfigurationError, match="earlier form", check=lambda error: error.code == "state_folder"
+    ):
         StateFolder(tmp_path)
 
 
-def test_whatever_is_no_set_stays(thin: Model, place: Place) -> None:
+def test_foreign_objects_are_not_deleted(thin: Model, place: Place) -> None:
     """Foreign objects stay; half-made or half-deleted objects of a process are removed."""
     store = Store(place, thin)
     too_long, own = store.make(), store.make()
@@ -284,16 +293,16 @@ def test_anything_that_looks_like_a_secret_key_is_refused(thin: Model, key_file:
         with pytest.raises(SecretRefusedError, match="make a new one"):
             receive(store, made, made.received, len(secret) - cut, secret[cut:])
         assert not store.is_there(made)
-    SecretScanner().look(data)
+    SecretScanner().scan(data)
 
 
-def test_there_is_room_for_so_many_key_sets(thin: Model, key_file: Path, place: Place) -> None:
+def test_the_number_of_key_sets_is_bounded(thin: Model, key_file: Path, place: Place) -> None:
     data, store = key_file.read_bytes(), Store(place, thin, capacity=2, expiry=3600)
     first, second, third = (store.make() for _ in range(3))
     for made in (first, second):
         receive(store, made, 0, 1000, data[:1000])
     with pytest.raises(BusyError, match="2 key sets"):
-        store.begin(third, 0, 1000)
+        PartWriter(store, third, 0, 1000)
     # Started uploads continue.
     receive(store, second, 1000, 10, data[1000:1010])
     first.used -= 3601
@@ -309,7 +318,7 @@ def test_there_is_room_for_so_many_key_sets(thin: Model, key_file: Path, place: 
         store.get(second.identifier)
     # A set that is being received is in use, and so is one with a requested evaluation.
     third.used = fourth.used = fourth.used - 3601
-    piece = store.begin(third, 1000, 10)
+    piece = PartWriter(store, third, 1000, 10)
     assert store.expire() == [fourth]
     piece.close()
     third.used -= 3601
@@ -320,7 +329,7 @@ def test_there_is_room_for_so_many_key_sets(thin: Model, key_file: Path, place: 
     assert not store.is_there(third)
 
 
-def test_uploads_without_a_byte_keep_nobody_out(
+def test_uploads_without_bytes_block_nobody(
     thin: Model, key_file: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(upload_store, "MAX_EMPTY", 16)

@@ -18,15 +18,15 @@ import pytest
 from keywright.model import Model
 from keywright.serve import Server, Service
 from keywright.serve.http import connections
-from keywright.serve.http.places import (
+from keywright.serve.http.connection_slots import (
     BURST,
     MANY,
     OPENING,
     OTHERS_S,
     REQUESTS_A_SECOND,
+    ConnectionSlots,
     Pace,
-    Place,
-    Places,
+    Slot,
     neighbourhood,
 )
 from keywright.serve.tenants.accounts import Accounts, add
@@ -72,7 +72,6 @@ def create(server: Server, service: Service, headers: Mapping[str, str] | None =
 
 
 WAYS = {
-    "a piece": ("PUT", "{keys}?offset=0"),
     "a part": ("PUT", "{keys}/parts?offset=0"),
     "an evaluation": ("POST", "{keys}/jobs"),
     "a resumable upload": ("PATCH", "{keys}"),
@@ -85,7 +84,7 @@ RESUMABLE = {"Content-Type": "application/partial-upload", "Upload-Offset": "0",
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("known", [False, True], ids=["anonymous", "a tenant"])
-def test_bodies_that_never_come_take_the_places_of_nobody_else(
+def test_missing_bodies_cost_no_other_client_its_connection(
     thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, known: bool
 ) -> None:
     """The attack: 515 of them held all 512 places for minutes."""
@@ -108,13 +107,13 @@ def test_bodies_that_never_come_take_the_places_of_nobody_else(
     service.close()
 
 
-def test_a_body_has_its_speed_from_the_beginning(
+def test_the_minimum_speed_holds_from_the_first_byte(
     server: Server, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However long it says that it will be."""
     monkeypatch.setattr(connections, "GRACE_S", 0.3)
     path = create(server, service)
-    with opened(server, 1, stalled("PUT", f"{path}?offset=0", 1 << 20)) as (connection,):
+    with opened(server, 1, stalled("PUT", f"{path}/parts?offset=0", 1 << 20)) as (connection,):
         begun = time.monotonic()
         with contextlib.suppress(OSError):
             assert connection.recv(1) == b""
@@ -127,14 +126,14 @@ def test_a_body_that_keeps_its_speed_stays(
     monkeypatch.setattr(connections, "GRACE_S", 0.3)
     path, data = create(server, service), key_file.read_bytes()
     length = 48 << 10
-    with opened(server, 1, stalled("PUT", f"{path}?offset=0", length)) as (connection,):
+    with opened(server, 1, stalled("PUT", f"{path}/parts?offset=0", length)) as (connection,):
         for begin in range(0, length, 4 << 10):
             connection.sendall(data[begin : begin + (4 << 10)])
             time.sleep(0.1)
         assert connection.recv(1 << 12).startswith(b"HTTP/1.1 200")
 
 
-def test_an_answer_that_nobody_reads_is_ended(thin: Model, tmp_path: Path) -> None:
+def test_an_unread_answer_is_aborted(thin: Model, tmp_path: Path) -> None:
     """Its bytes are in the server's memory meanwhile."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(connections, "TIMEOUT_S", 0.3)
@@ -158,7 +157,7 @@ def test_an_answer_that_nobody_reads_is_ended(thin: Model, tmp_path: Path) -> No
         service.close()
 
 
-def test_tls_is_negotiated_within_a_place(
+def test_tls_is_negotiated_within_a_slot(
     thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The attack: 2,300 connections that never said a word were an outage of a minute."""
@@ -242,16 +241,16 @@ def test_the_server_asks_for_its_own_reports(thin: Model, tmp_path: Path) -> Non
     service.close()
 
 
-def test_the_holder_with_the_most_places_gives_one_up() -> None:
+def test_the_holder_with_the_most_slots_loses_one() -> None:
     """For any newcomer; and of its own, the one with the least credit."""
     gone: list[tuple[str, float]] = []
 
-    def place(holder: str, until: float) -> Place:
-        made = Place(lambda: gone.append((holder, until)), holder, until)
+    def place(holder: str, until: float) -> Slot:
+        made = Slot(lambda: gone.append((holder, until)), holder, until)
         places.enter(made, 8)
         return made
 
-    places = Places()
+    places = ConnectionSlots()
     for number in range(8):
         place("evil", 10.0 + number)
     for number in range(4):
@@ -382,8 +381,8 @@ def test_a_new_key_set_counts_as_several_requests(server: Server, service: Servi
 
 
 def test_a_flood_of_requests_on_one_connection_waits(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keywright.serve.http.places.BURST", 10)
-    monkeypatch.setattr("keywright.serve.http.places.REQUESTS_A_SECOND", 20)
+    monkeypatch.setattr("keywright.serve.http.connection_slots.BURST", 10)
+    monkeypatch.setattr("keywright.serve.http.connection_slots.REQUESTS_A_SECOND", 20)
     assert ask(server, "GET", "/health")[0] == 200
     request = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with connect(server, "127.0.0.77") as connection:
@@ -408,7 +407,7 @@ def test_stalled_and_honest_clients_of_one_address_beside_each_other(
 
     def upload() -> None:
         pieces = [(offset, data[offset : offset + (1 << 16)]) for offset in range(0, 1 << 18, 1 << 16)]
-        said.extend(ask(server, "PUT", f"{mine}?offset={at}", piece)[0] for at, piece in pieces)
+        said.extend(ask(server, "PUT", f"{mine}/parts?offset={at}", piece)[0] for at, piece in pieces)
 
     with opened(server, 3 * PLACES, stalled("PUT", f"{theirs}/parts?offset=0", 1 << 20)):
         thread = threading.Thread(target=upload)

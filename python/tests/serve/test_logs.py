@@ -70,7 +70,7 @@ def test_a_line_is_json_whatever_is_logged(stream: io.StringIO) -> None:
         ("\xff", False),
     ],
 )
-def test_a_request_keeps_the_identifier_that_it_came_with(server: Server, sent: str, kept: bool) -> None:
+def test_a_request_keeps_its_identifier(server: Server, sent: str, kept: bool) -> None:
     for path, status in (("/health", 200), ("/v1/nothing", 404)):
         found, reply, headers = ask(server, "GET", path, headers={"X-Request-Id": sent})
         identifier = headers["x-request-id"]
@@ -120,7 +120,7 @@ def test_nothing_secret_is_logged(
         for body in (marker.encode(), json.dumps({"model": marker}).encode()):
             ask(server, "POST", "/v1/keys", body, bearer(key))
             ask(server, "POST", f"/v1/keys/{keys}/jobs?model={marker}", body, bearer(key))
-            ask(server, "PUT", f"/v1/keys/{keys}?offset={marker}", body, bearer(key))
+            ask(server, "PUT", f"/v1/keys/{keys}/parts?offset={marker}", body, bearer(key))
         ask(server, "GET", f"/v1/jobs/{job['job']}/result", headers=bearer(key))
         ask(server, marker.upper(), f"/{marker}/{marker}")
         raw(server, f"GET /{marker} HTTP/1.1\r\nHost: {marker}\r\n\r\n".encode())

@@ -64,7 +64,7 @@ def test_numbers_are_written_as_they_are() -> None:
         metrics.count("requests_total", user="alice")
 
 
-def test_what_happens_is_counted(
+def test_events_are_counted(
     thin: Model, tmp_path: Path, sample: np.ndarray[Any, np.dtype[np.float64]]
 ) -> None:
     service = Service(thin, tmp_path, workers=WORKERS)
@@ -96,7 +96,7 @@ def test_what_happens_is_counted(
     service.close()
 
 
-def test_a_server_says_when_it_takes_no_more(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readiness_reports_a_full_queue(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     assert service.readiness() == {"ready": True}
     with monkeypatch.context() as patched:
         patched.setattr(service.jobs, "waiting", 0)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from keywright.client import RemoteModel, parts
 from keywright.client.parts import IN_FLIGHT, send_file
-from keywright.errors.service import InvalidReplyError, NoDirectUploadsError, UnreachableError
+from keywright.errors.service import InvalidReplyError, StorageError, UnreachableError
 from keywright.serve import Server, Service
 
 
@@ -24,7 +24,7 @@ def begin(remote: RemoteModel) -> str:
     return f"/v1/keys/{remote.ask('POST', '/v1/keys', {'model': remote.manifest.hash})['keys']}"
 
 
-def test_several_parts_are_on_their_way_at_a_time(
+def test_several_parts_are_in_flight(
     remote: RemoteModel, service: Service, key_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     together = threading.Barrier(IN_FLIGHT)
@@ -46,7 +46,7 @@ def test_several_parts_are_on_their_way_at_a_time(
     remote.ask("DELETE", keys)
 
 
-def test_parts_that_break_are_sent_to_the_holes_that_they_left(
+def test_interrupted_parts_are_sent_again(
     remote: RemoteModel, key_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     random.seed(1)
@@ -96,7 +96,7 @@ def test_a_server_that_stays_away_or_lies_is_an_error(
 
     def no_direct_uploads(method: str, path: str, *_: object) -> dict[str, object]:
         if "/direct" in path:
-            raise NoDirectUploadsError("there is no object storage")
+            raise StorageError("there is no object storage", code="no_direct_uploads")
         return {"missing": [[0, size]]}
 
     monkeypatch.setattr(remote, "ask", no_direct_uploads)

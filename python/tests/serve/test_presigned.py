@@ -70,7 +70,7 @@ def test_botocore_signs_the_same_with_a_length(monkeypatch: pytest.MonkeyPatch, 
     assert query(sign_headers(request.url, "PUT", {"content-length": str(length + 1)}, SECRET)) != theirs
 
 
-def test_a_key_from_elsewhere_signs_nothing(
+def test_a_foreign_key_signs_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     for name, value in ENVIRONMENT.items():

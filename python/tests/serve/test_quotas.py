@@ -15,20 +15,15 @@ import pytest
 from keywright.client import RemoteModel
 from keywright.client import remote as remote_module
 from keywright.client.remote import RETRIES
-from keywright.errors.service import (
-    BusyError,
-    QuotaBytesError,
-    QuotaSecondsError,
-    QuotasFileError,
-    ServeError,
-)
+from keywright.errors.service import BusyError, ConfigurationError, QuotaError, ServeError
 from keywright.model import Model
 from keywright.runtime.checking import run_clear
 from keywright.serve import Server, Service
+from keywright.serve.service import ServiceLimits
 from keywright.serve.tenants import quotas as quotas_module
 from keywright.serve.tenants.accounts import Accounts, add
 from keywright.serve.tenants.quotas import FORMAT, Quota, Quotas, Usage
-from keywright.serve.uploads.piece import Piece
+from keywright.serve.uploads.part_writer import PartWriter
 from tests.serve.network import WORKERS, listening
 from tests.serve.storage_servers import Place
 from tests.serve.test_http import ask
@@ -41,7 +36,7 @@ def written(path: Path, **entry: object) -> Path:
     return path
 
 
-def test_a_file_says_what_who_may_have(tmp_path: Path) -> None:
+def test_a_file_sets_the_quotas_of_tenants(tmp_path: Path) -> None:
     tenants = {"a": {"bytes": 5}, "b": {"seconds": None}, "c": {"bytes": 0, "seconds": 0.5}}
     found = Quotas.load(written(tmp_path / "q", default={"bytes": 9, "seconds": 60}, tenants=tenants))
     assert found.of("a") == Quota(5, 60.0)
@@ -78,17 +73,15 @@ ENTRIES: tuple[dict[str, object], ...] = (
         *(json.dumps({"format": FORMAT, **entry}) for entry in ENTRIES),
     ],
 )
-def test_files_that_are_no_quotas_are_refused(tmp_path: Path, text: str) -> None:
+def test_malformed_quota_files_are_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "q").write_text(text)
-    with pytest.raises(QuotasFileError):
+    with pytest.raises(ConfigurationError, check=lambda error: error.code == "quotas_file"):
         Quotas.load(tmp_path / "q")
-    with pytest.raises(QuotasFileError):
+    with pytest.raises(ConfigurationError, check=lambda error: error.code == "quotas_file"):
         Quotas.load(tmp_path / "none")
 
 
-def test_seconds_are_those_of_a_day_and_outlive_the_process(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_seconds_count_per_day_and_survive_the_process(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     day = 20_000 * quotas_module.DAY_S
     now = day + 3600.0
     monkeypatch.setattr(time, "time", lambda: now)
@@ -99,7 +92,7 @@ def test_seconds_are_those_of_a_day_and_outlive_the_process(
     usage.use("a", 2.5)
     usage.flush()
     for found in (usage, Usage(quotas, place.open().records)):
-        with pytest.raises(QuotaSecondsError) as refused:
+        with pytest.raises(QuotaError, check=lambda error: error.code == "quota_seconds") as refused:
             found.require_seconds("a")
         assert refused.value.details == {"used": 11.5, "maximum": 10.0, "retry_after": 23 * 3600}
         assert refused.value.headers == {"Retry-After": str(23 * 3600)}
@@ -117,7 +110,12 @@ def served(model: Model, folder: Path, quotas: Quotas) -> Iterator[tuple[Server,
     path = folder / "accounts"
     keys = {name: add(path, name) for name in ("a", "b")}
     service = Service(
-        model, folder / "state", workers=WORKERS, accounts=Accounts.load(path), quotas=quotas, capacity=64
+        model,
+        folder / "state",
+        workers=WORKERS,
+        accounts=Accounts.load(path),
+        limits=ServiceLimits(capacity=64),
+        quotas=quotas,
     )
     with listening(service) as server:
         yield server, service, keys
@@ -133,8 +131,8 @@ def test_bytes_of_a_tenant_are_bounded(thin: Model, key_file: Path, tmp_path: Pa
         made = [ask(server, "POST", "/v1/keys", body, headers)[1]["keys"] for _ in range(3)]
         data = key_file.read_bytes()
         # Sets without a byte do not count; the first byte counts as the whole set.
-        assert ask(server, "PUT", f"/v1/keys/{made[0]}?offset=0", data[:1], headers)[0] == 200
-        for method, path in (("PUT", f"/v1/keys/{made[1]}?offset=0"), ("POST", "/v1/keys")):
+        assert ask(server, "PUT", f"/v1/keys/{made[0]}/parts?offset=0", data[:1], headers)[0] == 200
+        for method, path in (("PUT", f"/v1/keys/{made[1]}/parts?offset=0"), ("POST", "/v1/keys")):
             status, reply, answered = ask(
                 server, method, path, data[:1] if method == "PUT" else body, headers
             )
@@ -144,7 +142,7 @@ def test_bytes_of_a_tenant_are_bounded(thin: Model, key_file: Path, tmp_path: Pa
             assert 3590 <= details["retry_after"] <= 3601
             assert answered["retry-after"] == str(details["retry_after"])
         # A started upload continues, and other tenants have their own quota.
-        assert ask(server, "PUT", f"/v1/keys/{made[0]}?offset=1", data[1:100], headers)[0] == 200
+        assert ask(server, "PUT", f"/v1/keys/{made[0]}/parts?offset=1", data[1:100], headers)[0] == 200
         other = {"Authorization": f"Bearer {keys['b']}"}
         assert ask(server, "POST", "/v1/keys", body, other)[0] == 201
         # After it is gone there is room.
@@ -164,7 +162,7 @@ def test_bytes_of_evaluations_count(
     with served(thin, tmp_path, Quotas(Quota(bytes=size + 100))) as (server, service, keys):
         session = RemoteModel(server.url, key=keys["a"], insecure=True).session()
         session.upload_keys()
-        with pytest.raises(QuotaBytesError) as refused:
+        with pytest.raises(QuotaError, check=lambda error: error.code == "quota_bytes") as refused:
             session.infer(sample)
         assert refused.value.maximum == size + 100
         assert service.jobs.stored("a") == 0
@@ -176,16 +174,22 @@ def test_bytes_of_evaluations_count(
         assert service.jobs.stored("a") == 0
 
 
-def test_of_sets_that_begin_at_once_all_count(thin: Model, key_file: Path, tmp_path: Path) -> None:
+def test_parallel_starts_of_sets_all_count(thin: Model, key_file: Path, tmp_path: Path) -> None:
     size, data = thin.manifest.key_bytes, key_file.read_bytes()
-    service = Service(thin, tmp_path, workers=WORKERS, capacity=64, quotas=Quotas(Quota(bytes=3 * size + 10)))
+    service = Service(
+        thin,
+        tmp_path,
+        workers=WORKERS,
+        limits=ServiceLimits(capacity=64),
+        quotas=Quotas(Quota(bytes=3 * size + 10)),
+    )
     made = [service.store.create(thin.manifest.hash) for _ in range(24)]
-    gate, taken = threading.Barrier(len(made)), list[Piece | ServeError]()
+    gate, taken = threading.Barrier(len(made)), list[PartWriter | ServeError]()
 
     def begin(number: int) -> None:
         gate.wait()
         try:
-            taken.append(service.begin_piece(made[number].identifier, 0, 100))
+            taken.append(service.begin_part(made[number].identifier, 0, 100))
         except ServeError as error:
             taken.append(error)
 
@@ -194,16 +198,16 @@ def test_of_sets_that_begin_at_once_all_count(thin: Model, key_file: Path, tmp_p
         thread.start()
     for thread in threads:
         thread.join()
-    pieces = [piece for piece in taken if isinstance(piece, Piece)]
+    pieces = [piece for piece in taken if isinstance(piece, PartWriter)]
     assert len(pieces) == 3
-    assert all(isinstance(error, QuotaBytesError) for error in taken if error not in pieces)
+    assert all(isinstance(error, QuotaError) for error in taken if error not in pieces)
     for piece in pieces:
         piece.append(data[:100])
         piece.close()
     service.close()
 
 
-def test_a_set_that_never_fits_is_not_to_be_tried_again(thin: Model, tmp_path: Path) -> None:
+def test_a_set_above_the_quota_has_no_retry(thin: Model, tmp_path: Path) -> None:
     with served(thin, tmp_path, Quotas(Quota(bytes=1000))) as (server, _, keys):
         body = json.dumps({"model": thin.manifest.hash}).encode()
         headers = {"Authorization": f"Bearer {keys['a']}"}
@@ -221,7 +225,7 @@ def test_processor_seconds_of_a_tenant_are_bounded(thin: Model, tmp_path: Path, 
         session.infer(sample)
         used = service._usage.seconds("a")
         assert 0.001 < used < 64 * (time.monotonic() - began)
-        with pytest.raises(QuotaSecondsError) as refused:
+        with pytest.raises(QuotaError, check=lambda error: error.code == "quota_seconds") as refused:
             session.infer(sample)
         assert refused.value.maximum == 0.001
         assert 0 < refused.value.retry_after <= 86_400
@@ -235,7 +239,7 @@ def test_processor_seconds_of_a_tenant_are_bounded(thin: Model, tmp_path: Path, 
         session.close()
 
 
-def test_what_an_evaluation_took_counts_also_if_it_failed(
+def test_failed_evaluations_count_their_seconds(
     thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = BusyError("no")
@@ -257,7 +261,7 @@ def test_what_an_evaluation_took_counts_also_if_it_failed(
         session.close()
 
 
-def test_a_worker_says_what_it_took_of_processors(thin: Model, tmp_path: Path) -> None:
+def test_a_worker_reports_its_processor_seconds(thin: Model, tmp_path: Path) -> None:
     service = Service(thin, tmp_path, workers=WORKERS)
     with WORKERS.one() as worker:
         end = worker.order(do="load", **service.evaluations.load(thin.manifest.hash))

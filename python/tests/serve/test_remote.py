@@ -14,6 +14,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,10 @@ from keywright.errors import OutOfRangeError, ServeError, WorkerEndedError
 from keywright.errors.service import (
     BadRequestError,
     BusyError,
+    DemandError,
     InvalidReplyError,
     ManifestError,
+    ModelFolderError,
     OtherModelError,
     RetiredError,
     SecretRefusedError,
@@ -43,12 +46,12 @@ from keywright.errors.service import (
 )
 from keywright.model import Model
 from keywright.model.served import framing
-from keywright.model.served.manifest import MAX_BYTES
+from keywright.model.served.manifest import MAX_BYTES, Manifest
 from keywright.model.served.model import FRACTION_BITS
 from keywright.runtime import simulate
 from keywright.runtime.checking import run_clear
 from keywright.serve import Server, Service
-from keywright.serve.http.app import MAX_PIECE
+from keywright.serve.http.app import MAX_PART
 from keywright.serve.workers.workers import Worker
 from onnx import helper
 from tests.serve.network import INPUTS, WORKERS, listening, make_full, make_thin, network
@@ -66,8 +69,8 @@ def browser_bytes(file: str, name: str) -> int:
 
 
 def test_no_client_sends_longer_pieces_than_the_server_takes() -> None:
-    assert PART_BYTES <= MAX_PIECE
-    assert browser_bytes("server.ts", "PIECE") <= MAX_PIECE
+    assert PART_BYTES <= MAX_PART
+    assert browser_bytes("server.ts", "PIECE") <= MAX_PART
 
 
 def test_all_clients_read_equally_long_manifests() -> None:
@@ -149,7 +152,7 @@ def test_samples_of_a_client_share_ciphertexts(tmp_path: Path, make: Callable[..
     assert all(total == 2 * PROGRESS for _, total in steps)
 
 
-def test_an_upload_goes_on_after_the_server_was_away(
+def test_an_upload_resumes_after_an_outage_of_the_server(
     tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parts, "PART_BYTES", 1 << 18)
@@ -172,7 +175,7 @@ def test_an_upload_goes_on_after_the_server_was_away(
     second.close()
 
 
-def test_a_question_is_asked_again_after_a_restart(
+def test_a_request_is_repeated_after_a_restart(
     tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the request and the poll, and between the poll and the answer."""
@@ -226,7 +229,7 @@ def test_a_question_is_asked_again_after_a_restart(
         services[0].close()
 
 
-def test_an_evaluation_whose_worker_is_killed_is_done_again(
+def test_an_evaluation_is_repeated_after_its_worker_is_killed(
     tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order, deaths = Worker.order, [1, 2]
@@ -259,24 +262,61 @@ def test_an_evaluation_whose_worker_is_killed_is_done_again(
     assert np.abs(values - run_clear(service.model.program, sample)).max() < 1e-3
 
 
-def test_keys_that_the_server_lost_are_made_anew(server: Server, service: Service, sample: Sample) -> None:
-    """Before a request, and while it waits."""
+@pytest.mark.parametrize("cause", ["deleted before the request", "damaged while it waits"])
+def test_lost_keys_are_made_again_once(server: Server, service: Service, sample: Sample, cause: str) -> None:
+    """A third set of the same secret key is refused: see `KEY_SETS`."""
     expected = run_clear(service.model.program, sample)
     with RemoteModel(server.url, insecure=True).session() as session:
         for _ in range(2):
             assert np.abs(session.infer(sample) - expected).max() < 1e-3
             assert session._identifier is not None
             uploaded = service.store.get(session._identifier)
+            if cause.startswith("deleted"):
+                service.delete_keys(session._identifier)
+                with pytest.raises(UnknownKeysError):
+                    session.seen()
+                continue
             # On the disk; the worker's copy is dropped with it.
             with service.store.file(uploaded) as path:
                 data = bytearray(path.read_bytes())
                 data[len(data) // 2] ^= 1
                 path.write_bytes(data)
             WORKERS.forget(uploaded.identifier)
-        service.delete_keys(str(session._identifier))
-        with pytest.raises(UnknownKeysError):
-            session.seen()
-        assert np.abs(session.infer(sample) - expected).max() < 1e-3
+        with pytest.raises(DemandError, match="open a new session") as refused:
+            session.infer(sample)
+        assert (refused.value.what, refused.value.value, refused.value.maximum) == ("key_sets", 3, 2)
+
+
+def test_a_server_that_knows_no_keys_gets_two_sets(thin: Model, sample: Sample) -> None:
+    """The attack: up to nine sets of one secret key."""
+    begun: list[str] = []
+    unknown = json.dumps(UnknownKeysError("gone").to_json()).encode()
+
+    def answer(method: str, path: str) -> tuple[int, bytes, int | None]:
+        if path == "/v1/model":
+            return 200, thin.manifest.encoded, None
+        if (method, path) == ("POST", "/v1/keys"):
+            begun.append(path)
+            return 201, json.dumps({"keys": f"{len(begun):032x}"}).encode(), None
+        return 404, unknown, None
+
+    with answering(answer) as url, RemoteModel(url, insecure=True).session() as session:
+        with pytest.raises(DemandError):
+            session.upload_keys()
+        with pytest.raises(DemandError):
+            session.infer(sample)
+    assert len(begun) == 2
+
+
+@pytest.mark.parametrize("text", ["\x1b[2J", "\x9b2J", "a\nb", "\u202egnp"])
+def test_text_of_a_manifest_is_printable(thin: Model, text: str) -> None:
+    entry = json.loads(thin.manifest.encoded)
+    for changed in (entry | {"name": text}, entry | {"labels": [text, "b", "c", "d"]}):
+        with pytest.raises(ManifestError, match="printable"):
+            Manifest.read(json.dumps(changed).encode())
+    for named in ({"name": text}, {"labels": (text, "b", "c", "d")}):
+        with pytest.raises(ModelFolderError, match="printable"):
+            replace(thin, **named)
 
 
 def test_clients_follow_a_model_to_its_next_version(tmp_path: Path, sample: Sample) -> None:
@@ -319,9 +359,7 @@ def test_clients_follow_a_model_to_its_next_version(tmp_path: Path, sample: Samp
     third.close()
 
 
-def test_an_evaluation_that_nobody_waits_for_is_dropped(
-    server: Server, service: Service, sample: Sample
-) -> None:
+def test_an_abandoned_evaluation_is_dropped(server: Server, service: Service, sample: Sample) -> None:
     with RemoteModel(server.url, insecure=True).session() as session, WORKERS.one():
         session.upload_keys()
         message = framing.join(session._encrypt(sample[None]))
@@ -340,7 +378,7 @@ def test_an_evaluation_that_nobody_waits_for_is_dropped(
             session.remote.send("POST", f"{path}?model={'0' * 64}", message)
 
 
-def test_a_question_is_asked_again_after_a_connection_that_breaks(
+def test_a_request_is_repeated_after_a_broken_connection(
     server: Server, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remote, failed = RemoteModel(server.url, insecure=True), set[str]()
@@ -375,7 +413,7 @@ def test_a_question_is_asked_again_after_a_connection_that_breaks(
 @pytest.mark.parametrize(
     "answer", [b"", b"HTTP/1.1 200 OK\r\nda", b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf"]
 )
-def test_a_connection_that_drops_is_no_answer(answer: bytes) -> None:
+def test_a_dropped_connection_is_not_an_answer(answer: bytes) -> None:
     """Four of six kills during an evaluation were reported as answers that are not HTTP."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
@@ -393,16 +431,16 @@ def test_a_connection_that_drops_is_no_answer(answer: bytes) -> None:
         thread.join()
 
 
-def test_an_answer_without_an_end_is_of_both_kinds() -> None:
+def test_a_truncated_answer_has_its_own_code() -> None:
     with (
         answering(lambda method, path: (200, b"x" * 100, 1000)) as url,
         pytest.raises(UnreachableError, match="100 bytes of 1000") as caught,
     ):
         RemoteModel(url)
-    assert isinstance(caught.value, InvalidReplyError)
+    assert caught.value.code == "truncated"
 
 
-def test_a_server_says_when_to_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retry_after_of_the_server_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     monkeypatch.setattr("keywright.client.remote.time.sleep", slept.append)
 
@@ -552,7 +590,7 @@ def answering(answer: Answer) -> Iterator[str]:
     [
         ((200, b"<html>", None), ManifestError),
         ((200, b"{}", None), ManifestError),
-        ((200, b"x" * 100, 1000), InvalidReplyError),
+        ((200, b"x" * 100, 1000), UnreachableError),
         ((200, b"", 1 << 40), InvalidReplyError),
         ((404, b"<html>not found</html>", None), InvalidReplyError),
         (
@@ -570,7 +608,7 @@ def test_servers_that_answer_garbage_are_named(
         RemoteModel(url, insecure=True)
 
 
-def test_something_that_is_no_web_server() -> None:
+def test_a_peer_without_http_is_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def talk() -> None:
@@ -586,7 +624,7 @@ def test_something_that_is_no_web_server() -> None:
         thread.join()
 
 
-def test_answers_that_are_no_ciphertexts(thin: Model, sample: Sample) -> None:
+def test_malformed_ciphertexts_in_answers_are_refused(thin: Model, sample: Sample) -> None:
     identifier = "0" * 32
     foreign = kw.Decryptor(kw.SecretKey.generate(make_full().parameters)).encrypt([1.0]).expand().to_bytes()
     framed = len(foreign).to_bytes(4, "little") + foreign
@@ -657,7 +695,7 @@ def test_a_refusal_is_raised_as_what_the_server_raised() -> None:
     assert made.received == 0
 
 
-def test_the_command_serves_until_it_is_told_to_stop(place: Place, tmp_path: Path, sample: Sample) -> None:
+def test_the_command_serves_until_a_signal(place: Place, tmp_path: Path, sample: Sample) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
     make_thin().write(folder)

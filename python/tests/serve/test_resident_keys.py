@@ -17,10 +17,17 @@ import numpy as np
 import pytest
 from keywright._core import EvaluationKeys
 from keywright.client import RemoteModel
-from keywright.errors.service import BusyError, CancelledError, ServeError, TooLargeError, UnknownKeysError
+from keywright.errors.service import (
+    BusyError,
+    EvaluationFailedError,
+    ServeError,
+    TooLargeError,
+    UnknownKeysError,
+)
 from keywright.model import Model
 from keywright.runtime.checking import run_clear
 from keywright.serve import Service, Workers
+from keywright.serve.service import ServiceLimits
 from keywright.serve.workers import resident_keys, worker
 from keywright.serve.workers.resident_keys import Loan, ResidentKeys
 from numpy.typing import NDArray
@@ -95,7 +102,7 @@ def test_a_set_that_never_fits_is_refused() -> None:
     assert (error.value.value, error.value.maximum) == (101, 100)
 
 
-def test_a_set_in_use_stays_and_who_needs_room_waits_for_it() -> None:
+def test_a_set_in_use_stays_and_others_wait_for_its_memory() -> None:
     keys, got = ResidentKeys(100, lambda: PLENTY), list[Loan]()
     with keys.lend("a", 60) as loan:
         loan.keep(descriptor(), 1.0)
@@ -112,7 +119,7 @@ def test_a_set_in_use_stays_and_who_needs_room_waits_for_it() -> None:
     assert keys.size == 60
 
 
-def test_others_wait_for_who_loads_a_set_and_load_it_where_that_fails() -> None:
+def test_one_worker_loads_a_set_while_others_wait() -> None:
     keys, got = ResidentKeys(100, lambda: PLENTY), list[bool]()
 
     def borrow() -> None:
@@ -263,7 +270,7 @@ def test_two_workers_share_one_set(thin: Model, tmp_path: Path) -> None:
 def test_an_evaluation_that_is_cancelled_while_it_waits_is_not_begun(thin: Model) -> None:
     workers = Workers(1, 4 * thin.resident_key_bytes)
     workers.all[0].cancel("job")
-    with pytest.raises(CancelledError):
+    with pytest.raises(EvaluationFailedError, check=lambda error: error.code == "cancelled"):
         workers.all[0].order(do="evaluate", job="job", keys="a", bytes=1)
     assert workers.all[0].pid is None
     workers.close()
@@ -394,12 +401,12 @@ def test_an_evaluation_is_refused_where_the_machine_has_no_memory(
     workers.keys.close()
 
 
-def test_who_is_refused_is_told_when_to_come_back(
+def test_a_refused_evaluation_states_when_to_retry(
     thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resident_keys, "LOOK_EVERY_S", 0.0)
     workers = Workers(1, 4 * thin.resident_key_bytes)
-    service = Service(thin, tmp_path, workers=workers, budget=1 << 33)
+    service = Service(thin, tmp_path, workers=workers, limits=ServiceLimits(budget=1 << 33))
     service.prepare()
     assert workers._working[thin.manifest.hash] > 0
     with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:

@@ -19,6 +19,7 @@ import pytest
 from keywright.model import Model
 from keywright.plan.memory.machine import resident_bytes
 from keywright.serve import Server, Service
+from keywright.serve.service import StorageAddresses
 from tests.serve.network import WORKERS, listening
 from tests.serve.storage_servers import Place
 from tests.serve.test_http import ask, wait
@@ -143,7 +144,7 @@ def test_a_length_that_is_not_that_of_the_keys_is_refused(server: Server, key_fi
         *({**PARTIAL, "Upload-Offset": wrong} for wrong in ("abc", "-1", "1.0", "9" * 16, "0;a=1", "٣")),
     ],
 )
-def test_fields_that_are_none_are_ignored_or_refused(
+def test_malformed_fields_are_ignored_or_refused(
     server: Server, key_file: Path, headers: Mapping[str, str]
 ) -> None:
     path = create(server)[2]["location"]
@@ -156,7 +157,9 @@ def test_fields_that_are_none_are_ignored_or_refused(
     assert (status, reply["error"]["type"]) == (400, "bad_request")
 
 
-def test_whoever_asks_where_to_go_on_takes_over(server: Server, service: Service, key_file: Path) -> None:
+def test_a_request_for_the_offset_takes_the_upload_over(
+    server: Server, service: Service, key_file: Path
+) -> None:
     """The client has noticed that its connection broke; the server has not."""
     data, path = key_file.read_bytes(), create(server)[2]["location"]
     uploaded = service.store.get(path.rpartition("/")[2])
@@ -199,7 +202,7 @@ def test_parts_come_at_once_over_the_network(server: Server, key_file: Path) -> 
         thread.join()
     assert [status for status, _ in replies] == [200] * len(threads)
     ask(server, "PUT", f"{path}/parts?offset={size + 100}", data[size + 100 : 2 * size])
-    status, entry, _ = ask(server, "PUT", f"{path}?offset=0", data[:size])
+    status, entry, _ = patch(server, path, 0, data[:size])
     assert (status, entry["ready"], entry["missing"]) == (200, True, [])
     assert ask(server, "DELETE", path)[0] == 200
 
@@ -240,7 +243,12 @@ def stream(start: bytes, total: int) -> Iterator[bytes]:
 def test_an_upload_takes_little_memory_whatever_its_size(thin: Model, place: Place) -> None:
     """Half a GiB to the folder, as much as the test's S3 server can hold to the servers."""
     total = (512 if place.objects is None else 128) << 20
-    service = Service(thin, place.folder, workers=WORKERS, objects=place.objects, records=place.records)
+    service = Service(
+        thin,
+        place.folder,
+        workers=WORKERS,
+        addresses=StorageAddresses(objects=place.objects, records=place.records),
+    )
     with listening(service) as server:
         made = service.store.get(create(server)[1]["keys"])
         made.configuration = dataclasses.replace(made.configuration, key_bytes=total + 1)

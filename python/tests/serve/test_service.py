@@ -28,6 +28,7 @@ from keywright.model.exchange.requests import ANSWER_GROWTH
 from keywright.model.served import framing
 from keywright.runtime.checking import run_clear
 from keywright.serve import Service
+from keywright.serve.service import ServiceLimits
 from onnx import helper
 from tests.serve.network import WORKERS, make_full, network
 
@@ -35,7 +36,7 @@ Sample = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @pytest.mark.parametrize("kind", ["thin", "full"])
-def test_what_comes_back_is_what_the_network_gives_in_clear(
+def test_answers_equal_the_network_in_the_clear(
     kind: str, sample: Sample, request: pytest.FixtureRequest
 ) -> None:
     model: Model = request.getfixturevalue(kind)
@@ -122,7 +123,7 @@ def test_the_plan_of_another_model_is_refused(thin: Model, full: Model, tmp_path
         _ = Model.load(tmp_path / full.name).specs
 
 
-def test_folders_that_are_no_models_are_refused(thin: Model, full: Model, tmp_path: Path) -> None:
+def test_folders_without_a_model_are_refused(thin: Model, full: Model, tmp_path: Path) -> None:
     with pytest.raises(ModelFolderError, match=r"parameters\.kw"):
         Model.load(tmp_path)
     thin.write(tmp_path)
@@ -168,7 +169,7 @@ def test_a_manifest_tells_clients_what_the_model_does_behind_its_outputs() -> No
             Manifest.read(json.dumps(entry | {"client_part": part | change}).encode())
 
 
-def test_a_manifest_survives_its_bytes_and_nothing_else_does(thin: Model) -> None:
+def test_a_manifest_round_trips_and_changed_bytes_are_refused(thin: Model) -> None:
     data = thin.manifest.encoded
     assert Manifest.read(data) == thin.manifest
     entry = json.loads(data)
@@ -222,18 +223,20 @@ def test_a_manifest_survives_its_bytes_and_nothing_else_does(thin: Model) -> Non
 def upload(service: Service, data: bytes) -> str:
     made = service.create_keys({"model": service.model.manifest.hash})
     identifier = str(made["keys"])
-    piece = service.begin_piece(identifier, 0, len(data))
+    piece = service.begin_part(identifier, 0, len(data))
     piece.append(data)
-    assert service.end_piece(piece)["ready"]
+    assert service.end_part(piece)["ready"]
     piece.close()
     return identifier
 
 
-def test_keys_that_nobody_uses_are_deleted_with_all_of_their_owner(
+def test_unused_keys_expire_with_all_data_of_their_client(
     thin: Model, key_file: Path, tmp_path: Path
 ) -> None:
     events: list[str] = []
-    service = Service(thin, tmp_path, expiry=3600, on_event=events.append, workers=WORKERS)
+    service = Service(
+        thin, tmp_path, on_event=events.append, workers=WORKERS, limits=ServiceLimits(expiry=3600)
+    )
     identifier = upload(service, key_file.read_bytes())
     service.expire()
     assert service.seen(identifier)["objects"]
@@ -248,7 +251,7 @@ def test_keys_that_nobody_uses_are_deleted_with_all_of_their_owner(
 
 
 @pytest.mark.parametrize("how", ["deleted", "expired"])
-def test_nothing_of_a_client_is_kept_after_its_keys_are_gone(
+def test_deleted_keys_leave_no_data_of_their_client(
     how: str, thin: Model, sample: Sample, tmp_path: Path
 ) -> None:
     """Its jobs, their answers, its keys on disk and in memory; those of another client stay."""
@@ -297,7 +300,7 @@ def test_a_secret_key_among_ciphertexts_is_refused(service: Service, key_file: P
         service.evaluations.submit(upload(service, key_file.read_bytes()), framing.join([b"x" * 77 + secret]))
 
 
-def test_requests_that_make_no_sense_are_refused(service: Service, key_file: Path, full: Model) -> None:
+def test_malformed_requests_are_refused(service: Service, key_file: Path, full: Model) -> None:
     for request in ({}, {"model": 3}, {"model": service.model.manifest.hash, "secret": "x"}):
         with pytest.raises(BadRequestError):
             service.create_keys(request)

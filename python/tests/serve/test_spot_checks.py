@@ -109,7 +109,7 @@ def test_probabilities_are_those_of_all_choices() -> None:
                 assert checks.noticed(requests, wrong, with_program=False) == pytest.approx(np.mean(cases))
 
 
-def test_who_lies_alike_to_all_is_noticed_with_the_program_alone() -> None:
+def test_consistent_lies_are_detected_only_with_the_program() -> None:
     assert not any(asked(lambda _, values: values + 1, None) for _ in range(50))
     assert all(asked(lambda _, values: values + 1, right) for _ in range(50))
     # A request that is sent again has its samples in another order: for two samples, half of the time.
@@ -119,7 +119,7 @@ def test_who_lies_alike_to_all_is_noticed_with_the_program_alone() -> None:
 
 
 @pytest.mark.parametrize(("count", "tolerance"), [(0, 1.0), (1, 0.0), (1, float("nan")), (1, float("inf"))])
-def test_numbers_that_say_nothing_are_refused(count: int, tolerance: float) -> None:
+def test_meaningless_numbers_of_checks_are_refused(count: int, tolerance: float) -> None:
     with pytest.raises(kw.errors.ParameterError):
         SpotChecks(count, tolerance)
 

@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright.client import RemoteModel
-from keywright.errors.service import BusyError, StateFolderError, WrongOffsetError
+from keywright.errors.service import BusyError, ConfigurationError, WrongOffsetError
 from keywright.model import Model
 from keywright.runtime.checking import run_clear
 from keywright.serve import Service
+from keywright.serve.service import StorageAddresses
 from keywright.serve.storage import objects as objects_module
 from keywright.serve.storage import open_storage, records
 from keywright.serve.storage.records import MIGRATIONS
 from keywright.serve.storage.sqlite import NAME
+from keywright.serve.uploads.part_writer import PartWriter
 from keywright.serve.uploads.uploaded import MAX_RUNS
 from tests.serve.network import WORKERS, listening
 from tests.serve.storage_servers import Place
@@ -56,13 +58,13 @@ def test_objects_are_written_lengthened_cut_and_read(place: Place) -> None:
 
 def test_another_process_writes_an_object_as_a_file(place: Place) -> None:
     store, name = place.open().objects, NAMES[2]
-    store.made(name).write_bytes(bytes(100_000))
+    store.output_path(name).write_bytes(bytes(100_000))
     store.adopt(name)
     assert store.read(name) == bytes(100_000)
     assert store.sizes("jobs/") == {name: 100_000}
 
 
-def test_names_say_nothing_of_a_tenant_and_lead_nowhere(tmp_path: Path) -> None:
+def test_object_names_reveal_no_tenant_and_form_no_path(tmp_path: Path) -> None:
     for tenant in ("", "..", "clinic-a", "a/b", "\0", "https://issuer.example/|user"):
         found = objects_module.drawer(tenant)
         assert len(found) == 32
@@ -81,13 +83,17 @@ def test_objects_of_another_database_are_left_alone(place: Place, tmp_path: Path
         place.close()
         (tmp_path / NAME).rename(other / NAME)
         stranger = Place(tmp_path)
-    with pytest.raises(StateFolderError, match="belong to another database"):
+    with pytest.raises(
+        ConfigurationError,
+        match="belong to another database",
+        check=lambda error: error.code == "state_folder",
+    ):
         stranger.open()
     if place.objects is not None:
         assert storage.objects.read(NAMES[0]) == b"kept"
 
 
-def test_a_schema_goes_from_version_to_version(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_schema_migrates_version_by_version(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     before = place.open().records
     before.note_model("m", "name", "c")
     name = before.identity()
@@ -103,7 +109,9 @@ def test_a_schema_goes_from_version_to_version(place: Place, monkeypatch: pytest
         assert [row["model"] for row in after.models()] == ["m"]
         assert after.identity() == name
         assert place.open().records._do("select n from spoons") == [{"n": 7}]
-    with pytest.raises(StateFolderError, match="version 2"):
+    with pytest.raises(
+        ConfigurationError, match="version 2", check=lambda error: error.code == "state_folder"
+    ):
         place.open()
 
 
@@ -116,7 +124,7 @@ def test_seconds_of_a_day_add_up(place: Place) -> None:
     assert place.open().records.used("2026-11-24") == {"a": 1e-3}
 
 
-def test_a_database_that_fails_is_an_error_of_the_system(tmp_path: Path) -> None:
+def test_a_failing_database_is_an_os_error(tmp_path: Path) -> None:
     storage = open_storage(tmp_path)
     storage.close()
     with pytest.raises(OSError, match="database"):
@@ -144,7 +152,7 @@ def test_addresses_that_are_none_are_refused_without_their_secrets(
 ) -> None:
     pytest.importorskip("obstore")
     pytest.importorskip("pg8000")
-    with pytest.raises(StateFolderError) as refused:
+    with pytest.raises(ConfigurationError, check=lambda error: error.code == "state_folder") as refused:
         open_storage(tmp_path, objects, records)
     assert "secret" not in str(refused.value)
 
@@ -152,24 +160,32 @@ def test_addresses_that_are_none_are_refused_without_their_secrets(
 @pytest.mark.parametrize("place", ["servers"], indirect=True)
 def test_a_database_is_served_by_one_process_and_connects_again(place: Place) -> None:
     first = place.open()
-    with pytest.raises(StateFolderError, match="served by another process"):
+    with pytest.raises(
+        ConfigurationError,
+        match="served by another process",
+        check=lambda error: error.code == "state_folder",
+    ):
         open_storage(place.folder / "other", None, place.records)
     first.records.note_model("m", "n", "c")
     # As when the database restarts, or a firewall drops the connection.
     first.records._connection._usock.close()  # type: ignore[attr-defined]
     assert [row["model"] for row in first.records.models()] == ["m"]
-    with pytest.raises(StateFolderError, match="served by another process"):
+    with pytest.raises(
+        ConfigurationError,
+        match="served by another process",
+        check=lambda error: error.code == "state_folder",
+    ):
         open_storage(place.folder / "other", None, place.records)
 
 
-def test_parts_come_in_any_order_and_at_once(thin: Model, key_file: Path, place: Place) -> None:
+def test_parts_arrive_in_any_order_and_in_parallel(thin: Model, key_file: Path, place: Place) -> None:
     data, store = key_file.read_bytes(), Store(place, thin)
     made, size = store.make(), len(data) // 7 + 1
     errors: list[Exception] = []
 
     def send(begin: int) -> None:
         try:
-            piece = store.begin(made, begin, min(size, len(data) - begin), anywhere=True)
+            piece = PartWriter(store, made, begin, min(size, len(data) - begin), anywhere=True)
             try:
                 for at in range(begin, min(begin + size, len(data)), 1 << 16):
                     piece.append(data[at : min(at + (1 << 16), begin + size)])
@@ -192,14 +208,14 @@ def test_parts_come_in_any_order_and_at_once(thin: Model, key_file: Path, place:
     assert after.read(after.get(made.identifier)) == data
 
 
-def test_holes_are_known_after_a_restart_and_nothing_is_sent_twice(
+def test_gaps_are_known_after_a_restart_and_no_byte_is_sent_twice(
     thin: Model, key_file: Path, place: Place
 ) -> None:
     data, store = key_file.read_bytes(), Store(place, thin)
     made, end = store.make(), len(data)
 
     def part(into: Store, begin: int, to: int) -> None:
-        piece = into.begin(into.get(made.identifier), begin, to - begin, anywhere=True)
+        piece = PartWriter(into, into.get(made.identifier), begin, to - begin, anywhere=True)
         try:
             piece.append(data[begin:to])
             piece.finish()
@@ -214,11 +230,11 @@ def test_holes_are_known_after_a_restart_and_nothing_is_sent_twice(
     assert found.missing == [(0, 5000), (9000, end - 10)]
     for begin, to in ((4999, 5001), (5000, 5001), (8999, 9001), (0, end)):
         with pytest.raises(WrongOffsetError, match="some of them have arrived"):
-            after.begin(found, begin, to - begin, anywhere=True)
-    held = after.begin(found, 10_000, 1000, anywhere=True)
+            PartWriter(after, found, begin, to - begin, anywhere=True)
+    held = PartWriter(after, found, 10_000, 1000, anywhere=True)
     for begin, to in ((10_000, 10_001), (9000, 10_001), (10_999, 11_001)):
-        with pytest.raises(WrongOffsetError, match="another piece"):
-            after.begin(found, begin, to - begin, anywhere=True)
+        with pytest.raises(WrongOffsetError, match="another request sends"):
+            PartWriter(after, found, begin, to - begin, anywhere=True)
     held.close()
     part(after, 0, 5000)
     assert found.received == 9000
@@ -227,19 +243,19 @@ def test_holes_are_known_after_a_restart_and_nothing_is_sent_twice(
     assert after.read(found) == data
 
 
-def test_so_many_holes_are_taken(thin: Model, key_file: Path, place: Place) -> None:
+def test_the_number_of_gaps_is_bounded(thin: Model, key_file: Path, place: Place) -> None:
     data, store = key_file.read_bytes(), Store(place, thin)
     made = store.make()
     for number in range(1, MAX_RUNS + 1):
-        piece = store.begin(made, 100 * number, 1, anywhere=True)
+        piece = PartWriter(store, made, 100 * number, 1, anywhere=True)
         piece.append(data[100 * number : 100 * number + 1])
         piece.close()
     with pytest.raises(BusyError, match="gaps"):
-        store.begin(made, 100 * number + 100, 1, anywhere=True)
+        PartWriter(store, made, 100 * number + 100, 1, anywhere=True)
     receive(store, made, 0, 100, data[:100])
 
 
-def test_a_process_that_ends_while_it_joins_parts_loses_nothing(
+def test_a_process_killed_while_joining_parts_loses_no_byte(
     thin: Model, key_file: Path, tmp_path: Path
 ) -> None:
     """Of the folder alone: there parts become one file."""
@@ -280,14 +296,24 @@ def test_answers_are_right_with_servers_also_after_a_restart(
     thin: Model, place: Place, sample: Sample
 ) -> None:
     expected = run_clear(thin.program, sample)
-    first = Service(thin, place.folder, workers=WORKERS, objects=place.objects, records=place.records)
+    first = Service(
+        thin,
+        place.folder,
+        workers=WORKERS,
+        addresses=StorageAddresses(objects=place.objects, records=place.records),
+    )
     with listening(first) as server:
         session = RemoteModel(server.url, insecure=True).session()
         assert np.abs(session.infer(sample) - expected).max() < 1e-3
     first.close()
     for name in ("keys", "jobs", NAME):
         assert not (place.folder / name).exists()
-    after = Service(thin, place.folder, workers=WORKERS, objects=place.objects, records=place.records)
+    after = Service(
+        thin,
+        place.folder,
+        workers=WORKERS,
+        addresses=StorageAddresses(objects=place.objects, records=place.records),
+    )
     with listening(after) as server:
         session.remote = RemoteModel(server.url, insecure=True)
         before = after.store.complete()

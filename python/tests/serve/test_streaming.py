@@ -18,6 +18,7 @@ from keywright.client.remote import Session
 from keywright.model import Model
 from keywright.runtime.checking import run_clear
 from keywright.serve import Service
+from keywright.serve.service import StorageAddresses
 from keywright.serve.storage.arriving import Arriving
 from keywright.serve.storage.external.copies import Copies
 from keywright.serve.uploads.upload_store import order_of_parts
@@ -82,9 +83,7 @@ def test_a_copy_is_read_while_it_is_fetched(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("failing", ["b", "short"])
-def test_what_does_not_arrive_is_an_error_for_all_and_can_be_fetched_again(
-    failing: str, tmp_path: Path
-) -> None:
+def test_a_failed_fetch_is_an_error_for_all_readers_and_is_retried(failing: str, tmp_path: Path) -> None:
     slow = Slow()
     slow.failing = failing
     for event in slow.go.values():
@@ -154,7 +153,12 @@ def served(
     thin: Model, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Service, Session, UploadedKeys]]:
     """A service with a complete set of several objects, and no copy of it."""
-    service = Service(thin, place.folder, workers=WORKERS, objects=place.objects, records=place.records)
+    service = Service(
+        thin,
+        place.folder,
+        workers=WORKERS,
+        addresses=StorageAddresses(objects=place.objects, records=place.records),
+    )
     monkeypatch.setattr(parts, "PART_BYTES", 1 << 19)
     with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()

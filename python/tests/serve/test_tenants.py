@@ -18,6 +18,7 @@ from keywright.model import Model
 from keywright.serve import Server, Service
 from keywright.serve.storage.objects import drawer
 from keywright.serve.tenants.accounts import Accounts, add
+from keywright.serve.uploads.part_writer import PartWriter
 from tests.serve.network import WORKERS, listening
 from tests.serve.storage_servers import Place
 from tests.serve.test_key_sets import Store, receive
@@ -105,7 +106,7 @@ def test_every_identifier_of_another_is_as_unknown_as_none(tenants: Tenants) -> 
     assert [tenants.service.jobs.get(job).state for job in tenants.jobs] == ["waiting"] * 3
 
 
-def test_names_of_objects_and_ways_around_lead_to_nothing(tenants: Tenants) -> None:
+def test_object_names_and_path_traversal_are_unknown(tenants: Tenants) -> None:
     """Object names, parent folders, other cases, other encodings, prefixes, and random changes."""
     chance = random.Random(5)
     (whole,) = [name for name in tenants.objects if tenants.sets[2] in name]
@@ -133,7 +134,7 @@ def test_names_of_objects_and_ways_around_lead_to_nothing(tenants: Tenants) -> N
             assert tenants.ask("GET", path, None)[0] == 404, each
 
 
-def test_nothing_of_another_is_counted(tenants: Tenants) -> None:
+def test_counts_exclude_other_tenants(tenants: Tenants) -> None:
     status, data, _ = tenants.ask("GET", "/v1/keys", None)
     assert (status, json.loads(data)) == (200, {"keys": []})
     assert tenants.ask("GET", "/metrics", None)[0] == 403
@@ -141,7 +142,7 @@ def test_nothing_of_another_is_counted(tenants: Tenants) -> None:
     assert len(json.loads(tenants.ask("GET", "/v1/keys", None, "a")[1])["keys"]) == 3
 
 
-def test_places_of_one_tenant_are_not_those_of_another(thin: Model, key_file: Path, place: Place) -> None:
+def test_key_sets_of_a_tenant_take_no_room_of_another(thin: Model, key_file: Path, place: Place) -> None:
     """The capacity once revealed the number of all sets, and evicted sets of others."""
     data, store = key_file.read_bytes(), Store(place, thin, capacity=2)
     own = [store.create(store.first, "a") for _ in range(2)]
@@ -151,7 +152,7 @@ def test_places_of_one_tenant_are_not_those_of_another(thin: Model, key_file: Pa
     for _ in range(2):
         receive(store, store.create(store.first, "b"), 0, 1000, data[:1000])
     with pytest.raises(BusyError):
-        store.begin(store.create(store.first, "b"), 0, 1000)
+        PartWriter(store, store.create(store.first, "b"), 0, 1000)
     assert [store.get(made.identifier, "a").received for made in own] == [1000, 1000]
 
 

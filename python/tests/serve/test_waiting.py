@@ -12,10 +12,10 @@ from keywright.errors.service import BadRequestError
 from keywright.serve import Server, Service
 from keywright.serve.evaluation.jobs import Job
 from keywright.serve.http import app
-from keywright.serve.http.app import MAX_WAIT_S, Ends
+from keywright.serve.http.app import MAX_WAIT_S, JobWaiters
 
 
-def test_an_answer_comes_when_the_evaluation_ends_or_the_time_is_over(
+def test_a_waiting_request_returns_at_the_end_or_the_timeout(
     server: Server, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remote, job = RemoteModel(server.url, insecure=True), Job("ab" * 16, "owner", "model", 0, 3)
@@ -37,7 +37,7 @@ def test_an_answer_comes_when_the_evaluation_ends_or_the_time_is_over(
 
 
 @pytest.mark.parametrize("wait", ["-1", "31", "x", "", "1.5", "³"])
-def test_no_other_times_are_waited(server: Server, wait: str) -> None:
+def test_invalid_waits_are_refused(server: Server, wait: str) -> None:
     with pytest.raises(BadRequestError, match=f"0 to {MAX_WAIT_S}"):
         RemoteModel(server.url, insecure=True).ask(
             "GET", f"/v1/jobs/{'ab' * 16}?wait={wait.replace('³', '%C2%B3')}"
@@ -56,9 +56,9 @@ def test_an_evaluation_that_ends_tells_who_waits(service: Service) -> None:
     service.jobs.delete([job])
 
 
-def test_only_so_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_waiting_requests_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "MAX_WAITING", 1)
-    ends = Ends()
+    ends = JobWaiters()
 
     async def listen() -> tuple[bool, bool, bool]:
         with ends.of("a") as first, ends.of("a") as second:

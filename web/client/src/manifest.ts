@@ -109,7 +109,9 @@ function list(value: unknown, what: string): unknown[] {
 }
 
 function text(value: unknown, what: string, most = 200): string {
-  if (typeof value !== "string" || value.length > most) throw refused(`${what} is no text of at most ${most} characters`);
+  if (typeof value !== "string" || value.length > most || /[\p{C}\p{Zl}\p{Zp}]/u.test(value)) {
+    throw refused(`${what} is no text of at most ${most} printable characters`);
+  }
   return value;
 }
 

@@ -45,6 +45,7 @@ export class Server {
     path: string,
     body: Uint8Array<ArrayBuffer> | string | null,
     limit: number,
+    headers: Record<string, string> = {},
   ): Promise<Uint8Array<ArrayBuffer>> {
     // Not AbortSignal.any, which browsers have had only since 2024.
     const [stop, request] = [this.#stop.signal, new AbortController()];
@@ -55,7 +56,7 @@ export class Server {
       if (stop.aborted) end();
       this.traffic.requests++;
       this.traffic.sent += typeof body === "string" ? new TextEncoder().encode(body).length : (body?.length ?? 0);
-      const response = await fetch(this.base + path, { method, body, signal: request.signal, redirect: "error" });
+      const response = await fetch(this.base + path, { method, body, headers, signal: request.signal, redirect: "error" });
       return await this.#answer(response, limit);
     } catch (error) {
       if (stop.aborted) throw new ClientError("cancelled", "Cancelled. The server keeps the keys that it has.");
@@ -91,8 +92,9 @@ export class Server {
     method: string,
     path: string,
     body: Uint8Array<ArrayBuffer> | string | null = null,
+    headers: Record<string, string> = {},
   ): Promise<Record<string, unknown>> {
-    const entry = parse(await this.bytes(method, path, body, MAX_JSON));
+    const entry = parse(await this.bytes(method, path, body, MAX_JSON, headers));
     if (entry === null) {
       throw new ClientError("invalid_reply", "The server's answer is not a JSON object. Is it keywright serve?");
     }
@@ -134,7 +136,10 @@ export class Server {
       if (from < 0) throw new ClientError("wrong_offset", "The server has lost bytes of the keys that it had received.", { received });
       try {
         const piece = bytes.subarray(from, from + PIECE);
-        const state = await this.json("PUT", `${path}?offset=${received}`, piece);
+        const state = await this.json("PATCH", path, piece, {
+          "Content-Type": "application/partial-upload",
+          "Upload-Offset": String(received),
+        });
         received = within(count(state, "received"), end);
         failures = 0;
         sent(received);

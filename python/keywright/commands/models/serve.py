@@ -22,10 +22,11 @@ from keywright._units import format_bytes, format_seconds
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.memory import add_memory_argument, memory_budget
 from keywright.commands.terminal import Terminal
-from keywright.errors.service import AccountsFileError, CertificateError
+from keywright.errors.service import ConfigurationError
 from keywright.model import Model
 from keywright.plan.memory.machine import resident_bytes
 from keywright.serve import Service, Workers, load_page, logs
+from keywright.serve.service import ServiceLimits, StorageAddresses
 from keywright.serve.tenants.accounts import Accounts
 from keywright.serve.tenants.quotas import Quotas
 
@@ -197,16 +198,12 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         service = Service(
             models,
             state,
-            capacity=options.clients,
-            expiry=options.expiry,
             on_event=event,
             workers=workers,
-            budget=budget,
             accounts=accounts,
-            objects=options.objects,
-            records=options.records,
+            limits=ServiceLimits(capacity=options.clients, expiry=options.expiry, budget=budget),
             quotas=None if options.quotas is None else Quotas.load(options.quotas),
-            audit=options.audit,
+            addresses=StorageAddresses(objects=options.objects, records=options.records, audit=options.audit),
         )
         with progress("encoding"):
             service.prepare()
@@ -324,7 +321,7 @@ def _signals(
             server.renew()
             service.accounts = _accounts(options)
             event("the certificate and the accounts have been reloaded")
-        except (CertificateError, AccountsFileError) as error:
+        except ConfigurationError as error:
             event(f"the certificate and the accounts stay as they were: {error}")
 
     handlers = {signal.SIGINT: stop, signal.SIGTERM: stop}

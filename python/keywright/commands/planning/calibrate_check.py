@@ -16,7 +16,7 @@ import numpy as np
 
 import keywright as kw
 from keywright import plan as planning
-from keywright.errors import WrongResultError
+from keywright.errors import CalibrationError
 from keywright.plan.cost.calibration import Calibration
 from keywright.plan.cost.gauge import Gauge
 from keywright.plan.keys.execution import PlanExecution
@@ -69,7 +69,7 @@ def check_bootstrap(preset: str, calibration: Calibration) -> Checked:
         calibration: predicts its time.
 
     Raises:
-        WrongResultError: the error of the result exceeds its bound.
+        CalibrationError: the error of the result exceeds its bound.
     """
     kw.set_threads(1)
     model = calibration.model
@@ -90,8 +90,9 @@ def check_bootstrap(preset: str, calibration: Calibration) -> Checked:
     seconds, steady = _time(lambda: results.append(work()), calibration, parameters.log_n)
     error = float(np.abs(kw.Decryptor(secret).decrypt(results[-1]) - values).max())
     if not error <= results[-1].error_bound:
-        raise WrongResultError(
-            f"{preset}: the result is off by {error}, above its bound {results[-1].error_bound}"
+        raise CalibrationError(
+            f"{preset}: the result is off by {error}, above its bound {results[-1].error_bound}",
+            code="wrong_result",
         )
     return Checked(f"bootstrap {preset}", predict_plan(planned, model), seconds, steady)
 
@@ -105,7 +106,7 @@ def check_network(model_file: Path | None, calibration: Calibration) -> Checked:
 
     Raises:
         ModelRefusedError: the model cannot be compiled.
-        WrongResultError: the error of the result exceeds its bound.
+        CalibrationError: the error of the result exceeds its bound.
     """
     kw.set_threads(1)
     model = calibration.model
@@ -127,7 +128,9 @@ def check_network(model_file: Path | None, calibration: Calibration) -> Checked:
     error = float(np.abs(found - run_clear(network, sample)).max())
     bound = max(output.error_bound for output in results[-1]) * network.output_unit
     if not error <= bound:
-        raise WrongResultError(f"{name}: the result is off by {error}, above its bound {bound}")
+        raise CalibrationError(
+            f"{name}: the result is off by {error}, above its bound {bound}", code="wrong_result"
+        )
     what = f"network {name}, ring degree 2^{compiled.parameters.log_n}"
     return Checked(what, predict_plan(planned, model), seconds, steady)
 

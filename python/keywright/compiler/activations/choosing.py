@@ -10,7 +10,7 @@ from keywright.compiler.activations.approximation.method import Method
 from keywright.compiler.graph.graph import Activation, Domain, Graph, Multiply, Polynomial
 from keywright.compiler.graph.piecewise import PiecewiseLinear
 from keywright.compiler.graph.simplify import simplify
-from keywright.errors.network import AccuracyError, OverflowingPolynomialError
+from keywright.errors.network import inaccurate, overflowing
 from keywright.program.arrays import Vector
 from keywright.program.fit_report import DEFAULT_CHANGE, FitReport, FittedActivation, loosest
 
@@ -114,9 +114,9 @@ def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> Chosen:
         price: returns the price of a method.
 
     Raises:
-        AccuracyError: no choice reaches the required accuracy or error, or the default one.
-        OverflowingPolynomialError: the requested polynomials drive values to infinity.
-        MethodError: a method cannot approximate a function.
+        RefusalError: no choice reaches the required accuracy or error, or the default one.
+        RefusalError: the requested polynomials drive values to infinity.
+        RefusalError: a method cannot approximate a function.
     """
     required = bool(run.lows) and (fit.accuracy is not None or fit.error is not None)
     search, wanted = _Search(graph, run.ranges(fit.margin), fit, price), Wanted.of(fit, run)
@@ -131,7 +131,7 @@ def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> Chosen:
     assert best is not None
     changes, equal = _compare(outputs_of(best.graph, run.samples), run.outputs, run)
     share = None if equal is None else float(equal.mean())
-    raise AccuracyError(
+    raise inaccurate(
         fit.accuracy,
         fit.error,
         share,
@@ -150,7 +150,7 @@ def _require_bounded(chosen: Chosen, run: ExactRun) -> None:
     """Refuse requested polynomials with which outputs grow beyond any use on calibration data.
 
     Raises:
-        OverflowingPolynomialError: names the first activation whose input leaves its range, or the one with
+        RefusalError: names the first activation whose input leaves its range, or the one with
             the loosest fit.
     """
     changes, _ = _compare(outputs_of(chosen.graph, run.samples), run.outputs, run)
@@ -166,11 +166,9 @@ def _require_bounded(chosen: Chosen, run: ExactRun) -> None:
     for number, label, _ in guarded:
         if reached[number] > ESCAPED:
             fitted = next(each for each in chosen.fitted if label.startswith(each.label))
-            raise OverflowingPolynomialError(
-                fitted.label, fitted.method, fitted.low, fitted.high, change, reached[number]
-            )
+            raise overflowing(fitted.label, fitted.method, fitted.low, fitted.high, change, reached[number])
     worst = max(chosen.fitted, key=lambda fitted: fitted.looseness)
-    raise OverflowingPolynomialError(worst.label, worst.method, worst.low, worst.high, change, None)
+    raise overflowing(worst.label, worst.method, worst.low, worst.high, change, None)
 
 
 def _guarded(graph: Graph) -> list[tuple[int, str, Domain]]:

@@ -13,7 +13,7 @@ from keywright.compiler.graph.graph import Activation, Add, Domain, Graph, Linea
 from keywright.compiler.graph.piecewise import PiecewiseLinear
 from keywright.compiler.graph.simplify import scale_value
 from keywright.compiler.graph.sparse import SparseMatrix
-from keywright.errors.network import MethodError
+from keywright.errors.network import not_piecewise
 from keywright.program.arrays import Vector
 from keywright.program.fit_report import FittedActivation
 from keywright.program.operands.polynomials import chebyshev
@@ -63,12 +63,12 @@ def approximate(node: Activation, measured: MeasuredRange, method: Method) -> Ap
     """Fit one activation.
 
     Raises:
-        MethodError: a composition is requested for a function that is not piecewise linear.
+        RefusalError: a composition is requested for a function that is not piecewise linear.
     """
     function, low, high = node.function, measured.low, measured.high
     if method.kind == "minimax":
         if not isinstance(function, PiecewiseLinear):
-            raise MethodError(node.label, str(method))
+            raise not_piecewise(node.label, str(method))
         reach = _reach(function, low, high)
         bends = sum(abs(bend) for _, bend in function.kinks)
         error = 2 * sign_composite(method.number).relu_error * bends * reach

@@ -11,13 +11,8 @@ from numpy.typing import NDArray
 from keywright.compiler.graph.graph import Graph, Input, Linear
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.limits import MAX_ELEMENTS, require_elements
-from keywright.errors import ModelTooLargeError
-from keywright.errors.network import (
-    DynamicShapeError,
-    InvalidModelError,
-    RefusalError,
-    UnsupportedOperatorError,
-)
+from keywright.errors import ModelTooLargeError, RefusalError
+from keywright.errors.network import InvalidModelError, dynamic_shape, unsupported_operator
 from keywright.program.arrays import Shape, Vector
 from keywright.program.client_part import ONLY_HERE
 from keywright.program.stored_tensors import array_of
@@ -172,7 +167,7 @@ class _Importer:
         sizes = [d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in dimensions]
         fixed = tuple(size for size in sizes[1:] if isinstance(size, int) and size > 0)
         if not sizes or len(fixed) < len(sizes) - 1:
-            self.reasons.append(DynamicShapeError(value.name, sizes))
+            self.reasons.append(dynamic_shape(value.name, sizes))
             return None
         if isinstance(sizes[0], int) and sizes[0] > 0:
             self.batch = sizes[0]
@@ -241,5 +236,5 @@ def _usable(values: Vector) -> bool:
     return bool((np.isfinite(values) | np.isneginf(values)).all())
 
 
-def _unsupported(node: onnx.NodeProto, name: str) -> UnsupportedOperatorError:
-    return UnsupportedOperatorError(name, node.op_type, ADVICE.get(node.op_type, ""), sorted(OPERATORS))
+def _unsupported(node: onnx.NodeProto, name: str) -> RefusalError:
+    return unsupported_operator(name, node.op_type, ADVICE.get(node.op_type, ""), sorted(OPERATORS))

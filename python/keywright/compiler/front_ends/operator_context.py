@@ -14,7 +14,8 @@ from keywright.compiler.graph.graph import Activation, Graph, Linear, Multiply
 from keywright.compiler.graph.piecewise import Function
 from keywright.compiler.graph.sparse import Indices, SparseMatrix
 from keywright.compiler.limits import require_elements
-from keywright.errors.network import InvalidModelError, UnsupportedAttributeError
+from keywright.errors import RefusalError
+from keywright.errors.network import InvalidModelError, unsupported_attribute
 from keywright.program.arrays import Shape, Vector
 
 from .reference import Reference
@@ -131,21 +132,21 @@ class OperatorContext:
         return value.decode() if isinstance(value, bytes) else value  # type: ignore[return-value]
 
     def check_all_attributes_read(self) -> None:
-        """Refuse attributes that the operator did not read. Raises `UnsupportedAttributeError`."""
+        """Refuse attributes that the operator did not read. Raises `RefusalError`."""
         for name, value in self._attributes.items():
             if name not in self._read:
                 raise self.refuse(name, value, "it to be absent")
 
-    def refuse(self, attribute: str, value: object, allowed: str) -> UnsupportedAttributeError:
+    def refuse(self, attribute: str, value: object, allowed: str) -> RefusalError:
         """Return the error for an attribute or operand that has no encrypted form."""
-        return UnsupportedAttributeError(self.name, self.operator, attribute, value, allowed)
+        return unsupported_attribute(self.name, self.operator, attribute, value, allowed)
 
     def operand(self, index: int) -> Operand | None:
         """Return an operand, or None if it is absent."""
         return self._operands[index] if index < len(self._operands) else None
 
     def encrypted(self, index: int) -> EncryptedValue:
-        """Return an operand that must depend on the input. Raises `UnsupportedAttributeError` for a constant
+        """Return an operand that must depend on the input. Raises `RefusalError` for a constant
         one."""
         value = self.operand(index)
         if not isinstance(value, EncryptedValue):
@@ -155,7 +156,7 @@ class OperatorContext:
     def constant(self, index: int) -> Vector | None:
         """Return a constant operand in double precision, or None if it is absent.
 
-        Raises `UnsupportedAttributeError` for an encrypted one.
+        Raises `RefusalError` for an encrypted one.
         """
         value = self.operand(index)
         if value is None:
@@ -165,7 +166,7 @@ class OperatorContext:
         return np.asarray(value.array, np.float64)
 
     def required_constant(self, index: int) -> Vector:
-        """Return a required constant operand. Raises `UnsupportedAttributeError`."""
+        """Return a required constant operand. Raises `RefusalError`."""
         value = self.constant(index)
         if value is None:
             raise self.refuse(f"operand {index}", "absent", "a constant")
@@ -181,7 +182,7 @@ class OperatorContext:
 
     def image(self, index: int) -> tuple[EncryptedValue, tuple[int, int, int]]:
         """Return an encrypted operand of shape (1, channels, height, width), or (1, channels, length), which
-        is an image of height 1. Raises `UnsupportedAttributeError` for another rank."""
+        is an image of height 1. Raises `RefusalError` for another rank."""
         value = self.encrypted(index)
         if len(value.shape) not in (3, 4) or value.shape[0] != 1:
             raise self.refuse(
@@ -288,7 +289,7 @@ class OperatorContext:
         return self.linear(source, source.shape, picking(source, source.order))
 
     def expand(self, source: EncryptedValue, shape: Shape) -> EncryptedValue:
-        """Broadcast a value to a shape. Raises `UnsupportedAttributeError` if that is impossible."""
+        """Broadcast a value to a shape. Raises `RefusalError` if that is impossible."""
         require_elements(f"the result of node {self.name!r}", shape)
         try:
             return self.select(source, np.broadcast_to(source.indices(), shape))

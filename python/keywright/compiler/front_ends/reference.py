@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from onnx.reference import ReferenceEvaluator
 
 from keywright.compiler.limits import MAX_CONSTANTS, require_at_most
-from keywright.errors.network import InvalidModelError, UnsupportedAttributeError
+from keywright.errors.network import InvalidModelError, unsupported_attribute
 
 Array = NDArray[Any]
 
@@ -37,7 +37,7 @@ class Reference:
 
         Raises:
             InvalidModelError: shapes do not match.
-            UnsupportedAttributeError: the shape of a result is unknown before it is computed, or the
+            RefusalError: the shape of a result is unknown before it is computed, or the
                 reference implementation refuses the node.
             ModelTooLargeError: the results of this node and of all before are too large together.
         """
@@ -52,7 +52,7 @@ class Reference:
                 found = ReferenceEvaluator(model).run(None, dict(feeds))
         except Exception as error:
             text = f"{type(error).__name__}: {error}"
-            raise UnsupportedAttributeError(
+            raise unsupported_attribute(
                 name, node.op_type, "these operands", text, "ones that ONNX's reference implementation takes"
             ) from error
         return [np.asarray(array) for array in cast(list[Array], found)]
@@ -73,7 +73,7 @@ class Reference:
             tensor = value_info.type.tensor_type
             sizes = [dimension.dim_value for dimension in tensor.shape.dim]
             if not tensor.HasField("shape") or not all(d.HasField("dim_value") for d in tensor.shape.dim):
-                raise UnsupportedAttributeError(
+                raise unsupported_attribute(
                     name, node.op_type, "operands", "a result of unknown shape", "a known shape"
                 )
             self._computed += math.prod(sizes)

@@ -13,12 +13,8 @@ import onnx
 from numpy.typing import ArrayLike
 from onnx.reference import ReferenceEvaluator
 
-from keywright.errors.network import (
-    ExporterMissingError,
-    InvalidSamplesError,
-    ModelRefusedError,
-    NotExportedError,
-)
+from keywright.errors import PackageMissingError
+from keywright.errors.network import InvalidSamplesError, ModelRefusedError, not_exported
 
 from .model_file import load_model
 
@@ -51,8 +47,8 @@ def to_onnx(model: object, example: ArrayLike | None = None) -> onnx.ModelProto:
     Raises:
         TypeError: another kind of model, or a missing example.
         InvalidSamplesError: the example has no samples.
-        ExporterMissingError: the exporter is not installed.
-        ModelRefusedError: the exporter cannot export the model (`NotExportedError`), or it is not a valid
+        PackageMissingError: the exporter is not installed.
+        ModelRefusedError: the exporter cannot export the model (`RefusalError`), or it is not a valid
             ONNX model (`InvalidModelError`, `ModelTooLargeError`).
         FileNotFoundError: there is no such file.
     """
@@ -113,7 +109,7 @@ def _exporter(module: str, package: str, extra: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise ExporterMissingError(package, extra) from error
+        raise PackageMissingError(package, extra) from error
 
 
 def _from_torch(model: Any, sample: np.ndarray[Any, np.dtype[np.float32]]) -> onnx.ModelProto:
@@ -204,4 +200,4 @@ def _options(model: Any) -> dict[int, dict[str, object]]:
 
 
 def _not_exported(model: object, exporter: str, error: Exception) -> ModelRefusedError:
-    return ModelRefusedError([NotExportedError(type(model).__qualname__, exporter, error)])
+    return ModelRefusedError([not_exported(type(model).__qualname__, exporter, error)])

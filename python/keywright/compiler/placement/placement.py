@@ -26,7 +26,7 @@ from keywright.compiler.graph.graph import (
     operands,
 )
 from keywright.compiler.layout.layer_work import LayerWork
-from keywright.errors.network import CannotPlaceError, RefusalError, TooDeepError
+from keywright.errors.network import RefusalError, TooDeepError, cannot_place
 from keywright.program.operands.bootstraps import Bootstrap
 
 from .costs import CostTable
@@ -154,7 +154,7 @@ def place(problem: Problem) -> Placement:
 
     Raises:
         TooDeepError: there are no bootstraps and too few levels.
-        CannotPlaceError: names the first layer, from the output, that no placement can reach.
+        RefusalError: names the first layer, from the output, that no placement can reach.
     """
     graph = problem.graph
     states = [_State({graph.output: problem.output_level}, 0.0, None, None)]
@@ -227,7 +227,7 @@ def _refusal(problem: Problem, number: int, need: int) -> RefusalError:
         for value, bound in problem.largest.items()
         if bound > 1 and isinstance(problem.graph.nodes[value], Linear | Multiply | Polynomial)
     }
-    return CannotPlaceError(
+    return cannot_place(
         describe(number, node),
         need,
         levels_consumed(node),

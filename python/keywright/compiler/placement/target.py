@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from keywright.compiler.layout.packing import SLOT_DOUBLINGS
-from keywright.errors.network import InvalidBootstrapError
+from keywright.errors import ChoiceError
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.layout import next_power_of_two
 
@@ -40,7 +40,7 @@ class Target:
     Raises:
         ValueError: slots or a batch that are not a power of two, a batch above the slots, no samples, or
             levels out of order.
-        InvalidBootstrapError: bootstraps of different or too many slots, or above the highest level.
+        ChoiceError: bootstraps of different or too many slots, or above the highest level.
     """
 
     slots: int
@@ -70,13 +70,15 @@ class Target:
             raise ValueError(f"input_level must be between {lowest} and {levels}, got {self.input_level}")
         for option in self.bootstraps:
             if option.slots != self.bootstraps[0].slots or option.slots > self.slots:
-                raise InvalidBootstrapError(
+                raise ChoiceError(
                     f"a bootstrap has {option.slots} slots; all must have the same number, at most "
-                    f"{self.slots}"
+                    f"{self.slots}",
+                    code="bootstrap",
                 )
             if option.output_level > levels:
-                raise InvalidBootstrapError(
-                    f"a bootstrap reaches level {option.output_level}, above the highest, {levels}"
+                raise ChoiceError(
+                    f"a bootstrap reaches level {option.output_level}, above the highest, {levels}",
+                    code="bootstrap",
                 )
 
     @property

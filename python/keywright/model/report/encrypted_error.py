@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from keywright import compiler
 from keywright.compiler.activations.choosing import margins, outputs_of
 from keywright.compiler.approximating import ApproximatedModel
-from keywright.errors import ModelRefusedError, NoPredictionError, PrecisionError
+from keywright.errors import ModelRefusedError, NoPredictionError
+from keywright.errors.network import imprecise
 from keywright.model.served.model import FRACTION_BITS
 from keywright.plan.keys.execution import PlanExecution
 from keywright.runtime import simulate
@@ -118,14 +119,14 @@ def require_precision(error: EncryptedError | None, accuracy: float | None, nois
         noise: largest error as a share of an output's spread.
 
     Raises:
-        ModelRefusedError: with a `PrecisionError`.
+        ModelRefusedError: with a `RefusalError`.
     """
     if error is None:
         return
     if not error.share <= noise:
-        raise ModelRefusedError([PrecisionError(str(error), error.share, noise)])
+        raise ModelRefusedError([imprecise(str(error), error.share, noise)])
     if accuracy is not None and error.kept is not None and error.kept < accuracy:
         lost = (
             f"{error.kept:.4%} of the predictions stay the same under encryption, {accuracy:.4%} are required"
         )
-        raise ModelRefusedError([PrecisionError(f"{lost}: {error}", error.share, noise)])
+        raise ModelRefusedError([imprecise(f"{lost}: {error}", error.share, noise)])

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult
 from keywright._core import Parameters, maximum_log_qp
 from keywright._units import format_bytes
 from keywright.errors import ParameterError, SecurityError
-from keywright.errors.service import DemandError, ForeignAddressError
+from keywright.errors.service import DemandError, StorageError
 
 KEY_BYTES = 32 << 30
 """Default of the most bytes of keys that a client makes for a server."""
@@ -141,7 +141,7 @@ def require_address(url: SplitResult, own: SplitResult, allowed: Iterable[str]) 
         allowed: host names, or ``host:port``; a name alone allows the default ports of HTTP and HTTPS.
 
     Raises:
-        ForeignAddressError: neither; or the server is asked over HTTPS and the address is not.
+        StorageError: neither; or the server is asked over HTTPS and the address is not.
     """
     try:
         place = (url.scheme, url.hostname, url.port or PORTS.get(url.scheme))
@@ -149,10 +149,11 @@ def require_address(url: SplitResult, own: SplitResult, allowed: Iterable[str]) 
         place = ("", None, None)
     scheme, host, port = place
     if own.scheme == "https" and scheme != "https":
-        raise ForeignAddressError(
+        raise StorageError(
             f"the server asks for keys at {scheme}://{host}, without the encryption of its own address; keys "
             "go to the server itself",
             found=f"{host}:{port}",
+            code="foreign_address",
         )
     if scheme in PORTS and host is not None:
         if place == (own.scheme, own.hostname, own.port or PORTS[own.scheme]):
@@ -160,8 +161,9 @@ def require_address(url: SplitResult, own: SplitResult, allowed: Iterable[str]) 
         names = {name.lower() for name in allowed}
         if f"{host}:{port}" in names or (host in names and port == PORTS[scheme]):
             return
-    raise ForeignAddressError(
+    raise StorageError(
         f"the server asks for keys at {scheme}://{host}:{port}, which is not its own address; add "
         f"{host}:{port} to allowed_hosts if that is its object storage",
         found=f"{host}:{port}",
+        code="foreign_address",
     )

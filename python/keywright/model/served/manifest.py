@@ -540,8 +540,8 @@ def _binning(entry: Mapping[str, Any]) -> Binning | None:
 
 def _string(entry: Mapping[str, Any], name: str) -> str:
     value = entry.get(name)
-    if not isinstance(value, str) or len(value) > 200:
-        raise ManifestError(f"{name} must be text of at most 200 characters")
+    if not isinstance(value, str) or len(value) > 200 or not value.isprintable():
+        raise ManifestError(f"{name} must be text of at most 200 printable characters")
     return value
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from keywright._core import BootstrapperPlan
-from keywright.errors.network import InvalidBootstrapError
+from keywright.errors import ChoiceError
 
 DEFAULT_BOOTSTRAP_PRESET = "N16_QP1732_L9_S45_real"
 """The default preset: costs are predicted for its parameters, and a model that is too deep for every preset
@@ -23,7 +23,7 @@ class Bootstrap:
         input_log_n: log2 of the degree of the smaller ring of its operand; 0 for that of its result.
 
     Raises:
-        InvalidBootstrapError: no level is gained, slots are not a power of two, or the time is not positive.
+        ChoiceError: no level is gained, slots are not a power of two, or the time is not positive.
     """
 
     slots: int
@@ -35,14 +35,17 @@ class Bootstrap:
 
     def __post_init__(self) -> None:
         if not 0 <= self.input_level < self.output_level:
-            raise InvalidBootstrapError(
-                f"a bootstrap from level {self.input_level} to {self.output_level} gains no level"
+            raise ChoiceError(
+                f"a bootstrap from level {self.input_level} to {self.output_level} gains no level",
+                code="bootstrap",
             )
         if self.slots < 1 or self.slots & (self.slots - 1):
-            raise InvalidBootstrapError(f"a bootstrap has {self.slots} slots; they must be a power of two")
+            raise ChoiceError(
+                f"a bootstrap has {self.slots} slots; they must be a power of two", code="bootstrap"
+            )
         if self.seconds is not None and not 0 < self.seconds < float("inf"):
-            raise InvalidBootstrapError(
-                f"a bootstrap takes {self.seconds} seconds; they must be finite and above 0"
+            raise ChoiceError(
+                f"a bootstrap takes {self.seconds} seconds; they must be finite and above 0", code="bootstrap"
             )
 
     @staticmethod

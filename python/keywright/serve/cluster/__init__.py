@@ -4,7 +4,7 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from keywright.errors.service import ServerMissingError
+from keywright.errors import PackageMissingError
 
 from .routing import Costs, Router, Task
 
@@ -26,5 +26,5 @@ def __getattr__(name: str) -> Any:
         try:
             return getattr(import_module(f"{__name__}.{_NEEDS_RAY[name]}"), name)
         except ModuleNotFoundError as error:
-            raise ServerMissingError(str(error.name), "cluster") from error
+            raise PackageMissingError(str(error.name), "cluster") from error
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

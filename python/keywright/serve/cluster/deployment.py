@@ -69,7 +69,7 @@ def deployment(models: Sequence[Mapping[str, Any]], replicas: Replicas) -> serve
         upscale_delay_s=UPSCALE_S,
         downscale_delay_s=DOWNSCALE_S,
     )
-    made = serve.deployment(
+    replicated = serve.deployment(
         Replica,
         name="replicas",
         max_ongoing_requests=QUEUE,
@@ -77,4 +77,4 @@ def deployment(models: Sequence[Mapping[str, Any]], replicas: Replicas) -> serve
         request_router_config=router,
         ray_actor_options={"num_cpus": replicas.cpus},
     )
-    return made.bind([dict(model) for model in models], replicas.cpus, replicas.key_memory)
+    return replicated.bind([dict(model) for model in models], replicas.cpus, replicas.key_memory)

@@ -21,8 +21,7 @@ from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 from ray.serve.schema import ApplicationStatus
 
-from keywright.errors import NotBegunError, WorkerEndedError
-from keywright.errors.service import ServeError
+from keywright.errors.service import ServeError, WorkerEndedError
 from keywright.serve.workers.resident_keys import ResidentKeys
 from keywright.serve.workers.workers import Meanwhile, OnStep, Worker, Workers, understand
 
@@ -89,8 +88,8 @@ class RayWorkers(Workers):
             if there.pop(name, None) == ApplicationStatus.RUNNING:
                 self._handle = serve.get_app_handle(name)
             else:
-                made = deployment(models, self._replicas)
-                self._handle = serve.run(made, name=name, route_prefix=None)
+                app = deployment(models, self._replicas)
+                self._handle = serve.run(app, name=name, route_prefix=None)
             self._started.set()
             for other in there:
                 serve.delete(other)
@@ -105,8 +104,8 @@ class RayWorkers(Workers):
 
     def _applications(self) -> dict[str, str]:
         """Return the replicas of this service and their state."""
-        found = serve.status().applications.items()
-        return {name: each.status for name, each in found if name.startswith(self._prefix)}
+        applications = serve.status().applications.items()
+        return {name: each.status for name, each in applications if name.startswith(self._prefix)}
 
     def machines(self) -> list[tuple[str, int]]:
         """Return the machines of the cluster."""
@@ -114,8 +113,8 @@ class RayWorkers(Workers):
         return [(str(node["NodeManagerHostname"]), int(node["Resources"].get("CPU", 0))) for node in alive]
 
     def forget(self, keys: str) -> None:
-        """Have every replica drop keys from memory. A replica that misses the message holds keys that nobody
-        can use."""
+        """Drop keys from the memory of every replica. A replica that misses the message holds keys
+        that nobody can use."""
         _tell_all(self._handle, "forget", keys)
 
     def close(self) -> None:
@@ -139,10 +138,10 @@ class RemoteWorker(Worker):
     def order(
         self, on_step: OnStep | None = None, meanwhile: Meanwhile | None = None, **order: object
     ) -> dict[str, Any]:
-        """Have an order obeyed; errors as of `Worker.order`.
+        """Send an order and wait for its end; raises the errors of `Worker.order`.
 
         Raises:
-            NotBegunError: the replica ended before the order began.
+            WorkerEndedError: the replica ended before the order began.
         """
         begun = False
         try:
@@ -159,7 +158,7 @@ class RemoteWorker(Worker):
         except (RayActorError, RayServeException) as error:
             if not begun:
                 time.sleep(BACK_OFF_S)
-                raise NotBegunError("a replica ended before it began") from error
+                raise WorkerEndedError("a replica ended before it began", code="not_begun") from error
         except RayError as error:
             raise WorkerEndedError(f"a replica could not evaluate it: {type(error).__name__}") from error
         raise WorkerEndedError("the replica that evaluated it has ended")

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from keywright.errors import WorkerEndedError
-from keywright.errors.service import CancelledError, ServeError, UnforeseenError
+from keywright.errors.service import EvaluationFailedError, ServeError, UnforeseenError
 from keywright.serve.workers.resident_keys import ResidentKeys
 from keywright.serve.workers.workers import Worker
 
@@ -60,7 +60,11 @@ class Replica:
         async with self._turn:
             if job in self._cancelled:
                 self._cancelled.discard(job)
-                yield _refused(CancelledError("nobody waits for this evaluation any more"))
+                yield _refused(
+                    EvaluationFailedError(
+                        "the evaluation was cancelled, because its client is gone", code="cancelled"
+                    )
+                )
                 return
             yield {}
             self._running = job
@@ -97,7 +101,7 @@ class Replica:
             self._worker.order(do="load", **model)
 
     def _work(self, order: Order, say: Callable[[Answer], None]) -> None:
-        """Have the worker run an order and report its end."""
+        """Run an order on the worker and report its end."""
         try:
             end = self._worker.order(lambda step: say({"step": step}), **{**order, "do": "evaluate"})
         except WorkerEndedError as error:

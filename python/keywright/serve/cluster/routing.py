@@ -25,7 +25,7 @@ WEIGHT = 0.2
 
 @dataclass(frozen=True)
 class Task:
-    """What a router needs to know of a job.
+    """The properties of a job that a router uses.
 
     Attributes:
         keys: name of the key set.
@@ -53,7 +53,7 @@ class Costs:
     _loads: int = 0
 
     def load(self, size: int) -> float:
-        """Return the seconds to load so many bytes."""
+        """Return the seconds for loading keys of a size."""
         return size * self.load_s_per_byte
 
     def evaluation(self, model: str) -> float:

@@ -5,8 +5,13 @@ import time
 from collections.abc import Callable
 from traceback import format_exception
 
-from keywright.errors import NotBegunError, WorkerEndedError
-from keywright.errors.service import DiskError, EvaluationFailedError, ServeError, UnforeseenError
+from keywright.errors.service import (
+    DiskError,
+    EvaluationFailedError,
+    ServeError,
+    UnforeseenError,
+    WorkerEndedError,
+)
 from keywright.serve.logs import on_behalf
 from keywright.serve.workers.workers import Worker, Workers
 
@@ -53,7 +58,7 @@ class Dispatcher:
         ]
 
     def start(self) -> None:
-        """Run jobs. Those of an earlier process run at once, so ``work`` must be able to by now."""
+        """Start to run jobs. Jobs of an earlier process run at once, so ``work`` must be ready."""
         for thread in self._threads:
             thread.start()
 
@@ -103,7 +108,7 @@ class Dispatcher:
                     self._event("an evaluation that ran is left to the next process")
                     self._jobs.give_up(job)
                     return True
-                if isinstance(ended, NotBegunError):
+                if ended.code == "not_begun":
                     self._event(f"{ended}; the evaluation waits again")
                     self._jobs.again(job, begun=False)
                     return True

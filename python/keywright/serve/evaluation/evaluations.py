@@ -1,8 +1,8 @@
-"""Evaluations of a service: which are accepted, how workers do them, and what becomes of the answers.
+"""Evaluations of a service: their admission, their execution by workers, and their answers.
 
-A request may wait for its answer (`submit` with ``held``): the evaluation is then in memory alone, and goes
-to the worker and comes back through a pipe. One that has not ended soon is put on the disk (`keep`), as are
-all those whose requests do not wait.
+A request may wait for its answer (`submit` with ``held``): the evaluation is then in memory alone, and
+message and answer pass through the worker's pipe. An evaluation that does not end soon is written to the disk
+(`keep`), as is every evaluation whose request does not wait.
 """
 
 import time
@@ -33,26 +33,26 @@ from keywright.serve.uploads.upload_store import UploadStore
 from keywright.serve.uploads.uploaded import UploadedKeys
 from keywright.serve.workers.workers import Worker, Workers
 
-from .dispatch import Dispatcher, Work
+from .dispatch import Dispatcher
+from .exchanged import ExchangedObject
 from .jobs import MAX_PRIORITY, Job, Jobs, Reservation
-from .sights import Sight
 
 UNKNOWN = ""
 """An identifier that no job has."""
 
 HELD_BYTES = 4 << 20
-"""A longer message is on the disk from the beginning."""
+"""Maximum bytes of the message of a held evaluation; a longer one is written to the disk at once."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """An evaluation that is admitted before its message has arrived.
+    """An admitted evaluation whose message has not arrived.
 
     Attributes:
-        identifier: of the client's keys.
+        identifier: identifier of the client's keys.
         model: hash of the model.
-        priority, tenant, places: as of `Evaluations.submit`.
-        place: its place in the queue.
+        priority, tenant, places: arguments of `Evaluations.submit`.
+        place: its reservation in the queue.
     """
 
     identifier: str
@@ -63,26 +63,40 @@ class Expected:
     place: Reservation
 
 
+@dataclass(frozen=True)
+class Reports:
+    """Where a service records its evaluations.
+
+    Attributes:
+        usage: processor seconds of tenants.
+        audit: the audit file.
+        metrics: counters.
+        on_object: called with a client's key set and every object that the client and the server exchange.
+        on_event: called with a line for the operator.
+    """
+
+    usage: Usage
+    audit: Audit
+    metrics: Metrics
+    on_object: Callable[[str, ExchangedObject], object]
+    on_event: Callable[[str], object]
+
+
 class Evaluations:
     """The evaluations of a service.
 
     Args:
-        catalog: what is served.
-        store: of keys.
-        jobs: those that are accepted.
-        workers: who does them.
-        usage: of tenants.
-        audit: of who used which keys.
-        metrics: what is counted.
-        saw: told what passed between a client, by its keys, and the server.
-        on_event: called with a line for the operator.
-        work: has a job done by a worker, as `Evaluations.work` does.
-        state: folder with the models that were given without one.
-        budget: most bytes of a worker for each model.
+        catalog: the served models.
+        store: the key sets.
+        jobs: the accepted evaluations.
+        workers: the processes that evaluate.
+        reports: where evaluations are recorded.
+        state: folder for models that were given without a folder.
+        budget: maximum bytes of a worker for each model.
 
     Attributes:
         joins: whether requests of a model are evaluated together, by its hash.
-        dispatcher: brings jobs to workers.
+        dispatcher: sends jobs to workers.
     """
 
     def __init__(
@@ -91,28 +105,23 @@ class Evaluations:
         store: UploadStore,
         jobs: Jobs,
         workers: Workers,
-        usage: Usage,
-        audit: Audit,
-        metrics: Metrics,
-        saw: Callable[[str, Sight], object],
-        on_event: Callable[[str], object],
-        work: Work,
+        reports: Reports,
         state: Path,
         budget: int | None,
     ) -> None:
         self._catalog, self._store, self._jobs, self._workers = catalog, store, jobs, workers
-        self._usage, self._audit, self._metrics = usage, audit, metrics
-        self._saw, self._event, self._budget = saw, on_event, budget
+        self._usage, self._audit, self._metrics = reports.usage, reports.audit, reports.metrics
+        self._saw, self._event, self._budget = reports.on_object, reports.on_event, budget
         self.joins = {name: model.joins for name, model in catalog.models.items()}
         self._folders = {name: _folder(state, model) for name, model in catalog.models.items()}
-        self.dispatcher = Dispatcher(jobs, workers, work, self._ended, on_event)
+        self.dispatcher = Dispatcher(jobs, workers, self._work, self._ended, self._event)
 
     def load(self, model: str) -> dict[str, Any]:
         """Return what a worker needs to know of a model."""
         return {"model": model, "folder": str(self._folders[model]), "budget": self._budget}
 
     def holds(self, size: int) -> bool:
-        """Whether a request may wait for its answer whose message has so many bytes."""
+        """Return whether a request with a message of ``size`` bytes may wait for its answer."""
         return self._workers.inline and size <= HELD_BYTES
 
     def submit(
@@ -131,7 +140,7 @@ class Evaluations:
         Args:
             identifier: of the client's keys.
             message: its ciphertexts, see `framing`.
-            model: hash of a model of the keys' configuration; by default the one that they were made for.
+            model: hash of a model of the keys' configuration; by default the one that the client named first.
             priority: 0 to 9; among one client's evaluations larger ones run first.
             tenant: tenant of the request.
             places: the samples' places that the message uses, with zeros at the others (`Places.pack`). It
@@ -141,14 +150,14 @@ class Evaluations:
                 checks what the message contains.
 
         Raises:
-            UnknownKeysError, KeysIncompleteError: the keys are unknown or incomplete.
+            UnknownKeysError, NotReadyError: the keys are unknown or incomplete.
             RetiredError, OtherModelError: the model is no longer served, or needs other keys.
             SecretRefusedError: the message contains a secret key.
             BadRequestError, InvalidObjectError: the message does not hold the ciphertexts that the model
                 takes.
             BusyError: the queue or memory is full.
             TooLargeError: memory can never hold the keys.
-            QuotaBytesError, QuotaSecondsError: the tenant has no room for the message, or has used its day.
+            QuotaError: the tenant has no room for the message, or has used its day.
         """
         with self.expect(identifier, len(message), model, priority, tenant, places) as expected:
             return self.take(expected, message, held=held)
@@ -164,14 +173,14 @@ class Evaluations:
         places: range | None = None,
     ) -> Iterator[Expected]:
         """Admit an evaluation before the first byte of its message: its place in the queue and its bytes are
-        reserved within the context. Arguments and errors as of `submit`, but for those of the message.
+        reserved within the context. Other arguments, and errors before the message, are those of `submit`.
 
         Args:
             size: bytes of the message.
         """
         uploaded = self._store.get(identifier, tenant)
         name = uploaded.model if model is None else model
-        wanted, configuration = self._catalog.model(name), self._catalog.of(name).identifier
+        served, configuration = self._catalog.model(name), self._catalog.of(name).identifier
         if configuration != uploaded.configuration.identifier:
             raise OtherModelError(
                 f"the keys have configuration {uploaded.configuration.identifier}, but model {name} needs "
@@ -181,7 +190,7 @@ class Evaluations:
             )
         self._require_places(name, priority, places)
         self._workers.require_memory(
-            identifier, wanted.resident_key_bytes, wanted.manifest.hash, self._jobs.patience
+            identifier, served.resident_key_bytes, served.manifest.hash, self._jobs.patience
         )
         self._store.require_ready(uploaded)
         self._usage.require_seconds(tenant)
@@ -194,18 +203,18 @@ class Evaluations:
             yield Expected(identifier, name, priority, tenant, places, place)
 
     def take(self, expected: Expected, message: bytes, *, held: bool = False) -> Job:
-        """Accept an evaluation whose message has arrived; errors as of `submit`."""
-        wanted = self._catalog.model(expected.model)
-        SecretScanner().look(message)
-        objects = framing.split(message, wanted.manifest.input.ciphertexts)
+        """Accept an evaluation whose message has arrived; raises the errors of `submit`."""
+        model = self._catalog.model(expected.model)
+        SecretScanner().scan(message)
+        objects = framing.split(message, model.manifest.input.ciphertexts)
         if not held:
             for data in objects:
-                wanted.requests.read(data)
-                self._saw(expected.identifier, Sight.of("received", data))
+                model.requests.read(data)
+                self._saw(expected.identifier, ExchangedObject.of("received", data))
         job = self._jobs.add(
             expected.identifier,
             expected.model,
-            wanted.steps,
+            model.steps,
             message,
             expected.priority,
             expected.tenant,
@@ -218,7 +227,7 @@ class Evaluations:
         return job
 
     def _require_places(self, model: str, priority: int, places: range | None) -> None:
-        """Refuse priorities and places that there are not."""
+        """Check that a priority and the places of samples exist."""
         if not 0 <= priority <= MAX_PRIORITY:
             raise BadRequestError(f"?priority= must be 0 to {MAX_PRIORITY}, got {priority}")
         batch = self._catalog.model(model).manifest.input.batch
@@ -229,7 +238,7 @@ class Evaluations:
             )
 
     def keep(self, job: Job) -> None:
-        """Put a held job on the disk that has not ended.
+        """Write a held job that has not ended to the disk.
 
         Raises:
             OSError: the disk fails; the job is dropped.
@@ -241,34 +250,34 @@ class Evaluations:
             raise
 
     def release(self, job: Job) -> bytes:
-        """The answer of a held job that has ended; errors as of `Jobs.release`."""
+        """Return the answer of a held job that has ended; raises the errors of `Jobs.release`."""
         return self._jobs.release(job)
 
     def abandon(self, job: Job) -> None:
-        """Drop a held job whose request nobody waits for."""
+        """Drop a held job whose request has ended."""
         if job.held:
             self._jobs.delete([job])
             self.dispatcher.cancel(job)
 
     def job(self, identifier: str, tenant: str = NOBODY) -> Job:
-        """An evaluation, whose keys are in use.
+        """Return an evaluation, and record the use of its keys.
 
         Raises:
-            UnknownJobError: there is none.
+            UnknownJobError: no evaluation has this identifier.
         """
         job = self._job(identifier, tenant)
         self._store.touch(job.owner)
         return job
 
     def result(self, identifier: str, tenant: str = NOBODY) -> bytes:
-        """Return the ciphertexts of an answer, see `framing`; errors as for `Jobs.fetch`."""
+        """Return the ciphertexts of an answer, see `framing`; raises the errors of `Jobs.fetch`."""
         return self._jobs.fetch(self._job(identifier, tenant).identifier)
 
     def cancel(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
         """Drop an evaluation and its answer, whether it waits, runs or is done.
 
         Raises:
-            UnknownJobError: there is none.
+            UnknownJobError: no evaluation has this identifier.
         """
         job = self._job(identifier, tenant)
         self._audit.note("cancel", tenant, job.owner, job=alias(identifier))
@@ -288,7 +297,7 @@ class Evaluations:
         return job if job.tenant == tenant else self._jobs.get(UNKNOWN)
 
     def _note(self, job: Job) -> None:
-        """Have the audit say once that keys are used."""
+        """Record the use of keys in the audit file, once for each job."""
         if not job.noted:
             self._audit.note(
                 "use",
@@ -304,8 +313,8 @@ class Evaluations:
         for job in jobs:
             self._note(job)
 
-    def work(self, worker: Worker, job: Job) -> float:
-        """Run a job; errors as for `Worker.order`. If the keys are damaged, another copy is fetched once."""
+    def _work(self, worker: Worker, job: Job) -> float:
+        """Run a job; raises the errors of `Worker.order`. Damaged keys are fetched again once."""
         uploaded, begun = self._store.get(job.owner, job.tenant), time.monotonic()
         try:
             try:
@@ -327,7 +336,7 @@ class Evaluations:
             self._metrics.count("worker_deaths_total")
             raise
         for each in (job, *job.others):
-            self._metrics.observe("stage_seconds", begun - each.asked, stage="wait")
+            self._metrics.observe("stage_seconds", begun - each.arrived, stage="wait")
         for stage, seconds in (("keys", end["loading"]), ("evaluate", end["seconds"])):
             self._metrics.observe("stage_seconds", seconds, stage=stage)
         if job.others:
@@ -342,16 +351,16 @@ class Evaluations:
         return float(end["seconds"])
 
     def _order(self, worker: Worker, job: Job, uploaded: UploadedKeys) -> dict[str, Any]:
-        """Have a worker evaluate; errors as for `Worker.order`."""
+        """Let a worker evaluate a job; raises the errors of `Worker.order`."""
         together = (job, *job.others)
         model = self._catalog.model(job.model)
         with ExitStack() as stack:
             passed: dict[str, Any] = {}
             if self._workers.inline:
-                found = stack.enter_context(self._store.arriving(uploaded, model.key_places))
-                path = found if isinstance(found, Path) else found.path
-                if not isinstance(found, Path):
-                    passed["arriving"] = found.to_json()
+                keys = stack.enter_context(self._store.arriving(uploaded, model.key_places))
+                path = keys if isinstance(keys, Path) else keys.path
+                if not isinstance(keys, Path):
+                    passed["arriving"] = keys.to_json()
             else:
                 path = stack.enter_context(self._store.file(uploaded))
             if any(each.held for each in together):
@@ -389,10 +398,10 @@ class Evaluations:
             self._event(f"{seconds:.1f} processor seconds could not be recorded: {error}")
 
     def _saw_all(self, job: Job, direction: str, objects: list[bytes]) -> None:
-        """Note what passed, of a client that is still there."""
+        """Record exchanged objects, unless the client is gone."""
         if self._jobs.has(job):
             for data in objects:
-                self._saw(job.owner, Sight.of(direction, data))
+                self._saw(job.owner, ExchangedObject.of(direction, data))
 
     def _ended(self, job: Job) -> None:
         self._metrics.count("evaluations_total", outcome="done" if job.error is None else job.error.code)

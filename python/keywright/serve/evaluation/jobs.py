@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from keywright.errors.service import REFUSALS, BusyError, NotDoneError, ServeError, UnknownJobError
+from keywright.errors.service import REFUSALS, BusyError, NotReadyError, ServeError, UnknownJobError
 from keywright.serve.logs import request_identifier
 from keywright.serve.storage import Row, Storage
 from keywright.serve.storage.objects import drawer
@@ -30,11 +30,11 @@ MAX_PRIORITY = 9
 
 @dataclass(eq=False)
 class Reservation:
-    """A place in the queue for an evaluation whose message is arriving.
+    """A reservation in the queue for an evaluation whose message is arriving.
 
     Attributes:
-        client: the unit of fair scheduling, as of the job.
-        tenant: whose bytes they are.
+        client: the unit of fair scheduling, see `Job.client`.
+        tenant: tenant of the evaluation.
         size: bytes of the message.
     """
 
@@ -54,21 +54,21 @@ class Job:
         priority: 0 to `MAX_PRIORITY`: among one client's jobs, larger ones run first.
         total: number of steps.
         state: state of the job.
-        attempts: how often it was started.
+        attempts: number of starts.
         done: steps that are done.
         seconds: duration of the evaluation.
-        error: why it failed.
-        touched: when it ended or was fetched, in seconds of a clock that nobody sets.
-        fetched: whether its answer was.
-        tenant: whose it is.
-        request: identifier of the request that asked for it, for logs; empty after a restart.
-        message_bytes, answer_bytes: what is kept of it.
-        asked: when this process had it first, by the clock of `touched`.
-        places: of samples, those that it has; None if it leaves none to others.
-        others: evaluated with it, their samples at other places.
-        held: whether its client waits for the answer with the request itself, and nothing is on the disk.
-        message, answer: its ciphertexts and those of its answer while it is held.
-        noted: whether the audit has it.
+        error: the reason of its failure.
+        touched: time of its end or of the last fetch, in seconds of a monotonic clock.
+        fetched: whether the answer was fetched.
+        tenant: tenant of the client; empty without accounts.
+        request: identifier of its request, for logs; empty after a restart.
+        message_bytes, answer_bytes: stored bytes of message and answer.
+        arrived: time of its arrival in this process, by the clock of `touched`.
+        places: places of its samples in the batch; None if it uses all of them.
+        others: jobs that are evaluated with it, whose samples have other places.
+        held: whether its request waits for the answer, and the job is in memory alone.
+        message, answer: ciphertexts of a held job and of its answer.
+        noted: whether the audit file has an entry for it.
     """
 
     identifier: str
@@ -87,7 +87,7 @@ class Job:
     request: str = ""
     message_bytes: int = 0
     answer_bytes: int = 0
-    asked: float = field(default_factory=time.monotonic)
+    arrived: float = field(default_factory=time.monotonic)
     places: range | None = None
     others: list["Job"] = field(default_factory=list)
     held: bool = False
@@ -114,7 +114,7 @@ class Job:
             job.done = done
 
     def to_json(self) -> dict[str, object]:
-        """Return what a client is told."""
+        """Return the job for JSON replies."""
         entry: dict[str, object] = {
             "job": self.identifier,
             "state": self.state,
@@ -173,7 +173,10 @@ class Jobs:
         job.message_bytes, job.answer_bytes = there.get(_message(job), 0), there.get(_answer(job), 0)
         if row["state"] == "failed":
             code, _, text = str(row["error"]).partition(" ")
-            job.state, job.error = "failed", REFUSALS.get(code, ServeError)(text)
+            job.state, job.error = (
+                "failed",
+                REFUSALS[code][1](text, code=code) if code in REFUSALS else ServeError(text),
+            )
         elif _answer(job) in there:
             job.state, job.done = "done", job.total
         elif _message(job) in there:
@@ -189,18 +192,18 @@ class Jobs:
 
     def answer(self, job: Job) -> Path:
         """Return the path where a worker writes its answer; `answered` adopts it."""
-        return self._objects.made(_answer(job))
+        return self._objects.output_path(_answer(job))
 
     def content(self, job: Job) -> bytes:
-        """The ciphertexts of a job."""
+        """Return the ciphertexts of a job."""
         with self._turn:
             if job.held:
                 return job.message
         return self._objects.read(_message(job))
 
     def answered(self, job: Job, answer: bytes | None = None) -> bytes:
-        """Take over an answer, also for those that were evaluated with the job: the one that is given, or
-        the one that a worker has written, which is read."""
+        """Take over the answer of a job and of the jobs evaluated with it. The answer is ``answer``, or the
+        file that a worker has written."""
         data = answer
         if data is None:
             self._objects.adopt(_answer(job))
@@ -246,13 +249,13 @@ class Jobs:
         held: bool = False,
         place: Reservation | None = None,
     ) -> Job:
-        """Accept a job: it is on the disk when this returns, unless it is ``held``. Its places are not:
-        after a restart it is evaluated alone.
+        """Accept a job and write it to the disk, unless it is ``held``. Its places are not stored: after a
+        restart it is evaluated alone.
 
         Args:
-            admit: called with it before it is; what it raises refuses the job.
-            held: whether it is in memory alone, until its answer is taken (`release`) or `keep` is called.
-            place: its place in the queue, which is used up; without one, it takes one now.
+            admit: called with the job before it is accepted; an exception refuses the job.
+            held: whether it stays in memory alone until `release` or `keep`.
+            place: its reservation, which is used up; by default the job is admitted now.
 
         Raises:
             BusyError: the maximum number of jobs wait, of all clients or of this one.
@@ -291,7 +294,7 @@ class Jobs:
         up.
 
         Raises:
-            BusyError: as for `add`.
+            BusyError: see `add`.
         """
         place = Reservation(tenant or owner, tenant, size)
         with self._turn:
@@ -304,7 +307,7 @@ class Jobs:
                 self._reserved.discard(place)
 
     def _store(self, job: Job, message: bytes) -> None:
-        """Have a job on the disk."""
+        """Write a job to the disk."""
         self._objects.put(_message(job), message)
         row: Row = {"job": job.identifier, "owner": job.owner, "model": job.model, "priority": job.priority}
         row |= {"tenant": job.tenant, "state": job.state, "attempts": job.attempts, "total": job.total}
@@ -317,7 +320,7 @@ class Jobs:
         self._number += 1
 
     def keep(self, job: Job, admit: Callable[[Job], object]) -> None:
-        """Have a held job that has not ended on the disk, as if it had been accepted so.
+        """Write a held job that has not ended to the disk.
 
         Raises:
             OSError: the disk fails; the job is dropped.
@@ -334,10 +337,10 @@ class Jobs:
             job.held, job.message = False, b""
 
     def release(self, job: Job) -> bytes:
-        """The answer of a held job that has ended, which is forgotten.
+        """Return the answer of a held job that has ended, and drop the job.
 
         Raises:
-            ServeError: why it failed.
+            ServeError: the reason of its failure.
         """
         self.delete([job])
         if job.error is not None:
@@ -345,7 +348,7 @@ class Jobs:
         return job.answer
 
     def _put(self, job: Job) -> None:
-        """Queue a job behind those of its client with at least its priority."""
+        """Queue a job behind its client's jobs of at least the same priority."""
         waiting = self._queues.setdefault(job.client, [])
         place = next((i for i, other in enumerate(waiting) if other.priority < job.priority), len(waiting))
         waiting.insert(place, job)
@@ -364,7 +367,7 @@ class Jobs:
                 if job.joins(other):
                     waiting.remove(other)
                     job.others.append(other)
-            # Its client goes to the end of the line.
+            # Its client moves to the end of the queue.
             del self._queues[owner]
             if waiting:
                 self._queues[owner] = waiting
@@ -404,7 +407,7 @@ class Jobs:
                 self._note(each, state="waiting", attempts=each.attempts)
 
     def _note(self, job: Job, **row: object) -> None:
-        """Change what the disk has of a job."""
+        """Update the stored record of a job, if there is one."""
         if not job.held:
             self._records.set_job(job.identifier, **row)
 
@@ -439,14 +442,14 @@ class Jobs:
             return True
 
     def has(self, job: Job) -> bool:
-        """Whether somebody waits for a job, or may fetch its answer."""
+        """Return whether a job exists: its request waits, or a client may fetch its answer."""
         return job.identifier in self._jobs
 
     def get(self, identifier: str) -> Job:
         """Return the job of an identifier.
 
         Raises:
-            UnknownJobError: there is none.
+            UnknownJobError: no evaluation has this identifier.
         """
         job = self._jobs.get(identifier)
         if job is None:
@@ -457,15 +460,15 @@ class Jobs:
         """Return the answer of a job.
 
         Raises:
-            UnknownJobError: there is none.
-            NotDoneError: it has not finished.
-            ServeError: why it failed.
+            UnknownJobError: no evaluation has this identifier.
+            NotReadyError: it has not finished.
+            ServeError: the reason of its failure.
         """
         job = self.get(identifier)
         if job.error is not None:
             raise job.error
         if job.state != "done":
-            raise NotDoneError(f"{job.done} of {job.total} steps are done; ask again later")
+            raise NotReadyError(f"{job.done} of {job.total} steps are done; ask again later")
         answer = self._objects.read(_answer(job))
         job.fetched, job.touched = True, time.monotonic()
         return answer
@@ -496,7 +499,7 @@ class Jobs:
             return list(self._jobs.values())
 
     def stored(self, tenant: str) -> int:
-        """Return the bytes of a tenant's jobs: those that are stored, and those of messages that arrive."""
+        """Return the bytes of a tenant's jobs: stored ones and arriving messages."""
         with self._turn:
             own = [job for job in self._jobs.values() if job.tenant == tenant]
             arriving = sum(place.size for place in self._reserved if place.tenant == tenant)

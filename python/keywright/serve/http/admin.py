@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from keywright._units import format_bytes, format_seconds
-from keywright.errors.service import ForbiddenError, UnauthorizedError
+from keywright.errors.service import UnauthorizedError
 from keywright.serve.overview import Overview
 from keywright.serve.storage.state_folder import OPERATOR_KEY
 from keywright.serve.tenants.accounts import bearer
@@ -44,7 +44,7 @@ def require_operator(request: Request, key: str, loopback: frozenset[str]) -> No
         loopback: host names of this machine.
 
     Raises:
-        ForbiddenError: the request is from another machine.
+        UnauthorizedError: the request is from another machine.
         UnauthorizedError: it lacks the key.
     """
     host = request.headers.get("host", "")
@@ -55,9 +55,10 @@ def require_operator(request: Request, key: str, loopback: frozenset[str]) -> No
     except ValueError:
         near = False
     if not near or name.lower() not in loopback or any(header in request.headers for header in FORWARDED):
-        raise ForbiddenError(
+        raise UnauthorizedError(
             "this page is for the operator: open it on the server's machine, or start the server with "
-            "--accounts and --admin"
+            "--accounts and --admin",
+            code="forbidden",
         )
     sent = (bearer(request.headers.get("authorization")) or "").partition(" ")[2].strip()
     if not secrets.compare_digest(sent.encode(), key.encode()):

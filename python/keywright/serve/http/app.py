@@ -19,24 +19,20 @@ from starlette.routing import Match, Route
 from keywright.errors.service import (
     BadRequestError,
     BusyError,
-    MismatchingOffsetError,
-    NoSuchMethodError,
-    NoSuchPathError,
     ServeError,
     TooLargeError,
     UnauthorizedError,
-    WrongOffsetError,
 )
 from keywright.serve.evaluation.jobs import Job
 from keywright.serve.service import Service
 from keywright.serve.tenants.accounts import NOBODY, Accounts
 from keywright.serve.uploads.buffers import Share
-from keywright.serve.uploads.piece import Piece
+from keywright.serve.uploads.part_writer import PartWriter
 
 from .admin import CHALLENGE, admin_page, require_operator
 from .connections import CONNECTION
-from .edge import LOOPBACK, Edge, OnRequest, Problem, address_of, answer, refused
 from .pages import Page
+from .request_checks import LOOPBACK, OnRequest, Problem, RequestChecks, address_of, answer, refused
 from .resumable import (
     COMPLETE,
     LIMIT,
@@ -50,26 +46,26 @@ from .resumable import (
 )
 
 MAX_JSON = 4096
-MAX_PIECE = 8 << 20
-"""Maximum size in bytes of one piece that is uploaded by ``PUT``."""
+MAX_PART = 8 << 20
+"""Maximum bytes of a part that is uploaded by ``PUT``."""
 
 EXPIRE_EVERY_S = 1.0
 
 MAX_WAIT_S, MAX_WAITING = 30, 128
-"""How long a request may wait for an evaluation to end, and how many requests may wait."""
+"""Maximum wait for the end of an evaluation, in seconds, and maximum number of waiting requests."""
 
 MAX_ASKING = 8
-"""How many requests wait for the issuer of tokens in a thread; the others wait for these."""
+"""Maximum number of threads that wait for the issuer of tokens."""
 
 HOLD_S = 0.25
-"""After so long an evaluation whose request waits for its answer is put on the disk."""
+"""Seconds after which a held evaluation is written to the disk."""
 
 QUICK_BYTES = 256 << 10
-"""A message that is looked through at once."""
+"""Maximum bytes of a message that is scanned on the event loop."""
 
 SETTLE_S = 1.0
-"""How long a request for an upload's offset, or its next piece, waits for the piece that is being written.
-All bytes that arrived before a connection broke must count."""
+"""How long a request for an upload's state waits for the range that is being written. All bytes that arrived
+before a connection broke must count."""
 
 ROUTES = (
     ("/health", "GET", "health"),
@@ -85,7 +81,6 @@ ROUTES = (
     ("/v1/keys", "OPTIONS", "upload_limits"),
     ("/v1/keys/{keys}", "HEAD", "upload_state"),
     ("/v1/keys/{keys}", "GET", "keys"),
-    ("/v1/keys/{keys}", "PUT", "receive_keys"),
     ("/v1/keys/{keys}", "PATCH", "append_keys"),
     ("/v1/keys/{keys}/parts", "PUT", "receive_part"),
     ("/v1/keys/{keys}/direct", "POST", "grant_part"),
@@ -107,7 +102,7 @@ def application(
     page: Page | None = None,
     names: frozenset[str] = frozenset(),
     on_request: OnRequest | None = None,
-) -> Edge:
+) -> RequestChecks:
     """Return the ASGI application of a service.
 
     Args:
@@ -126,11 +121,14 @@ def application(
 
     def refuse(request: Request, error: Exception) -> Response:
         known, headers = refused(error), error.headers if isinstance(error, HTTPException) else None
-        if isinstance(known, NoSuchMethodError) and not any(
+        if known.code == "no_such_method" and not any(
             route.matches(request.scope)[0] != Match.NONE for route in routes
         ):
             # An unknown path may be a file of the page, which only supports GET.
-            known, headers = NoSuchPathError(str(refused(HTTPException(HTTPStatus.NOT_FOUND)))), None
+            known, headers = (
+                BadRequestError(str(refused(HTTPException(HTTPStatus.NOT_FOUND))), code="no_such_path"),
+                None,
+            )
         service.metrics.count("refusals_total", code=known.code)
         return Problem(known, headers)
 
@@ -143,7 +141,7 @@ def application(
             (ServeError, HTTPException, ClientDisconnect, OSError, Exception), refuse
         ),
     )
-    return Edge(app, names, on_request, service.tell, service.metrics)
+    return RequestChecks(app, names, on_request, service.tell, service.metrics)
 
 
 async def _expire(service: Service) -> None:
@@ -151,12 +149,12 @@ async def _expire(service: Service) -> None:
         try:
             await run_sync(service.expire)
         except OSError as error:
-            service.tell(f"what has expired stays for now: {error}")
+            service.tell(f"expired keys and answers could not be deleted: {error}")
         await anyio.sleep(EXPIRE_EVERY_S)
 
 
-class Ends:
-    """Requests that wait until an evaluation ends, at most `MAX_WAITING`. Further requests return at once."""
+class JobWaiters:
+    """Requests that wait for the end of an evaluation, at most `MAX_WAITING`; others return at once."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, list[tuple[asyncio.AbstractEventLoop, asyncio.Event]]] = {}
@@ -188,9 +186,9 @@ class Routes:
     """One method for each route."""
 
     def __init__(self, service: Service, page: Page) -> None:
-        self._service, self._page, self._ends = service, page, Ends()
+        self._service, self._page, self._waiters = service, page, JobWaiters()
         self._asking: anyio.CapacityLimiter | None = None
-        service.jobs.on_end = self._ends.tell
+        service.jobs.on_end = self._waiters.tell
 
     async def _tenant(self, request: Request) -> str:
         """Return the tenant of a request."""
@@ -208,8 +206,8 @@ class Routes:
     async def _authenticate(
         self, accounts: Accounts, call: Callable[[str | None], str], authorization: str | None
     ) -> str:
-        """Return the tenant of credentials. Those that may have to wait for the issuer take no thread from
-        others."""
+        """Return the tenant of credentials. Requests that may wait for the issuer use a limited number of
+        threads."""
         if not accounts.asks(authorization):
             return await run_sync(call, authorization)
         if self._asking is None:
@@ -281,36 +279,28 @@ class Routes:
         return upload_answer(self._service.keys(name, tenant), self._service.key_lifetime())
 
     async def _settle(self, name: str, tenant: str) -> None:
-        """Wait briefly for the piece that is being written."""
+        """Wait briefly for the ranges that are being written."""
         deadline = anyio.current_time() + SETTLE_S
         while not self._service.settled(name, tenant) and anyio.current_time() < deadline:
             await anyio.sleep(SETTLE_S / 20)
 
-    async def receive_keys(self, request: Request) -> Response:
-        """``PUT /v1/keys/ID?offset=N``."""
-        offset, length = _offset(request), _announced(request, MAX_PIECE)
-        name, tenant = _name(request, "keys"), await self._tenant(request)
-        await self._settle(name, tenant)
-        begin = partial(self._service.begin_piece, name, offset, length, tenant)
-        return answer(await self._receive(request, begin, tenant or name))
-
     async def receive_part(self, request: Request) -> Response:
         """``PUT /v1/keys/ID/parts?offset=N``: at any offset, several at once."""
-        offset, length = _offset(request), _announced(request, MAX_PIECE)
+        offset, length = _offset(request), _announced(request, MAX_PART)
         name, tenant = _name(request, "keys"), await self._tenant(request)
-        begin = partial(self._service.begin_piece, name, offset, length, tenant, anywhere=True)
+        begin = partial(self._service.begin_part, name, offset, length, tenant, anywhere=True)
         return answer(await self._receive(request, begin, tenant or name))
 
     async def grant_part(self, request: Request) -> Response:
-        """``POST /v1/keys/ID/direct?offset=N&length=N``: an address of the object storage for a part."""
+        """``POST /v1/keys/ID/direct?offset=N&length=N``: returns an address of the object storage."""
         _announced(request, 0)
         offset, length = _offset(request), _number(request, "length")
         name, tenant = _name(request, "keys"), await self._tenant(request)
-        made = await run_sync(self._service.grant_part, name, offset, length, tenant)
-        return answer(made, HTTPStatus.CREATED)
+        grant = await run_sync(self._service.grant_part, name, offset, length, tenant)
+        return answer(grant, HTTPStatus.CREATED)
 
     async def take_part(self, request: Request) -> Response:
-        """``PUT /v1/keys/ID/direct?offset=N``: the part is there."""
+        """``PUT /v1/keys/ID/direct?offset=N``: takes over a part that the client has written."""
         _announced(request, 0)
         offset = _offset(request)
         name, tenant = _name(request, "keys"), await self._tenant(request)
@@ -318,10 +308,10 @@ class Routes:
 
     @asynccontextmanager
     async def _room(self, holder: str, size: int) -> AsyncIterator[Share]:
-        """Memory for a body that arrives within the context.
+        """Reserve memory for a body that arrives within the context.
 
         Raises:
-            BusyError: there is none, or another client needs it.
+            BusyError: no memory is free, or another client needs it.
         """
         loop = asyncio.get_running_loop()
         with anyio.CancelScope() as scope:
@@ -332,36 +322,38 @@ class Routes:
         if scope.cancelled_caught:
             raise BusyError("too many requests arrive at a time; ask again soon", retry_after=1)
 
-    async def _receive(self, request: Request, begin: Callable[[], Piece], holder: str) -> dict[str, object]:
-        """Write a piece while it arrives, buffered in chunks of the size that the storage prefers."""
+    async def _receive(
+        self, request: Request, begin: Callable[[], PartWriter], holder: str
+    ) -> dict[str, object]:
+        """Write a range while it arrives, buffered in chunks of the size that the storage prefers."""
         most = self._service.store.objects.buffer_bytes
-        piece, buffer = await run_sync(begin), bytearray()
+        writer, buffer = await run_sync(begin), bytearray()
         try:
-            async with self._room(holder, min(most, piece.end - piece.at)):
-                await self._write(request, piece, buffer, most)
-            return await run_sync(self._service.end_piece, piece)
+            async with self._room(holder, min(most, writer.end - writer.at)):
+                await self._write(request, writer, buffer, most)
+            return await run_sync(self._service.end_part, writer)
         finally:
-            piece.close()
+            writer.close()
 
-    async def _write(self, request: Request, piece: Piece, buffer: bytearray, most: int) -> None:
+    async def _write(self, request: Request, writer: PartWriter, buffer: bytearray, most: int) -> None:
         try:
             async for data in request.stream():
                 buffer += data
                 if len(buffer) >= most:
-                    await run_sync(piece.append, bytes(buffer))
+                    await run_sync(writer.append, bytes(buffer))
                     buffer.clear()
         finally:
             with anyio.CancelScope(shield=True):
                 if buffer:
-                    await run_sync(piece.append, bytes(buffer))
+                    await run_sync(writer.append, bytes(buffer))
 
     async def upload_limits(self, request: Request) -> Response:
         """``OPTIONS /v1/keys``: states that uploads are resumable, and their maximum length."""
-        found = limit(self._service.longest_keys(), self._service.key_lifetime())
-        return Response(status_code=HTTPStatus.NO_CONTENT, headers={LIMIT: found})
+        limits = limit(self._service.longest_keys(), self._service.key_lifetime())
+        return Response(status_code=HTTPStatus.NO_CONTENT, headers={LIMIT: limits})
 
     async def upload_state(self, request: Request) -> Response:
-        """``HEAD /v1/keys/ID``: a client that asks for the offset has given up its earlier request."""
+        """``HEAD /v1/keys/ID``: ends the request that still appends, because its client has abandoned it."""
         name, tenant = _name(request, "keys"), await self._tenant(request)
         await run_sync(self._service.interrupt, name, tenant)
         return upload_answer(self._service.keys(name, tenant), self._service.key_lifetime())
@@ -398,14 +390,11 @@ class Routes:
         """Append the content of a request to an upload, with the answers of the draft."""
         complete = boolean(request.headers, COMPLETE) or False
         total = int(str(entry["bytes"]))
-        try:
-            length = require_length(request.headers, offset, total, complete=complete)
-            name = str(entry["keys"])
-            begin = partial(self._service.begin_piece, name, offset, length, tenant)
-            found = await self._receive(request, begin, tenant or name)
-        except WrongOffsetError as error:
-            raise MismatchingOffsetError(str(error), **error.details) from error
-        return upload_answer(found, self._service.key_lifetime(), status)
+        length = require_length(request.headers, offset, total, complete=complete)
+        name = str(entry["keys"])
+        begin = partial(self._service.begin_part, name, offset, length, tenant)
+        state = await self._receive(request, begin, tenant or name)
+        return upload_answer(state, self._service.key_lifetime(), status)
 
     async def delete_keys(self, request: Request) -> Response:
         """``DELETE /v1/keys/ID``, or ``POST /v1/keys/ID/delete``, which a page sends when it closes."""
@@ -435,12 +424,13 @@ class Routes:
                 message = await request.body()
                 share.complete = True
                 call = partial(evaluations.take, expected, message, held=held)
-                # What only looks at memory takes less time than another thread to be told of it.
+                # Scanning a short message takes less time than starting a thread for it.
                 job = call() if held and size <= QUICK_BYTES else await run_sync(call)
         return await (self._hold(job, wait) if held else self._wait(job, wait))
 
     async def _hold(self, job: Job, wait: int) -> Response:
-        """The answer of a held job that ends soon; else it is on the disk, and waited for as others are."""
+        """Return the answer of a held job that ends soon. Otherwise write the job to the disk and
+        wait for it."""
         evaluations = self._service.evaluations
         try:
             await self._end_of(job, HOLD_S)
@@ -454,17 +444,17 @@ class Routes:
             evaluations.abandon(job)
 
     async def _wait(self, job: Job, wait: int) -> Response:
-        """The answer of a job that ends within so many seconds; else how far it is. A request that does not
-        wait is always told of its job: its client expects that, also where the job has ended by now."""
+        """Return the answer of a job that ends within ``wait`` seconds, otherwise the state of the job. A
+        request that does not wait always gets the state, even if the job has ended."""
         await self._end_of(job, wait)
         if not wait or job.state != "done":
             return answer(job.to_json(), HTTPStatus.ACCEPTED)
         return _ciphertexts(await run_sync(self._service.evaluations.result, job.identifier, job.tenant))
 
     async def _end_of(self, job: Job, seconds: float) -> None:
-        """Wait for the end of a job, for so long."""
+        """Wait for the end of a job, for at most ``seconds``."""
         if seconds > 0 and job.state in ("waiting", "running"):
-            with self._ends.of(job.identifier) as ended, anyio.move_on_after(seconds):
+            with self._waiters.of(job.identifier) as ended, anyio.move_on_after(seconds):
                 # The job may have ended before the wait began.
                 if job.state in ("waiting", "running"):
                     await ended.wait()
@@ -497,7 +487,9 @@ class Routes:
         """Return a file of the page, from memory."""
         file = self._page.get("/" + _name(request, "path"))
         if file is None:
-            raise NoSuchPathError("there is no such page here; the service is under /v1/")
+            raise BadRequestError(
+                "there is no such page here; the service is under /v1/", code="no_such_path"
+            )
         return Response(file[1], media_type=file[0])
 
 
@@ -506,7 +498,7 @@ def _name(request: Request, what: str) -> str:
 
 
 def _wait(request: Request) -> int:
-    """Seconds, as ``?wait=`` says."""
+    """Return the seconds of ``?wait=``."""
     wait = request.query_params.get("wait", "0")
     if not (wait.isascii() and wait.isdigit() and len(wait) < 3 and int(wait) <= MAX_WAIT_S):
         raise BadRequestError(f"?wait= must be 0 to {MAX_WAIT_S} seconds, got {wait[:8]!r}")
@@ -529,12 +521,12 @@ def _places(request: Request) -> range | None:
 
 
 def _offset(request: Request) -> int:
-    """Where a piece begins."""
+    """Return the offset of a part."""
     return _number(request, "offset")
 
 
 def _number(request: Request, name: str) -> int:
-    """A number of bytes."""
+    """Return a number of bytes from the query."""
     number = request.query_params.get(name, "")
     if not (number.isascii() and number.isdigit() and len(number) < 16):
         raise BadRequestError(f"?{name}= is missing or not a number of bytes: {number[:20]!r}")

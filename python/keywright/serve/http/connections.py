@@ -1,10 +1,10 @@
-"""Connections of the server: deadlines for slow peers, and a fair share of the places for each of them.
+"""Connections of the server: deadlines for slow peers, and a fair share of the slots for each of them.
 
 uvicorn answers requests; this module adds the limits that it lacks. A peer has credit: `GRACE_S` at the
 beginning of a body or an answer, and a second for every `SLOWEST` bytes that move, up to `TIMEOUT_S`. Without
 credit its connection is aborted. At `MAX_CONNECTIONS`, a newcomer replaces a connection of the holder who has
-the most (see `places`). TLS is negotiated within a place. Above the
-pace of its address, a request waits.
+the most (see `connection_slots`). TLS is negotiated within a slot. Above the pace of its address, a request
+waits.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from .places import OPENING, Pace, Place, Places, neighbourhood
+from .connection_slots import OPENING, ConnectionSlots, Pace, Slot, neighbourhood
 
 MAX_CONNECTIONS = 512
 
@@ -32,7 +32,7 @@ HANDSHAKE_S = 10.0
 """Seconds for the negotiation of TLS."""
 
 REFUSED_BYTES, REFUSED_S = 8 << 20, 2.0
-"""What is still read of what is no request, and for how long."""
+"""Maximum bytes and seconds of reading after a malformed request."""
 
 CONNECTION = "keywright.connection"
 """Key of the `Connection` in a request's scope."""
@@ -53,14 +53,14 @@ class Connection(H11Protocol):
     While the server works there is none (`work`).
 
     Args:
-        places: the places of the server's connections.
+        slots: the slots of the server's connections.
         pace: of the addresses' requests.
     """
 
-    def __init__(self, *arguments: Any, places: Places, pace: Pace, **named: Any) -> None:
+    def __init__(self, *arguments: Any, slots: ConnectionSlots, pace: Pace, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._places, self._pace = places, pace
-        self._place = Place(self._abort)
+        self._slots, self._pace = slots, pace
+        self._slot = Slot(self._abort)
         self._timer: asyncio.TimerHandle | None = None
         self._takes = False
         self._written = self._sent = 0
@@ -87,12 +87,12 @@ class Connection(H11Protocol):
         """Start, and evict a connection if there are too many."""
         super().connection_made(transport)
         self._wait()
-        self._places.enter(self._place, MAX_CONNECTIONS)
+        self._slots.enter(self._slot, MAX_CONNECTIONS)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
         self.work()
-        self._places.leave(self._place)
+        self._slots.leave(self._slot)
         super().connection_lost(exc)
 
     def _abort(self) -> None:
@@ -147,7 +147,7 @@ class Connection(H11Protocol):
 
     def begin(self, holder: str) -> None:
         """Count the connection for the sender of its request."""
-        self._place.holder = holder
+        self._slot.holder = holder
 
     def receive(self) -> None:
         """Give the peer credit for a body."""
@@ -163,7 +163,7 @@ class Connection(H11Protocol):
 
     def work(self) -> None:
         """Clear the deadline while the server works."""
-        self._takes, self._place.until = False, float("inf")
+        self._takes, self._slot.until = False, float("inf")
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -171,18 +171,18 @@ class Connection(H11Protocol):
     def _wait(self) -> None:
         """Give the peer time for a request, and to read what was answered before."""
         address = self.client[0] if self.client is not None else ""
-        self._place.holder = f"waiting {neighbourhood(address)}"
+        self._slot.holder = f"waiting {neighbourhood(address)}"
         self._expect(TIMEOUT_S)
 
     def _expect(self, seconds: float, *, takes: bool = False) -> None:
         self.work()
-        self._takes, self._place.until = takes, self.loop.time() + seconds
-        self._timer = self.loop.call_at(self._place.until, self._look)
+        self._takes, self._slot.until = takes, self.loop.time() + seconds
+        self._timer = self.loop.call_at(self._slot.until, self._look)
 
     def _move(self, count: int) -> None:
         """Give credit for bytes that have moved."""
-        until = self._place.until + count / SLOWEST
-        self._place.until = min(until, max(self._place.until, self.loop.time() + TIMEOUT_S))
+        until = self._slot.until + count / SLOWEST
+        self._slot.until = min(until, max(self._slot.until, self.loop.time() + TIMEOUT_S))
 
     def _look(self) -> None:
         """Abort the connection if its credit is used up."""
@@ -193,11 +193,11 @@ class Connection(H11Protocol):
         now = self.loop.time()
         if self._takes and self.flow.read_paused:
             # The server is slow, not the peer.
-            self._place.until = max(self._place.until, now + GRACE_S)
-        if self._place.until <= now:
+            self._slot.until = max(self._slot.until, now + GRACE_S)
+        if self._slot.until <= now:
             self.transport.abort()
         else:
-            self._timer = self.loop.call_at(self._place.until, self._look)
+            self._timer = self.loop.call_at(self._slot.until, self._look)
 
 
 class Handshake(asyncio.Protocol):
@@ -205,13 +205,13 @@ class Handshake(asyncio.Protocol):
 
     Args:
         connection: what the connection is after that.
-        places: the places of the server's connections.
+        slots: the slots of the server's connections.
         tls: settings of the server.
     """
 
-    def __init__(self, connection: Connection, places: Places, tls: ssl.SSLContext) -> None:
-        self._connection, self._places, self._tls = connection, places, tls
-        self._place, self._early = Place(self._abort), bytearray()
+    def __init__(self, connection: Connection, slots: ConnectionSlots, tls: ssl.SSLContext) -> None:
+        self._connection, self._slots, self._tls = connection, slots, tls
+        self._slot, self._early = Slot(self._abort), bytearray()
         self._transport: asyncio.Transport | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -221,9 +221,9 @@ class Handshake(asyncio.Protocol):
         transport.pause_reading()
         self._transport, loop = transport, self._connection.loop
         address = transport.get_extra_info("peername")
-        self._place.holder = f"waiting {neighbourhood(str(address[0]) if address else '')}"
-        self._place.until = loop.time() + HANDSHAKE_S
-        self._places.enter(self._place, MAX_CONNECTIONS)
+        self._slot.holder = f"waiting {neighbourhood(str(address[0]) if address else '')}"
+        self._slot.until = loop.time() + HANDSHAKE_S
+        self._slots.enter(self._slot, MAX_CONNECTIONS)
         self._task = loop.create_task(self._negotiate(transport))
 
     def data_received(self, data: bytes) -> None:
@@ -243,7 +243,7 @@ class Handshake(asyncio.Protocol):
                     transport, self, self._tls, server_side=True, ssl_handshake_timeout=HANDSHAKE_S
                 )
         finally:
-            self._places.leave(self._place)
+            self._slots.leave(self._slot)
             if encrypted is None:
                 transport.abort()
         if encrypted is None or encrypted.is_closing():
@@ -254,14 +254,16 @@ class Handshake(asyncio.Protocol):
             self._connection.data_received(bytes(self._early))
 
 
-def protocol(places: Places, pace: Pace, tls: ssl.SSLContext | None, **named: Any) -> asyncio.Protocol:
+def protocol(
+    slots: ConnectionSlots, pace: Pace, tls: ssl.SSLContext | None, **named: Any
+) -> asyncio.Protocol:
     """Return the protocol of a new connection.
 
     Args:
-        places: the places of the server's connections.
+        slots: the slots of the server's connections.
         pace: of the addresses' requests.
         tls: settings of a server that speaks TLS.
         named: uvicorn's arguments.
     """
-    connection = Connection(places=places, pace=pace, **named)
-    return connection if tls is None else Handshake(connection, places, tls)
+    connection = Connection(slots=slots, pace=pace, **named)
+    return connection if tls is None else Handshake(connection, slots, tls)

@@ -11,7 +11,7 @@ from http import HTTPStatus
 
 from starlette.responses import JSONResponse, Response
 
-from keywright.errors.service import BadRequestError, InconsistentLengthError
+from keywright.errors.service import BadRequestError, LengthError
 
 COMPLETE, OFFSET, LENGTH, LIMIT = "Upload-Complete", "Upload-Offset", "Upload-Length", "Upload-Limit"
 PARTIAL = "application/partial-upload"
@@ -36,9 +36,9 @@ def require_partial(headers: Mapping[str, str]) -> None:
     Raises:
         BadRequestError: its type is another.
     """
-    found = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if found != PARTIAL:
-        raise BadRequestError(f"Content-Type is {found[:80]!r}; it must be {PARTIAL}")
+    media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != PARTIAL:
+        raise BadRequestError(f"Content-Type is {media_type[:80]!r}; it must be {PARTIAL}")
 
 
 def require_length(headers: Mapping[str, str], offset: int, total: int, *, complete: bool) -> int:
@@ -51,14 +51,14 @@ def require_length(headers: Mapping[str, str], offset: int, total: int, *, compl
         complete: whether this content is announced as the last.
 
     Raises:
-        InconsistentLengthError: another length is announced.
+        LengthError: another length is announced.
     """
     length = int(headers.get("content-length", "0"))
-    for found in (integer(headers, LENGTH), offset + length if complete else None):
-        if found is not None and found != total:
-            raise InconsistentLengthError(
-                f"an upload of {found} bytes was announced; the keys have {total}",
-                found=found,
+    for announced in (integer(headers, LENGTH), offset + length if complete else None):
+        if announced is not None and announced != total:
+            raise LengthError(
+                f"an upload of {announced} bytes was announced; the keys have {total}",
+                found=announced,
                 expected=total,
             )
     return length

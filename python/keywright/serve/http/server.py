@@ -16,14 +16,14 @@ from typing import Any, Self, cast
 
 import uvicorn
 
-from keywright.errors.service import BadRequestError, CertificateError
+from keywright.errors.service import BadRequestError, ConfigurationError
 from keywright.serve.service import Service
 
 from .app import application
+from .connection_slots import ConnectionSlots, Door, Pace
 from .connections import protocol
-from .edge import OnRequest
 from .pages import Page
-from .places import Door, Pace, Places
+from .request_checks import OnRequest
 
 BACKLOG = 4096
 """Connections that the system holds until they are accepted. Where they are too many for it, newcomers wait
@@ -64,7 +64,7 @@ class Server:
         server_address: (host, port).
 
     Raises:
-        CertificateError: the files are not a certificate and its key.
+        ConfigurationError: the files are not a certificate and its key.
         BadRequestError: a proxy address is malformed.
     """
 
@@ -104,7 +104,7 @@ class Server:
         self._complained = -COMPLAIN_S
         config = uvicorn.Config(
             self.app,
-            http=cast("type[asyncio.Protocol]", partial(protocol, Places(), pace, tls)),
+            http=cast("type[asyncio.Protocol]", partial(protocol, ConnectionSlots(), pace, tls)),
             ws="none",
             loop="asyncio",
             lifespan="on",
@@ -122,7 +122,7 @@ class Server:
         """Reload the files of the certificate: new connections get the new one.
 
         Raises:
-            CertificateError: the files are not a certificate and its key; the previous certificate stays in
+            ConfigurationError: the files are not a certificate and its key; the previous certificate stays in
                 use.
         """
         if self._certificate is not None and self._tls is not None:
@@ -179,7 +179,7 @@ def _tls(certificate: Path, key: Path) -> ssl.SSLContext:
     try:
         context.load_cert_chain(certificate, key)
     except OSError as error:  # an error of the TLS library is also an OSError
-        raise CertificateError(
-            f"{certificate} and {key} are not a certificate and its key: {error}"
+        raise ConfigurationError(
+            f"{certificate} and {key} are not a certificate and its key: {error}", code="certificate"
         ) from error
     return context

@@ -82,8 +82,8 @@ class Arriving:
             while True:
                 file.seek(0)
                 marks = file.read(count + 1)
-                wanted = marks[first : min(last + 1, count)]
-                if wanted == THERE * len(wanted):
+                needed = marks[first : min(last + 1, count)]
+                if needed == THERE * len(needed):
                     return
                 if marks[count:] != bytes(1):
                     raise OSError("the keys could not be fetched from the object storage")

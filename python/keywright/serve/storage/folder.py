@@ -59,12 +59,12 @@ class FolderObjects:
     def sizes(self, prefix: str) -> dict[str, int]:
         """Return the sizes of files whose paths begin with the prefix; links are skipped."""
         root = self._folder / prefix.rpartition("/")[0]
-        found = {}
+        sizes = {}
         for path in root.rglob("*"):
             name = path.relative_to(self._folder).as_posix()
             if name.startswith(prefix) and path.is_file() and not path.is_symlink():
-                found[name] = path.stat().st_size
-        return found
+                sizes[name] = path.stat().st_size
+        return sizes
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete files, and their folders if they are then empty."""
@@ -118,7 +118,7 @@ class FolderObjects:
         """Do nothing: there are no copies."""
         return False
 
-    def made(self, name: str) -> Path:
+    def output_path(self, name: str) -> Path:
         """Return the file of an object."""
         path = self._folder / name
         with self._folders:

@@ -12,7 +12,7 @@ from .arriving import Arriving
 class Objects(Protocol):
     """A store of bytes by name. Names are relative paths that cannot leave the store.
 
-    What a call wrote survives a killed process; what `put` and `keep` wrote also survives a crash of the
+    Every written byte survives a killed process; bytes of `put` and `keep` also survive a crash of the
     machine. Every call raises `OSError` if the store fails, `FileNotFoundError` if there is no such object.
 
     Attributes:
@@ -39,10 +39,10 @@ class Objects(Protocol):
         """Delete the objects that exist."""
 
     def copy(self, name: str, to: str) -> None:
-        """Have an object under another name, too, without its bytes passing through this process."""
+        """Copy an object to another name within the storage."""
 
     def sign(self, name: str, seconds: int, length: int) -> str | None:
-        """An address under which anybody may write an object of that length for so long, by PUT; None if
+        """Return an address under which anybody may PUT an object of ``length`` for ``seconds``; None if
         there is none."""
 
     def keep(self, names: Sequence[str]) -> list[str]:
@@ -61,11 +61,11 @@ class Objects(Protocol):
     def forget(self, names: Sequence[str]) -> bool:
         """Drop a local copy of such a file. Returns whether there was one."""
 
-    def made(self, name: str) -> Path:
+    def output_path(self, name: str) -> Path:
         """Return the path where another process writes an object as a file; `adopt` it then."""
 
     def adopt(self, name: str) -> None:
-        """Take over an object that was written to `made`."""
+        """Take over an object that was written to `output_path`."""
 
     def close(self) -> None:
         """Release all resources."""

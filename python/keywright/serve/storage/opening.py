@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from keywright.errors import StorageMissingError
-from keywright.errors.service import StateFolderError
+from keywright.errors import PackageMissingError
+from keywright.errors.service import ConfigurationError
 
 from .folder import FolderObjects
 from .objects import Objects
@@ -43,8 +43,8 @@ def open_storage(folder: Path, objects: str | None = None, records: str | None =
         records: ``postgresql://USER@HOST:PORT/NAME``; by default SQLite in the folder.
 
     Raises:
-        StorageMissingError: a package is not installed.
-        StateFolderError: an address is malformed, or these objects belong to another database.
+        PackageMissingError: a package is not installed.
+        ConfigurationError: an address is malformed, or these objects belong to another database.
         OSError: the storage does not answer.
     """
     tables = _records(folder, records)
@@ -63,7 +63,7 @@ def _records(folder: Path, address: str | None) -> Records:
     try:
         from keywright.serve.storage.external.postgresql import PostgresqlRecords
     except ModuleNotFoundError as error:
-        raise StorageMissingError(str(error.name)) from error
+        raise PackageMissingError(str(error.name), "storage") from error
     return PostgresqlRecords(address)
 
 
@@ -73,7 +73,7 @@ def _objects(folder: Path, address: str | None) -> Objects:
     try:
         from keywright.serve.storage.external.s3 import S3Objects
     except ModuleNotFoundError as error:
-        raise StorageMissingError(str(error.name)) from error
+        raise PackageMissingError(str(error.name), "storage") from error
     return S3Objects(address, folder / "copies")
 
 
@@ -84,11 +84,12 @@ def _require_pair(objects: Objects, records: Records) -> None:
     if objects.sizes(MARK).get(MARK) is None:
         objects.put(MARK, json.dumps({"records": name}).encode())
     try:
-        found = json.loads(objects.read(MARK, 0, 4096)).get("records")
+        marked = json.loads(objects.read(MARK, 0, 4096)).get("records")
     except (ValueError, AttributeError):
-        found = None
-    if found != name:
-        raise StateFolderError(
+        marked = None
+    if marked != name:
+        raise ConfigurationError(
             "the objects belong to another database than the one that is named; name their database, or "
-            "another bucket, prefix or folder"
+            "another bucket, prefix or folder",
+            code="state_folder",
         )

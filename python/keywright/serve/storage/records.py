@@ -7,7 +7,7 @@ next version. A database of a later release is refused.
 import secrets
 from abc import ABC, abstractmethod
 
-from keywright.errors.service import StateFolderError
+from keywright.errors.service import ConfigurationError
 
 Row = dict[str, object]
 
@@ -31,7 +31,7 @@ MIGRATIONS: tuple[str, ...] = (
 
 
 class Records(ABC):
-    """The tables of a service. What a call wrote survives a crash of the machine.
+    """The tables of a service. Every completed call survives a crash of the machine.
 
     Every call raises `OSError` if the database fails. ``?`` stands for a value in a statement.
     """
@@ -49,15 +49,16 @@ class Records(ABC):
         """Migrate the schema to the version of this release.
 
         Raises:
-            StateFolderError: a later release wrote it.
+            ConfigurationError: a later release wrote it.
         """
         self._do("create table if not exists schema_version (version bigint not null)")
         rows = self._do("select version from schema_version")
         version = int(str(rows[0]["version"])) if rows else 0
         if version > len(MIGRATIONS):
-            raise StateFolderError(
+            raise ConfigurationError(
                 f"the database has version {version}, but this release knows only {len(MIGRATIONS)}; use "
-                "the release that wrote it, or a later one"
+                "the release that wrote it, or a later one",
+                code="state_folder",
             )
         for number, statements in enumerate(MIGRATIONS[version:], version + 1):
             self._do("begin", again=False)

@@ -18,7 +18,7 @@ class SqliteRecords(Records):
         folder: folder of the file, which is created if it is missing.
 
     Raises:
-        StateFolderError: a later release wrote it.
+        ConfigurationError: a later release wrote it.
     """
 
     def __init__(self, folder: Path) -> None:

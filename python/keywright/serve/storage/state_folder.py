@@ -12,7 +12,7 @@ import weakref
 from pathlib import Path
 
 from keywright._files import private, replace
-from keywright.errors.service import StateFolderError
+from keywright.errors.service import ConfigurationError
 
 FORM, LOCK = "state.json", "lock"
 FORMAT = "keywright-state-3"
@@ -41,7 +41,7 @@ class StateFolder:
         folder: created if it is missing.
 
     Raises:
-        StateFolderError: another process serves it, or it holds something else.
+        ConfigurationError: another process serves it, or it holds something else.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -60,29 +60,32 @@ class StateFolder:
         try:
             _try_lock(self._lock)
         except OSError as error:
-            raise StateFolderError(
-                f"{self.folder} is served by another process; name another folder, or end that process"
+            raise ConfigurationError(
+                f"{self.folder} is served by another process; name another folder, or end that process",
+                code="state_folder",
             ) from error
 
     def _own(self) -> None:
         path = self.folder / FORM
         if not path.exists():
             if (self.folder / "owner.json").exists():
-                raise StateFolderError(
+                raise ConfigurationError(
                     f"{self.folder} has an earlier format; name another folder, clients will upload their "
-                    "keys again"
+                    "keys again",
+                    code="state_folder",
                 )
             replace(path, json.dumps({"format": FORMAT}).encode())
             return
-        found: object = None
+        entry: object = None
         if path.is_file() and path.stat().st_size <= MAX_FORM_BYTES:
             try:
-                found = json.loads(path.read_bytes())
+                entry = json.loads(path.read_bytes())
             except (ValueError, RecursionError):
-                found = None
-        if not isinstance(found, dict) or found.get("format") != FORMAT:
-            raise StateFolderError(
-                f"{path} has a format that this release does not know; name another folder"
+                entry = None
+        if not isinstance(entry, dict) or entry.get("format") != FORMAT:
+            raise ConfigurationError(
+                f"{path} has a format that this release does not know; name another folder",
+                code="state_folder",
             )
 
     def close(self) -> None:

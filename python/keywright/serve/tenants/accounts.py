@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from keywright._files import locked, replace
-from keywright.errors.service import AccountsFileError, ForbiddenError, UnauthorizedError
+from keywright.errors.service import ConfigurationError, UnauthorizedError
 
 FORMAT = "keywright-accounts-1"
 MAX_BYTES = 1 << 20
@@ -48,7 +48,7 @@ class Accounts:
         admins: the tenants that may open the operator's page.
 
     Raises:
-        AccountsFileError: a name or a digest is malformed, or two tenants share a key.
+        ConfigurationError: a name or a digest is malformed, or two tenants share a key.
     """
 
     def __init__(
@@ -61,12 +61,15 @@ class Accounts:
         self._tenants: dict[str, str] = {}
         for name, digests in tenants.items():
             if not NAME.fullmatch(name):
-                raise AccountsFileError(f"{name[:80]!r} is not a tenant name: use letters, digits and . _ -")
+                raise ConfigurationError(
+                    f"{name[:80]!r} is not a tenant name: use letters, digits and . _ -", code="accounts_file"
+                )
             for digest in digests:
                 if not DIGEST.fullmatch(digest) or digest in self._tenants:
-                    raise AccountsFileError(
+                    raise ConfigurationError(
                         f"tenant {name} has a malformed or repeated digest; make its "
-                        "key again with keywright.serve.tenants.new_key"
+                        "key again with keywright.serve.tenants.new_key",
+                        code="accounts_file",
                     )
                 self._tenants[digest] = name
 
@@ -75,12 +78,12 @@ class Accounts:
         """Read the accounts of a file, if there is one, and add an issuer.
 
         Raises:
-            AccountsFileError: the file is not an accounts file.
+            ConfigurationError: the file is not an accounts file.
         """
         return Accounts({} if path is None else _tenants(_read(path), path), issuer, admins)
 
     def known(self, authorization: str | None) -> str | None:
-        """Whose static key a request has; None if it is of nobody here."""
+        """Return the tenant of a request's static key; None if no tenant has this key."""
         scheme, key = _credentials(authorization)
         return self._tenants.get(_digest(key)) if scheme == "bearer" else None
 
@@ -89,8 +92,8 @@ class Accounts:
         issuer.
 
         Raises:
-            UnauthorizedError: the key or token belongs to nobody.
-            IssuerUnreachableError: the issuer of the token does not answer.
+            UnauthorizedError: the key or token belongs to no tenant.
+            BusyError: the issuer of the token does not answer.
         """
         name = self.known(authorization)
         if name is not None:
@@ -113,13 +116,14 @@ class Accounts:
         the password of ``Authorization: Basic``, with any user name.
 
         Raises:
-            ForbiddenError: the tenant is not an admin.
-            UnauthorizedError, IssuerUnreachableError: as for `tenant`.
+            UnauthorizedError: the tenant is not an admin.
+            UnauthorizedError, BusyError: see `tenant`.
         """
         name = self.tenant(bearer(authorization))
         if name not in self._admins:
-            raise ForbiddenError(
-                "this page is for the operator; start the server with --admin NAME for others"
+            raise UnauthorizedError(
+                "this page is for the operator; start the server with --admin NAME for others",
+                code="forbidden",
             )
         return name
 
@@ -141,7 +145,7 @@ def add(path: Path, name: str) -> str:
     is missing.
 
     Raises:
-        AccountsFileError: the file is not an accounts file, or the name is malformed.
+        ConfigurationError: the file is not an accounts file, or the name is malformed.
     """
     key = PREFIX + secrets.token_urlsafe(32)
     with locked(path):
@@ -168,13 +172,14 @@ def _tenants(entry: Mapping[str, Any], path: Path) -> dict[str, list[str]]:
     """Return the digests of a file by tenant.
 
     Raises:
-        AccountsFileError: the file lists no digests.
+        ConfigurationError: the file lists no digests.
     """
     tenants = entry.get("tenants") if entry.get("format") == FORMAT else None
-    found = tenants.values() if isinstance(tenants, dict) else [None]
-    if not all(isinstance(digests, list) and all(isinstance(x, str) for x in digests) for digests in found):
-        raise AccountsFileError(
-            f"{path} lists no accounts; make it with python -m keywright.serve.tenants.new_key {path} NAME"
+    lists = tenants.values() if isinstance(tenants, dict) else [None]
+    if not all(isinstance(digests, list) and all(isinstance(x, str) for x in digests) for digests in lists):
+        raise ConfigurationError(
+            f"{path} lists no accounts; make it with python -m keywright.serve.tenants.new_key {path} NAME",
+            code="accounts_file",
         )
     return dict(tenants or {})
 

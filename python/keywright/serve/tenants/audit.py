@@ -83,11 +83,11 @@ class Audit:
         form = re.compile(
             rf"{re.escape(self._path.stem)}-(\d{{8}}T\d{{6}}Z)-(\d+){re.escape(self._path.suffix)}"
         )
-        found = [(form.fullmatch(path.name), path) for path in self._path.parent.iterdir()]
-        return sorted((match[1], int(match[2]), path) for match, path in found if match is not None)
+        matches = [(form.fullmatch(path.name), path) for path in self._path.parent.iterdir()]
+        return sorted((match[1], int(match[2]), path) for match, path in matches if match is not None)
 
     def _open(self, more: int, now: datetime) -> tuple[int, int]:
-        """The file, with room for so many bytes more, and the bytes that it has."""
+        """Return a file with room for more bytes, and its size."""
         try:
             there: os.stat_result | None = self._path.stat()
         except FileNotFoundError:
@@ -112,13 +112,13 @@ class Audit:
 
 
 def _settle(folder: Path) -> None:
-    """Have the names in a folder on the disk."""
+    """Synchronise the names in a folder with the disk."""
     if os.name == "posix":
-        held = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(held)
+            os.fsync(descriptor)
         finally:
-            os.close(held)
+            os.close(descriptor)
 
 
 def alias(identifier: str) -> str:

@@ -7,7 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from keywright.errors.service import AccountsFileError
+from keywright.errors.service import ConfigurationError
 
 from .accounts import add
 
@@ -20,7 +20,7 @@ def main() -> None:
     options = parser.parse_args()
     try:
         key = add(options.file, options.name)
-    except AccountsFileError as error:
+    except ConfigurationError as error:
         parser.error(str(error))
     sys.stdout.write(f"{key}\n")
 

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
-from keywright.errors.service import IssuerError, IssuerUnreachableError, UnauthorizedError
+from keywright.errors.service import BusyError, ConfigurationError, UnauthorizedError
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 DISCOVERY = "/.well-known/openid-configuration"
@@ -75,7 +75,7 @@ class Issuer:
         clock: returns seconds.
 
     Raises:
-        IssuerError: the address is neither of these, or a name is empty.
+        ConfigurationError: the address is neither of these, or a name is empty.
     """
 
     def __init__(
@@ -83,7 +83,9 @@ class Issuer:
     ) -> None:
         _require_safe(url)
         if not audience or not claim:
-            raise IssuerError("an issuer needs the audience of this server and a claim; neither may be empty")
+            raise ConfigurationError(
+                "an issuer needs the audience of this server and a claim; neither may be empty", code="issuer"
+            )
         self.url, self._audience, self._claim, self._clock = url, audience, claim, clock
         self._keys: dict[str | None, VerifyingKey] = {}
         self._fetched = self._asked = -float("inf")
@@ -105,7 +107,7 @@ class Issuer:
 
         Raises:
             UnauthorizedError: the token is malformed, expired, for another audience, or of another issuer.
-            IssuerUnreachableError: the issuer's keys are not cached, and it does not answer.
+            BusyError: the issuer's keys are not cached, and it does not answer.
         """
         if len(token) > MAX_TOKEN:
             raise UnauthorizedError(f"the token has {len(token)} bytes; at most {MAX_TOKEN} are read")
@@ -142,20 +144,21 @@ class Issuer:
 
         Raises:
             UnauthorizedError: the issuer has no key of that name.
-            IssuerUnreachableError: the issuer does not answer.
+            BusyError: the issuer does not answer.
         """
         known, age = self._find(name), self._clock() - self._fetched
         if known is not None and age < FRESH_S:
             return known
         self._refresh(wait=known is None or age >= STALE_S)
         if self._clock() - self._fetched >= STALE_S:
-            raise IssuerUnreachableError(
-                f"the issuer of tokens does not answer; ask again in {PAUSE_S:.0f} s"
+            raise BusyError(
+                f"the issuer of tokens does not answer; ask again in {PAUSE_S:.0f} s",
+                code="issuer_unreachable",
             )
-        found = self._find(name)
-        if found is None:
+        key = self._find(name)
+        if key is None:
             raise UnauthorizedError("the token is signed with a key that the issuer does not have")
-        return found
+        return key
 
     def _refresh(self, *, wait: bool) -> None:
         """Have the keys fetched, if they were not just now, and wait for them; but for a moment only if not
@@ -175,7 +178,7 @@ class Issuer:
     def _fetch_all(self, ended: threading.Event) -> None:
         try:
             # The keys of before stay if the issuer does not answer.
-            with contextlib.suppress(IssuerUnreachableError):
+            with contextlib.suppress(BusyError):
                 self._keys, self._fetched = _fetch_keys(self.url), self._clock()
         finally:
             with self._lock:
@@ -193,14 +196,16 @@ def _fetch_keys(issuer: str) -> dict[str | None, VerifyingKey]:
     """Fetch the public keys of an issuer, by name; keys that cannot sign tokens are left out."""
     described = _fetch(issuer.rstrip("/") + DISCOVERY)
     if described.get("issuer") != issuer or not isinstance(described.get("jwks_uri"), str):
-        raise IssuerUnreachableError("the issuer's description is of another issuer, or names no keys")
+        raise BusyError(
+            "the issuer's description is of another issuer, or names no keys", code="issuer_unreachable"
+        )
     try:
         _require_safe(described["jwks_uri"])
-    except IssuerError as error:
-        raise IssuerUnreachableError(str(error)) from error
+    except ConfigurationError as error:
+        raise BusyError(str(error), code="issuer_unreachable") from error
     entries = _fetch(described["jwks_uri"]).get("keys")
     if not isinstance(entries, list) or len(entries) > MAX_KEYS:
-        raise IssuerUnreachableError(f"the issuer lists no keys, or more than {MAX_KEYS}")
+        raise BusyError(f"the issuer lists no keys, or more than {MAX_KEYS}", code="issuer_unreachable")
     keys: dict[str | None, VerifyingKey] = {}
     for entry in entries:
         if not isinstance(entry, dict) or entry.get("use", "sig") != "sig":
@@ -227,7 +232,7 @@ def _fetch(url: str) -> dict[str, Any]:
     """Fetch a JSON object of an issuer.
 
     Raises:
-        IssuerUnreachableError: there is none, or it is too long or too slow.
+        BusyError: there is none, or it is too long or too slow.
     """
     deadline, data = time.monotonic() + TIMEOUT_S, bytearray()
     try:
@@ -235,18 +240,21 @@ def _fetch(url: str) -> dict[str, Any]:
             while piece := response.read1(1 << 14):
                 data += piece
                 if len(data) > MAX_DOCUMENT or time.monotonic() > deadline:
-                    raise IssuerUnreachableError(
-                        "a document of the issuer is too long, or arrives too slowly"
+                    raise BusyError(
+                        "a document of the issuer is too long, or arrives too slowly",
+                        code="issuer_unreachable",
                     )
         entry = json.loads(data)
     except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
-        if isinstance(error, IssuerUnreachableError):
+        if isinstance(error, BusyError):
             raise
         if isinstance(error, HTTPError):
             error.close()
-        raise IssuerUnreachableError("the issuer of tokens does not answer; ask again later") from error
+        raise BusyError(
+            "the issuer of tokens does not answer; ask again later", code="issuer_unreachable"
+        ) from error
     if not isinstance(entry, dict):
-        raise IssuerUnreachableError("a document of the issuer is not a JSON object")
+        raise BusyError("a document of the issuer is not a JSON object", code="issuer_unreachable")
     return entry
 
 
@@ -255,6 +263,7 @@ def _require_safe(url: str) -> None:
     if not parts.hostname or (
         parts.scheme != "https" and (parts.scheme, parts.hostname in LOOPBACK) != ("http", True)
     ):
-        raise IssuerError(
-            f"{url[:200]!r} is not an issuer's address: use https://, or http:// on the loopback"
+        raise ConfigurationError(
+            f"{url[:200]!r} is not an issuer's address: use https://, or http:// on the loopback",
+            code="issuer",
         )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from keywright.errors.service import QuotaBytesError, QuotaSecondsError, QuotasFileError
+from keywright.errors.service import ConfigurationError, QuotaError
 from keywright.serve.storage import Records
 
 FORMAT = "keywright-quotas-1"
@@ -50,7 +50,7 @@ class Quotas:
         """Read the quotas of a file.
 
         Raises:
-            QuotasFileError: the file is malformed.
+            ConfigurationError: the file is malformed.
         """
         entry: object = None
         if path.is_file() and path.stat().st_size <= MAX_BYTES:
@@ -59,15 +59,19 @@ class Quotas:
             except (ValueError, RecursionError):
                 entry = None
         if not isinstance(entry, dict) or entry.get("format") != FORMAT:
-            raise QuotasFileError(
-                f"{path} is not a quotas file: it is not a JSON object of the format {FORMAT}"
+            raise ConfigurationError(
+                f"{path} is not a quotas file: it is not a JSON object of the format {FORMAT}",
+                code="quotas_file",
             )
         if not set(entry) <= {"format", "default", "tenants"}:
-            raise QuotasFileError(f"{path} has unknown members; only format, default and tenants are allowed")
+            raise ConfigurationError(
+                f"{path} has unknown members; only format, default and tenants are allowed",
+                code="quotas_file",
+            )
         default = _quota(entry.get("default", {}), Quota(), "default")
         tenants = entry.get("tenants", {})
         if not isinstance(tenants, dict):
-            raise QuotasFileError(f"{path}: tenants is not a JSON object")
+            raise ConfigurationError(f"{path}: tenants is not a JSON object", code="quotas_file")
         return Quotas(default, {name: _quota(each, default, name) for name, each in tenants.items()})
 
     def of(self, tenant: str) -> Quota:
@@ -77,14 +81,19 @@ class Quotas:
 
 def _quota(entry: object, default: Quota, name: str) -> Quota:
     if not isinstance(entry, dict) or not set(entry) <= {"bytes", "seconds"}:
-        raise QuotasFileError(
-            f"the quota of {name[:64]} must be an object with the members bytes and seconds only"
+        raise ConfigurationError(
+            f"the quota of {name[:64]} must be an object with the members bytes and seconds only",
+            code="quotas_file",
         )
     size, seconds = entry.get("bytes", default.bytes), entry.get("seconds", default.seconds)
     if size is not None and (type(size) is not int or size < 0):
-        raise QuotasFileError(f"the bytes of {name[:64]} must be a whole number of at least 0, or null")
+        raise ConfigurationError(
+            f"the bytes of {name[:64]} must be a whole number of at least 0, or null", code="quotas_file"
+        )
     if seconds is not None and (type(seconds) not in (int, float) or not 0 <= seconds < float("inf")):
-        raise QuotasFileError(f"the seconds of {name[:64]} must be a number of at least 0, or null")
+        raise ConfigurationError(
+            f"the seconds of {name[:64]} must be a number of at least 0, or null", code="quotas_file"
+        )
     return replace(default, bytes=size, seconds=None if seconds is None else float(seconds))
 
 
@@ -143,16 +152,17 @@ class Usage:
         """Check that a tenant has processor seconds left today.
 
         Raises:
-            QuotaSecondsError: it has used its day; the error says when the next one begins.
+            QuotaError: it has used its day; the error says when the next one begins.
         """
         most, used = self.quotas.of(tenant).seconds, self.seconds(tenant)
         if most is not None and used >= most:
             left = DAY_S - int(time.time()) % DAY_S
-            raise QuotaSecondsError(
+            raise QuotaError(
                 f"{used:.1f} of {most:g} processor seconds are used today; retry in {left} s",
                 used=round(used, 3),
                 maximum=most,
                 retry_after=left,
+                code="quota_seconds",
             )
 
     def require_bytes(self, tenant: str, stored: int, more: int, frees: float | None) -> None:
@@ -165,14 +175,14 @@ class Usage:
             frees: seconds until its unused data expires; None if none will.
 
         Raises:
-            QuotaBytesError: it may not; the error says when there may be room.
+            QuotaError: it may not; the error says when there may be room.
         """
         most = self.quotas.of(tenant).bytes
         if most is None or stored + more <= most:
             return
         retry = 0 if frees is None or more > most else max(1, int(frees) + 1)
         then = f"retry in {retry} s" if retry else "ask for a larger quota"
-        raise QuotaBytesError(
+        raise QuotaError(
             f"{stored} of {most} bytes are stored, and {more} more exceed the quota; delete what is not "
             f"needed, or {then}",
             value=stored + more,

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from keywright.errors.service import BusyError
 
 BUFFER_BYTES = 64 << 20
-"""Bytes of all bodies that arrive at a time."""
+"""Maximum bytes of all arriving bodies."""
 
 LEAST_BODIES = 4
-"""There is room for at least so many of the longest message."""
+"""Minimum number of longest messages that fit."""
 
 TURN_S = 30.0
-"""How long a body keeps its memory while another client with no more than that needs it."""
+"""Seconds that a body keeps its memory while a client with as much memory needs it."""
 
 
 @dataclass(eq=False)
@@ -24,9 +24,9 @@ class Share:
     """Memory of one body.
 
     Attributes:
-        holder: whose it is.
+        holder: owner of the memory.
         size: in bytes.
-        lose: called if the memory is needed by others.
+        lose: called when the body loses its memory.
         complete: whether the body has arrived; it is then not taken away.
         began: time of the reservation, in seconds of a monotonic clock.
         lost: whether it was taken away.
@@ -90,16 +90,16 @@ class Buffers:
             for each in (*kept, share):
                 sums[each.holder] += each.size
             own, before = sums[share.holder], time.monotonic() - TURN_S
-            found = [
+            candidates = [
                 each
                 for each in kept
                 if not each.complete
                 and each.holder != share.holder
                 and (sums[each.holder] > own or (sums[each.holder] == own and each.began < before))
             ]
-            if not found:
+            if not candidates:
                 raise BusyError("too many requests arrive at a time; ask again soon", retry_after=1)
-            victim = max(found, key=lambda each: (sums[each.holder], -each.began))
+            victim = max(candidates, key=lambda each: (sums[each.holder], -each.began))
             kept.remove(victim)
             lost.append(victim)
         for each in lost:

@@ -1,13 +1,13 @@
 """Parts of key sets that clients write to the object storage themselves.
 
-A *grant* is an address, signed for one length, under which one part may be written for a while, and the place
-of that part in the set (`UploadStore.begin`): quotas and limits hold as for any other. The object has a name
-of its own. The storage refuses another length; where it does not, `sweep` deletes what is longer.
-When the client says that the part is there, the storage copies it to where it belongs, if it has the length
-that was asked for; nobody has an address of that place. What nobody reports is deleted when the grant ends.
+A *grant* is an address, signed for one length, under which a client may write one part for a while, and a
+reserved range of the set (`UploadStore.reserve`): quotas and limits apply as to other parts. The object has
+a name of its own. The storage refuses another length; `sweep` deletes longer objects of a storage that does
+not. When the client reports the part, the storage copies an object of the right length to the part's name,
+for which no client has an address. An object that no client reports is deleted when its grant ends.
 
-The service sees these bytes first when it checks the whole set, and then looks for what it looks for in
-others as they come (`look_through` of `upload_check`).
+The service first reads these bytes when it checks the whole set; `scan_all` of `upload_check` then scans
+them.
 """
 
 import re
@@ -16,10 +16,10 @@ import threading
 import time
 from dataclasses import dataclass
 
-from keywright.errors.service import NoDirectUploadsError, TooLargeError, WrongOffsetError
+from keywright.errors.service import StorageError, TooLargeError, WrongOffsetError
 from keywright.serve.storage.objects import drawer
 
-from .piece import Piece
+from .part_writer import PartWriter
 from .upload_store import UploadStore
 from .uploaded import UploadedKeys
 
@@ -30,7 +30,7 @@ GRANT_S = 300
 """How long an address may be used."""
 
 SWEEP_S = 60.0
-"""How often it is looked for objects that no grant names any more."""
+"""Interval between searches for objects without a grant."""
 
 PREFIX = "direct/"
 OBJECT = re.compile(rf"{PREFIX}[0-9a-f]{{32}}/[0-9a-f]{{32}}")
@@ -41,13 +41,13 @@ class Grant:
     """One part that a client may write.
 
     Attributes:
-        piece: its place in the set.
-        begin, end: where it belongs.
-        name: of the object that the client writes.
-        until: when it ends, in seconds of a clock that nobody sets.
+        writer: writes its range of the set.
+        begin, end: the range.
+        name: name of the object that the client writes.
+        until: end of the grant, in seconds of a monotonic clock.
     """
 
-    piece: Piece
+    writer: PartWriter
     begin: int
     end: int
     name: str
@@ -58,7 +58,7 @@ class DirectUploads:
     """The grants of a service.
 
     Args:
-        store: of the key sets.
+        store: store of the key sets.
     """
 
     def __init__(self, store: UploadStore) -> None:
@@ -71,34 +71,36 @@ class DirectUploads:
             self._delete_unknown()
 
     def grant(self, uploaded: UploadedKeys, offset: int, length: int) -> dict[str, object]:
-        """An address for a part of a set. One that was given for the same part before is of no use any more.
+        """Return an address for a part of a set. An earlier address of the same part becomes invalid.
 
         Raises:
-            NoDirectUploadsError: there is no storage that clients can write to.
-            TooLargeError, WrongOffsetError, BusyError: as of `UploadStore.begin`.
-            QuotaBytesError: the tenant has no room for the set.
+            StorageError: there is no storage that clients can write to.
+            TooLargeError, WrongOffsetError, BusyError: the range is refused, see `UploadStore.reserve`.
+            QuotaError: the tenant has no room for the set.
         """
         if not self.offered:
-            raise NoDirectUploadsError("keys are kept in a folder here; send them to this server")
+            raise StorageError(
+                "keys are kept in a folder here; send them to this server", code="no_direct_uploads"
+            )
         if not 0 < length <= PART_BYTES:
             raise TooLargeError(
                 f"a part has 1 to {PART_BYTES} bytes, got {length}", value=length, maximum=PART_BYTES
             )
         self.end(uploaded.identifier, offset)
-        piece = self._store.begin(uploaded, offset, length, anywhere=True)
+        writer = PartWriter(self._store, uploaded, offset, length, anywhere=True)
         name = f"{PREFIX}{drawer(uploaded.tenant)}/{secrets.token_hex(16)}"
         try:
             url = self._objects.sign(name, GRANT_S, length)
         except BaseException:
-            piece.close()
+            writer.close()
             raise
-        grant = Grant(piece, offset, offset + length, name, time.monotonic() + GRANT_S)
+        grant = Grant(writer, offset, offset + length, name, time.monotonic() + GRANT_S)
         with self._lock:
             self._grants[uploaded.identifier, offset] = grant
         return {"offset": offset, "length": length, "method": "PUT", "url": url, "seconds": GRANT_S}
 
-    def take(self, uploaded: UploadedKeys, offset: int) -> Piece:
-        """Take over a part that a client has written; `Piece.finish` and `close` it then.
+    def take(self, uploaded: UploadedKeys, offset: int) -> PartWriter:
+        """Take over a part that a client has written. The caller finishes and closes the writer.
 
         Raises:
             WrongOffsetError: no part is expected there, or what was written has another length; ask for an
@@ -114,14 +116,14 @@ class DirectUploads:
                 received=uploaded.received,
             )
         try:
-            grant.piece.take_over(grant.begin, grant.end, grant.name)
+            grant.writer.take_over(grant.begin, grant.end, grant.name)
         except BaseException:
-            grant.piece.close()
+            grant.writer.close()
             raise
         finally:
             # A client may write there again until the address expires: `sweep` deletes that.
             self._objects.delete([grant.name])
-        return grant.piece
+        return grant.writer
 
     def forget(self, identifier: str) -> None:
         """End the grants of a set."""
@@ -129,7 +131,7 @@ class DirectUploads:
             self.end(*key)
 
     def sweep(self) -> None:
-        """End the grants whose time is over, and delete what no grant names; called often."""
+        """End expired grants, and delete objects without a grant; called often."""
         now = time.monotonic()
         for key, grant in list(self._grants.items()):
             if grant.until < now:
@@ -138,20 +140,20 @@ class DirectUploads:
             self._delete_unknown()
 
     def end(self, identifier: str, offset: int) -> None:
-        """End the grant of a part, if there is one: another way is taken."""
+        """End the grant of a part, if there is one."""
         with self._lock:
             grant = self._grants.pop((identifier, offset), None)
         if grant is not None:
-            grant.piece.close()
+            grant.writer.close()
             self._objects.delete([grant.name])
 
     def _delete_unknown(self) -> None:
-        """Delete what no grant names, and what is longer than its grant."""
+        """Delete objects without a grant, and objects longer than their grant."""
         self._swept = time.monotonic()
-        found = {name: size for name, size in self._objects.sizes(PREFIX).items() if OBJECT.fullmatch(name)}
+        objects = {name: size for name, size in self._objects.sizes(PREFIX).items() if OBJECT.fullmatch(name)}
         with self._lock:
             grants = {grant.name: (key, grant) for key, grant in self._grants.items()}
         for name, (key, grant) in grants.items():
-            if found.pop(name, 0) > grant.end - grant.begin:
+            if objects.pop(name, 0) > grant.end - grant.begin:
                 self.end(*key)
-        self._objects.delete(list(found))
+        self._objects.delete(list(objects))

@@ -19,7 +19,7 @@ from pathlib import Path
 from keywright.errors import WorkerEndedError
 from keywright.errors.service import (
     BusyError,
-    KeysIncompleteError,
+    NotReadyError,
     TooLargeError,
     UnknownKeysError,
     WrongOffsetError,
@@ -31,9 +31,8 @@ from keywright.serve.tenants.accounts import NOBODY
 from keywright.serve.workers.worker import digest_of
 from keywright.serve.workers.workers import Workers
 
-from .piece import Piece
-from .upload_check import look_at_joints, look_through
-from .uploaded import DIGITS, MAX_RUNS, Stretch, UploadedKeys
+from .upload_check import scan_all, scan_boundaries
+from .uploaded import DIGITS, MAX_RUNS, IncomingRange, UploadedKeys
 
 MAX_EMPTY = 1024
 """Maximum number of a tenant's sets without bytes. The holder with the most loses its oldest for the next."""
@@ -77,19 +76,18 @@ class UploadStore:
         self.objects, self._records = storage.objects, storage.records
         self.capacity, self.expiry = capacity, expiry
         self._catalog, self._workers = catalog, workers
-        # Held during every admission, of key sets and of evaluations (`admission`), so that each counts all
-        # others.
+        # Locked during every admission of key sets and evaluations, so that each one counts all others.
         self._lock = threading.RLock()
         self._sets: dict[str, UploadedKeys] = {}
         self._retired: dict[str, tuple[str, str]] = {}
-        held: dict[str, dict[int, int]] = {}
+        stored: dict[str, dict[int, int]] = {}
         for name, size in self.objects.sizes("keys/").items():
-            if (found := OBJECT.fullmatch(name)) is not None:
-                held.setdefault(name.rpartition("/")[0], {})[int(found[3], 16)] = size
+            if (match := OBJECT.fullmatch(name)) is not None:
+                stored.setdefault(name.rpartition("/")[0], {})[int(match[3], 16)] = size
         for row in self._records.key_sets():
-            self._recover(row, held)
-        # Left by a process that ended while it deleted a set.
-        self.objects.delete(f"{of}/{begin:0{DIGITS}x}" for of, parts in held.items() for begin in parts)
+            self._recover(row, stored)
+        # Objects of a process that ended while it deleted a set.
+        self.objects.delete(f"{of}/{begin:0{DIGITS}x}" for of, parts in stored.items() for begin in parts)
 
     def __len__(self) -> int:
         return len(self._sets)
@@ -109,24 +107,26 @@ class UploadStore:
         """Return the number of sets whose configurations are not served."""
         return len(self._retired)
 
-    def _recover(self, row: Row, held: dict[str, dict[int, int]]) -> None:
+    def _recover(self, row: Row, stored: dict[str, dict[int, int]]) -> None:
         """Recover a set of an earlier process, with its time of use set to now. A set of a served
         configuration that cannot be used is deleted."""
-        identifier, tenant, asked = (str(row[name]) for name in ("key_set", "tenant", "configuration"))
-        made = float(str(row["made"]))
-        configuration = self._catalog.configurations.get(asked)
+        identifier, tenant, requested = (str(row[name]) for name in ("key_set", "tenant", "configuration"))
+        start = float(str(row["made"]))
+        configuration = self._catalog.configurations.get(requested)
         if configuration is None:
-            self._retired[identifier] = (tenant, asked)
+            self._retired[identifier] = (tenant, requested)
             # Only this set's objects have its name.
-            for of in [each for each in held if each.endswith("/" + identifier)]:
-                del held[of]
+            for of in [each for each in stored if each.endswith("/" + identifier)]:
+                del stored[of]
             return
-        uploaded = UploadedKeys(identifier, str(row["model"]), configuration, made, tenant, holder=identifier)
-        uploaded.parts = held.pop(uploaded.name(0).rpartition("/")[0], {})
+        uploaded = UploadedKeys(
+            identifier, str(row["model"]), configuration, start, tenant, holder=identifier
+        )
+        uploaded.parts = stored.pop(uploaded.name(0).rpartition("/")[0], {})
         uploaded.digest = str(row["digest"])
         self._mend(uploaded)
-        uploaded.joints = set(uploaded.parts) - {0}
-        # Which of them clients wrote themselves is not noted.
+        uploaded.boundaries = set(uploaded.parts) - {0}
+        # The records do not say which parts clients wrote to the storage themselves.
         uploaded.unseen = self.objects.sign("", 1, 1) is not None
         uploaded.begun = bool(uploaded.parts)
         ends = [begin + size for begin, size in uploaded.parts.items()]
@@ -157,12 +157,12 @@ class UploadStore:
 
     def create(self, model: str, tenant: str = NOBODY, holder: str = "") -> UploadedKeys:
         """Create an empty set for a model, by its hash. It counts towards the capacity from its first byte on
-        (`begin`), and is evicted for newer ones.
+        (`reserve`), and is evicted for newer ones.
 
         Args:
             model: hash of the model.
-            tenant: whose it is.
-            holder: whom it is counted for among the sets of the tenant.
+            tenant: tenant of the client.
+            holder: address that the set counts for among the sets of the tenant.
         """
         with self._lock:
             self._expire()
@@ -174,21 +174,21 @@ class UploadStore:
                 self._delete(oldest, "room")
             configuration = self._catalog.of(model)
             self._admit(tenant, configuration.key_bytes)
-            made = UploadedKeys(
+            uploaded = UploadedKeys(
                 secrets.token_hex(16), model, configuration, time.time(), tenant, holder=holder
             )
             self._records.add_key_set(
                 {
-                    "key_set": made.identifier,
+                    "key_set": uploaded.identifier,
                     "tenant": tenant,
                     "model": model,
                     "configuration": configuration.identifier,
-                    "made": made.made,
+                    "made": uploaded.made,
                     "digest": "",
                 }
             )
-            self._sets[made.identifier] = made
-            return made
+            self._sets[uploaded.identifier] = uploaded
+            return uploaded
 
     def _take_place(self, uploaded: UploadedKeys) -> None:
         """Make room for the bytes of a set.
@@ -236,26 +236,26 @@ class UploadStore:
         """Return the set of an identifier. A set of another tenant is reported as unknown.
 
         Raises:
-            UnknownKeysError: there is none.
+            UnknownKeysError: no set of the tenant has this identifier.
             RetiredError: its configuration is no longer served.
         """
         with self._lock:
-            found = self._sets.get(identifier)
+            uploaded = self._sets.get(identifier)
             owner, configuration = self._retired.get(identifier, (None, ""))
             if owner == tenant:
                 self._catalog.configuration(configuration)
-            if found is None or found.tenant != tenant:
+            if uploaded is None or uploaded.tenant != tenant:
                 raise UnknownKeysError(
                     "there are no keys with that identifier here (any more); upload them again"
                 )
-            found.used = time.monotonic()
-            return found
+            uploaded.used = time.monotonic()
+            return uploaded
 
     def touch(self, identifier: str) -> None:
         """Record the use of a set, if it exists."""
         with self._lock:
-            if (found := self._sets.get(identifier)) is not None:
-                found.used = time.monotonic()
+            if (uploaded := self._sets.get(identifier)) is not None:
+                uploaded.used = time.monotonic()
 
     def expire(self) -> list[UploadedKeys]:
         """Delete the sets that were not used for `expiry` seconds. Returns them."""
@@ -288,55 +288,48 @@ class UploadStore:
                 self.objects.forget(names)
                 self.objects.delete(names)
 
-    def begin(self, uploaded: UploadedKeys, offset: int, length: int, *, anywhere: bool = False) -> Piece:
-        """Start a piece of a set.
-
-        Args:
-            offset: offset of the piece.
-            length: bytes of the piece.
-            anywhere: whether it may begin after a gap; otherwise it must follow the bytes that have arrived.
-
-        Raises:
-            WrongOffsetError: the piece does not begin where the last one ended, or some of its bytes have
-                arrived or are being received.
-            TooLargeError: it extends beyond the end of the set.
-            BusyError: it is the first piece, and the maximum number of sets is reached; or the maximum number
-                of gaps is.
-        """
-        with self._lock:
-            stretch = self._stretch(uploaded, offset, offset + length, anywhere)
-        return Piece(self, uploaded, stretch)
-
-    def _reserve(self, uploaded: UploadedKeys) -> None:
-        """Have a set counted before its first byte; errors as for `begin`."""
+    def _admit_first_byte(self, uploaded: UploadedKeys) -> None:
+        """Count a set before its first byte; raises the errors of `reserve`."""
         self._take_place(uploaded)
         self._admit(uploaded.tenant, uploaded.configuration.key_bytes)
         if not uploaded.begun:
             self._on_begin(uploaded)
             uploaded.begun = True
 
-    def _stretch(self, uploaded: UploadedKeys, offset: int, end: int, anywhere: bool) -> Stretch:
-        """Return the range to receive. From now on the set counts, if the range is not empty; errors as for
-        `begin`."""
+    def reserve(self, uploaded: UploadedKeys, offset: int, end: int, *, anywhere: bool) -> IncomingRange:
+        """Reserve a range of a set for a `PartWriter`. The set counts from now on, unless the range is empty.
+
+        Args:
+            uploaded: the set.
+            offset, end: the range.
+            anywhere: whether it may begin after a gap; otherwise it must follow the bytes that have arrived.
+
+        Raises:
+            WrongOffsetError: the range does not begin where the last one ended, or some of its bytes have
+                arrived or are being received.
+            TooLargeError: it extends beyond the end of the set.
+            BusyError: it is the first one, and the maximum number of sets is reached; or the maximum number
+                of gaps is.
+        """
         total, length = uploaded.configuration.key_bytes, end - offset
-        with uploaded.lock:
+        with self._lock, uploaded.lock:
             received = uploaded.received
             if any(
-                (held.begin < end and offset < held.end) or held.begin == offset
-                for held in uploaded.receiving
+                (other.begin < end and offset < other.end) or other.begin == offset
+                for other in uploaded.receiving
             ):
                 raise WrongOffsetError(
-                    "another piece of these keys is being received", found=offset, received=received
+                    "another request sends these bytes of the keys", found=offset, received=received
                 )
             if offset != received and not anywhere:
                 raise WrongOffsetError(
-                    f"the piece begins at byte {offset}, but {received} bytes have arrived; begin there",
+                    f"the content begins at byte {offset}, but {received} bytes have arrived; begin there",
                     found=offset,
                     received=received,
                 )
             if end > total:
                 raise TooLargeError(
-                    f"the piece ends at byte {end}, but the keys end at {total}", value=end, maximum=total
+                    f"the content ends at byte {end}, but the keys end at {total}", value=end, maximum=total
                 )
             room = next((to - offset for begin, to in uploaded.missing if begin <= offset < to), 0)
             if length > room:
@@ -351,19 +344,19 @@ class UploadStore:
                     raise BusyError(
                         f"{MAX_RUNS} parts of these keys have gaps between them; fill some gaps first"
                     )
-                uploaded.joints.add(offset)
+                uploaded.boundaries.add(offset)
             if length and not uploaded.placed:
-                self._reserve(uploaded)
-            uploaded.receiving.append(stretch := Stretch(offset, end, anywhere))
-        return stretch
+                self._admit_first_byte(uploaded)
+            uploaded.receiving.append(incoming := IncomingRange(offset, end, anywhere))
+        return incoming
 
     def interrupt(self, uploaded: UploadedKeys) -> None:
-        """Abort the piece that is being appended; its written bytes stay, and its slot is free."""
-        for stretch in [held for held in uploaded.receiving if not held.anywhere]:
-            with stretch.writing, uploaded.lock:
-                stretch.stopped = True
-                if stretch in uploaded.receiving:
-                    uploaded.receiving.remove(stretch)
+        """Abort the request that appends to a set; its written bytes stay."""
+        for incoming in [each for each in uploaded.receiving if not each.anywhere]:
+            with incoming.writing, uploaded.lock:
+                incoming.stopped = True
+                if incoming in uploaded.receiving:
+                    uploaded.receiving.remove(incoming)
 
     def extended(self, uploaded: UploadedKeys, at: int) -> int:
         """Return the offset of the object to which bytes at an offset are appended."""
@@ -382,9 +375,9 @@ class UploadStore:
     def recount(self, uploaded: UploadedKeys, begin: int) -> int:
         """Read the size of an object again after a failed write. Returns its end."""
         name = uploaded.name(begin)
-        found = self.objects.sizes(name).get(name, 0)
+        stored = self.objects.sizes(name).get(name, 0)
         with uploaded.lock:
-            size = min(uploaded.parts.get(begin, 0), found)
+            size = min(uploaded.parts.get(begin, 0), stored)
             if size:
                 uploaded.parts[begin] = size
             else:
@@ -395,12 +388,12 @@ class UploadStore:
 
     def tail(self, uploaded: UploadedKeys, at: int, length: int) -> bytes:
         """Return at most ``length`` bytes before an offset, as many as are there without a gap."""
-        found = b""
-        while len(found) < length and (begin := uploaded.before(at - len(found))) is not None:
-            end = at - len(found) - begin
-            start = max(0, end - (length - len(found)))
-            found = self.objects.read(uploaded.name(begin), start, end - start) + found
-        return found
+        data = b""
+        while len(data) < length and (begin := uploaded.before(at - len(data))) is not None:
+            end = at - len(data) - begin
+            start = max(0, end - (length - len(data)))
+            data = self.objects.read(uploaded.name(begin), start, end - start) + data
+        return data
 
     def sample(self, uploaded: UploadedKeys, at: int, length: int) -> bytes:
         """Return bytes of a set from an offset on, fewer if their object ends."""
@@ -408,7 +401,7 @@ class UploadStore:
         return self.objects.read(uploaded.name(begin), at - begin, length)
 
     def check(self, uploaded: UploadedKeys) -> None:
-        """Have a worker read a complete set, which checks every residue, checksum and security bound.
+        """Check a complete set: a worker reads it and checks every residue, checksum and security bound.
 
         Raises:
             InvalidObjectError: the set cannot be used.
@@ -426,9 +419,9 @@ class UploadStore:
         try:
             with self.objects.file(kept) as path:
                 if uploaded.unseen:
-                    look_through(path, uploaded)
+                    scan_all(path, uploaded)
                 else:
-                    look_at_joints(path, uploaded.joints)
+                    scan_boundaries(path, uploaded.boundaries)
                 digest = self._workers.check(path, uploaded.configuration.parameters)
         except WorkerEndedError as error:
             raise BusyError(
@@ -437,15 +430,15 @@ class UploadStore:
         self.note_checked(uploaded, digest)
 
     def note_checked(self, uploaded: UploadedKeys, digest: str) -> None:
-        """Note that a whole set can be used, and its SHA-256."""
+        """Record that a set is ready, and its SHA-256."""
         self._records.set_digest(uploaded.identifier, digest)
         uploaded.digest, uploaded.ready = digest, True
 
     def _recollect(self, uploaded: UploadedKeys) -> None:
-        """Take stock of a set whose objects could not be joined."""
-        found = self.objects.sizes(uploaded.name(0)[:-DIGITS])
+        """Read the sizes of all objects of a set again after they could not be joined."""
+        sizes = self.objects.sizes(uploaded.name(0)[:-DIGITS])
         with uploaded.lock:
-            uploaded.parts = {int(name[-DIGITS:], 16): size for name, size in found.items()}
+            uploaded.parts = {int(name[-DIGITS:], 16): size for name, size in sizes.items()}
             self._mend(uploaded)
 
     def lose_last_byte(self, uploaded: UploadedKeys) -> None:
@@ -470,7 +463,7 @@ class UploadStore:
     def arriving(
         self, uploaded: UploadedKeys, places: Iterable[tuple[int, int]]
     ) -> AbstractContextManager[Path | Arriving]:
-        """Return the same, or the file while it is fetched.
+        """Return the file of a ready set, or the file while it is fetched.
 
         Args:
             uploaded: the set.
@@ -496,14 +489,15 @@ class UploadStore:
         """Check that a set is complete.
 
         Raises:
-            KeysIncompleteError: bytes are missing.
+            NotReadyError: bytes are missing.
         """
         if not uploaded.ready:
             total = uploaded.configuration.key_bytes
-            raise KeysIncompleteError(
+            raise NotReadyError(
                 f"{uploaded.received} of {total} bytes of the keys have arrived; send the rest first",
                 received=uploaded.received,
                 expected=total,
+                code="keys_incomplete",
             )
 
 
@@ -519,7 +513,7 @@ def order_of_parts(begins: Sequence[int], places: Iterable[tuple[int, int]]) -> 
 
     Args:
         begins: begin of each part.
-        places: begins and ends of what is read, in order. Parts without any come last.
+        places: begins and ends of the ranges that are read, in order. Other parts come last.
     """
     needed = dict.fromkeys(
         number

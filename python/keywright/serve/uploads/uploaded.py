@@ -24,7 +24,7 @@ def object_name(tenant: str, identifier: str, begin: int) -> str:
 
 
 @dataclass(eq=False)
-class Stretch:
+class IncomingRange:
     """A range of a set that is being received.
 
     Attributes:
@@ -47,8 +47,8 @@ class UploadedKeys:
 
     Attributes:
         identifier: 32 hexadecimal digits.
-        model: hash of the model that it was made for.
-        configuration: its configuration.
+        model: hash of the model that the client named at the start.
+        configuration: the configuration of the keys.
         made: start of the upload, in seconds since 1970.
         tenant: its tenant.
         parts: bytes of each object, by its offset. Objects are adjacent, or have gaps between them.
@@ -56,13 +56,13 @@ class UploadedKeys:
         ready: whether all bytes have arrived and were checked.
         used: time of the last use, in seconds of a monotonic clock.
         moved: time when another `MOVED_BYTES` had arrived, by that clock.
-        receiving: the pieces that are being received.
-        joints: where bytes begin that were not looked at together with those before them.
-        unseen: whether bytes of it are here that did not pass through this process.
+        receiving: the ranges that are being received.
+        boundaries: offsets where separately received parts meet.
+        unseen: whether a client wrote bytes of it to the object storage itself.
         checking: whether it is being checked.
         gone: whether it was deleted.
-        begun: whether it ever had a place among the sets with bytes.
-        holder: whom it is counted for among sets of one tenant: an address, or itself.
+        begun: whether it ever counted towards the capacity.
+        holder: address that the set counts for among sets of one tenant, or its identifier.
         lock: held while any of these change.
     """
 
@@ -76,8 +76,8 @@ class UploadedKeys:
     ready: bool = False
     used: float = field(default_factory=time.monotonic)
     moved: float = field(default_factory=time.monotonic)
-    receiving: list[Stretch] = field(default_factory=list)
-    joints: set[int] = field(default_factory=set)
+    receiving: list[IncomingRange] = field(default_factory=list)
+    boundaries: set[int] = field(default_factory=set)
     unseen: bool = False
     checking: bool = False
     gone: bool = False
@@ -89,13 +89,13 @@ class UploadedKeys:
     @property
     def runs(self) -> list[tuple[int, int]]:
         """Return begin and end of each contiguous range."""
-        found: list[tuple[int, int]] = []
+        ranges: list[tuple[int, int]] = []
         for begin, size in sorted(self.parts.items()):
-            if found and found[-1][1] == begin:
-                found[-1] = (found[-1][0], begin + size)
+            if ranges and ranges[-1][1] == begin:
+                ranges[-1] = (ranges[-1][0], begin + size)
             elif size > 0:
-                found.append((begin, begin + size))
-        return found
+                ranges.append((begin, begin + size))
+        return ranges
 
     @property
     def received(self) -> int:
@@ -111,7 +111,7 @@ class UploadedKeys:
     @property
     def placed(self) -> bool:
         """Whether it counts towards capacity and quota: bytes of it have arrived, or are awaited."""
-        return self.stored > 0 or any(held.begin < held.end for held in list(self.receiving))
+        return self.stored > 0 or any(incoming.begin < incoming.end for incoming in list(self.receiving))
 
     @property
     def missing(self) -> list[tuple[int, int]]:
@@ -139,7 +139,7 @@ class UploadedKeys:
         pairs = list(self.parts.items())
         return next((begin for begin, size in pairs if size and begin + size == place), None)
 
-    def came(self, begin: int, size: int) -> None:
+    def record(self, begin: int, size: int) -> None:
         """Record the size of an object."""
         with self.lock:
             self.parts[begin] = size
@@ -148,7 +148,7 @@ class UploadedKeys:
                 self.moved, self._mark = time.monotonic(), stored
 
     def busy(self) -> bool:
-        """Whether a piece is being received, or the set is being checked."""
+        """Whether bytes are being received, or the set is being checked."""
         return bool(self.receiving) or self.checking
 
     def stalled(self) -> bool:

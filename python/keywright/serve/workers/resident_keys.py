@@ -44,7 +44,7 @@ class _Set:
     seconds: float = 0.0
     uses: int = 0
     all_uses: int = 1
-    wanted: bool = True
+    retained: bool = True
 
 
 @dataclass
@@ -119,7 +119,7 @@ class ResidentKeys:
 
     @property
     def reachable(self) -> int:
-        """Bytes that the machine had left lately, and those of all sets."""
+        """Return the free bytes of the machine, measured lately, plus the bytes of all sets."""
         with self._changed:
             return self._lately() + self._total
 
@@ -129,8 +129,8 @@ class ResidentKeys:
             return {name: each.size for name, each in self._sets.items() if each.descriptor is not None}
 
     def __contains__(self, name: str) -> bool:
-        found = self._sets.get(name)
-        return found is not None and found.descriptor is not None
+        entry = self._sets.get(name)
+        return entry is not None and entry.descriptor is not None
 
     def require(self, size: int) -> None:
         """Check that a set can fit.
@@ -155,7 +155,7 @@ class ResidentKeys:
             size: an upper bound on its bytes.
 
         Raises:
-            TooLargeError: as for `require`.
+            TooLargeError: see `require`.
         """
         self.require(size)
         loan = self._borrow(name, size)
@@ -167,10 +167,10 @@ class ResidentKeys:
     def forget(self, name: str) -> None:
         """Remove a set: now, or when its last use ends."""
         with self._changed:
-            found = self._sets.get(name)
-            if found is not None:
-                found.wanted = False
-                self._drop(name, found)
+            entry = self._sets.get(name)
+            if entry is not None:
+                entry.retained = False
+                self._drop(name, entry)
 
     def close(self) -> None:
         """Remove all idle sets."""
@@ -181,48 +181,48 @@ class ResidentKeys:
         with self._changed:
             evicted: list[str] = []
             while True:
-                found = self._sets.get(name)
-                if found is None:
+                entry = self._sets.get(name)
+                if entry is None:
                     gone = self._make_room(size)
                     evicted += gone or ()
                     if gone is not None:
                         break
-                elif found.descriptor is not None and found.wanted:
+                elif entry.descriptor is not None and entry.retained:
                     self.hits += 1
-                    found.uses += 1
-                    found.all_uses += 1
+                    entry.uses += 1
+                    entry.all_uses += 1
                     self._idle.forget(name)
-                    return Loan(found.descriptor, evicted)
+                    return Loan(entry.descriptor, evicted)
                 self._changed.wait(PATIENCE_S)
             self.loads += 1
-            made = self._sets[name] = _Set(size, uses=1)
+            entry = self._sets[name] = _Set(size, uses=1)
             self._total += size
 
             def keep(descriptor: int, seconds: float) -> None:
                 with self._changed:
-                    made.descriptor, made.seconds = descriptor, seconds
+                    entry.descriptor, entry.seconds = descriptor, seconds
                     self._changed.notify_all()
 
             return Loan(None, evicted, _keep=keep)
 
     def _give_back(self, name: str) -> None:
         with self._changed:
-            found = self._sets[name]
-            found.uses -= 1
-            if not found.uses and found.wanted and found.descriptor is not None:
-                self._idle.put(name, found, found.size, found.seconds, found.all_uses)
+            entry = self._sets[name]
+            entry.uses -= 1
+            if not entry.uses and entry.retained and entry.descriptor is not None:
+                self._idle.put(name, entry, entry.size, entry.seconds, entry.all_uses)
             else:
-                self._drop(name, found)
+                self._drop(name, entry)
             self._changed.notify_all()
 
-    def _drop(self, name: str, found: _Set) -> None:
+    def _drop(self, name: str, entry: _Set) -> None:
         """Remove an idle set."""
-        if found.uses:
+        if entry.uses:
             return
         self._idle.forget(name)
         self._total -= self._sets.pop(name).size
-        if found.descriptor is not None:
-            os.close(found.descriptor)
+        if entry.descriptor is not None:
+            os.close(entry.descriptor)
         self._changed.notify_all()
 
     def _make_room(self, size: int) -> list[str] | None:
@@ -249,7 +249,7 @@ def _descriptors() -> int:
         return WINDOWS_DESCRIPTORS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and (hard == resource.RLIM_INFINITY or soft < hard):
-        wanted = 1 << 16 if hard == resource.RLIM_INFINITY else min(hard, 1 << 16)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
-        soft = max(soft, wanted)
+        retained = 1 << 16 if hard == resource.RLIM_INFINITY else min(hard, 1 << 16)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, retained), hard))
+        soft = max(soft, retained)
     return 1 << 16 if soft == resource.RLIM_INFINITY else soft

@@ -33,7 +33,6 @@ from keywright._core import EvaluationKeys, Parameters
 from keywright._files import replace
 from keywright.errors import BackendMisuseError, KeywrightError
 from keywright.errors.service import (
-    CancelledError,
     DiskError,
     EvaluationFailedError,
     InvalidObjectError,
@@ -51,7 +50,7 @@ Order = Mapping[str, Any]
 HandOver = Callable[[int, float], None]
 
 TELL_EVERY_S = 0.05
-"""How often the service is told how far an evaluation is."""
+"""Seconds between reports of an evaluation's progress."""
 
 
 class Engine:
@@ -116,7 +115,7 @@ class Engine:
         return {"working": self._runner(order)[1].working_bytes}
 
     def do_evaluate(self, order: Order) -> dict[str, object]:
-        """Evaluate a model on the ciphertexts of a file, or on the sums of those of several files."""
+        """Evaluate a model on the ciphertexts of a file, or on the sums of ciphertexts of several files."""
         # Take it before anything can fail: otherwise the next order would take this descriptor for its own.
         descriptor = self._descriptor() if order["shared"] else None
         try:
@@ -146,7 +145,9 @@ class Engine:
                 told = now
                 self.say(step=done)
             if self.cancelled == order["job"]:
-                raise CancelledError("nobody waits for this evaluation any more")
+                raise EvaluationFailedError(
+                    "the evaluation was cancelled, because its client is gone", code="cancelled"
+                )
 
         try:
             results = runner.run(model.execution.follow(keys), inputs, on_step=step)

@@ -18,8 +18,8 @@ from keywright._units import format_bytes
 from keywright.errors import WorkerEndedError
 from keywright.errors.service import (
     BusyError,
-    CancelledError,
     DiskError,
+    EvaluationFailedError,
     ServeError,
     UnforeseenError,
     refusal,
@@ -61,7 +61,7 @@ class Worker:
         keys: the key sets of the machine.
 
     Attributes:
-        keys: as given.
+        keys: the key sets of the machine.
         evaluated: hashes of the models that the process has evaluated.
     """
 
@@ -82,8 +82,9 @@ class Worker:
     def order(
         self, on_step: OnStep | None = None, meanwhile: Meanwhile | None = None, **order: object
     ) -> dict[str, Any]:
-        """Have an order obeyed, one at a time. One to ``evaluate`` waits for its keys (`ResidentKeys.lend`).
-        Where it has ``bodies``, they go to the process as bytes, and ``answer`` of the end is bytes, too.
+        """Send an order and wait for its end, one at a time. An order to ``evaluate`` waits for its keys
+        (`ResidentKeys.lend`). If it has ``bodies``, they go to the process as bytes, and ``answer`` of the
+        end is bytes, too.
 
         Raises:
             WorkerEndedError: the process ended.
@@ -96,7 +97,9 @@ class Worker:
         assert isinstance(size, int)
         with self.keys.lend(str(order["keys"]), size) as loan:
             if order["job"] == self._cancelled:
-                raise CancelledError("nobody waits for this evaluation any more")
+                raise EvaluationFailedError(
+                    "the evaluation was cancelled, because its client is gone", code="cancelled"
+                )
             end = self._order(on_step, meanwhile, loan, order)
             self.evaluated.add(str(order["model"]))
             return end | {"hit": loan.hit, "evicted": loan.evicted, "loading": loan.loaded}
@@ -247,7 +250,7 @@ class Workers:
         """Load models into all workers before requests need them.
 
         Args:
-            models: what a worker needs to know of each model.
+            models: the result of `Evaluations.load` for each model.
 
         Raises:
             ServeError: a model cannot be used.
@@ -258,13 +261,13 @@ class Workers:
                     self._working[model["model"]] = worker.order(do="load", **model)["working"]
 
     def require_memory(self, keys: str, size: int, model: str, patience: Callable[[], int]) -> None:
-        """Refuse an evaluation for which the machine has no memory.
+        """Check that the machine has memory for an evaluation.
 
         Args:
             keys: name of the key set.
             size: its bytes in memory.
             model: hash of the model.
-            patience: says after how many seconds there may be.
+            patience: returns the seconds after which memory may be free.
 
         Raises:
             TooLargeError: the keys can never fit.
@@ -284,10 +287,10 @@ class Workers:
             )
 
     def require_any_memory(self) -> None:
-        """Refuse where there is no memory for an evaluation of any model.
+        """Check that there is memory for an evaluation of some model.
 
         Raises:
-            BusyError: what the smallest one takes, by the plan, is not there, even if all keys went.
+            BusyError: the planned memory of the smallest model is not free, even without all resident keys.
         """
         least = min(self._working.values(), default=0)
         room = self.keys.reachable

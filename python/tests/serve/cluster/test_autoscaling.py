@@ -14,6 +14,7 @@ from keywright.client import RemoteModel
 from keywright.model import Model
 from keywright.runtime.checking import run_clear
 from keywright.serve import Service
+from keywright.serve.service import ServiceLimits
 from tests.serve.network import INPUTS, listening
 
 pytestmark = [
@@ -48,7 +49,7 @@ def test_replicas_come_under_load_and_go_without(
             time.sleep(0.2)
 
     workers = RayWorkers("local", tmp_path, Replicas(1, 2, 1))
-    service = Service(full, tmp_path / "state", capacity=CLIENTS, workers=workers)
+    service = Service(full, tmp_path / "state", workers=workers, limits=ServiceLimits(capacity=CLIENTS))
     errors: list[BaseException] = []
     stop, right = threading.Event(), [0] * CLIENTS
 

@@ -34,7 +34,7 @@ from keywright.runtime.checking import run_clear
         (["--ray", "local"], "needs --state"),
     ],
 )
-def test_replicas_that_cannot_be(arguments: list[str], match: str) -> None:
+def test_impossible_replicas_are_refused(arguments: list[str], match: str) -> None:
     parser = argparse.ArgumentParser()
     serve.add_arguments(parser)
     with pytest.raises(CommandError, match=match):

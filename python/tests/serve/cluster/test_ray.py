@@ -18,6 +18,7 @@ from keywright.client import RemoteModel
 from keywright.model import Model
 from keywright.runtime.checking import run_clear
 from keywright.serve import Server, Service
+from keywright.serve.service import ServiceLimits
 from tests.serve.network import INPUTS, listening
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayWorkers]:
 
 @pytest.fixture(scope="module")
 def service(full: Model, workers: RayWorkers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    service = Service(full, tmp_path_factory.mktemp("state"), capacity=16, workers=workers)
+    service = Service(
+        full, tmp_path_factory.mktemp("state"), workers=workers, limits=ServiceLimits(capacity=16)
+    )
     service.prepare()
     yield service
     service.close()

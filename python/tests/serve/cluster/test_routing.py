@@ -70,7 +70,7 @@ def test_keys_that_nobody_has_are_spread_and_routers_agree() -> None:
     assert all(60 < chosen[0].count(name) < 140 for name in "abcd")
 
 
-def test_what_a_replica_says_is_believed_but_for_what_is_on_its_way(router: Router) -> None:
+def test_reports_of_a_replica_are_corrected_by_jobs_in_flight(router: Router) -> None:
     router.send("a", "1", task("old"), 0.0)
     router.end("a", "1", 0.1)
     router.send("a", "2", task("coming"), 0.1)

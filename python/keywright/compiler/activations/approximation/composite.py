@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 
 from keywright._core import polynomial_depth
-from keywright.errors.network import MinimaxError
+from keywright.errors import ChoiceError
 from keywright.program.arrays import Vector
 from keywright.program.operands.polynomials import chebyshev
 
@@ -101,12 +101,13 @@ def sign_composite(alpha: int) -> SignComposite:
     does not hold, and elsewhere.
 
     Raises:
-        MinimaxError: ``alpha`` is not between 4 and 14.
+        ChoiceError: ``alpha`` is not between 4 and 14.
     """
     if alpha not in DEGREES:
-        raise MinimaxError(
+        raise ChoiceError(
             f"alpha = {alpha} bits is outside the range of minimax; choose {min(DEGREES)} "
-            f"to {max(DEGREES)} bits"
+            f"to {max(DEGREES)} bits",
+            code="minimax",
         )
     low, high = -float(alpha), -1.0
     for _ in range(BISECTIONS):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keywright.errors.network import MinimaxError
+from keywright.errors import ChoiceError
 from keywright.program.arrays import Vector
 
 MAX_ROUNDS = 60
@@ -56,12 +56,13 @@ def odd_minimax(degree: int, low: float) -> OddMinimax:
         low: in (0, 1).
 
     Raises:
-        MinimaxError: the degree is even, the interval is empty, or the errors do not level in `MAX_ROUNDS`
+        ChoiceError: the degree is even, the interval is empty, or the errors do not level in `MAX_ROUNDS`
             exchanges.
     """
     if degree < 1 or degree % 2 == 0 or not 0 < low < 1:
-        raise MinimaxError(
-            f"degree {degree} and low {low} are not valid; give an odd degree and a number in (0, 1)"
+        raise ChoiceError(
+            f"degree {degree} and low {low} are not valid; give an odd degree and a number in (0, 1)",
+            code="minimax",
         )
     count = (degree + 1) // 2
     # The error alternates on a logarithmic scale as on a linear one, so start with its Chebyshev nodes.
@@ -73,9 +74,10 @@ def odd_minimax(degree: int, low: float) -> OddMinimax:
         points, largest = _exchange(points, coefficients, low)
         if largest - levelled <= LEVELLED * levelled + ROUNDING:
             return OddMinimax(coefficients, low, largest * ROUNDED_UP, points)
-    raise MinimaxError(
+    raise ChoiceError(
         f"degree {degree} on [{low:g}, 1]: the largest error {largest:g} does not reach the levelled "
-        f"error {levelled:g} in double precision; lower the degree"
+        f"error {levelled:g} in double precision; lower the degree",
+        code="minimax",
     )
 
 

@@ -145,9 +145,9 @@ class Copies:
         try:
             with copy.arriving.path.open("r+b") as file:
                 file.seek(start)
-                found = self._bring(key[number], file)
-            if found != ends[number] - start:
-                raise OSError(f"an object has {found} bytes, but {ends[number] - start} were stored")
+                size = self._bring(key[number], file)
+            if size != ends[number] - start:
+                raise OSError(f"an object has {size} bytes, but {ends[number] - start} were stored")
             copy.arriving.mark(number)
         except Exception as error:  # noqa: BLE001 - whatever it is, nobody may wait for ever
             with self._lock:

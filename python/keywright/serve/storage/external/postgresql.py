@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pg8000.dbapi
 
-from keywright.errors.service import StateFolderError
+from keywright.errors.service import ConfigurationError
 from keywright.serve.storage.records import Records, Row
 
 LOCK = 0x6B6579_77726967
@@ -30,8 +30,8 @@ class PostgresqlRecords(Records):
             ``require`` or ``disable``. The password is taken from the environment's ``PGPASSWORD``.
 
     Raises:
-        StateFolderError: the address is malformed, another server uses the database, or a later release wrote
-            it.
+        ConfigurationError: the address is malformed, another server uses the database, or a later release
+            wrote it.
         OSError: the database does not answer, or the password is wrong.
     """
 
@@ -40,12 +40,15 @@ class PostgresqlRecords(Records):
         mode = query.pop("sslmode", ["verify-full"])[-1]
         name = parts.path.removeprefix("/")
         if parts.scheme != "postgresql" or not parts.hostname or not name or mode not in TLS or query:
-            raise StateFolderError(
+            raise ConfigurationError(
                 "the address of a database must be postgresql://USER@HOST:PORT/NAME, with "
-                "?sslmode=verify-full, require or disable"
+                "?sslmode=verify-full, require or disable",
+                code="state_folder",
             )
         if parts.password is not None:
-            raise StateFolderError("the database's address contains a password; set PGPASSWORD instead")
+            raise ConfigurationError(
+                "the database's address contains a password; set PGPASSWORD instead", code="state_folder"
+            )
         checked = TLS[mode]
         context = None if checked is None else ssl.create_default_context()
         if context is not None and not checked:
@@ -85,9 +88,10 @@ class PostgresqlRecords(Records):
         cursor.execute(f"select pg_try_advisory_lock({LOCK})")
         if not cursor.fetchall()[0][0]:
             connection.close()
-            raise StateFolderError(
+            raise ConfigurationError(
                 f"the database {self._where['database']} is served by another process; name another one, or "
-                "end that process"
+                "end that process",
+                code="state_folder",
             )
         return connection
 
@@ -101,7 +105,7 @@ class PostgresqlRecords(Records):
                 self.close()
                 try:
                     self._connection = self._connect()
-                except StateFolderError as taken:
+                except ConfigurationError as taken:
                     raise OSError(str(taken)) from error
                 if not again:
                     raise OSError(f"the database of the service: {_reason(error)}") from error
@@ -118,13 +122,13 @@ class PostgresqlRecords(Records):
 
 def _broken(error: Exception) -> bool:
     """Whether the connection is unusable."""
-    found = error.args[0] if error.args else None
-    if isinstance(found, dict):
-        return str(found.get("C", "")).startswith(BROKEN)
+    fields = error.args[0] if error.args else None
+    if isinstance(fields, dict):
+        return str(fields.get("C", "")).startswith(BROKEN)
     return isinstance(error, pg8000.dbapi.InterfaceError | OSError)
 
 
 def _reason(error: Exception) -> str:
     """Return the message of an error without its parameters."""
-    found = error.args[0] if error.args else error
-    return str(found.get("M", found)) if isinstance(found, dict) else str(found)
+    fields = error.args[0] if error.args else error
+    return str(fields.get("M", fields)) if isinstance(fields, dict) else str(fields)

@@ -12,7 +12,7 @@ import obstore
 from obstore.exceptions import BaseError, NotFoundError
 from obstore.store import S3Store
 
-from keywright.errors.service import StateFolderError
+from keywright.errors.service import ConfigurationError
 from keywright.serve.storage.arriving import Arriving
 
 from .copies import Copies
@@ -49,7 +49,7 @@ class S3Objects:
         copies_bytes: maximum bytes of copies, besides those in use.
 
     Raises:
-        StateFolderError: the address is malformed, or the environment variables are.
+        ConfigurationError: the address is malformed, or the environment variables are.
     """
 
     buffer_bytes = PART_BYTES
@@ -59,9 +59,10 @@ class S3Objects:
         parts = urlsplit(address)
         prefix = parts.path.strip("/")
         if parts.scheme != "s3" or not parts.netloc or "@" in parts.netloc or parts.query:
-            raise StateFolderError(
+            raise ConfigurationError(
                 "the address of object storage must be s3://BUCKET or s3://BUCKET/PREFIX; its keys come "
-                "from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+                "from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+                code="state_folder",
             )
         try:
             self._store = S3Store(
@@ -71,7 +72,9 @@ class S3Objects:
                 retry_config={"max_retries": 3, "retry_timeout": TIMEOUT},
             )
         except BaseError as error:
-            raise StateFolderError(f"the environment does not describe object storage: {error}") from error
+            raise ConfigurationError(
+                f"the environment does not describe object storage: {error}", code="state_folder"
+            ) from error
         self._key = os.environ.get("AWS_ACCESS_KEY_ID")
         self._secret = os.environ.get("AWS_SECRET_ACCESS_KEY")
         self._copies = Copies(copies, copies_bytes, self._bring)
@@ -114,7 +117,7 @@ class S3Objects:
             obstore.delete(self._store, list(names))
 
     def copy(self, name: str, to: str) -> None:
-        """Have the storage copy an object."""
+        """Copy an object within the storage."""
         with _errors():
             obstore.copy(self._store, name, to)
 
@@ -156,13 +159,13 @@ class S3Objects:
         """Drop a copy. Open files stay readable."""
         return self._copies.forget(names)
 
-    def made(self, name: str) -> Path:
+    def output_path(self, name: str) -> Path:
         """Return a path for a file that `adopt` takes over."""
         return self._copies.folder / name.replace("/", "-")
 
     def adopt(self, name: str) -> None:
         """Upload an object from a file."""
-        path = self.made(name)
+        path = self.output_path(name)
         with _errors():
             obstore.put(self._store, name, path, chunk_size=PART_BYTES, max_concurrency=2)
         path.unlink(missing_ok=True)

@@ -36,7 +36,7 @@ def window_axes(context: OperatorContext, sizes: tuple[int, int], kernel: list[i
     node. A node with one spatial axis slides along the width of images of height 1.
 
     Raises:
-        UnsupportedAttributeError: ranks that do not match, or a window larger than the padded image.
+        RefusalError: ranks that do not match, or a window larger than the padded image.
         ModelTooLargeError: the windows have too many pixels together.
     """
     rank = len(context.encrypted(0).shape) - 2
@@ -86,7 +86,7 @@ def spread_axes(context: OperatorContext, sizes: tuple[int, int], kernel: list[i
     operand of these sizes: `Axis.size` is the result's.
 
     Raises:
-        UnsupportedAttributeError: ranks that do not match, or a result without pixels.
+        RefusalError: ranks that do not match, or a result without pixels.
         ModelTooLargeError: the windows have too many pixels together.
     """
     rank = len(context.encrypted(0).shape) - 2

@@ -1,9 +1,8 @@
-"""Places and time that peers share fairly: the holder with the most places loses one for the next newcomer,
-and no address takes all of the server's time.
+"""Slots for connections and the server's time, shared fairly among their holders.
 
-A *holder* is a tenant, or without accounts a network address. Nobody can fill all places: a newcomer replaces
-one of the holder with the most, namely the one with the least credit. While several addresses are served,
-each has a `Pace`.
+A *holder* is a tenant, or without accounts a network address. Nobody can fill all slots: a new connection
+replaces one of the holder with the most, namely the one with the least credit. While several addresses are
+served, each has a `Pace`, so that none takes all of the server's time.
 """
 
 import ipaddress
@@ -38,13 +37,13 @@ _RESET = struct.pack("ii", 1, 0)
 
 
 @dataclass(eq=False)
-class Place:
-    """A place in use.
+class Slot:
+    """The slot of one connection.
 
     Attributes:
-        give_up: called when it is taken away.
-        holder: whose it is.
-        until: when its credit ends, by the clock of the event loop.
+        give_up: called when the connection loses its slot.
+        holder: holder of the connection.
+        until: end of its credit, by the clock of the event loop.
     """
 
     give_up: Callable[[], object]
@@ -52,19 +51,19 @@ class Place:
     until: float = float("inf")
 
 
-class Places:
-    """The places of a server."""
+class ConnectionSlots:
+    """The slots of a server."""
 
     def __init__(self) -> None:
-        self._held: dict[Place, None] = {}
+        self._held: dict[Slot, None] = {}
 
     def __len__(self) -> int:
         return len(self._held)
 
-    def enter(self, place: Place, most: int) -> None:
-        """Take a place; above so many, another one is given up; this one, if its holder has the most and the
-        others have more credit."""
-        self._held[place] = None
+    def enter(self, slot: Slot, most: int) -> None:
+        """Take a slot. If more than ``most`` are taken, a connection of the holder with the most slots loses
+        its slot; that may be this one, if the others have more credit."""
+        self._held[slot] = None
         if len(self._held) <= most:
             return
         counts = Counter(each.holder for each in self._held)
@@ -74,9 +73,9 @@ class Places:
         self.leave(victim)
         victim.give_up()
 
-    def leave(self, place: Place) -> None:
-        """Free a place."""
-        self._held.pop(place, None)
+    def leave(self, slot: Slot) -> None:
+        """Free a slot."""
+        self._held.pop(slot, None)
 
 
 class Pace:
@@ -155,8 +154,8 @@ class Door(socket.socket):
         raise BlockingIOError
 
 
-def _credit(place: Place) -> float:
-    return place.until
+def _credit(slot: Slot) -> float:
+    return slot.until
 
 
 def _parsed(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
@@ -165,17 +164,17 @@ def _parsed(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     Raises:
         ValueError: it is not an address.
     """
-    found = ipaddress.ip_address(address.partition("%")[0])
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return found if mapped is None else mapped
+    parsed = ipaddress.ip_address(address.partition("%")[0])
+    mapped = parsed.ipv4_mapped if isinstance(parsed, ipaddress.IPv6Address) else None
+    return parsed if mapped is None else mapped
 
 
 def neighbourhood(address: str) -> str:
-    """Return what an address is counted as: itself, or the network of an IPv6 address."""
+    """Return the holder of an address: the address itself, or the network of an IPv6 address."""
     try:
-        found = _parsed(address)
+        parsed = _parsed(address)
     except ValueError:
         return address
-    if isinstance(found, ipaddress.IPv4Address):
-        return str(found)
-    return str(ipaddress.ip_network((found, NETWORK_BITS), strict=False))
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    return str(ipaddress.ip_network((parsed, NETWORK_BITS), strict=False))

@@ -1,4 +1,4 @@
-"""Checks that every request passes first: lengths, host names, and the form of answers and refusals."""
+"""Checks of every request before routing: lengths and host names; the form of answers and refusals."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -12,19 +12,12 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from keywright.errors.service import (
-    BadRequestError,
-    DiskError,
-    NoSuchMethodError,
-    NoSuchPathError,
-    ServeError,
-    WrongHostError,
-)
+from keywright.errors.service import BadRequestError, DiskError, ServeError
 from keywright.serve.logs import identify, on_behalf, request_identifier
 from keywright.serve.metrics import Metrics
 
+from .connection_slots import neighbourhood
 from .connections import CONNECTION, Connection
-from .places import neighbourhood
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -59,7 +52,7 @@ class Problem(JSONResponse):
         super().__init__(content, error.status, {**error.headers, **(headers or {})})
 
 
-class Edge:
+class RequestChecks:
     """An application behind checks that every request passes.
 
     Args:
@@ -137,13 +130,16 @@ class Edge:
         host = headers.get(b"host", "")
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if name.lower() not in self.names:
-            raise WrongHostError(
+            raise BadRequestError(
                 f"this server is not called {name[:200]!r}; start it with --name to allow that",
                 found=name[:200],
+                code="wrong_host",
             )
         origin = headers.get(b"origin")
         if origin is not None and _netloc(origin) != host:
-            raise WrongHostError("pages of other sites may not use this server", found=origin[:200])
+            raise BadRequestError(
+                "pages of other sites may not use this server", found=origin[:200], code="wrong_host"
+            )
 
 
 def address_of(scope: Scope) -> str:
@@ -219,16 +215,17 @@ class Exchange:
 
 
 def refused(error: Exception) -> ServeError:
-    """Return what a client is told of an exception."""
+    """Return the error that a client gets for an exception."""
     if isinstance(error, ServeError):
         return error
     if isinstance(error, HTTPException):
         if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-            return NoSuchMethodError(
-                "this path does not support the method; the header Allow lists those that it does"
+            return BadRequestError(
+                "this path does not support the method; the header Allow lists those that it does",
+                code="no_such_method",
             )
         if error.status_code == HTTPStatus.NOT_FOUND:
-            return NoSuchPathError("there is nothing here; the service is under /v1/")
+            return BadRequestError("there is nothing here; the service is under /v1/", code="no_such_path")
         return BadRequestError("the request is not understood")
     if isinstance(error, ClientDisconnect):
         # Nobody reads this answer; it is counted.
@@ -250,12 +247,12 @@ def _headers(scope: Scope) -> dict[bytes, str]:
     Raises:
         BadRequestError: a header that decides how to read or route the request is repeated.
     """
-    found: dict[bytes, str] = {}
+    fields: dict[bytes, str] = {}
     for name, value in scope["headers"]:
-        if name in found and name in (b"host", b"content-length", b"transfer-encoding", b"origin"):
+        if name in fields and name in (b"host", b"content-length", b"transfer-encoding", b"origin"):
             raise BadRequestError(f"the header {name.decode('latin-1')} is sent twice; send it once")
-        found[name] = value.decode("latin-1")
-    return found
+        fields[name] = value.decode("latin-1")
+    return fields
 
 
 def _netloc(origin: str) -> str | None:

@@ -1,6 +1,4 @@
-"""A piece of a key set that is being received."""
-
-from typing import Protocol
+"""Writes a range of a key set while its bytes arrive."""
 
 from keywright._core import HEAD_BYTES
 from keywright.errors.service import (
@@ -10,51 +8,35 @@ from keywright.errors.service import (
     UnknownKeysError,
     WrongOffsetError,
 )
-from keywright.serve.storage import Objects
 
 from .secret_scanner import SecretScanner
-from .uploaded import Stretch, UploadedKeys
+from .upload_store import UploadStore
+from .uploaded import UploadedKeys
 
 
-class Receiver(Protocol):
-    """The store that a piece belongs to: `UploadStore`."""
+class PartWriter:
+    """Writes a range of a key set. Bytes that arrive before a connection breaks are kept.
 
-    objects: Objects
-
-    def delete(self, uploaded: UploadedKeys, why: str) -> None:
-        """Delete a set and its bytes."""
-
-    def extended(self, uploaded: UploadedKeys, at: int) -> int:
-        """Return where the object begins that bytes at a place belong to."""
-
-    def dropped(self, uploaded: UploadedKeys, begin: int) -> bool:
-        """Return whether a set was deleted while bytes of it were written."""
-
-    def recount(self, uploaded: UploadedKeys, begin: int) -> int:
-        """Return where an object ends after a write failed."""
-
-    def tail(self, uploaded: UploadedKeys, at: int, length: int) -> bytes:
-        """Return the bytes before a place, as many as are here."""
-
-    def check(self, uploaded: UploadedKeys) -> None:
-        """Check a complete set."""
-
-    def lose_last_byte(self, uploaded: UploadedKeys) -> None:
-        """Forget the last byte of a complete set, so that it is sent again."""
-
-
-class Piece:
-    """A piece that is being received. Bytes that arrive before a connection breaks are kept.
+    Args:
+        store: the store of the set.
+        uploaded: the set.
+        offset: begin of the range.
+        length: bytes of the range.
+        anywhere: whether the range may begin after a gap; by default it follows the bytes that have arrived.
 
     Attributes:
-        uploaded: the set.
-        at: offset of its next bytes.
-        end: offset of its end.
+        at: offset of the next bytes.
+        end: end of the range.
+
+    Raises:
+        WrongOffsetError, TooLargeError, BusyError: the range is refused, see `UploadStore.reserve`.
     """
 
-    def __init__(self, store: Receiver, uploaded: UploadedKeys, stretch: Stretch) -> None:
-        self.uploaded, self.at, self.end = uploaded, stretch.begin, stretch.end
-        self._store, self._stretch = store, stretch
+    def __init__(
+        self, store: UploadStore, uploaded: UploadedKeys, offset: int, length: int, *, anywhere: bool = False
+    ) -> None:
+        self._range = store.reserve(uploaded, offset, offset + length, anywhere=anywhere)
+        self.uploaded, self.at, self.end, self._store = uploaded, offset, offset + length, store
         self._scanner: SecretScanner | None = None
 
     def append(self, data: bytes) -> None:
@@ -67,11 +49,11 @@ class Piece:
             WrongOffsetError: a later request continues the upload.
             OSError: for example, the disk is full; written bytes count.
         """
-        with self._stretch.writing:
+        with self._range.writing:
             self._append(data)
 
     def _append(self, data: bytes) -> None:
-        if self._stretch.stopped:
+        if self._range.stopped:
             raise WrongOffsetError(
                 "a later request continues this upload; ask for its offset",
                 found=self.at,
@@ -79,7 +61,7 @@ class Piece:
             )
         uploaded = self.uploaded
         try:
-            self._look(data)
+            self._inspect(data)
         except (SecretRefusedError, InvalidObjectError):
             self._store.delete(uploaded, "refused")
             raise
@@ -95,26 +77,26 @@ class Piece:
             self.at = self._store.recount(uploaded, begin)
             raise
         self.at += len(data)
-        uploaded.came(begin, size + len(data))
+        uploaded.record(begin, size + len(data))
         if self._store.dropped(uploaded, begin):
             raise UnknownKeysError("these keys were deleted meanwhile")
 
-    def _look(self, data: bytes) -> None:
+    def _inspect(self, data: bytes) -> None:
         """Refuse forbidden bytes."""
         uploaded = self.uploaded
         if self._scanner is None:
             self._scanner = SecretScanner()
-            self._scanner.look(self._store.tail(uploaded, self.at, HEAD_BYTES - 1))
-        self._scanner.look(data)
-        wanted = uploaded.configuration.key_set[self.at :][: len(data)]
-        if data[: len(wanted)] != wanted:
+            self._scanner.scan(self._store.tail(uploaded, self.at, HEAD_BYTES - 1))
+        self._scanner.scan(data)
+        head = uploaded.configuration.key_set[self.at :][: len(data)]
+        if data[: len(head)] != head:
             raise InvalidObjectError(
                 "these are not the keys that the manifest asks for: their head "
                 "differs; make them again from the manifest"
             )
 
     def take_over(self, begin: int, end: int, name: str) -> None:
-        """Have an object be all of the piece that somebody else has written.
+        """Take over an object with all bytes of the range, which the client wrote to the object storage.
 
         Raises:
             WrongOffsetError: it is not there, or has another length.
@@ -122,7 +104,7 @@ class Piece:
             OSError: the storage fails.
         """
         uploaded, store = self.uploaded, self._store
-        with self._stretch.writing:
+        with self._range.writing:
             own = uploaded.name(begin)
             try:
                 store.objects.copy(name, own)
@@ -139,12 +121,12 @@ class Piece:
                 )
             self.at = end
             uploaded.unseen = True
-            uploaded.came(begin, end - begin)
+            uploaded.record(begin, end - begin)
             if store.dropped(uploaded, begin):
                 raise UnknownKeysError("these keys were deleted meanwhile")
 
     def finish(self) -> bool:
-        """End the piece. Returns whether the set is now complete and checked.
+        """End the range. Returns whether the set is now complete and checked.
 
         Raises:
             InvalidObjectError: the set cannot be used; it is deleted.
@@ -168,7 +150,7 @@ class Piece:
         return True
 
     def close(self) -> None:
-        """Free the slot for another piece."""
+        """Free the range for another request."""
         with self.uploaded.lock:
-            if self._stretch in self.uploaded.receiving:
-                self.uploaded.receiving.remove(self._stretch)
+            if self._range in self.uploaded.receiving:
+                self.uploaded.receiving.remove(self._range)
