@@ -24,7 +24,7 @@ from keywright._core import (
 from keywright._progress import Progress, silent
 from keywright.compiler.presets import bootstrap_plans
 from keywright.errors import MemoryBudgetError, OutOfRangeError
-from keywright.errors.model import BatchError
+from keywright.errors.network import ChoiceError
 from keywright.errors.service import ModelFolderError
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.cost.model import CostModel
@@ -337,13 +337,18 @@ class Model:
         """Return the same model for so many samples in shared ciphertexts. Compiled once for each batch.
 
         Raises:
-            BatchError: the ciphertexts have fewer slots; or the model was loaded, and is for another batch.
+            ChoiceError: the ciphertexts have fewer slots; or the model was loaded, and is for another batch.
             ModelRefusedError: its diagonals are too large.
         """
         if self.program.batch == batch:
             return self
         if self.source is None or isinstance(self.source, Path):
-            raise BatchError(batch, self.program.batch)
+            raise ChoiceError(
+                f"batch={batch} exceeds the {self.program.batch} slots of a ciphertext; use at most {self.program.batch} samples",
+                code="batch",
+                batch=batch,
+                slots=self.program.batch,
+            )
         return self.source.for_batch(batch)
 
     def simulate(
@@ -558,7 +563,7 @@ class Model:
 
         Raises:
             ModelFolderError: a file is missing, damaged, or does not match the others.
-            UnknownPresetError: a bootstrap is not one of a preset.
+            ChoiceError: a bootstrap is not one of a preset.
         """
         place = Path(folder)
         missing = [name for name in (DESCRIPTION, PARAMETERS, PROGRAM, PLAN) if not (place / name).is_file()]

@@ -7,7 +7,7 @@ import keywright as kw
 import numpy as np
 import onnx
 import pytest
-from keywright.errors import AccuracyError, InvalidSamplesError, ModelRefusedError
+from keywright.errors import InvalidSamplesError, ModelRefusedError, RefusalError
 from keywright.model import CompiledModel
 from onnx import TensorProto, helper, numpy_helper
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -129,7 +129,7 @@ def test_a_function_that_no_polynomial_follows_is_named() -> None:
     with pytest.raises(ModelRefusedError) as caught:
         kw.compile(model, samples, parameters=small())
     (reason,) = caught.value.exceptions
-    assert isinstance(reason, AccuracyError)
+    assert isinstance(reason, RefusalError)
     assert "Greater at 'mask'" in str(reason)
     assert "off by" in str(reason)
 

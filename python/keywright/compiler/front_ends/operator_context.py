@@ -273,7 +273,7 @@ class OperatorContext:
 
     def refuse_masked(self) -> None:
         """Refuse operands of which a mask hides elements: only a softmax gives that a meaning. Raises
-        `UnsupportedAttributeError`."""
+        `RefusalError`."""
         for index, value in enumerate(self._operands):
             if isinstance(value, EncryptedValue) and value.masked is not None:
                 raise self.refuse(

@@ -165,7 +165,7 @@ def _require_same(model: Any, exported: onnx.ModelProto, samples: np.ndarray[Any
     """Refuse an exported estimator that computes something else than the estimator.
 
     Raises:
-        ModelRefusedError: with a `NotExportedError`.
+        ModelRefusedError: with a `RefusalError`.
     """
     method = next((name for name in ("predict_proba", "predict", "transform") if hasattr(model, name)), None)
     source = exported.graph.input[0]

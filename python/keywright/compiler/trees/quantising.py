@@ -10,13 +10,13 @@ from keywright.compiler.activations.fit import Fit
 from keywright.compiler.activations.ranges import hold_out
 from keywright.compiler.graph.graph import Graph
 from keywright.errors.network import (
-    AccuracyError,
     CalibrationMissingError,
     InvalidSamplesError,
     ModelRefusedError,
-    NoLabelsError,
     RefusalError,
-    UnknownActivationError,
+    inaccurate,
+    no_labels,
+    unknown_activation,
 )
 from keywright.program.arrays import Vector
 from keywright.program.client_part import ClientPart
@@ -70,8 +70,8 @@ def quantise(ensemble: Ensemble, fit: Fit) -> QuantisedEnsemble:
     the program follows the model on the calibration data as the fit requires.
 
     Raises:
-        ModelRefusedError: with `ModelTooLargeError`, `CalibrationMissingError`, `AccuracyError`,
-            `NoLabelsError`.
+        ModelRefusedError: with `ModelTooLargeError`, `CalibrationMissingError`, `RefusalError`,
+            `RefusalError`.
         InvalidSamplesError: calibration data of the wrong shape or not finite.
     """
     samples = _samples(ensemble, fit.calibration)
@@ -86,9 +86,9 @@ def _quantised(
     ensemble: Ensemble, fit: Fit, samples: Vector, held_out: NDArray[np.bool_]
 ) -> QuantisedEnsemble:
     if fit.methods:
-        raise UnknownActivationError(list(fit.methods), [])
+        raise unknown_activation(list(fit.methods), [])
     if fit.accuracy is not None and ensemble.last.labels is None:
-        raise NoLabelsError
+        raise no_labels()
     exact = _scores(ensemble, samples)
     if fit.thresholds == "public":
         bins = public_bins(ensemble)
@@ -128,7 +128,7 @@ def _chosen(
     """Return the bins.
 
     Raises:
-        AccuracyError: they miss a required accuracy or error.
+        RefusalError: they miss a required accuracy or error.
     """
     largest = float(np.abs(exact).max(initial=0.0))
     counts = LADDER if fit.bins is None else (fit.bins,)
@@ -149,7 +149,7 @@ def _chosen(
             return bins
         reached = agreement, float(change.max())
     depth = paths(ensemble, bins).graph.depth()
-    raise AccuracyError(fit.accuracy, fit.error, *reached, depth, bins=counts[-1])
+    raise inaccurate(fit.accuracy, fit.error, *reached, depth, bins=counts[-1])
 
 
 def _scores(ensemble: Ensemble, samples: Vector) -> Vector:

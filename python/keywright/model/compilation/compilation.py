@@ -11,7 +11,7 @@ from keywright._units import format_bytes
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.presets import BootstrapPreset, bootstrap_plans
 from keywright.errors import MemoryBudgetError, ModelRefusedError, TooDeepError
-from keywright.errors.model import BatchError, ChoiceError
+from keywright.errors.network import ChoiceError
 from keywright.model.model import Model
 from keywright.model.served.entry import deep_entry, deep_literal, read_entry
 from keywright.plan.cost.calibration import stored_model
@@ -93,7 +93,7 @@ class Compilation:
 
         Raises:
             ModelRefusedError: it cannot be compiled.
-            BatchError: ciphertexts have fewer slots than the batch has samples.
+            ChoiceError: ciphertexts have fewer slots than the batch has samples.
         """
         if self.batch is not None:
             return self.for_batch(self.batch)
@@ -131,7 +131,7 @@ class Compilation:
         if self._again is not None:
             try:
                 return self._again(batching)
-            except (ModelRefusedError, BatchError):
+            except (ModelRefusedError, ChoiceError):
                 pass  # Other parameters may have room for this batch.
         ring = self._ring
         if self._client == "thin":
@@ -286,10 +286,15 @@ class _Batching:
         """Return the compilation target.
 
         Raises:
-            BatchError: the batch has more samples than a ciphertext has slots.
+            ChoiceError: the batch has more samples than a ciphertext has slots.
         """
         if self.batch is not None and self.batch > slots:
-            raise BatchError(self.batch, slots)
+            raise ChoiceError(
+                f"batch={self.batch} exceeds the {slots} slots of a ciphertext; use at most {slots} samples",
+                code="batch",
+                batch=self.batch,
+                slots=slots,
+            )
         return compiler.Target(slots=slots, samples=self.samples, batch=self.batch, **options)
 
 

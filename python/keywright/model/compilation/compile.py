@@ -10,8 +10,7 @@ from keywright import compiler
 from keywright._core import Parameters
 from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.errors import ModelRefusedError
-from keywright.errors.model import ChoiceError
-from keywright.errors.network import RefusalError
+from keywright.errors.network import ChoiceError, RefusalError
 from keywright.model.model import Model
 from keywright.model.report.encrypted_error import REFUSED_SHARE, require_precision
 from keywright.plan.keys import plan_file
@@ -90,11 +89,11 @@ def compile(  # noqa: A001 (read as keywright.compile)
 
     Raises:
         TypeError: another kind of model, or a missing example.
-        ExporterMissingError: the library that exports such a model is not installed.
+        PackageMissingError: the library that exports such a model is not installed.
         ModelRefusedError: the model cannot be compiled; with every reason.
         InvalidSamplesError: calibration data of the wrong shape or not finite.
         ChoiceError: choices that contradict each other.
-        BatchError: ciphertexts have fewer slots than the batch has samples.
+        ChoiceError: ciphertexts have fewer slots than the batch has samples.
         PlanMismatchError: the plan is for something else.
         MemoryBudgetError: no keys fit the memory.
     """

@@ -8,7 +8,7 @@ from keywright import compiler
 from keywright.compiler.front_ends.trees import lightgbm, xgboost
 from keywright.compiler.trees.quantising import quantise
 from keywright.errors import ModelRefusedError
-from keywright.errors.network import InvalidModelError, ModelTooLargeError, UnsupportedAttributeError
+from keywright.errors.network import InvalidModelError, ModelTooLargeError, RefusalError
 
 from .fitted import answers
 
@@ -121,7 +121,7 @@ def test_what_has_no_encrypted_form_is_named(dump: dict[str, Any], match: str) -
     read = xgboost.of_dump if "learner" in dump else lightgbm.of_dump
     with pytest.raises(ModelRefusedError, match=match) as caught:
         read(dump)
-    assert isinstance(caught.value.exceptions[0], UnsupportedAttributeError)
+    assert isinstance(caught.value.exceptions[0], RefusalError)
 
 
 def test_values_of_leaves_are_counted_before_they_are_made() -> None:

@@ -11,7 +11,7 @@ from keywright import compiler
 from keywright.compiler.approximating import ensemble_in
 from keywright.compiler.trees.quantising import quantise
 from keywright.errors import ModelRefusedError
-from keywright.errors.network import InvalidModelError, UnsupportedAttributeError, UnsupportedOperatorError
+from keywright.errors.network import InvalidModelError, RefusalError
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 from sklearn.ensemble import (
@@ -144,8 +144,8 @@ def test_missing_values_follow_the_nodes() -> None:
 @pytest.mark.parametrize(
     ("changes", "kind", "match"),
     [
-        ({"aggregate_function": 2}, UnsupportedAttributeError, "aggregate_function = MIN"),
-        ({"post_transform": 4}, UnsupportedAttributeError, "post_transform = PROBIT"),
+        ({"aggregate_function": 2}, RefusalError, "aggregate_function = MIN"),
+        ({"post_transform": 4}, RefusalError, "post_transform = PROBIT"),
         ({"nodes_featureids": [0, 1, 2, 7]}, InvalidModelError, "feature 7"),
         ({"nodes_truenodeids": [1, 0, 2, 9]}, InvalidModelError, "contradict"),
         ({"nodes_truenodeids": [0, 0, 2, 4]}, InvalidModelError, "two parents"),
@@ -165,4 +165,4 @@ def test_other_operators_around_trees_are_refused() -> None:
     model.graph.node.insert(0, before)
     with pytest.raises(ModelRefusedError, match="before trees") as caught:
         ensemble_in(model)
-    assert isinstance(caught.value.exceptions[0], UnsupportedOperatorError)
+    assert isinstance(caught.value.exceptions[0], RefusalError)

@@ -13,7 +13,7 @@ from keywright.errors.network import (
     InvalidModelError,
     ModelRefusedError,
     RefusalError,
-    UnsupportedAttributeError,
+    unsupported_attribute,
 )
 
 TRANSFORMS: dict[str, Transform] = {
@@ -144,5 +144,5 @@ def _tree(structure: Mapping[str, Any], output: int, outputs: int) -> Tree:
     )
 
 
-def _refused(attribute: str, value: object, allowed: str) -> UnsupportedAttributeError:
-    return UnsupportedAttributeError("Booster", "Booster", attribute, value, allowed)
+def _refused(attribute: str, value: object, allowed: str) -> RefusalError:
+    return unsupported_attribute("Booster", "Booster", attribute, value, allowed)

@@ -14,10 +14,11 @@ from keywright.compiler.front_ends.model_file import sample_shape
 from keywright.compiler.trees.ensemble import Ensemble, Tree, joined
 from keywright.compiler.trees.last_step import LastStep, Transform
 from keywright.errors.network import (
-    DynamicShapeError,
     InvalidModelError,
-    UnsupportedAttributeError,
-    UnsupportedOperatorError,
+    RefusalError,
+    dynamic_shape,
+    unsupported_attribute,
+    unsupported_operator,
 )
 from keywright.program.arrays import Vector
 from keywright.program.client_part import ALLOWED
@@ -40,11 +41,11 @@ def ensemble_of(model: onnx.ModelProto) -> Ensemble:
     """Read the ensemble of a model that is one.
 
     Raises:
-        UnsupportedOperatorError: other operators before or behind the trees, or several ensembles.
-        UnsupportedAttributeError: an aggregation or a transform without an encrypted form.
+        RefusalError: other operators before or behind the trees, or several ensembles.
+        RefusalError: an aggregation or a transform without an encrypted form.
         InvalidModelError: attributes contradict each other.
         ModelTooLargeError: too many trees, nodes or values.
-        DynamicShapeError: the number of features is not fixed.
+        RefusalError: the number of features is not fixed.
     """
     return _Reader(standardised(model)).run()
 
@@ -58,7 +59,7 @@ class _Reader:
                 self.constants[node.output[0]] = value
         (self.node, *others) = [node for node in model.graph.node if node.op_type in OPERATORS]
         if others:
-            raise UnsupportedOperatorError(
+            raise unsupported_operator(
                 others[0].name, others[0].op_type, "a model is one ensemble of trees; compile each by itself"
             )
         self.attributes = {a.name: helper.get_attribute_value(a) for a in self.node.attribute}
@@ -70,7 +71,7 @@ class _Reader:
             raise InvalidModelError(f"the model has {len(inputs)} inputs; it must have one")
         shape = sample_shape(self.model)
         if len(shape) != 1 or not isinstance(shape[0], int) or shape[0] < 1:
-            raise DynamicShapeError(inputs[0].name, ["batch", *shape])
+            raise dynamic_shape(inputs[0].name, ["batch", *shape])
         features, double = shape[0], inputs[0].type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
         scale, offset = self._before(inputs[0].name, features)
         columns = tree_columns(self.node, self.attributes, single=not double)
@@ -137,14 +138,14 @@ class _Reader:
                 raise InvalidModelError(f"nothing computes {at!r}, which the trees read")
             operands = [name for name in node.input if name not in self.constants]
             if node.op_type not in ("Cast", "Identity", "Add", "Sub", "Mul", "Div") or len(operands) != 1:
-                raise UnsupportedOperatorError(node.name, node.op_type, BEFORE)
+                raise unsupported_operator(node.name, node.op_type, BEFORE)
             if len(node.input) == 2:
                 constant = self.constants[node.input[1]] if node.input[0] == operands[0] else None
                 if constant is None and node.op_type in ("Sub", "Div"):
-                    raise UnsupportedOperatorError(node.name, node.op_type, BEFORE)
+                    raise unsupported_operator(node.name, node.op_type, BEFORE)
                 value = self.constants[node.input[0]] if constant is None else constant
                 if np.size(value) not in (1, features):
-                    raise UnsupportedOperatorError(node.name, node.op_type, BEFORE)
+                    raise unsupported_operator(node.name, node.op_type, BEFORE)
                 steps.append((node.op_type, np.broadcast_to(np.ravel(value).astype(np.float64), features)))
             at = operands[0]
         for operator, value in reversed(steps):
@@ -154,9 +155,7 @@ class _Reader:
                 value = value if operator == "Mul" else 1 / value
                 scale, offset = scale * value, offset * value
         if not (np.isfinite(scale).all() and np.isfinite(offset).all() and (scale > 0).all()):
-            raise UnsupportedOperatorError(
-                self.node.name, self.node.op_type, f"{BEFORE}, with factors above 0"
-            )
+            raise unsupported_operator(self.node.name, self.node.op_type, f"{BEFORE}, with factors above 0")
         return scale, offset
 
     def _behind(self, last: LastStep) -> LastStep:
@@ -165,7 +164,7 @@ class _Reader:
         for node in self.graph.node:
             if node is not self.node and any(name in known for name in node.input):
                 if node.op_type not in ALLOWED:
-                    raise UnsupportedOperatorError(node.name, node.op_type, BEHIND)
+                    raise unsupported_operator(node.name, node.op_type, BEHIND)
                 kept.append(node)
                 known.update(node.output)
         made = {name for node in kept for name in node.output} | set(self.node.output)
@@ -189,8 +188,8 @@ class _Reader:
             opsets = []
         return replace(last, behind=[*extra, *kept], constants=constants, outputs=outputs, opsets=opsets)
 
-    def _refused(self, attribute: str, value: object, allowed: str) -> UnsupportedAttributeError:
-        return UnsupportedAttributeError(
+    def _refused(self, attribute: str, value: object, allowed: str) -> RefusalError:
+        return unsupported_attribute(
             self.node.name or self.node.op_type, self.node.op_type, attribute, value, allowed
         )
 

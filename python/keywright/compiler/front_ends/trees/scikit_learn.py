@@ -9,7 +9,7 @@ import numpy as np
 
 from keywright.compiler.trees.ensemble import Ensemble, Tree, joined
 from keywright.compiler.trees.last_step import LastStep, Transform
-from keywright.errors.network import ModelRefusedError, UnsupportedAttributeError
+from keywright.errors.network import ModelRefusedError, unsupported_attribute
 from keywright.program.arrays import Vector
 
 LARGEST = float(np.finfo(np.float64).max)
@@ -124,7 +124,7 @@ def _column(values: Vector, output: int, outputs: int) -> Vector:
 
 def _refused(model: Any, attribute: str, value: object, allowed: str) -> ModelRefusedError:
     kind = type(model).__name__
-    return ModelRefusedError([UnsupportedAttributeError(kind, kind, attribute, value, allowed)])
+    return ModelRefusedError([unsupported_attribute(kind, kind, attribute, value, allowed)])
 
 
 def _tree(tree: Any, values: Vector) -> Tree:

@@ -14,7 +14,7 @@ from keywright.errors.network import (
     InvalidModelError,
     ModelRefusedError,
     RefusalError,
-    UnsupportedAttributeError,
+    unsupported_attribute,
 )
 
 IDENTITY = ("reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror")
@@ -61,7 +61,7 @@ def _read(learner: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
     if booster["name"] == "dart":
         booster, weights = booster["gbtree"], booster["weight_drop"]
     elif booster["name"] != "gbtree":
-        raise UnsupportedAttributeError("Booster", "Booster", "booster", booster["name"], "gbtree or dart")
+        raise unsupported_attribute("Booster", "Booster", "booster", booster["name"], "gbtree or dart")
     outputs = max(int(parameters.get("num_class", 0)), int(parameters.get("num_target", 1)), 1)
     base = np.broadcast_to(np.float64(json.loads(parameters["base_score"])), outputs).copy()
     transform = _transform(objective)
@@ -95,13 +95,13 @@ def _transform(objective: str) -> Transform:
     if objective in SOFTMAX:
         return "softmax"
     known = ", ".join((*IDENTITY, *RANKING, *LOGISTIC, *EXPONENTIAL, *SOFTMAX))
-    raise UnsupportedAttributeError("Booster", "Booster", "objective", objective, f"one of {known}")
+    raise unsupported_attribute("Booster", "Booster", "objective", objective, f"one of {known}")
 
 
 def _tree(tree: Mapping[str, Any], output: int, outputs: int, weight: float) -> Tree:
     left, right = (np.asarray(tree[f"{side}_children"], np.int64) for side in ("left", "right"))
     if int(tree.get("tree_param", {}).get("size_leaf_vector", 1) or 1) > 1:
-        raise UnsupportedAttributeError(
+        raise unsupported_attribute(
             "Booster", "Booster", "multi_strategy", "multi_output_tree", "one_output_per_tree"
         )
     conditions = np.asarray(tree["split_conditions"], np.float32)
