@@ -114,6 +114,10 @@ class Model:
                 f"thin clients send inputs up to {program.input_scale:.6g}, and the program is for "
                 "others; compile the model again"
             )
+        if not all(text.isprintable() for text in (self.name, *self.labels)):
+            raise ModelFolderError(
+                f"the name {self.name[:80]!r} or a label has control characters; use printable ones"
+            )
         if self.labels and len(self.labels) != len(program.output_layout.positions):
             raise ModelFolderError(
                 f"{len(self.labels)} labels were given for {len(program.output_layout.positions)} "
@@ -344,7 +348,8 @@ class Model:
             return self
         if self.source is None or isinstance(self.source, Path):
             raise ChoiceError(
-                f"batch={batch} exceeds the {self.program.batch} slots of a ciphertext; use at most {self.program.batch} samples",
+                f"batch={batch} differs from the {self.program.batch} samples of the loaded program; use that "
+                "batch, or compile the model again",
                 code="batch",
                 batch=batch,
                 slots=self.program.batch,

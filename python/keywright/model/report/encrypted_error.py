@@ -10,7 +10,7 @@ from keywright.compiler.activations.choosing import margins, outputs_of
 from keywright.compiler.approximating import ApproximatedModel
 from keywright.errors import ModelRefusedError, NoPredictionError
 from keywright.errors.network import imprecise
-from keywright.model.served.model import FRACTION_BITS
+from keywright.model.exchange.interface import FRACTION_BITS
 from keywright.plan.keys.execution import PlanExecution
 from keywright.runtime import simulate
 
