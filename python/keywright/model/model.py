@@ -348,8 +348,8 @@ class Model:
             return self
         if self.source is None or isinstance(self.source, Path):
             raise ChoiceError(
-                f"batch={batch} differs from the {self.program.batch} samples of the loaded program; use that "
-                "batch, or compile the model again",
+                f"batch={batch} differs from the {self.program.batch} samples of the loaded program; use "
+                "those, or compile the model again",
                 code="batch",
                 batch=batch,
                 slots=self.program.batch,

@@ -130,6 +130,7 @@ def test_a_function_that_no_polynomial_follows_is_named() -> None:
         kw.compile(model, samples, parameters=small())
     (reason,) = caught.value.exceptions
     assert isinstance(reason, RefusalError)
+    assert reason.code == "accuracy"
     assert "Greater at 'mask'" in str(reason)
     assert "off by" in str(reason)
 

@@ -10,10 +10,10 @@ from keywright.compiler.activations.fit import Fit
 from keywright.compiler.activations.ranges import hold_out
 from keywright.compiler.graph.graph import Graph
 from keywright.errors.network import (
-    CalibrationMissingError,
     InvalidSamplesError,
     ModelRefusedError,
     RefusalError,
+    calibration_missing,
     inaccurate,
     no_labels,
     unknown_activation,
@@ -93,7 +93,7 @@ def _quantised(
     if fit.thresholds == "public":
         bins = public_bins(ensemble)
     elif not len(samples):
-        raise CalibrationMissingError(["the bins of thresholds"])
+        raise calibration_missing(["the bins of thresholds"])
     else:
         bins = _chosen(ensemble, fit, samples, held_out, exact)
     found = paths(ensemble, bins)

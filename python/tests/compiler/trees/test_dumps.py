@@ -121,7 +121,9 @@ def test_what_has_no_encrypted_form_is_named(dump: dict[str, Any], match: str) -
     read = xgboost.of_dump if "learner" in dump else lightgbm.of_dump
     with pytest.raises(ModelRefusedError, match=match) as caught:
         read(dump)
-    assert isinstance(caught.value.exceptions[0], RefusalError)
+    reason = caught.value.exceptions[0]
+    assert isinstance(reason, RefusalError)
+    assert reason.code == "attribute"
 
 
 def test_values_of_leaves_are_counted_before_they_are_made() -> None:

@@ -165,4 +165,6 @@ def test_other_operators_around_trees_are_refused() -> None:
     model.graph.node.insert(0, before)
     with pytest.raises(ModelRefusedError, match="before trees") as caught:
         ensemble_in(model)
-    assert isinstance(caught.value.exceptions[0], RefusalError)
+    reason = caught.value.exceptions[0]
+    assert isinstance(reason, RefusalError)
+    assert reason.code == "operator"

@@ -30,11 +30,12 @@ def source(name: str) -> tuple[Any, Any]:
     return to_source(model), samples
 
 
-def refused(kind: type[Exception], model: Any, fit: compiler.Fit, match: str) -> None:
+def refused(kind: type[RefusalError], model: Any, fit: compiler.Fit, match: str, code: str = "") -> None:
     with pytest.raises(ModelRefusedError) as caught:
         compiler.compile(model, TARGET, fit)
     (reason,) = caught.value.exceptions
     assert isinstance(reason, kind)
+    assert not code or reason.code == code
     assert match in str(reason)
 
 
@@ -45,21 +46,21 @@ def test_private_thresholds_need_calibration_data() -> None:
 
 def test_an_accuracy_of_values_is_refused() -> None:
     model, samples = source("forest of values")
-    refused(RefusalError, model, compiler.Fit(calibration=samples, accuracy=0.9), "error=")
+    refused(RefusalError, model, compiler.Fit(calibration=samples, accuracy=0.9), "error=", "labels")
 
 
 def test_an_accuracy_that_bins_miss_is_refused() -> None:
     model, samples = source("forest of three labels")
     fit = compiler.Fit(calibration=samples, accuracy=1.0, bins=2)
-    refused(RefusalError, model, fit, "bins=")
+    refused(RefusalError, model, fit, "bins=", "accuracy")
     model, samples = source("forest of values")
-    refused(RefusalError, model, compiler.Fit(calibration=samples, error=1e-6), "bins=")
+    refused(RefusalError, model, compiler.Fit(calibration=samples, error=1e-6), "bins=", "accuracy")
 
 
 def test_methods_of_activations_are_refused() -> None:
     model, samples = source("forest")
     fit = compiler.Fit(calibration=samples, activations={"relu": "chebyshev:7"})
-    refused(RefusalError, model, fit, "leave activations= out")
+    refused(RefusalError, model, fit, "leave activations= out", "activation")
 
 
 def test_samples_of_another_width_are_refused() -> None:
@@ -116,7 +117,9 @@ def test_parts_of_estimators_without_an_encrypted_form_are_named() -> None:
         ModelRefusedError, match="GradientBoostingRegressor with init = LinearRegression"
     ) as caught:
         to_source(model)
-    assert isinstance(caught.value.exceptions[0], RefusalError)
+    reason = caught.value.exceptions[0]
+    assert isinstance(reason, RefusalError)
+    assert reason.code == "attribute"
     whole = np.round(samples)
     whole -= whole.min()
     boosted = HistGradientBoostingRegressor(max_iter=2, categorical_features=[0]).fit(whole, values)
@@ -129,7 +132,9 @@ def test_thin_clients_are_refused() -> None:
     thin = compiler.Target(slots=8192, levels=8, unit_inputs=True)
     with pytest.raises(ModelRefusedError, match="compile for full clients") as caught:
         compiler.compile(model, thin, compiler.Fit(calibration=samples))
-    assert isinstance(caught.value.exceptions[0], RefusalError)
+    reason = caught.value.exceptions[0]
+    assert isinstance(reason, RefusalError)
+    assert reason.code == "operator"
 
 
 @pytest.mark.parametrize("options", [{"thresholds": "secret"}, {"bins": 1}, {"bins": 1 << 20}])
