@@ -38,8 +38,13 @@ def compiled(
     model = build_model(nodes, shape, constants, opset=opset)
     samples = size * RNG.normal(size=(60, *shape)).astype(np.float32)
     program = compiler.compile(model, target, compiler.Fit(calibration=samples, **fit or {}))
-    expected = ReferenceEvaluator(model).run(None, {"x": samples})[0]
-    return program, samples, np.asarray(expected, np.float64)
+    return program, np.asarray(samples, np.float64), reference(model, samples)
+
+
+def reference(model: onnx.ModelProto, samples: Any) -> Vector:
+    """The model's outputs by ONNX's reference implementation."""
+    outputs: Any = ReferenceEvaluator(model).run(None, {"x": np.asarray(samples, np.float32)})
+    return np.asarray(outputs[0], np.float64)
 
 
 def agree(program: Any, samples: Vector, expected: Vector, within: float = 1e-5) -> None:
@@ -102,7 +107,7 @@ def test_einsum_of_encrypted_values(equation: str, first: tuple[int, ...], secon
     samples = RNG.normal(size=(4, sum(sizes))).astype(np.float32)
     program = compiler.compile(model, TARGET)
     for sample in samples:
-        expected = ReferenceEvaluator(model).run(None, {"x": sample[None]})[0]
+        expected = reference(model, sample[None])
         assert np.abs(run_clear(program, sample).ravel() - expected.ravel()).max() < 1e-5
 
 
@@ -112,13 +117,14 @@ def test_einsum_of_encrypted_values(equation: str, first: tuple[int, ...], secon
 def test_einsum_with_a_constant_or_alone(equation: str) -> None:
     letters = equation.split("->")[0].split(",")
     sizes = {"b": 1, "i": 3, "j": 4, "k": 2}
-    operands, constants = ["x"], {}
+    operands: list[str] = ["x"]
+    constants: dict[str, Any] = {}
     if len(letters) == 2:
         operands.append("w")
         constants["w"] = RNG.normal(size=[sizes[a] for a in letters[1]]).astype(np.float32)
     model = build_model([node("Einsum", operands, ["y"], equation=equation)], (3, 4), constants)
     sample = RNG.normal(size=(3, 4)).astype(np.float32)
-    expected = ReferenceEvaluator(model).run(None, {"x": sample[None]})[0]
+    expected = reference(model, sample[None])
     found = run_clear(compiler.compile(model, TARGET), sample)
     assert np.abs(found.ravel() - expected.ravel()).max() < 1e-5
 
@@ -131,7 +137,7 @@ def test_einsum_with_a_constant_or_alone(equation: str) -> None:
     ],
 )
 def test_equations_that_do_not_fit_are_refused(equation: str, reason: str) -> None:
-    constants = {"w": np.ones((4, 2), np.float32)}
+    constants: dict[str, Any] = {"w": np.ones((4, 2), np.float32)}
     with pytest.raises(ModelRefusedError, match=re.escape(reason)):
         compiler.compile(
             build_model([node("Einsum", ["x", "w"], ["y"], equation=equation)], (3, 4), constants), TARGET
@@ -148,7 +154,7 @@ def test_gemm_of_encrypted_matrices(alpha: float) -> None:
     model = build_model(nodes, (4, 4), {"first": np.array([0])}, batch=1)
     program = compiler.compile(model, TARGET)
     sample = RNG.normal(size=(1, 4, 4)).astype(np.float32)
-    expected = ReferenceEvaluator(model).run(None, {"x": sample})[0]
+    expected = reference(model, sample)
     assert np.abs(run_clear(program, sample[0]).ravel() - expected.ravel()).max() < 1e-5
 
 
@@ -266,7 +272,7 @@ def test_the_operator_attention(heads: tuple[int, int], causal: int) -> None:
 
 @pytest.mark.parametrize(("name", "value"), [("softcap", 2.0), ("qk_matmul_output_mode", 1)])
 def test_attention_refuses_what_it_does_not_compute(name: str, value: float) -> None:
-    given = {name: value, "q_num_heads": 2, "kv_num_heads": 2}
+    given: dict[str, Any] = {name: value, "q_num_heads": 2, "kv_num_heads": 2}
     with pytest.raises(ModelRefusedError, match=name):
         compiled([node("Attention", ["x", "x", "x"], ["y"], **given)], (3, 4), opset=23)
 

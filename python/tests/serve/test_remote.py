@@ -42,9 +42,9 @@ from keywright.errors.service import (
     refusal,
 )
 from keywright.model import Model
+from keywright.model.exchange.interface import FRACTION_BITS
 from keywright.model.served import framing
 from keywright.model.served.manifest import MAX_BYTES
-from keywright.model.served.model import FRACTION_BITS
 from keywright.runtime import simulate
 from keywright.runtime.checking import run_clear
 from keywright.serve import Server, Service

@@ -9,7 +9,7 @@ from keywright import compiler
 from keywright.compiler.activations.choosing import margins, outputs_of
 from keywright.compiler.approximating import ApproximatedModel
 from keywright.errors import ModelRefusedError, NoPredictionError, PrecisionError
-from keywright.model.served.model import FRACTION_BITS
+from keywright.model.exchange.interface import FRACTION_BITS
 from keywright.plan.keys.execution import PlanExecution
 from keywright.runtime import simulate
 
