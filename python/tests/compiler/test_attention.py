@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler
-from keywright.compiler.front_ends.operators.softmax import MOST_HALVINGS
+from keywright.compiler.front_ends.operators.attention.softmax import MOST_HALVINGS
 from keywright.errors import ModelRefusedError
 from keywright.plan import plan_network
 from keywright.program.arrays import Vector

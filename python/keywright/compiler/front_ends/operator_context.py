@@ -97,7 +97,7 @@ class OperatorContext:
         graph: receives the nodes.
         node, name, operator: the ONNX node, and its name in messages.
         batch: samples that the model takes at a time; 1 if it takes any number. The graph is for one sample.
-        halvings: of the operand of a softmax; see `keywright.compiler.front_ends.operators.softmax`.
+        halvings: of the operand of a softmax; see `operators.attention.softmax`.
     """
 
     def __init__(

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from keywright.compiler.activations.functions import exponential, reciprocal
 from keywright.compiler.front_ends.operator_context import EncryptedValue, OperatorContext, picking
+from keywright.compiler.front_ends.operators.reductions import rows_of
 from keywright.compiler.graph.graph import Activation
 from keywright.compiler.graph.sparse import Indices, SparseMatrix
 from keywright.errors.network import InvalidModelError
 from keywright.program.arrays import Vector
 
 from .products import SMALL
-from .reductions import rows_of
 
 WIDEST = 64.0
 """Ratio of the largest calibrated sum of exponentials to the smallest possible one above which the operand is
