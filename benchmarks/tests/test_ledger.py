@@ -12,6 +12,7 @@ from studies.ledger.claims import FIRST, PAPERS, BadClaim, paper
 from studies.ledger.claims import FOLDER as CLAIMS
 from studies.ledger.expressions import Expressions
 from studies.ledger.key_sets import without_repeats
+from studies.ledger.pages import FOLDER as DOCS
 from studies.ledger.pages import page
 from studies.ledger.records import NoFigure, Record, records, tables, value_of
 from studies.planning_figures import weights
@@ -68,11 +69,11 @@ def test_every_record_that_is_listed_is_there_and_used() -> None:
 def test_every_paper_has_a_page_with_five_lines_first() -> None:
     listed = records()
     papers = [paper(CLAIMS / f"{name}.toml", Expressions(listed)) for name in PAPERS]
-    pages = {path.name: text for path, text in made().items()}
+    pages = {path.relative_to(DOCS).as_posix(): text for path, text in made().items()}
     for one in papers:
         assert sum(claim.first for claim in one.claims) == FIRST
         assert one.short in pages["README.md"]
-        lines = [line for line in pages[f"{one.name}.md"].splitlines() if line.startswith("| ")]
+        lines = [line for line in pages[f"ledger/{one.name}.md"].splitlines() if line.startswith("| ")]
         assert all(any(line.startswith(f"| {c.place} | {c.claim} |") for line in lines) for c in one.claims)
 
 

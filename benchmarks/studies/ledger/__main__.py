@@ -1,8 +1,8 @@
 """The ledger of the papers' claims: `python -m studies.ledger`.
 
-Writes docs/reproduction/README.md and docs/reproduction/ledger from `claims/*.toml`, and the pages whose texts
-are in `pages/`. Every figure of ours is taken from a committed record that `records.toml` lists. With `--check`
-nothing is written, and a page that differs from the records is an error.
+Writes docs/reproduction/README.md and docs/reproduction/ledger from `claims/*.toml`, and the pages whose
+texts are in `pages/`. Every figure of ours is taken from a committed record that `records.toml` lists. With
+`--check` nothing is written, and a page that differs from the records is an error.
 """
 
 from __future__ import annotations

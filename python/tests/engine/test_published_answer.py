@@ -1,7 +1,7 @@
 """A published answer of a thin client gives its secret away, bootstrapped or not: bootstrapping first is no
 protection against IND-CPA-D, which the paper on boosted deflation suggests (section 3.5, appendix 6).
 
-Whoever sees an answer `c_0, c_1` and its exact decryption `m` solves `c_0 + c_1 s = m`.
+Anyone who sees an answer `c_0, c_1` and its exact decryption `m` solves `c_0 + c_1 s = m`.
 """
 
 from __future__ import annotations
