@@ -33,8 +33,8 @@ class ArkKeys:
 
 
 def find_symmetric_patterns(numbers: Iterable[int]) -> dict[int, list[int]]:
-    """Algorithm 1: runs of at least two sorted numbers with one difference, by difference. So says the pseudocode;
-    the text of the paper has runs of more than two."""
+    """Algorithm 1: runs of at least two sorted numbers with one difference, by difference. The pseudocode has
+    such runs; the text of the paper has runs of more than two."""
     ordered = sorted(set(numbers))
     patterns: dict[int, list[int]] = {}
     index = 0
