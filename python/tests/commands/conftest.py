@@ -20,7 +20,7 @@ DATA = files("keywright") / "data"
 COUNT = 3
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def _compiled_once() -> Iterator[None]:
     """What commands compile again for the same file, fit, preset and batch is what they compiled before."""
     approximate, compile_batch = compiler.approximate, compilation.Compilation._compile

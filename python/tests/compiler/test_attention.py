@@ -245,9 +245,17 @@ def test_a_mask_that_hides_everything_is_refused() -> None:
         compiled(nodes, (5, 6), constants)
 
 
-def test_a_mask_without_a_softmax_is_refused() -> None:
+def test_large_negative_constants_are_numbers_where_no_softmax_reads_them() -> None:
     nodes = [node("Add", ["x", "m"], ["h"]), node("MatMul", ["h", "w"], ["y"])]
-    constants = {"m": np.full(4, -1e9, np.float32), "w": np.eye(4, dtype=np.float32)}
+    constants = {"m": np.full(4, -1e5, np.float32), "w": np.eye(4, dtype=np.float32)}
+    agree(*compiled(nodes, (3, 4), constants))
+    outputs = [node("Add", ["x", "m"], ["y"])]
+    agree(*compiled(outputs, (3, 4), {"m": np.full(4, -1e5, np.float32)}))
+
+
+def test_an_infinite_mask_without_a_softmax_is_refused() -> None:
+    nodes = [node("Add", ["x", "m"], ["h"]), node("MatMul", ["h", "w"], ["y"])]
+    constants = {"m": np.full(4, -np.inf, np.float32), "w": np.eye(4, dtype=np.float32)}
     with pytest.raises(ModelRefusedError, match="a Softmax behind it"):
         compiled(nodes, (3, 4), constants)
 

@@ -46,12 +46,15 @@ class EncryptedValue:
             stored in row-major order; every number occurs once.
         masked: elements that a mask hides from a softmax, in the value's shape: they hold what they held
             before it.
+        before_mask: for a value to which large negative constants were added, the value with them as a mask,
+            which a softmax reads in its place.
     """
 
     number: int
     shape: Shape
     order: Indices | None = None
     masked: NDArray[np.bool_] | None = None
+    before_mask: "EncryptedValue | None" = None
 
     @property
     def size(self) -> int:
@@ -66,7 +69,8 @@ class EncryptedValue:
         """Return the value in another shape of as many elements."""
         order = None if self.order is None else self.order.reshape(shape)
         masked = None if self.masked is None else self.masked.reshape(shape)
-        return EncryptedValue(self.number, shape, order, masked)
+        before = None if self.before_mask is None else self.before_mask.reshaped(shape)
+        return EncryptedValue(self.number, shape, order, masked, before)
 
     def stored(self, values: Vector) -> Vector:
         """Return constants in the value's shape as a vector in the order of its elements."""
@@ -277,7 +281,7 @@ class OperatorContext:
             if isinstance(value, EncryptedValue) and value.masked is not None:
                 raise self.refuse(
                     f"operand {index}",
-                    "a value with a mask of large negative constants",
+                    "a value with a mask of minus infinity",
                     "a Softmax behind it",
                 )
 

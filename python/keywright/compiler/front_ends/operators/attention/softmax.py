@@ -46,6 +46,7 @@ def softmax_of(context: OperatorContext, source: EncryptedValue, axis: int) -> E
     Raises:
         InvalidModelError: all elements of a row are masked.
     """
+    source = source.before_mask or source
     rows = rows_of(source, [axis])
     shown = np.ones(source.shape, bool) if source.masked is None else ~source.masked
     present = np.ones(source.size, bool)
