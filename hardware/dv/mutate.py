@@ -77,9 +77,9 @@ def plant(faults: list[Fault]) -> None:
 
 def run(test: str, number: int, only: str = "") -> bool:
     """Whether a test passes with a fault."""
+    pytest = Path(sys.executable).parent / "pytest"
     done = subprocess.run(
-        [Path(sys.executable).parent / "pytest", "--confcutdir=hardware", f"hardware/dv/{test}", "-q", "-m", "",
-         "-p", "no:cacheprovider"],
+        [pytest, "--confcutdir=hardware", f"hardware/dv/{test}", "-q", "-m", "", "-p", "no:cacheprovider"],
         cwd=HARDWARE.parent, capture_output=True, text=True, check=False,
         env={**os.environ, "HARDWARE_FAULT": str(number), "HARDWARE_ONLY": only},
     )  # fmt: skip
