@@ -344,6 +344,7 @@ hw-pnr: $(HARDWARE_VENV)/.installed ## Place and route the hardware's blocks wit
 
 hw-lint: $(HARDWARE_VENV)/.installed ## Lint the hardware with Verilator and Verible; check that generated files and estimates are current
 	$(HARDWARE_BIN)/python hardware/lint/lint.py
+	$(HARDWARE_BIN)/python hardware/syn/place.py --check
 	$(HARDWARE_BIN)/python hardware/syn/estimate.py --check
 
 advisories: $(DENY) ## Check the dependencies against the RustSec advisories (fetches their git repository)

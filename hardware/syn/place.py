@@ -32,7 +32,8 @@ HEAD = """\
 Made by `make hw-pnr` with {version}: Lattice ECP5 LFE5U-{device}F, speed grade {speed}, seeds {seeds}.
 Every block is placed and routed alone between shift registers; clocks are in MHz, as nextpnr's timing
 analysis reports them. Resources are those of the block without the shift registers, as yosys maps it: LUT4
-with carries as two, MULT18X18D, DP16KD.
+with carries as two, MULT18X18D, DP16KD. No package of nextpnr for Xilinx devices was found, so nothing is
+placed on the papers' devices.
 """
 
 
@@ -197,6 +198,9 @@ def page(settings: dict[str, Any], blocks: list[Block], kept: dict[str, Any], ve
                 *(found[key] for key in ("LUT", "FF", "DSP", "BRAM")),
             ]
             lines.append(f"| {block.what} | `{block.module}` | {' | '.join(f'{cell:,}' for cell in cells)} |")
+    waiting = [f"`{block.module}`" for block in blocks if block.module not in kept["blocks"]]
+    if waiting:
+        lines += ["", f"Not placed yet: {', '.join(waiting)}."]
     lines += [
         "", "## Products by device", "",
         "A product of two words (`tiled_mul`) in tiles of the device's multiplier (`device_pkg`):", "",
@@ -228,14 +232,16 @@ def main() -> None:
     )
     digest = Block("tiled_mul", "").digest()
     if "--check" in sys.argv[1:]:
-        stale = [b.module for b in blocks if kept["blocks"].get(b.module, {}).get("digest") != b.digest()]
+        found = kept["blocks"]
+        stale = [b.module for b in blocks if b.module in found and found[b.module]["digest"] != b.digest()]
         if stale or kept.get("digest") != digest:
             sys.exit(f"place.md is older than {', '.join(stale or ['tiled_mul'])}: run `make hw-pnr`")
         if page(settings, blocks, kept, kept["version"]) != PAGE.read_text(encoding="utf-8"):
             sys.exit("place.md is not what place.json says: run `make hw-pnr`")
         return
     with tempfile.TemporaryDirectory() as folder:
-        kept["version"] = run(PLACER, "--version", folder=Path(folder)).strip().splitlines()[-1].strip('"')
+        text = run(PLACER, "--version", folder=Path(folder))
+        kept["version"] = (re.findall(r"nextpnr-\d[\w.]*", text) or ["nextpnr"])[0]
     for block in blocks:
         if sys.argv[1:] and block.module not in sys.argv[1:]:
             continue
