@@ -32,7 +32,7 @@ MOST_HALVINGS = 4
 
 
 def softmax(context: OperatorContext) -> EncryptedValue:
-    """Add Softmax over ``axis``; before opset 13, which flattens, over the last axis alone."""
+    """Add Softmax over ``axis``."""
     source = context.encrypted(0)
     axis = context.attribute("axis", -1)
     if not -len(source.shape) <= axis < len(source.shape):
