@@ -167,6 +167,18 @@ def test_softmax_inside_a_model(axis: int, size: float) -> None:
     agree(program, samples, expected, 0.02)
 
 
+@pytest.mark.parametrize("given", [{}, {"axis": 1}, {"axis": 2}])
+def test_softmax_of_an_old_opset_is_over_the_last_axis_or_refused(given: dict[str, int]) -> None:
+    """Before opset 13 the axes from ``axis`` on, 1 by default, are flattened to one row."""
+    nodes = [node("Softmax", ["x"], ["p"], **given), node("MatMul", ["p", "w"], ["y"])]
+    constants = {"w": RNG.normal(size=(6, 3)).astype(np.float32)}
+    if given == {"axis": 2}:
+        agree(*compiled(nodes, (5, 6), constants, opset=12, fit={"error": 0.02}), 0.02)
+        return
+    with pytest.raises(ModelRefusedError, match="before opset 13"):
+        compiled(nodes, (5, 6), constants, opset=12)
+
+
 def test_a_softmax_whose_sums_spread_widely_is_squared_and_normalised() -> None:
     nodes = [node("Softmax", ["x"], ["p"], axis=-1), node("MatMul", ["p", "w"], ["y"])]
     constants = {"w": RNG.normal(size=(6, 3)).astype(np.float32)}

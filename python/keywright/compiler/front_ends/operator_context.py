@@ -125,6 +125,11 @@ class OperatorContext:
         """Return all operands, None for those that are absent."""
         return tuple(self._operands)
 
+    @property
+    def opset(self) -> int:
+        """The version of ONNX's operators that the model was exported with."""
+        return self._reference.opset
+
     def attribute(self, name: str, default: T) -> T:
         """Return an attribute's value, or ``default`` if the node does not set it."""
         self._read.add(name)

@@ -34,7 +34,10 @@ MOST_HALVINGS = 4
 def softmax(context: OperatorContext) -> EncryptedValue:
     """Add Softmax over ``axis``."""
     source = context.encrypted(0)
-    axis = context.attribute("axis", -1)
+    flattens = context.opset < 13
+    axis = context.attribute("axis", 1 if flattens else -1)
+    if flattens and axis not in (-1, len(source.shape) - 1):
+        raise context.refuse("axis", axis, "the last one: before opset 13 the axes from it on are one row")
     if not -len(source.shape) <= axis < len(source.shape):
         raise context.refuse("axis", axis, f"an axis of the shape {source.shape}")
     return softmax_of(context, source, axis % len(source.shape))
