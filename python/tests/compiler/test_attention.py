@@ -168,7 +168,7 @@ def test_softmax_inside_a_model(axis: int, size: float) -> None:
 
 
 @pytest.mark.parametrize("given", [{}, {"axis": 1}, {"axis": 2}])
-def test_softmax_of_an_old_opset_is_over_the_last_axis_or_refused(given: dict[str, int]) -> None:
+def test_softmax_of_an_old_opset_is_over_the_last_axis_or_refused(given: dict[str, Any]) -> None:
     """Before opset 13 the axes from ``axis`` on, 1 by default, are flattened to one row."""
     nodes = [node("Softmax", ["x"], ["p"], **given), node("MatMul", ["p", "w"], ["y"])]
     constants = {"w": RNG.normal(size=(6, 3)).astype(np.float32)}
