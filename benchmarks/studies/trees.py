@@ -99,7 +99,7 @@ def measure(name: str, options: argparse.Namespace, batch: int) -> Row:
     server.load_keys(keys)
     count = max(batch, 1)
     message = client.encrypt(tests[:count])
-    server.run(message)  # encodes the diagonals
+    answer = server.run(message)  # encodes the diagonals
     times: list[Seconds] = []
     for _ in range(options.runs):
         answer, seconds = timed(server.run, message)

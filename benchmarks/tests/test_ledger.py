@@ -8,9 +8,12 @@ import pytest
 from harness.prose import WIDTH, wrapped
 from studies.bootstrapping_keys import grid
 from studies.ledger.__main__ import made
-from studies.ledger.claims import BadClaim, paper
+from studies.ledger.claims import FIRST, PAPERS, BadClaim, paper
+from studies.ledger.claims import FOLDER as CLAIMS
 from studies.ledger.expressions import Expressions
 from studies.ledger.key_sets import without_repeats
+from studies.ledger.pages import FOLDER as DOCS
+from studies.ledger.pages import page
 from studies.ledger.records import NoFigure, Record, records, tables, value_of
 from studies.planning_figures import weights
 
@@ -57,10 +60,42 @@ def test_pages_are_what_the_records_make() -> None:
 
 
 def test_every_record_that_is_listed_is_there_and_used() -> None:
-    index = next(text for path, text in made().items() if path.name == "README.md")
+    pages = [text for path, text in made().items() if path.parent.name == "ledger"]
     for record in records().values():
         assert record.text
-        assert f"| [{record.name}](" in index, record.name
+        assert any(f"| [{record.name}](" in text for text in pages), record.name
+
+
+def test_every_paper_has_a_page_with_five_lines_first() -> None:
+    listed = records()
+    papers = [paper(CLAIMS / f"{name}.toml", Expressions(listed)) for name in PAPERS]
+    pages = {path.relative_to(DOCS).as_posix(): text for path, text in made().items()}
+    for one in papers:
+        assert sum(claim.first for claim in one.claims) == FIRST
+        assert one.short in pages["README.md"]
+        lines = [line for line in pages[f"ledger/{one.name}.md"].splitlines() if line.startswith("| ")]
+        assert all(any(line.startswith(f"| {c.place} | {c.claim} |") for line in lines) for c in one.claims)
+
+
+def test_a_line_says_that_its_record_was_made_once(listed: dict[str, Record], write: Write) -> None:
+    listed["runs"] = Record("runs", "runs.jsonl", "make runs", once="one run")
+    ours = '{median(runs("case.depth: 16")["s"]):.1f} s'
+    one = paper(write(ours=ours, verdict="confirmed"), Expressions(listed))
+    assert "2.0 s *(runs: one run)*" in page(one, listed)
+    several = paper(write(ours='{log("(94) keys"):d}', verdict="confirmed"), Expressions(listed))
+    assert "*(" not in page(several, listed)
+
+
+def test_a_record_without_a_commit_has_that_of_the_page_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studies.ledger.records.ROOT", tmp_path)
+    folder = tmp_path / "benchmarks" / "record" / "day"
+    folder.mkdir(parents=True)
+    (folder / "runs.jsonl").write_text("{}\n")
+    assert Record("runs", "benchmarks/record/day/runs.jsonl", "make").commits == []
+    (folder / "runs.md").write_text("* Keywright commit 0123456789ab-dirty\n")
+    assert Record("runs", "benchmarks/record/day/runs.jsonl", "make").commits == ["01234567-dirty"]
 
 
 @pytest.mark.parametrize(

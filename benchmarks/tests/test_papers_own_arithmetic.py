@@ -4,7 +4,7 @@ Each figure has its place in the paper. Nothing here is measured: the tests say 
 statements follow from their own figures. A verdict of the ledger (`studies.ledger`) rests on each.
 """
 
-from math import log2
+from math import ceil, log2
 
 import pytest
 
@@ -102,6 +102,24 @@ def test_boosted_deflation_cycles() -> None:
     assert [round(3.78 * 190), round(2.64 * 190)] == [718, 502]
     # Appendix 7.5: N log N / (2 x 4) cycles.
     assert N * 16 // 8 == 2 * N == 131_072
+
+
+def test_boosted_deflation_memories_at_7_nm() -> None:
+    # Section 4.2 prints 0.22 mm2 for the core at 7 nm. TSMC's cell, ISSCC 2017: 0.027 um2 for a bit.
+    bits = 3 * N * 60
+    assert round(bits / 1e6, 1) == 11.8
+    assert round(bits * 0.027e-6, 2) == 0.32
+
+
+def test_boosted_deflation_images_in_a_ciphertext() -> None:
+    # Section 6.2: 64 images of 32 x 32 x 3 in one ciphertext, 154 MB for 10,000; 0.98 MB each (table 3).
+    assert 64 * 32 * 32 * 3 == 196_608 == 3 * N
+    assert N // (32 * 32) == 64, "the maps of one channel"
+    ciphertexts = ceil(10_000 * 32 * 32 * 3 / N)
+    assert ciphertexts == 469
+    assert round(ciphertexts * 0.98) == 460
+    assert ceil(10_000 / 64) == 157
+    assert round(157 * 0.98) == 154
 
 
 def test_boosted_deflation_logistic_regression() -> None:

@@ -21,6 +21,12 @@ def test_dynamic_alpha_takes_more_memory_at_six_of_eleven_depths_of_table_5() ->
     assert below_the_maximum == [11, 10, 9]
 
 
+def test_only_alpha_1_divides_the_primes_of_five_depths() -> None:
+    # Section 3.1: alpha divides 1 + #Q, which is the depth and the 15 levels of a bootstrapping and 1.
+    alone = [depth for depth in range(16, 0, -1) if all((depth + 16) % alpha for alpha in range(2, 16))]
+    assert alone == [15, 13, 7, 3, 1]
+
+
 def test_keys_of_fhe_mp_cnn_are_not_nine_times_those_for_powers_of_two() -> None:
     # Tables 6 and 7: GRU + MLP, SqueezeNet, ResNet-20; all required over powers of two, keys at all levels.
     gigabytes = {(index, alpha): printed for index, alpha, level, *printed in ROWS if level == "all"}

@@ -1,6 +1,6 @@
 """AXI4-Stream and AXI4-Lite as the tests need them. Signals change on falling edges, count on rising.
 
-A master of AXI4-Lite offers address and data apart, in any order, and is ready for an answer when chance has it.
+A master of AXI4-Lite offers address and data apart, in any order, and is ready for an answer at random.
 """
 
 import random

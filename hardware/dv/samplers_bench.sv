@@ -1,5 +1,5 @@
-// The three samplers on ChaCha streams of their own, connected as in client_core (which has more rounds in a ring, and so takes
-// longer to compile), for any modulus.
+// The three samplers on ChaCha streams of their own, for any modulus. They are connected as in client_core, which has
+// more rounds in a ring and takes longer to compile.
 module samplers_bench #(
     parameter int unsigned Bits = 60,
     parameter logic [59:0] Modulus = 60'd1152921504606584833

@@ -8,6 +8,7 @@ from typing import Any
 import axi
 import cocotb
 import pytest
+from chacha import block
 from client import BIT, LIMIT, Q0, Core, cycles_of, store, vector
 from client_trace import Trace, watch
 from cocotb.triggers import FallingEdge
@@ -91,6 +92,22 @@ async def corner_values(dut: Any) -> None:
     assert await core.decrypt(difference, [0] * n, [0] * n) == [top] * n
 
 
+def block_of(key: bytes, tail: list[int], rounds: int) -> int:
+    """A block of ChaCha as one number, the first word lowest."""
+    return sum(word << 32 * i for i, word in enumerate(block(key, tail, rounds)))
+
+
+def candidate_of(seed: bytes, index: int, attempt: int) -> int:
+    """Candidate of residue `index` of a public key's uniform half (crates/ring/src/expander.rs)."""
+    chunk, position = divmod(index, 128)
+    word, pair = divmod(position, 8)
+    low, high = (
+        block_of(seed, [16 * chunk + 2 * pair + i, 0, 3 << 8, attempt << 16], 8) >> 32 * word & 0xFFFFFFFF
+        for i in (0, 1)
+    )
+    return (low | high << 32) & (1 << 60) - 1
+
+
 @cocotb.test(timeout_time=LIMIT, timeout_unit="step")
 async def nothing_secret_is_left(dut: Any) -> None:
     core = Core(dut)
@@ -103,21 +120,79 @@ async def nothing_secret_is_left(dut: Any) -> None:
                 left |= any(int(bank.lines[i].value) for i in range(len(bank.lines)))
         return left
 
+    # What the generators make of the entropy: every block of the three streams.
+    entropy = b"".join(word.to_bytes(8, "little") for word in vector("entropy"))
+    drawn = {block_of(entropy, [number, 0, 0, 0], 20) for number in range(3 * core.n // 8 + 32)}
+
+    def generated() -> bool:
+        """Whether a block of the entropy's streams is left in a generator."""
+        return any(
+            int(stream.u_stream.fifo[i].value) in drawn
+            for stream in dut.gen_stream
+            for i in range(len(stream.u_stream.fifo))
+        )
+
     await core.load("ENTROPY", vector("entropy"))
     assert secrets()
     await core.encrypt(vector("message"), vector("pk_b"))
     assert not secrets()
+    assert not generated()
     await core.decrypt(vector("c0"), vector("c1"), vector("secret"))
     assert not secrets()
     # An operation that is ended in the middle leaves nothing, either.
     await core.load("ENTROPY", vector("entropy"))
     await core.begin("ENCRYPT")
-    await axi.send(dut, vector("message"))
+    source = cocotb.start_soon(axi.send(dut, vector("message")))
+    for _ in range(core.n // 2):
+        await FallingEdge(dut.clk_i)
+    assert generated()
+    await source
     for _ in range(core.n // 2):
         await FallingEdge(dut.clk_i)
     await core.begin("ABORT")
     await core.settled()
+    for _ in range(400):  # until the seed's blocks have filled the queues
+        await FallingEdge(dut.clk_i)
     assert not secrets()
+    assert not generated()
+
+
+async def reject(dut: Any, candidate: int, times: int) -> None:
+    """Makes the sampler of the uniform half see q0 in place of a candidate, and of that many redraws."""
+    sampler = dut.u_uniform
+    while int(sampler.value_q.value) != candidate or not sampler.candidate_q.value:
+        await FallingEdge(dut.clk_i)
+    sampler.value_q.value = Q0
+    for _ in range(times):
+        while not sampler.seeking_q.value:
+            await FallingEdge(dut.clk_i)
+        while sampler.seeking_q.value:
+            await FallingEdge(dut.clk_i)
+        sampler.value_q.value = Q0
+
+
+@cocotb.test(timeout_time=LIMIT, timeout_unit="step")
+async def rejected_candidates_are_redrawn(dut: Any) -> None:
+    """Candidates of a that are forced to q0 come from later attempts of their position, as in software.
+
+    A product a v + e1 changes by the difference of the candidates times v, which c0 of two keys b gives.
+    """
+    core = Core(dut)
+    await core.start_clock()
+    seed = b"".join(word.to_bytes(8, "little") for word in vector("pk_seed"))
+    b = vector("pk_b")
+    c0, c1 = await core.encrypt(vector("message"), b)
+    more, _ = await core.encrypt(vector("message"), [(word + 1) % Q0 for word in b])
+    mask = [(x - y) % Q0 for x, y in zip(more, c0, strict=True)]
+    for index, times in ((5, 0), (core.n - 100, 0), (131, 1)):
+        first, last = (candidate_of(seed, index, attempt) for attempt in (0, times + 1))
+        forced = cocotb.start_soon(reject(dut, first, times))
+        same, other = await core.encrypt(vector("message"), b)
+        await forced
+        assert same == c0
+        changed = list(c1)
+        changed[index] = (c1[index] + (last - first) * mask[index]) % Q0
+        assert other == changed
 
 
 async def faulty(core: Core, frames: list[list[int]], word: int, last: int | None, cut: int) -> None:

@@ -59,6 +59,11 @@ async def waits_for_every_port(dut: Any) -> None:
     bench.rates = dict.fromkeys(OUTPUTS, SHY)
     for _ in range(5 * bench.beats):
         await FallingEdge(dut.clk_i)
+    # While a port that is needed gives nothing, everything waits, and says so.
+    bench.rates = {"key_a": 0.0}
+    for _ in range(bench.schedule.period * bench.beats):
+        await FallingEdge(dut.clk_i)
+    assert await axi.read(dut, STATUS) == (3, axi.OKAY)
     bench.rates = dict.fromkeys((*INPUTS, *OUTPUTS), 0.9)
     await bench.finish(len(expected))
     bench.compare(expected)

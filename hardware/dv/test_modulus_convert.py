@@ -70,6 +70,40 @@ async def converts(dut: Any) -> None:
         expected.append(x << width - target.bits)
 
 
+@cocotb.test()
+async def raises(dut: Any) -> None:
+    """Residues of one prime as those of another: about the half, corners, and words that are only scaled."""
+    width, targets = int(dut.Width.value), TARGETS[int(dut.Width.value)]
+    dut.en_i.value = 0
+    Clock(dut.clk_i, 2, unit="step").start()
+    expected: list[int] = []
+    for cycle in range(3000):
+        await FallingEdge(dut.clk_i)
+        while random.random() < 0.1:
+            dut.en_i.value = 0
+            await FallingEdge(dut.clk_i)
+        if cycle >= 4:
+            assert int(dut.x_o.value) == expected[cycle - 4]
+        sel, source = random.randrange(len(targets)), random.choice([WIDE[1], NARROW[1]])
+        target, half = targets[sel], 1 << source.bits - 1
+        y = random.choice([0, 1, half - 1, half, half + 1, source.value - 1, target.value % source.value,
+                           random.randrange(source.value), random.randrange(source.value)])  # fmt: skip
+        centre = random.getrandbits(1)
+        dut.en_i.value, dut.sel_i.value, dut.y_i.value, dut.centre_i.value = 1, sel, y, centre
+        dut.threshold_i.value = half >> 30
+        dut.row_modulus_i.value = source.value % target.value
+        expected.append(
+            (y - (source.value if centre and y >= half else 0)) % target.value << width - target.bits
+        )
+
+
+@pytest.mark.parametrize("width", [60, 51])
+def test_modulus_raise(simulate: Simulate, width: int) -> None:
+    forms = TARGETS[width]
+    parameters = {"Width": width, "Count": len(forms), "SelWidth": (len(forms) - 1).bit_length()}
+    simulate("modulus_raise", {**parameters, "Moduli": moduli(forms, width)}, only="raises")
+
+
 @pytest.mark.parametrize("width", [60, 51])
 def test_modulus_convert(simulate: Simulate, width: int) -> None:
     forms = TARGETS[width]
@@ -79,4 +113,5 @@ def test_modulus_convert(simulate: Simulate, width: int) -> None:
             "Width": width, "Terms": TERMS, "Count": len(forms), "SelWidth": (len(forms) - 1).bit_length(),
             "FoldWidth": {60: 37, 51: 28}[width], "Moduli": moduli(forms, width),
         },
+        only="converts",
     )  # fmt: skip

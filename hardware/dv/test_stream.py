@@ -12,7 +12,7 @@ from fixtures import Simulate
 
 
 async def reset(dut: Any, zero: tuple[str, ...]) -> None:
-    """Inputs at zero, a reset, and the clock. Registers start with random bits: no edge comes before the reset."""
+    """Inputs at zero, a reset, and the clock. Registers start with random bits: no edge comes before it."""
     for name in ("rst_ni", *zero):
         getattr(dut, name).value = 0
     await Timer(1, unit="step")
@@ -169,6 +169,4 @@ def test_frame_input(simulate: Simulate) -> None:
 
 @pytest.mark.parametrize(("depth", "cleared"), [(2, 0), (7, 0), (7, 1)])
 def test_delay_line(simulate: Simulate, depth: int, cleared: int) -> None:
-    simulate(
-        "delay_line", {"Depth": depth, "Cleared": cleared}, only="delays_and_forgets", random_start=True
-    )
+    simulate("delay_line", {"Depth": depth, "Cleared": cleared}, only="delays_and_forgets", random_start=True)

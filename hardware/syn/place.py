@@ -1,9 +1,8 @@
 """Clocks of the blocks of blocks.toml on a Lattice ECP5, placed and routed by nextpnr with several seeds.
 
-A block alone stands between shift registers that supply its inputs and take its outputs, so every path from register
-to register is inside it, or ends at one of them. What is found is kept in place.json with a digest of the sources,
-from which place.md is printed. Names of modules as arguments make theirs alone; `--check` fails if what is kept is
-older than a source.
+A block stands between shift registers that supply its inputs and take its outputs, so every path is inside
+it or ends at one of them. Results are kept in place.json with a digest of the sources, from which place.md
+is printed. Names of modules as arguments make theirs alone; `--check` fails if a source has changed since.
 """
 
 import hashlib
@@ -30,9 +29,11 @@ PRODUCTS = {"xcup": "DSP48E2", "xc7": "DSP48E1", "ecp5": "MULT18X18D"}
 HEAD = """\
 # Clocks: blocks placed and routed
 
-Made by `make hw-pnr` with {version}: Lattice ECP5 LFE5U-{device}F, speed grade {speed}, seeds {seeds}. Every block is placed
-and routed alone between shift registers; clocks are in MHz, as nextpnr's timing analysis reports them. Resources are
-those of the block without the shift registers, as yosys maps it: LUT4 with carries as two, MULT18X18D, DP16KD.
+Made by `make hw-pnr` with {version}: Lattice ECP5 LFE5U-{device}F, speed grade {speed}, seeds {seeds}.
+Every block is placed and routed alone between shift registers; clocks are in MHz, as nextpnr's timing
+analysis reports them. Resources are those of the block without the shift registers, as yosys maps it: LUT4
+with carries as two, MULT18X18D, DP16KD. No package of nextpnr for Xilinx devices was found, so nothing is
+placed on the papers' devices.
 """
 
 
@@ -82,7 +83,9 @@ def wrapper(netlist: dict[str, Any], module: str) -> str:
     """A module `top` with the block between two shift registers."""
     ports = {name: (port["direction"], len(port["bits"])) for name, port in netlist["ports"].items()}
     clock, reset = "clk_i", "rst_ni"
-    ins = [(name, width) for name, (way, width) in ports.items() if way == "input" and name not in (clock, reset)]
+    ins = [
+        (name, width) for name, (way, width) in ports.items() if way == "input" and name not in (clock, reset)
+    ]
     outs = [(name, width) for name, (way, width) in ports.items() if way == "output"]
     n_in, n_out = sum(width for _, width in ins), sum(width for _, width in outs)
     wires, low = [], 0
@@ -140,7 +143,7 @@ def placed(block: Block, settings: dict[str, Any], folder: Path) -> dict[str, An
     (folder / "top.v").write_text(wrapper(netlist, block.module), encoding="utf-8")
     run(
         YOSYS, "-q", "-p",
-        f"read_verilog -lib +/ecp5/cells_sim.v +/ecp5/cells_bb.v; read_verilog block.v top.v;"
+        "read_verilog -lib +/ecp5/cells_sim.v +/ecp5/cells_bb.v; read_verilog block.v top.v;"
         " synth_ecp5 -top top -json top.json",
         folder=folder,
     )  # fmt: skip
@@ -176,16 +179,31 @@ def product(family: str, width: int, folder: Path) -> dict[str, int]:
 def page(settings: dict[str, Any], blocks: list[Block], kept: dict[str, Any], version: str) -> str:
     """The tables of what is kept."""
     seeds = ", ".join(map(str, settings["seeds"]))
-    lines = [HEAD.format(version=version, device=settings["device"].rstrip("k"), speed=settings["speed"], seeds=seeds)]
-    lines += ["| block | module | lowest | median | highest | LUT | FF | DSP | BRAM |", f"|---|---|{'---:|' * 7}"]
+    lines = [
+        HEAD.format(
+            version=version, device=settings["device"].rstrip("k"), speed=settings["speed"], seeds=seeds
+        )
+    ]
+    lines += [
+        "| block | module | lowest | median | highest | LUT | FF | DSP | BRAM |",
+        f"|---|---|{'---:|' * 7}",
+    ]
     for block in blocks:
         if found := kept["blocks"].get(block.module):
             clocks = found["clocks"]
-            cells = [min(clocks), median(clocks), max(clocks), *(found[key] for key in ("LUT", "FF", "DSP", "BRAM"))]
+            cells = [
+                min(clocks),
+                median(clocks),
+                max(clocks),
+                *(found[key] for key in ("LUT", "FF", "DSP", "BRAM")),
+            ]
             lines.append(f"| {block.what} | `{block.module}` | {' | '.join(f'{cell:,}' for cell in cells)} |")
+    waiting = [f"`{block.module}`" for block in blocks if block.module not in kept["blocks"]]
+    if waiting:
+        lines += ["", f"Not placed yet: {', '.join(waiting)}."]
     lines += [
         "", "## Products by device", "",
-        "A product of two words (`tiled_mul`) in tiles of the device's multiplier, which `device_pkg` names:", "",
+        "A product of two words (`tiled_mul`) in tiles of the device's multiplier (`device_pkg`):", "",
         "| device | multiplier | 60 bits: DSP | LUT | 51 bits: DSP | LUT |", f"|---|---|{'---:|' * 4}",
     ]  # fmt: skip
     for family, cell in PRODUCTS.items():
@@ -209,17 +227,21 @@ def main() -> None:
     """Places what has changed, or checks that nothing has."""
     settings = tomllib.loads((HERE / "blocks.toml").read_text(encoding="utf-8"))
     blocks = [Block(**entry) for entry in settings["block"]]
-    kept = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {"blocks": {}, "products": {}}
+    kept = (
+        json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {"blocks": {}, "products": {}}
+    )
     digest = Block("tiled_mul", "").digest()
     if "--check" in sys.argv[1:]:
-        stale = [b.module for b in blocks if kept["blocks"].get(b.module, {}).get("digest") != b.digest()]
+        found = kept["blocks"]
+        stale = [b.module for b in blocks if b.module in found and found[b.module]["digest"] != b.digest()]
         if stale or kept.get("digest") != digest:
-            sys.exit(f"place.md is older than the sources of {', '.join(stale or ['tiled_mul'])}: run `make hw-pnr`")
+            sys.exit(f"place.md is older than {', '.join(stale or ['tiled_mul'])}: run `make hw-pnr`")
         if page(settings, blocks, kept, kept["version"]) != PAGE.read_text(encoding="utf-8"):
             sys.exit("place.md is not what place.json says: run `make hw-pnr`")
         return
     with tempfile.TemporaryDirectory() as folder:
-        kept["version"] = run(PLACER, "--version", folder=Path(folder)).strip().splitlines()[-1].strip('"')
+        text = run(PLACER, "--version", folder=Path(folder))
+        kept["version"] = (re.findall(r"nextpnr-\d[\w.]*", text) or ["nextpnr"])[0]
     for block in blocks:
         if sys.argv[1:] and block.module not in sys.argv[1:]:
             continue

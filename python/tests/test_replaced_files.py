@@ -78,8 +78,11 @@ OVERWRITING = sorted(set(WRITERS) - {"accounts"})
 DIRECT: dict[str, str] = {
     "_files.py": "the writer",
     "model/folder/files.py": "a folder gets its name when it is complete",
-    "model/folder/identity.py": "a file of a folder that is being made",
-    "model/served/model.py": "files of a folder that is being made",
+    "model/exchange/identity.py": "a file of a folder that is being made",
+    "model/folder/description.py": "files of a folder that is being made",
+    "search/index.py": "an archive within the writer's file",
+    "commands/steps/run.py": "files of a folder that is being made",
+    "commands/steps/encrypt.py": "files of a folder that is being made",
     "serve/evaluation/evaluations.py": "a folder gets its name when it is complete",
     "serve/storage/state_folder.py": "a lock",
     "serve/storage/folder.py": "pieces of an upload, which are appended",

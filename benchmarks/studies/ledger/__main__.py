@@ -1,8 +1,8 @@
 """The ledger of the papers' claims: `python -m studies.ledger`.
 
-Writes docs/reproduction/README.md from `claims/*.toml`, and the pages whose texts are in `pages/`. Every
-figure of ours is taken from a committed record that `records.toml` lists. With `--check` nothing is written,
-and a page that differs from the records is an error.
+Writes docs/reproduction/README.md and docs/reproduction/ledger from `claims/*.toml`, and the pages whose
+texts are in `pages/`. Every figure of ours is taken from a committed record that `records.toml` lists. With
+`--check` nothing is written, and a page that differs from the records is an error.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def made() -> Mapping[Path, str]:
     listed = records()
     expressions = Expressions(listed)
     papers = [paper(CLAIMS / f"{name}.toml", expressions) for name in PAPERS]
-    out = {}
+    out: dict[Path, str] = {}
     for text in sorted(TEXTS.glob("*.md")):
         filled = without_repeats(expressions.fill(with_tables(text.read_text(encoding="utf-8"))))
-        out[FOLDER / text.name] = ledger(filled, papers, listed) if text.name == INDEX else wrapped(filled)
+        out |= ledger(filled, papers, listed) if text.name == INDEX else {FOLDER / text.name: wrapped(filled)}
     return out
 
 

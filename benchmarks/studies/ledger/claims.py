@@ -12,8 +12,11 @@ from studies.ledger.records import ROOT
 
 FOLDER = Path(__file__).parent / "claims"
 PAPERS = ("kds", "ark", "chem", "boosted_deflation", "key_switch")
-VERDICTS = ("confirmed", "refuted", "surpassed", "differs", "cannot be compared")
-UNSUPPORTED = {"cannot be compared"}
+VERDICTS = ("confirmed", "refuted", "surpassed", "differs", "toy", "not run", "cannot be compared")
+UNSUPPORTED = {"toy", "not run", "cannot be compared"}
+FIRST = 5
+"""Claims of a paper that its page has before the others."""
+
 """Verdicts that need no record."""
 
 CODE = re.compile(r"`[^`]*`")
@@ -37,6 +40,7 @@ class Claim:
         verdict: one of `VERDICTS`.
         records: names of the records that the figures are of.
         test: the test that shows it, where it is no figure; relative to the repository.
+        first: whether the page of the paper has it before the others.
     """
 
     place: str
@@ -46,12 +50,14 @@ class Claim:
     verdict: str
     records: tuple[str, ...] = ()
     test: str = ""
+    first: bool = False
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper and its claims in its order."""
+    """A paper and its claims in its order; `name` is that of its file."""
 
+    name: str
     short: str
     title: str
     about: str
@@ -63,7 +69,7 @@ def paper(path: Path, expressions: Expressions) -> Paper:
 
     Raises:
         BadClaim: a figure of ours is typed and not taken from a record, a verdict has nothing behind it, or
-            is unknown.
+            is unknown, or too many come first.
         NoFigure: a record does not have a figure.
     """
     read = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -85,4 +91,6 @@ def paper(path: Path, expressions: Expressions) -> Paper:
         if claim.test and not (ROOT / claim.test.partition("::")[0]).is_file():
             raise BadClaim(f"{where}: there is no {claim.test}")
         made.append(claim)
-    return Paper(read["short"], read["title"], read["about"], tuple(made))
+    if sum(claim.first for claim in made) > FIRST:
+        raise BadClaim(f"{path.name}: more than {FIRST} claims come first")
+    return Paper(path.stem.replace("_", "-"), read["short"], read["title"], read["about"], tuple(made))

@@ -34,6 +34,7 @@ class Record:
         path: relative to the repository.
         command: what made it.
         note: what it is not, in a few words: a prediction, one run; empty where there is nothing to say.
+        once: what there was only one of, a run or an image; empty where there were several.
         rows: selections of it by name, each as `select` takes it.
     """
 
@@ -41,6 +42,7 @@ class Record:
     path: str
     command: str
     note: str = ""
+    once: str = ""
     rows: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -76,8 +78,19 @@ class Record:
 
     @cached_property
     def commits(self) -> list[str]:
-        """Commits that its text names, each once; `-dirty` where files of the commit had been changed."""
-        return list(dict.fromkeys(name + dirty for name, dirty in COMMIT.findall(self.text)))
+        """Commits that its text names, each once; `-dirty` where files of the commit had been changed.
+
+        A record without any has those of the pages beside it, which the same run wrote.
+        """
+        texts = [self.text]
+        if self.path.startswith("benchmarks/record/"):
+            texts += [
+                page.read_text(encoding="utf-8") for page in sorted((ROOT / self.path).parent.glob("*.md"))
+            ]
+        for found in map(COMMIT.findall, texts):
+            if found:
+                return list(dict.fromkeys(name + dirty for name, dirty in found))
+        return []
 
     def match(self, pattern: str) -> float:
         """The number that the one group of a pattern finds.

@@ -51,7 +51,7 @@ def save(folder: Path, outputs: Sequence[int], count: int) -> list[Path]:
         for seed in range(count):
             path = folder / f"linear-{size}-{seed}"
             if not path.is_dir():
-                path.mkdir(parents=True)
+                path.parent.mkdir(parents=True, exist_ok=True)
                 served_model(path.name, size, seed).save(path)
             made.append(path)
     return made
@@ -63,7 +63,7 @@ def save_within(folder: Path, outputs: Sequence[int], memory: Sequence[int]) -> 
     for number, (size, most) in enumerate(zip(outputs, memory, strict=True)):
         path = folder / f"linear-{size}-within-{most}"
         if not path.is_dir():
-            path.mkdir(parents=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             served_model(f"linear-{number}", size, 0).with_keys_within(most).save(path)
         made.append(path)
     return made

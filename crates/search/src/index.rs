@@ -166,7 +166,7 @@ impl Index {
 
     /// The inner products of an encrypted query with every place, plus the addends.
     ///
-    /// The evaluator's keys are those of [`crate::expansion_elements`]; the query encrypts [`query_values`] in
+    /// The evaluator's keys are those of [`crate::expansion_elements`]; the query encrypts [`crate::query_values`] in
     /// coefficients, at any level.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use keywright_search::{Answer, AnswerShape, MAX_ROWS};
 use crate::bfv::ValueDescriptor;
 use crate::body::{BodyReader, BodyWriter};
 use crate::object::{Descriptor, Record};
-use crate::{Identity, Kind, Wire, WireError, error::in_range};
+use crate::{Kind, Wire, WireError, error::in_range};
 
 /// The shape of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,10 +42,6 @@ impl Record for Answer {
     type Context = BfvParameters;
     type Descriptor = AnswerDescriptor;
     const KIND: Kind = Kind::SearchAnswer;
-
-    fn identity(_: &AnswerDescriptor, parameters: &BfvParameters) -> Result<Identity, WireError> {
-        Ok(Identity::of(parameters.rlwe().literal())?)
-    }
 
     fn key(&self) -> KeyIdentity {
         self.key

@@ -22,7 +22,6 @@ module mod_mul_sparse #(
   localparam int unsigned Fold2 = 2 * FoldWidth + 3 > Width + 2 ? 2 * FoldWidth + 3 : Width + 2;
   localparam int unsigned Fold3 = Width + 1;
 
-  logic [  Width-1:0] a1_q, b1_q;
   logic [2*Width-1:0] product2;
   // Words cut at bit Width, where the next fold continues.
   logic [Width-1:0] low3_q, low4_q, low5_q, high3_q;
@@ -62,13 +61,13 @@ module mod_mul_sparse #(
   tiled_mul #(
       .Width(Width)
   ) u_product (
-      .clk_i, .en_i, .a_i(a1_q), .b_i(b1_q), .p_o(product2)
+      .clk_i, .en_i, .a_i, .b_i, .p_o(product2)
   );
   assign reduced7 = folded6_q - {1'b0, modulus_of(sel6_q)};
 
   always_ff @(posedge clk_i) begin
     if (en_i) begin
-      {a1_q, b1_q, sel1_q} <= {a_i, b_i, sel_i};
+      sel1_q <= sel_i;
       {high3_q, low3_q} <= product2;
       {high4_q, low4_q} <= folded4;
       {high5_q, low5_q} <= folded5;

@@ -18,7 +18,7 @@ from keywright.compiler.activations.ranges import ExactRun, run_exact
 from keywright.compiler.front_ends.client_end import load_parts
 from keywright.compiler.front_ends.model_file import load_model
 from keywright.compiler.front_ends.onnx_importer import ImportedModel, import_model
-from keywright.compiler.front_ends.operators.softmax import more_halvings
+from keywright.compiler.front_ends.operators.attention.softmax import more_halvings
 from keywright.compiler.front_ends.trees import onnx_ml
 from keywright.compiler.graph.graph import Activation, Graph, Input
 from keywright.compiler.graph.simplify import simplify

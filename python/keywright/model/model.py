@@ -134,7 +134,7 @@ class Model:
     # Keys and memory
 
     @property
-    def _entry_index(self) -> int | None:
+    def entry_index(self) -> int | None:
         """Return the index of `entry` among `_plans`."""
         if self.entry is None:
             return None
@@ -144,13 +144,13 @@ class Model:
     @property
     def _plans(self) -> tuple[BootstrapperPlan, ...]:
         """Return the plans of the program's bootstraps, and that of `entry` if it is not among them."""
-        extra = self.entry is not None and self._entry_index == len(self.bootstraps)
+        extra = self.entry is not None and self.entry_index == len(self.bootstraps)
         return (*self.bootstraps, *([self.entry.plan] if extra and self.entry is not None else []))
 
     @cached_property
     def _entered(self) -> compiler.Program:
         """Return the program whose key switches the planner counts."""
-        index = self._entry_index
+        index = self.entry_index
         return self.program if index is None else self.program.entered(index)
 
     @property
@@ -335,7 +335,7 @@ class Model:
         """The predicted error of encryption; None for a loaded model, and without calibration data."""
         if self.source is None or isinstance(self.source, Path):
             return None
-        return predict_error(self.source.approximated, self.program, self.execution)
+        return predict_error(self.source.approximated, self.program, self.execution, self.entry_index)
 
     def for_batch(self, batch: int) -> "Model":
         """Return the same model for so many samples in shared ciphertexts. Compiled once for each batch.
@@ -458,7 +458,7 @@ class Model:
         Args:
             planned: how diagonals are stored, from `plan_service`; by default they are kept encoded.
         """
-        return Runner(self.program, self.execution, planned, self._entry_index)
+        return Runner(self.program, self.execution, planned, self.entry_index)
 
     # Exchange with clients
 
@@ -482,7 +482,7 @@ class Model:
             lambda: interface(self.program, self.parameters, self.entry, self.name, self.labels),
             lambda: self.execution,
             self.write,
-            self._entry_index,
+            self.entry_index,
         )
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import shutil
-from collections.abc import Iterator
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -20,18 +19,21 @@ DATA = files("keywright") / "data"
 COUNT = 3
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _compiled_once() -> Iterator[None]:
-    """What commands compile again for the same file, fit, preset and batch is what they compiled before."""
+APPROXIMATED: dict[tuple[object, ...], compiler.ApproximatedModel] = {}
+COMPILED: dict[tuple[object, ...], tuple[compiler.ApproximatedModel, Model]] = {}
+
+
+@pytest.fixture(autouse=True)
+def _compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What commands compile again for the same file, fit, preset and batch is what they compiled before.
+    Tests of other folders, which run between those of this one, compile for themselves."""
     approximate, compile_batch = compiler.approximate, compilation.Compilation._compile
-    approximated: dict[tuple[object, ...], compiler.ApproximatedModel] = {}
-    compiled: dict[tuple[object, ...], tuple[compiler.ApproximatedModel, Model]] = {}
 
     def approximate_once(model: Any, fit: compiler.Fit | None = None) -> compiler.ApproximatedModel:
         key = model.SerializeToString(), pickle.dumps(fit)
-        if key not in approximated:
-            approximated[key] = approximate(model, fit)
-        return approximated[key]
+        if key not in APPROXIMATED:
+            APPROXIMATED[key] = approximate(model, fit)
+        return APPROXIMATED[key]
 
     def compile_once(self: compilation.Compilation, batching: Any) -> Model:
         key = (
@@ -43,14 +45,12 @@ def _compiled_once() -> Iterator[None]:
             self._labels,
             batching,
         )
-        if key not in compiled:
-            compiled[key] = self.approximated, compile_batch(self, batching)
-        return compiled[key][1]
+        if key not in COMPILED:
+            COMPILED[key] = self.approximated, compile_batch(self, batching)
+        return COMPILED[key][1]
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiler, "approximate", approximate_once)
-        patch.setattr(compilation.Compilation, "_compile", compile_once)
-        yield
+    monkeypatch.setattr(compiler, "approximate", approximate_once)
+    monkeypatch.setattr(compilation.Compilation, "_compile", compile_once)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler
-from keywright.compiler.front_ends.operators.softmax import MOST_HALVINGS
+from keywright.compiler.front_ends.operators.attention.softmax import MOST_HALVINGS
 from keywright.errors import ModelRefusedError
 from keywright.plan import plan_network
 from keywright.program.arrays import Vector
@@ -38,8 +38,13 @@ def compiled(
     model = build_model(nodes, shape, constants, opset=opset)
     samples = size * RNG.normal(size=(60, *shape)).astype(np.float32)
     program = compiler.compile(model, target, compiler.Fit(calibration=samples, **fit or {}))
-    expected = ReferenceEvaluator(model).run(None, {"x": samples})[0]
-    return program, samples, np.asarray(expected, np.float64)
+    return program, np.asarray(samples, np.float64), reference(model, samples)
+
+
+def reference(model: onnx.ModelProto, samples: Any) -> Vector:
+    """The model's outputs by ONNX's reference implementation."""
+    outputs: Any = ReferenceEvaluator(model).run(None, {"x": np.asarray(samples, np.float32)})
+    return np.asarray(outputs[0], np.float64)
 
 
 def agree(program: Any, samples: Vector, expected: Vector, within: float = 1e-5) -> None:
@@ -102,7 +107,7 @@ def test_einsum_of_encrypted_values(equation: str, first: tuple[int, ...], secon
     samples = RNG.normal(size=(4, sum(sizes))).astype(np.float32)
     program = compiler.compile(model, TARGET)
     for sample in samples:
-        expected = ReferenceEvaluator(model).run(None, {"x": sample[None]})[0]
+        expected = reference(model, sample[None])
         assert np.abs(run_clear(program, sample).ravel() - expected.ravel()).max() < 1e-5
 
 
@@ -112,13 +117,14 @@ def test_einsum_of_encrypted_values(equation: str, first: tuple[int, ...], secon
 def test_einsum_with_a_constant_or_alone(equation: str) -> None:
     letters = equation.split("->")[0].split(",")
     sizes = {"b": 1, "i": 3, "j": 4, "k": 2}
-    operands, constants = ["x"], {}
+    operands: list[str] = ["x"]
+    constants: dict[str, Any] = {}
     if len(letters) == 2:
         operands.append("w")
         constants["w"] = RNG.normal(size=[sizes[a] for a in letters[1]]).astype(np.float32)
     model = build_model([node("Einsum", operands, ["y"], equation=equation)], (3, 4), constants)
     sample = RNG.normal(size=(3, 4)).astype(np.float32)
-    expected = ReferenceEvaluator(model).run(None, {"x": sample[None]})[0]
+    expected = reference(model, sample[None])
     found = run_clear(compiler.compile(model, TARGET), sample)
     assert np.abs(found.ravel() - expected.ravel()).max() < 1e-5
 
@@ -131,7 +137,7 @@ def test_einsum_with_a_constant_or_alone(equation: str) -> None:
     ],
 )
 def test_equations_that_do_not_fit_are_refused(equation: str, reason: str) -> None:
-    constants = {"w": np.ones((4, 2), np.float32)}
+    constants: dict[str, Any] = {"w": np.ones((4, 2), np.float32)}
     with pytest.raises(ModelRefusedError, match=re.escape(reason)):
         compiler.compile(
             build_model([node("Einsum", ["x", "w"], ["y"], equation=equation)], (3, 4), constants), TARGET
@@ -148,7 +154,7 @@ def test_gemm_of_encrypted_matrices(alpha: float) -> None:
     model = build_model(nodes, (4, 4), {"first": np.array([0])}, batch=1)
     program = compiler.compile(model, TARGET)
     sample = RNG.normal(size=(1, 4, 4)).astype(np.float32)
-    expected = ReferenceEvaluator(model).run(None, {"x": sample})[0]
+    expected = reference(model, sample)
     assert np.abs(run_clear(program, sample[0]).ravel() - expected.ravel()).max() < 1e-5
 
 
@@ -159,6 +165,18 @@ def test_softmax_inside_a_model(axis: int, size: float) -> None:
     constants = {"w": RNG.normal(size=(6, 3)).astype(np.float32)}
     program, samples, expected = compiled(nodes, (5, 6), constants, size=size, fit={"error": 0.02})
     agree(program, samples, expected, 0.02)
+
+
+@pytest.mark.parametrize("given", [{}, {"axis": 1}, {"axis": 2}])
+def test_softmax_of_an_old_opset_is_over_the_last_axis_or_refused(given: dict[str, Any]) -> None:
+    """Before opset 13 the axes from ``axis`` on, 1 by default, are flattened to one row."""
+    nodes = [node("Softmax", ["x"], ["p"], **given), node("MatMul", ["p", "w"], ["y"])]
+    constants = {"w": RNG.normal(size=(6, 3)).astype(np.float32)}
+    if given == {"axis": 2}:
+        agree(*compiled(nodes, (5, 6), constants, opset=12, fit={"error": 0.02}), 0.02)
+        return
+    with pytest.raises(ModelRefusedError, match="before opset 13"):
+        compiled(nodes, (5, 6), constants, opset=12)
 
 
 def test_a_softmax_whose_sums_spread_widely_is_squared_and_normalised() -> None:
@@ -239,9 +257,17 @@ def test_a_mask_that_hides_everything_is_refused() -> None:
         compiled(nodes, (5, 6), constants)
 
 
-def test_a_mask_without_a_softmax_is_refused() -> None:
+def test_large_negative_constants_are_numbers_where_no_softmax_reads_them() -> None:
     nodes = [node("Add", ["x", "m"], ["h"]), node("MatMul", ["h", "w"], ["y"])]
-    constants = {"m": np.full(4, -1e9, np.float32), "w": np.eye(4, dtype=np.float32)}
+    constants = {"m": np.full(4, -1e5, np.float32), "w": np.eye(4, dtype=np.float32)}
+    agree(*compiled(nodes, (3, 4), constants))
+    outputs = [node("Add", ["x", "m"], ["y"])]
+    agree(*compiled(outputs, (3, 4), {"m": np.full(4, -1e5, np.float32)}))
+
+
+def test_an_infinite_mask_without_a_softmax_is_refused() -> None:
+    nodes = [node("Add", ["x", "m"], ["h"]), node("MatMul", ["h", "w"], ["y"])]
+    constants = {"m": np.full(4, -np.inf, np.float32), "w": np.eye(4, dtype=np.float32)}
     with pytest.raises(ModelRefusedError, match="a Softmax behind it"):
         compiled(nodes, (3, 4), constants)
 
@@ -266,7 +292,7 @@ def test_the_operator_attention(heads: tuple[int, int], causal: int) -> None:
 
 @pytest.mark.parametrize(("name", "value"), [("softcap", 2.0), ("qk_matmul_output_mode", 1)])
 def test_attention_refuses_what_it_does_not_compute(name: str, value: float) -> None:
-    given = {name: value, "q_num_heads": 2, "kv_num_heads": 2}
+    given: dict[str, Any] = {name: value, "q_num_heads": 2, "kv_num_heads": 2}
     with pytest.raises(ModelRefusedError, match=name):
         compiled([node("Attention", ["x", "x", "x"], ["y"], **given)], (3, 4), opset=23)
 

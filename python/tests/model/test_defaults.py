@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright.errors import InvalidSamplesError, ModelRefusedError, RefusalError
-from keywright.model import CompiledModel
+from keywright.model import Model
 from onnx import TensorProto, helper, numpy_helper
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import BernoulliNB
@@ -33,12 +33,12 @@ def built(
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def require_default(compiled: CompiledModel, samples: Array, expected: Array) -> None:
+def require_default(compiled: Model, samples: Array, expected: Array) -> None:
     """Check encrypted outputs against the default rule: within a sixteenth, and nothing to warn of."""
     report = compiled.program.fit_report
     assert report is not None
     assert compiled.report.warnings == ()
-    found = compiled.predict_encrypted(samples).reshape(expected.shape)
+    found = compiled.predict(samples).reshape(expected.shape)
     assert np.abs(found - expected).max() <= report.largest_output / 16
 
 
@@ -55,7 +55,7 @@ def test_features_that_are_compared_with_a_number(binary: bool) -> None:
     assert report is not None
     assert report.agreement is not None
     assert report.agreement > 0.98
-    answers = compiled.answers(compiled.predict_encrypted(samples[:16]))
+    answers = compiled.answers(compiled.predict(samples[:16]))
     assert np.array_equal(answers["output_label"].ravel(), model.predict(samples[:16]))
     if binary:
         assert np.abs(answers["output_probability"] - model.predict_proba(samples[:16])).max() < 0.1
@@ -146,7 +146,7 @@ def test_a_value_far_from_zero_is_judged_by_what_it_varies() -> None:
         built(nodes, (3,), 1, a=first, b=last, c=1000.0), samples, parameters=small(levels=12)
     )
     expected = 1000 + np.tanh(samples @ first) @ last
-    found = compiled.predict_encrypted(samples[:12])
+    found = compiled.predict(samples[:12])
     assert np.abs(found - expected[:12]).max() <= np.ptp(expected) / 32
 
 
@@ -166,7 +166,7 @@ def test_a_range_far_beyond_the_samples_has_constants_that_fit() -> None:
     model = built(nodes, (4,), 1, w=weights, b=12.0, k=30000.0)
     compiled = kw.compile(model, samples, parameters=small())
     expected = 30000 * np.exp(samples @ weights - 12)
-    found = compiled.predict_encrypted(samples[:6])
+    found = compiled.predict(samples[:6])
     assert np.abs(found - expected[:6]).max() <= np.ptp(expected) / 32
 
 
@@ -182,7 +182,7 @@ def test_probabilities_of_a_discriminant_are_its_own(scaled: bool) -> None:
     model: Any = LinearDiscriminantAnalysis()
     model = (make_pipeline(StandardScaler(), model) if scaled else model).fit(samples, labels)
     compiled = kw.compile(model, samples, parameters=small(3))
-    answers = compiled.answers(compiled.predict_encrypted(samples[:8]))
+    answers = compiled.answers(compiled.predict(samples[:8]))
     assert np.abs(answers["output_probability"] - model.predict_proba(samples[:8])).max() < 1e-5
 
 

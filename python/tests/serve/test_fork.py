@@ -29,7 +29,7 @@ pytestmark = [
 
 def seeds(session: Session, sample: NDArray[np.float64]) -> list[bytes]:
     """Return the seeds of the ciphertexts of a sample."""
-    read = [Object.read(data) for data in session._encrypt(sample)]
+    read = [Object.read(data) for data in session._encrypt(sample[None])]
     return [each.take("5x32s" if each.kind == 0x105 else "x32s")[0] for each in read]
 
 

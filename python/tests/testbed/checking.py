@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import keywright as kw
 import numpy as np
 from keywright.errors import InvalidModelError, ModelRefusedError, OutOfRangeError
-from keywright.model import CompiledModel
+from keywright.model import Model
 
 from .registry import Drawn
 from .running import Encrypted, options, require_model, small
@@ -42,7 +42,7 @@ def refused(error: Exception) -> Outcome:
     return Outcome(tuple(type(reason).__name__ for reason in reasons), tuple(map(str, reasons)))
 
 
-def compiled_or_refused(drawn: Drawn, seed: int) -> CompiledModel | Outcome:
+def compiled_or_refused(drawn: Drawn, seed: int) -> Model | Outcome:
     """Compile a drawn model for small parameters."""
     try:
         return kw.compile(drawn.model, drawn.samples, parameters=small(), noise=np.inf, **options(seed))

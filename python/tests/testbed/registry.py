@@ -11,7 +11,7 @@ import onnx
 from keywright.compiler.activations.functions import ACTIVATIONS
 from keywright.compiler.front_ends.operators.activations import COMPARISONS
 
-from . import functions, linear, moves
+from . import attention, functions, linear, moves
 from .drawing import ROUNDING, Array, Drawing
 
 Generator = Callable[[Drawing, str], str]
@@ -34,16 +34,20 @@ GENERATORS: dict[str, Generator] = {
         name: named(name, linear.reduce)
         for name in ("ReduceMean", "ReduceProd", "ReduceSum", "ReduceSumSquare")
     },
+    "Attention": attention.attention,
     "AveragePool": linear.average_pool,
     "Conv": linear.convolution,
     "ConvTranspose": linear.transposed_convolution,
     "Div": linear.divide,
+    "Einsum": attention.einsum,
     "Gemm": linear.gemm,
     "GlobalAveragePool": lambda d, x: d.add("GlobalAveragePool", d.shaped(x, d.draw(3, 4))),
     "LayerNormalization": linear.layer_normalization,
     "MatMul": linear.matmul,
     "Neg": lambda d, x: d.add("Neg", x),
     "Pow": linear.power,
+    "RMSNormalization": attention.rms_normalization,
+    "Softmax": attention.softmax,
     "Cast": moves.cast,
     "Concat": moves.concat,
     "DepthToSpace": moves.depth_to_space,
@@ -78,6 +82,9 @@ GENERATORS: dict[str, Generator] = {
 }
 """By ONNX operator type: adds the operator to a drawing, behind a value of any shape."""
 
+NEWEST = functions.NEWEST | attention.NEWEST
+"""The first version that has an operator, if it is above 17."""
+
 SHAPES = [(4,), (6,), (2, 3), (5, 2), (1, 3, 4), (2, 3, 3), (2, 2, 4)]
 SAMPLES = 24
 """Too few to hold some out: the fit report is of all of them, so that its largest change bounds theirs."""
@@ -88,7 +95,7 @@ WIDEST = 64
 
 def begin(rng: np.random.Generator, operators: list[str]) -> Drawing:
     """Return a drawing with an input, in an operator set that has the operators."""
-    least = max((functions.NEWEST.get(operator, 17) for operator in operators), default=17)
+    least = max((NEWEST.get(operator, 17) for operator in operators), default=17)
     opset = int(rng.choice([opset for opset in (17, 18, 20, 21, 24) if opset >= least]))
     shape = SHAPES[int(rng.integers(len(SHAPES)))]
     return Drawing(rng, opset, rng.uniform(-1, 1, (SAMPLES, *shape)))

@@ -9,14 +9,13 @@ import keywright as kw
 import numpy as np
 from keywright.compiler.activations.functions import ACTIVATIONS, INSIDE
 from keywright.compiler.front_ends.operators.activations import COMPARISONS
-from keywright.model import CompiledModel
-from keywright.model.session import infer
+from keywright.model import Model
 from keywright.runtime.checking import run_clear
 
 from .drawing import Array
 
 STATED_FACTOR = 4.0
-"""Measured errors are within this factor of simulated ones: see `CompiledModel.simulate`."""
+"""Measured errors are within this factor of simulated ones: see `Model.simulate`."""
 
 BUDGET = 8 << 30
 
@@ -51,15 +50,15 @@ class Encrypted:
         return np.asarray(np.abs(self.outputs - self.clear))
 
 
-def encrypted(compiled: CompiledModel, samples: Array) -> Encrypted:
+def encrypted(compiled: Model, samples: Array) -> Encrypted:
     """Run a compiled model on ciphertexts; the client's check of ranges accepts the samples."""
     compiled.client().guard(samples)
     planned = compiled.plan_process(len(samples), BUDGET)
-    found = infer(compiled.program, compiled.parameters, samples, planned)
+    found = compiled.infer(samples, planned)
     return Encrypted(found.outputs, run_clear(compiled.program, samples), found.error_bound)
 
 
-def require_stated(compiled: CompiledModel, samples: Array) -> Encrypted:
+def require_stated(compiled: Model, samples: Array) -> Encrypted:
     """Check that the errors of an encrypted run are within the derived bound, and within the stated factor of
     the simulated ones."""
     run = encrypted(compiled, samples)
@@ -75,7 +74,7 @@ def require_stated(compiled: CompiledModel, samples: Array) -> Encrypted:
     return run
 
 
-def require_model(compiled: CompiledModel, expected: Array, samples: Array, rounding: float) -> Encrypted:
+def require_model(compiled: Model, expected: Array, samples: Array, rounding: float) -> Encrypted:
     """Check that an encrypted run follows the model as closely as its report states.
 
     Args:

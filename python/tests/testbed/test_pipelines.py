@@ -8,7 +8,7 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright.errors import ModelRefusedError
-from keywright.model import CompiledModel
+from keywright.model import Model
 
 from .checking import Outcome, figures, most_answered, refused
 from .drawing import Array
@@ -35,7 +35,7 @@ def check_pipeline(case: Pipeline) -> Outcome:
     return Outcome(figures=figures(run))
 
 
-def require_own(model: Any, compiled: CompiledModel, outputs: Array, samples: Array, bound: float) -> None:
+def require_own(model: Any, compiled: Model, outputs: Array, samples: Array, bound: float) -> None:
     """Check outputs against the methods of an estimator, within what the report and the bound state."""
     report = compiled.program.fit_report
     assert report is not None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from keywright._core import set_threads
 from keywright.errors import InvalidModelError, ModelRefusedError, OutOfRangeError
-from keywright.model import CompiledModel
+from keywright.model import Model
 
 from .checking import Outcome, most_answered, refused
 from .drawing import ROUNDING, Array
@@ -18,7 +18,7 @@ from .rewriting import rewritten
 from .running import encrypted, options, small
 
 COUNT = int(os.environ.get("KEYWRIGHT_TESTBED", "6"))
-Compile = Callable[[Drawn, int], CompiledModel]
+Compile = Callable[[Drawn, int], Model]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,17 +35,17 @@ class Answer:
     change: float
 
 
-def compiled(drawn: Drawn, seed: int, **given: object) -> CompiledModel:
+def compiled(drawn: Drawn, seed: int, **given: object) -> Model:
     chosen = {"parameters": small(), "noise": np.inf, **options(seed), **given}
     return kw.compile(drawn.model, drawn.samples, **chosen)  # type: ignore[arg-type]
 
 
-def cheapest_keys(drawn: Drawn, seed: int) -> CompiledModel:
+def cheapest_keys(drawn: Drawn, seed: int) -> Model:
     made = compiled(drawn, seed, batch=1)
     return made.with_plan(made.candidates[0].plan)
 
 
-def fastest_keys(drawn: Drawn, seed: int) -> CompiledModel:
+def fastest_keys(drawn: Drawn, seed: int) -> Model:
     made = compiled(drawn, seed, batch=1)
     return made.with_plan(made.candidates[-1].plan)
 
@@ -63,7 +63,7 @@ WAYS: dict[str, Compile] = {
 }
 
 
-def answer(model: CompiledModel, samples: Array) -> Answer:
+def answer(model: Model, samples: Array) -> Answer:
     report = model.program.fit_report
     assert report is not None
     run = encrypted(model, samples)

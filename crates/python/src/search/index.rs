@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use crate::array::Integers;
 use crate::bfv::seeded_ciphertext::PyBfvSeededCiphertext;
 use crate::errors::Failure;
+use crate::integers::integers;
 use crate::keys::evaluation_keys::PyEvaluationKeys;
 use crate::parameters::bfv::PyBfvParameters;
 use crate::search::answer::PySearchAnswer;
@@ -44,6 +45,7 @@ fn places(array: &PyReadonlyArray1<'_, i64>) -> Result<Vec<usize>, Failure> {
     Ok(places.iter().map(|&place| usize::try_from(place).unwrap_or(usize::MAX)).collect())
 }
 
+#[integers]
 #[pymethods]
 impl PySearchIndex {
     #[new]
@@ -119,8 +121,8 @@ impl PySearchIndex {
 
     /// Galois elements of the keys that queries of a dimension need.
     #[staticmethod]
-    fn expansion_elements(parameters: &PyBfvParameters, dimension: usize) -> Vec<u64> {
-        expansion_elements(parameters.0.rlwe().log_n(), dimension)
+    fn expansion_elements(parameters: &PyBfvParameters, dimension: usize) -> Result<Vec<u64>, Failure> {
+        Ok(expansion_elements(parameters.0.rlwe().log_n(), dimension))
     }
 
     /// The integers to encrypt in coefficients for a query of integers.

@@ -1,4 +1,4 @@
-//! Coarser digits from the same key (coalescing, Belorgey et al., ePrint 2023/1328).
+//! Coarser digits from the same key (coalescing, Hwang, Seo, Song, ePrint 2023/1328).
 //!
 //! At a level `l` below the key's, let `D` be the product of dropped primes that start at a digit boundary. `D c`
 //! modulo `Q D` is 0 modulo every dropped prime, so digits above `l` vanish. The sum of `r` adjacent rows has `g = 1`

@@ -122,6 +122,12 @@ class _Importer:
         for value in body.output[:1]:
             result = self.values.get(value.name)
             if isinstance(result, EncryptedValue):
+                if result.masked is not None:
+                    self.reasons.append(
+                        InvalidModelError(
+                            f"output {value.name!r} has a mask of minus infinity, and no Softmax behind it"
+                        )
+                    )
                 result = self._row_major(result, value.name)
                 self.graph.output, self.result_shape = result.number, result.shape
             elif not self.reasons:

@@ -47,12 +47,15 @@ class EncryptedValue:
             stored in row-major order; every number occurs once.
         masked: elements that a mask hides from a softmax, in the value's shape: they hold what they held
             before it.
+        before_mask: for a value to which large negative constants were added, the value with them as a mask,
+            which a softmax reads in its place.
     """
 
     number: int
     shape: Shape
     order: Indices | None = None
     masked: NDArray[np.bool_] | None = None
+    before_mask: "EncryptedValue | None" = None
 
     @property
     def size(self) -> int:
@@ -67,7 +70,8 @@ class EncryptedValue:
         """Return the value in another shape of as many elements."""
         order = None if self.order is None else self.order.reshape(shape)
         masked = None if self.masked is None else self.masked.reshape(shape)
-        return EncryptedValue(self.number, shape, order, masked)
+        before = None if self.before_mask is None else self.before_mask.reshaped(shape)
+        return EncryptedValue(self.number, shape, order, masked, before)
 
     def stored(self, values: Vector) -> Vector:
         """Return constants in the value's shape as a vector in the order of its elements."""
@@ -98,7 +102,7 @@ class OperatorContext:
         graph: receives the nodes.
         node, name, operator: the ONNX node, and its name in messages.
         batch: samples that the model takes at a time; 1 if it takes any number. The graph is for one sample.
-        halvings: of the operand of a softmax; see `keywright.compiler.front_ends.operators.softmax`.
+        halvings: of the operand of a softmax; see `operators.attention.softmax`.
     """
 
     def __init__(
@@ -121,6 +125,11 @@ class OperatorContext:
     def operands(self) -> tuple[Operand | None, ...]:
         """Return all operands, None for those that are absent."""
         return tuple(self._operands)
+
+    @property
+    def opset(self) -> int:
+        """The version of ONNX's operators that the model was exported with."""
+        return self._reference.opset
 
     def attribute(self, name: str, default: T) -> T:
         """Return an attribute's value, or ``default`` if the node does not set it."""
@@ -278,7 +287,7 @@ class OperatorContext:
             if isinstance(value, EncryptedValue) and value.masked is not None:
                 raise self.refuse(
                     f"operand {index}",
-                    "a value with a mask of large negative constants",
+                    "a value with a mask of minus infinity",
                     "a Softmax behind it",
                 )
 

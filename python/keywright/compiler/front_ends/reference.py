@@ -27,6 +27,7 @@ class Reference:
 
     def __init__(self, opsets: list[onnx.OperatorSetIdProto]) -> None:
         self._opsets, self._computed = opsets, 0
+        self.opset = next((each.version for each in opsets if each.domain in ("", "ai.onnx")), 1)
 
     def run(self, node: onnx.NodeProto, name: str, feeds: Mapping[str, Array]) -> list[Array]:
         """Return a node's results.

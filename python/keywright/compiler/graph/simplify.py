@@ -33,6 +33,10 @@ MERGE_GROWTH = 16
 diagonals."""
 
 
+SMALLEST = 2.0**-256
+"""Factors of squares are above this and below its inverse, far within the range of floating point."""
+
+
 def simplify(graph: Graph) -> Graph:
     """Return an equal graph that consumes as few levels as these rules reach, in topological order without
     dead nodes."""
@@ -338,7 +342,10 @@ class _Scaling:
             case Shift():
                 self.changes[reader] = replace(node, vector=node.vector * factor)
             case Multiply(operands=(left, right), domain=None):
-                factor = factor**2 if left == right else factor
+                if left == right:
+                    if not SMALLEST < abs(factor) < 1 / SMALLEST:
+                        return False
+                    factor = factor**2
             case _:
                 return False
         if reader == self.graph.output:

@@ -33,7 +33,8 @@ class ArkKeys:
 
 
 def find_symmetric_patterns(numbers: Iterable[int]) -> dict[int, list[int]]:
-    """Algorithm 1: runs of at least two sorted numbers with one difference, by difference."""
+    """Algorithm 1: runs of at least two sorted numbers with one difference, by difference. The pseudocode has
+    such runs; the text of the paper has runs of more than two."""
     ordered = sorted(set(numbers))
     patterns: dict[int, list[int]] = {}
     index = 0
@@ -96,7 +97,7 @@ def _subdivide(group: list[int]) -> list[list[int]]:
 
 def geometric_keys(patterns: Mapping[int, Sequence[int]]) -> dict[int, list[Decomposition]]:
     """Algorithm 4: for each number the sums of a power of two and an offset that is worth a key, powers of
-    two first."""
+    two first. The paper groups consecutive powers of two at every offset; here the offset is positive."""
     found: dict[int, list[Decomposition]] = {}
     kept: set[int] = set()
     rest: list[tuple[int, Sequence[int]]] = []

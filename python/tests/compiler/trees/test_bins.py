@@ -89,8 +89,8 @@ def test_the_first_step_is_in_the_program_file(tmp_path: Path) -> None:
     model, samples = fitted("tree of three labels")
     fit = compiler.Fit(calibration=samples)
     program = compiler.compile(to_source(model), compiler.Target(slots=4096, levels=8), fit)
-    program.save(tmp_path / "tree.kwp")
-    stored = compiler.Program.load(tmp_path / "tree.kwp")
+    compiler.save(program, tmp_path / "tree.kwp")
+    stored = compiler.load(tmp_path / "tree.kwp")
     assert stored.binning is not None
     assert program.binning is not None
     for name in ("columns", "edges", "missing"):
@@ -108,9 +108,9 @@ def test_a_damaged_first_step_is_refused(tmp_path: Path) -> None:
     assert program.binning is not None
     wrong = dataclasses.replace(program.binning)
     object.__setattr__(wrong, "edges", wrong.edges[::-1].copy())
-    dataclasses.replace(program, binning=wrong).save(tmp_path / "tree.kwp")
+    compiler.save(dataclasses.replace(program, binning=wrong), tmp_path / "tree.kwp")
     with pytest.raises(ProgramFormatError, match="first step: edges are not in ascending order"):
-        compiler.Program.load(tmp_path / "tree.kwp")
+        compiler.load(tmp_path / "tree.kwp")
 
 
 def test_features_that_are_not_compared_may_be_missing_too() -> None:

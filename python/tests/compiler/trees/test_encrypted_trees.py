@@ -19,7 +19,7 @@ COUNT = 24
 def test_labels_are_those_of_the_quantised_model(name: str, thresholds: str) -> None:
     model, samples = fitted(name)
     compiled = kw.compile(model, calibration=samples, thresholds=thresholds, bins=32, batch=4)
-    outputs = compiled.predict_encrypted(samples[:COUNT])
+    outputs = compiled.predict(samples[:COUNT])
     expected = answers(quantised(model, samples, thresholds=thresholds, bins=32), samples[:COUNT])
     found = compiled.answers(outputs)
     # The client's rounding removes the error of encryption.
@@ -59,5 +59,5 @@ def test_public_thresholds_need_no_calibration_data() -> None:
     model, samples = fitted("boosting of three labels")
     compiled = kw.compile(model, thresholds="public", batch=4)
     assert compiled.report.lines["the client gets"].endswith("the model's thresholds")
-    found = compiled.answers(compiled.predict_encrypted(samples[:4]))
+    found = compiled.answers(compiled.predict(samples[:4]))
     assert np.array_equal(found["label"], model.predict(samples[:4]))

@@ -8,9 +8,10 @@ from keywright.compiler.front_ends.operator_context import Constant, EncryptedVa
 
 from .activations import COMPARISONS, activation, comparison, equal_to_itself, finite, parametric_relu
 from .arithmetic import add, choose, divide, multiply, negate, power, subtract, sum_of
-from .attention import attention
+from .attention.attention import attention
+from .attention.einsum import einsum
+from .attention.softmax import softmax
 from .dense import gemm, matmul
-from .einsum import einsum
 from .images.convolution import convolution, transposed_convolution
 from .images.pooling import average_pool
 from .maximum import extreme, max_pool, reduce_extreme
@@ -26,7 +27,6 @@ from .normalization import (
 )
 from .recurrent import recurrent
 from .reductions import global_average_pool, reduce_mean, reduce_product, reduce_squares, reduce_sum
-from .softmax import softmax
 
 ANY_ORDER = frozenset(
     [

@@ -13,7 +13,7 @@ from keywright.program.arrays import Shape, Vector
 from .moves import move
 
 HIDDEN = -1e4
-"""Constants of at most this mask what they are added to, for a softmax."""
+"""Constants of at most this mask what they are added to, for a softmax that reads the sum."""
 
 
 def add(context: OperatorContext) -> EncryptedValue:
@@ -112,25 +112,31 @@ def summed(context: OperatorContext, left: Operand | None, right: Operand | None
     """Return the sum of two values that broadcast to each other; one may be constant."""
     shape = _joint_shape(context, left, right)
     if isinstance(left, EncryptedValue) and isinstance(right, EncryptedValue):
+        context.refuse_masked()
         left, right = context.aligned(context.expand(left, shape), context.expand(right, shape))
         both = Add(context.laid_out(left), (left.number, right.number))
         return EncryptedValue(context.graph.add(both), shape, left.order)
     value, constant = _apart(context, left, right)
     value = context.expand(value, shape)
-    masked = _masked(value, constant)
-    if masked.any():
-        value, constant = replace(value, masked=masked), np.where(masked, 0.0, constant)
+    hidden = np.broadcast_to(constant <= HIDDEN, shape)
+    before = value.before_mask
+    if hidden.any():
+        before = _shifted(context, before or value, np.where(hidden, 0.0, constant))
+        before = replace(before, masked=hidden if before.masked is None else hidden | before.masked)
+        if np.isneginf(constant).any():
+            return before
+    elif before is not None:
+        before = _shifted(context, before, constant)
+    return replace(_shifted(context, value, constant), before_mask=before)
+
+
+def _shifted(context: OperatorContext, value: EncryptedValue, constant: Vector) -> EncryptedValue:
+    """Return a value plus constants in its shape."""
     vector = value.stored(constant)
     if not np.isfinite(vector).all():
         raise context.refuse("a constant operand", "not finite", "finite numbers")
     node = Shift(context.laid_out(value), (value.number,), vector)
-    return EncryptedValue(context.graph.add(node), shape, value.order, value.masked)
-
-
-def _masked(value: EncryptedValue, constant: Vector) -> NDArray[np.bool_]:
-    """Return which elements are hidden: exporters add a number that no exponential survives to them."""
-    hidden = np.broadcast_to(constant <= HIDDEN, value.shape)
-    return hidden if value.masked is None else hidden | value.masked
+    return EncryptedValue(context.graph.add(node), value.shape, value.order, value.masked)
 
 
 def _product(context: OperatorContext, left: Operand | None, right: Operand | None) -> EncryptedValue:

@@ -8,7 +8,7 @@ from keywright.compiler.limits import MAX_ENTRIES, require_at_most
 from keywright.program.arrays import Shape, Vector
 
 from .arithmetic import summed
-from .products import matrix_product
+from .attention.products import matrix_product
 
 
 def gemm(context: OperatorContext) -> EncryptedValue:

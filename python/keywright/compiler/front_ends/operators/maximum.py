@@ -68,7 +68,11 @@ def _clipped(context: OperatorContext) -> EncryptedValue | None:
     values = [value for value in context.operands if isinstance(value, EncryptedValue)]
     constants = [value.array for value in context.operands if isinstance(value, Constant)]
     numbers = np.concatenate([np.asarray(array, np.float64).ravel() for array in constants] or [np.zeros(0)])
-    if len(values) != 1 or any(array.size and np.ptp(array) for array in constants) or not numbers.size:
+    if (
+        len(values) != 1
+        or any((array != array.flat[0]).any() for array in constants if array.size)
+        or not numbers.size
+    ):
         return None
     largest = context.operator == "Max"
     bound = float(numbers.max() if largest else numbers.min())

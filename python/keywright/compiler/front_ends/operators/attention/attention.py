@@ -6,8 +6,8 @@ import math
 import numpy as np
 
 from keywright.compiler.front_ends.operator_context import Constant, EncryptedValue, OperatorContext
+from keywright.compiler.front_ends.operators.arithmetic import summed
 
-from .arithmetic import summed
 from .products import matrix_product
 from .softmax import softmax_of
 

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from keywright.compiler.activations.functions import exponential, reciprocal
 from keywright.compiler.front_ends.operator_context import EncryptedValue, OperatorContext, picking
+from keywright.compiler.front_ends.operators.reductions import rows_of
 from keywright.compiler.graph.graph import Activation
 from keywright.compiler.graph.sparse import Indices, SparseMatrix
 from keywright.errors.network import InvalidModelError
 from keywright.program.arrays import Vector
 
 from .products import SMALL
-from .reductions import rows_of
 
 WIDEST = 64.0
 """Ratio of the largest calibrated sum of exponentials to the smallest possible one above which the operand is
@@ -32,9 +32,12 @@ MOST_HALVINGS = 4
 
 
 def softmax(context: OperatorContext) -> EncryptedValue:
-    """Add Softmax over ``axis``; before opset 13, which flattens, over the last axis alone."""
+    """Add Softmax over ``axis``."""
     source = context.encrypted(0)
-    axis = context.attribute("axis", -1)
+    flattens = context.opset < 13
+    axis = context.attribute("axis", 1 if flattens else -1)
+    if flattens and axis not in (-1, len(source.shape) - 1):
+        raise context.refuse("axis", axis, "the last one: before opset 13 the axes from it on are one row")
     if not -len(source.shape) <= axis < len(source.shape):
         raise context.refuse("axis", axis, f"an axis of the shape {source.shape}")
     return softmax_of(context, source, axis % len(source.shape))
@@ -46,6 +49,7 @@ def softmax_of(context: OperatorContext, source: EncryptedValue, axis: int) -> E
     Raises:
         InvalidModelError: all elements of a row are masked.
     """
+    source = source.before_mask or source
     rows = rows_of(source, [axis])
     shown = np.ones(source.shape, bool) if source.masked is None else ~source.masked
     present = np.ones(source.size, bool)

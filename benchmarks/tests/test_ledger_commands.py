@@ -1,0 +1,83 @@
+"""Commands of the ledger's records are read as their programs read them, from the repository's root."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import re
+import runpy
+import shlex
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from studies.ledger.records import ROOT, records
+
+COMMANDS = sorted({record.command for record in records().values()})
+TARGETS = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+class Parsed(Exception):
+    """A program's arguments are read, and it would begin."""
+
+
+def programs(command: str) -> list[tuple[Path, list[str]]]:
+    """Folder and words of each program of a command line."""
+    folder, found = ROOT, []
+    for part in command.split(" && "):
+        words = shlex.split(part)
+        if words[0] == "cd":
+            folder = folder / words[1]
+        else:
+            found.append((folder, words))
+    return found
+
+
+def read(path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a program up to the end of `parse_args`; a study may not come without a model that it asks for."""
+    whole = argparse.ArgumentParser.parse_args
+
+    def parse_args(self: argparse.ArgumentParser, args: list[str] | None = None) -> NoReturn:
+        whole(self, args)
+        raise Parsed
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse_args)
+    monkeypatch.setattr(sys, "argv", [str(path), *words])
+    with pytest.raises(Parsed):
+        runpy.run_path(str(path), run_name="__main__")
+    asks = "--model names the ONNX file" in path.read_text(encoding="utf-8")
+    assert not asks or "--model" in words or "gru" in words, "it asks for --model after it read the arguments"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_is_read_by_its_program(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder, words in programs(command):
+        match words:
+            case ["make", target]:
+                assert target in TARGETS
+            case ["cargo", "run", *_]:
+                crate, example = (words[words.index(name) + 1] for name in ("-p", "--example"))
+                assert (
+                    ROOT / "crates" / crate.removeprefix("keywright-") / "examples" / f"{example}.rs"
+                ).exists()
+            case ["python", "-m", module, *arguments]:
+                assert folder == ROOT / "benchmarks"
+                spec = importlib.util.find_spec(module)
+                assert spec is not None, f"there is no {module}"
+                path = Path(spec.origin or "")
+                read(
+                    path.with_name("__main__.py") if path.name == "__init__.py" else path,
+                    arguments,
+                    monkeypatch,
+                )
+            case ["python", script, *arguments]:
+                assert (folder / script).is_file()
+                if "import torch" in (folder / script).read_text(encoding="utf-8"):
+                    pytest.importorskip("torch")
+                read(folder / script, arguments, monkeypatch)
+            case ["keywright", name, *_]:
+                assert name == "security"
+                assert {"--log-n", "--log-qp"} <= set(words)
+            case _:
+                pytest.fail(f"nothing here reads {words}")

@@ -1,0 +1,1 @@
+"""Products of encrypted tensors, softmax inside a model, and attention."""
