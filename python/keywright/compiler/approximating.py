@@ -18,6 +18,7 @@ from keywright.compiler.activations.ranges import ExactRun, run_exact
 from keywright.compiler.front_ends.client_end import load_parts
 from keywright.compiler.front_ends.model_file import load_model
 from keywright.compiler.front_ends.onnx_importer import ImportedModel, import_model
+from keywright.compiler.front_ends.operators.attention.masks import require_hidden
 from keywright.compiler.front_ends.operators.attention.softmax import more_halvings
 from keywright.compiler.front_ends.trees import onnx_ml
 from keywright.compiler.graph.graph import Activation, Graph, Input
@@ -166,7 +167,7 @@ def read_model(model: Source, fit: Fit) -> ReadModel:
             reasons.append(unknown_activation(unknown, [*sorted(OPERATORS), *nodes]))
     if client is not None:
         client = replace(client, shape=read.result_shape)
-    return ReadModel(graph, read.result_shape, reasons, client)
+    return ReadModel(graph, read.result_shape, reasons, read.masks, client)
 
 
 def _imported(model: onnx.ModelProto, fit: Fit) -> ImportedModel:
@@ -187,6 +188,11 @@ def _imported(model: onnx.ModelProto, fit: Fit) -> ImportedModel:
             break
         halvings = more
         read = import_model(model, halvings)
+    if read.masks and not read.reasons and fit.calibration is not None:
+        try:
+            require_hidden(read.masks, read.graph, _samples(read.graph, fit.calibration))
+        except RefusalError as reason:
+            read.reasons.append(reason)
     return read
 
 

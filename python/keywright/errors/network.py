@@ -15,8 +15,8 @@ class RefusalError(CompilerError):
 
     Attributes:
         code: the kind of reason: ``operator``, ``attribute``, ``dynamic_shape``, ``export``, ``placement``,
-            ``diagonals``, ``method``, ``activation``, ``accuracy``, ``overflow``, ``labels`` or
-            ``precision``; empty for a class of its own.
+            ``diagonals``, ``method``, ``activation``, ``accuracy``, ``overflow``, ``labels``,
+            ``mask`` or ``precision``; empty for a class of its own.
         details: numbers and names of this case.
     """
 
@@ -179,6 +179,22 @@ def unsupported_attribute(
         node=node,
         operator=operator,
         attribute=attribute,
+    )
+
+
+def mask_without_effect(node: str, constant: float, gap: float) -> RefusalError:
+    """Return the refusal of a finite mask that leaves elements a share of their row.
+
+    Args:
+        constant: the lowest of the mask.
+        gap: by how much the largest element of a row exceeds a hidden one, on the calibration data.
+    """
+    return RefusalError(
+        f"node {node!r}: Softmax reads the constant {constant:g} as a mask, and on the calibration data an "
+        f"element that it hides is {gap:.4g} below the largest of its row, where 36 are needed; export the "
+        "model with minus infinity in its mask",
+        code="mask",
+        node=node,
     )
 
 

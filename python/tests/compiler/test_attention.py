@@ -10,7 +10,7 @@ import onnx
 import pytest
 from keywright import compiler
 from keywright.compiler.front_ends.operators.attention.softmax import MOST_HALVINGS
-from keywright.errors import ModelRefusedError
+from keywright.errors import ModelRefusedError, RefusalError
 from keywright.plan import plan_network
 from keywright.program.arrays import Vector
 from keywright.runtime import run_clear
@@ -255,6 +255,32 @@ def test_a_mask_that_hides_everything_is_refused() -> None:
     nodes, constants = _attention(5, 6, 2, mask)
     with pytest.raises(ModelRefusedError, match="the softmax of nothing is not defined; leave at least one"):
         compiled(nodes, (5, 6), constants)
+
+
+def test_a_row_that_is_shifted_as_a_whole_is_not_hidden() -> None:
+    mask = np.where(np.tri(5, dtype=bool), 0.0, -1e5)
+    mask[3] -= 1e5
+    nodes, constants = _attention(5, 6, 2, mask)
+    agree(*compiled(nodes, (5, 6), constants, fit={"error": 0.05}), 0.05)
+
+
+@pytest.mark.parametrize("size", [9.9e3, 2e4])
+def test_finite_masks_that_logits_overcome_are_refused(size: float) -> None:
+    """The logits of hidden elements reach the mask: they have a share of their row, and the model says so."""
+    mask = np.where(np.arange(4) < 2, -1e4, 0.0).astype(np.float32)
+    nodes = [
+        node("Add", ["x", "large"], ["logits"]),
+        node("Add", ["logits", "mask"], ["masked"]),
+        node("Softmax", ["masked"], ["p"], axis=-1),
+        node("MatMul", ["p", "w"], ["y"]),
+    ]
+    large = np.where(np.arange(4) < 1, size, 0.0).astype(np.float32)
+    constants = {"mask": mask, "large": large, "w": np.eye(4, dtype=np.float32)}
+    with pytest.raises(ModelRefusedError, match="reads the constant -10000 as a mask") as caught:
+        compiled(nodes, (3, 4), constants, size=60.0, fit={"error": 0.05})
+    (reason,) = caught.value.exceptions
+    assert isinstance(reason, RefusalError)
+    assert reason.code == "mask"
 
 
 def test_large_negative_constants_are_numbers_where_no_softmax_reads_them() -> None:

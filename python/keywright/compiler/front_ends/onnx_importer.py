@@ -19,6 +19,7 @@ from keywright.program.stored_tensors import array_of
 
 from .operator_context import FLOATS, of_sample
 from .operators import ANY_ORDER, MASKABLE, OPERATORS, Constant, EncryptedValue, Operand, OperatorContext
+from .operators.attention.masks import FiniteMask
 from .reference import Reference
 
 DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
@@ -49,11 +50,13 @@ class ImportedModel:
         graph: for one sample.
         result_shape: of a sample's result, as the model has it, with the batch.
         reasons: why the model cannot be compiled. If there are any, the graph only serves to count levels.
+        masks: finite constants that were taken for masks of a softmax.
     """
 
     graph: Graph
     result_shape: Shape
     reasons: list[RefusalError]
+    masks: list[FiniteMask]
 
     @property
     def output_shape(self) -> Shape:
@@ -78,6 +81,7 @@ class _Importer:
         self.model, self.halvings = model, halvings
         self.graph = Graph()
         self.reasons: list[RefusalError] = []
+        self.masks: list[FiniteMask] = []
         self.values: dict[str, Operand] = {}
         self.reference = Reference(list(model.opset_import))
         self.batch = 1
@@ -86,7 +90,7 @@ class _Importer:
     def run(self) -> ImportedModel:
         """See `import_model`."""
         self._read()
-        return ImportedModel(self.graph, self.result_shape, self.reasons)
+        return ImportedModel(self.graph, self.result_shape, self.reasons, self.masks)
 
     def _read(self) -> None:
         body = self.model.graph
@@ -192,7 +196,9 @@ class _Importer:
                 self._fold(node, name, sources)
                 return
             halvings = self.halvings.get(name, 0)
-            context = OperatorContext(self.graph, node, name, sources, self.reference, self.batch, halvings)
+            context = OperatorContext(
+                self.graph, node, name, sources, self.reference, self.batch, halvings, self.masks
+            )
             handler = OPERATORS.get(node.op_type) if node.domain in DOMAINS else None
             if handler is None:
                 raise _unsupported(node, name)

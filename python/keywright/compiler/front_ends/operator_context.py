@@ -45,8 +45,8 @@ class EncryptedValue:
     Attributes:
         order: the number of each element in the graph's value, in the value's shape, where elements are not
             stored in row-major order; every number occurs once.
-        masked: elements that a mask hides from a softmax, in the value's shape: they hold what they held
-            before it.
+        masked: constants of a mask in the value's shape, which were not added: at most `HIDDEN` of the room
+            of operators, down to minus infinity, for elements that it hides from a softmax, and 0 for others.
         before_mask: for a value to which large negative constants were added, the value with them as a mask,
             which a softmax reads in its place.
     """
@@ -54,7 +54,7 @@ class EncryptedValue:
     number: int
     shape: Shape
     order: Indices | None = None
-    masked: NDArray[np.bool_] | None = None
+    masked: Vector | None = None
     before_mask: "EncryptedValue | None" = None
 
     @property
@@ -103,6 +103,7 @@ class OperatorContext:
         node, name, operator: the ONNX node, and its name in messages.
         batch: samples that the model takes at a time; 1 if it takes any number. The graph is for one sample.
         halvings: of the operand of a softmax; see `operators.attention.softmax`.
+        masks: receives the finite masks of softmaxes; see `operators.attention.masks`.
     """
 
     def __init__(
@@ -114,9 +115,11 @@ class OperatorContext:
         reference: Reference,
         batch: int = 1,
         halvings: int = 0,
+        masks: list[Any] | None = None,
     ) -> None:
         self.graph, self.node, self.name, self.operator = graph, node, name, node.op_type
         self.batch, self.halvings = batch, halvings
+        self.masks = [] if masks is None else masks
         self._operands, self._reference = operands, reference
         self._attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
         self._read: set[str] = set()

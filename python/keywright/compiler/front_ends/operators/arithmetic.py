@@ -121,16 +121,17 @@ def summed(context: OperatorContext, left: Operand | None, right: Operand | None
     hidden = np.broadcast_to(constant <= HIDDEN, shape)
     before = value.before_mask
     if hidden.any():
-        before = _shifted(context, before or value, np.where(hidden, 0.0, constant))
-        before = replace(before, masked=hidden if before.masked is None else hidden | before.masked)
+        before = shifted(context, before or value, np.where(hidden, 0.0, constant))
+        hiding = np.where(hidden, constant, 0.0)
+        before = replace(before, masked=hiding if before.masked is None else before.masked + hiding)
         if np.isneginf(constant).any():
             return before
     elif before is not None:
-        before = _shifted(context, before, constant)
-    return replace(_shifted(context, value, constant), before_mask=before)
+        before = shifted(context, before, constant)
+    return replace(shifted(context, value, constant), before_mask=before)
 
 
-def _shifted(context: OperatorContext, value: EncryptedValue, constant: Vector) -> EncryptedValue:
+def shifted(context: OperatorContext, value: EncryptedValue, constant: Vector) -> EncryptedValue:
     """Return a value plus constants in its shape."""
     vector = value.stored(constant)
     if not np.isfinite(vector).all():

@@ -19,9 +19,9 @@ from keywright.compiler.front_ends.operator_context import EncryptedValue, Opera
 from keywright.compiler.front_ends.operators.reductions import rows_of
 from keywright.compiler.graph.graph import Activation
 from keywright.compiler.graph.sparse import Indices, SparseMatrix
-from keywright.errors.network import InvalidModelError
 from keywright.program.arrays import Vector
 
+from .masks import shown_elements
 from .products import SMALL
 
 WIDEST = 64.0
@@ -49,18 +49,12 @@ def softmax_of(context: OperatorContext, source: EncryptedValue, axis: int) -> E
     Raises:
         InvalidModelError: all elements of a row are masked.
     """
-    source = source.before_mask or source
     rows = rows_of(source, [axis])
-    shown = np.ones(source.shape, bool) if source.masked is None else ~source.masked
+    source, shown = shown_elements(context, source, axis, rows)
     present = np.ones(source.size, bool)
     present[source.indices().ravel()] = shown.ravel()
     within = present[rows]
     counts = within.sum(axis=0)
-    if not counts.all():
-        raise InvalidModelError(
-            f"node {context.name!r}: a mask hides all elements of a row, and the softmax of nothing is not "
-            "defined; leave at least one"
-        )
     taken = _Rows(context, source, rows, within)
     half = 0.5**context.halvings
     powers = context.function(_centred(context, source, rows, within / counts, half), exponential, "Softmax")

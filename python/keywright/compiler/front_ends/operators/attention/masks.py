@@ -1,0 +1,93 @@
+"""Masks: constants in front of a softmax that leave elements no share of their row."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright.compiler.front_ends.operator_context import EncryptedValue, OperatorContext
+from keywright.compiler.front_ends.operators.arithmetic import HIDDEN, shifted
+from keywright.compiler.graph.graph import Graph
+from keywright.compiler.graph.sparse import Indices
+from keywright.errors.network import InvalidModelError, mask_without_effect
+from keywright.program.arrays import Vector
+
+LEAST_GAP = 36.0
+"""How far a hidden element is at least below the largest of its row: exp(-36) is 2.3e-16 of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteMask:
+    """Finite constants that were taken for a mask, which holds for data on which they hide their elements.
+
+    Attributes:
+        name: of the node.
+        value: the number of the operand without these constants.
+        constants: what the model adds to each element, in stored order; 0 for elements that are not hidden.
+        rows: the numbers of the elements of each row, (elements, rows).
+    """
+
+    name: str
+    value: int
+    constants: Vector
+    rows: Indices
+
+
+def shown_elements(
+    context: OperatorContext, source: EncryptedValue, axis: int, rows: Indices
+) -> tuple[EncryptedValue, NDArray[np.bool_]]:
+    """Return the operand of a softmax without the constants that hide elements, and which it leaves.
+
+    A softmax does not change if a row is shifted. So the largest constant of a row counts as 0, and a row of
+    which every element has the same one is not hidden.
+
+    Args:
+        source: the operand.
+        axis: of its rows.
+        rows: the numbers of the elements of each row, (elements, rows).
+
+    Raises:
+        InvalidModelError: minus infinity hides all elements of a row.
+    """
+    source = source.before_mask or source
+    if source.masked is None:
+        return source, np.ones(source.shape, bool)
+    largest = source.masked.max(axis=axis, keepdims=True)
+    if np.isneginf(largest).any():
+        raise InvalidModelError(
+            f"node {context.name!r}: a mask hides all elements of a row, and the softmax of nothing is not "
+            "defined; leave at least one"
+        )
+    constants = source.masked - largest
+    shown = constants > HIDDEN
+    value = replace(source, masked=None)
+    if np.any(constants[shown] != 0.0):
+        value = shifted(context, value, np.where(shown, constants, 0.0))
+    finite = np.where(shown | np.isneginf(constants), 0.0, constants)
+    if finite.any():
+        context.masks.append(FiniteMask(context.name, value.number, value.stored(finite), rows))
+    return value, shown
+
+
+def require_hidden(masks: Iterable[FiniteMask], graph: Graph, samples: Vector) -> None:
+    """Check that finite masks hide their elements on calibration data.
+
+    Args:
+        graph: as imported, not simplified.
+        samples: (count, features).
+
+    Raises:
+        RefusalError: an element has a share of its row.
+    """
+    masks = list(masks)
+    if not masks:
+        return
+    for _, values in graph.runs(samples):
+        for mask in masks:
+            constants = mask.constants[mask.rows]
+            operands = values[mask.value][:, mask.rows]
+            largest = np.where(constants == 0.0, operands, -np.inf).max(axis=1)
+            hidden = np.where(constants == 0.0, -np.inf, operands + constants).max(axis=1)
+            if not (gap := float((largest - hidden).min())) >= LEAST_GAP:
+                raise mask_without_effect(mask.name, float(mask.constants.min()), gap)
