@@ -48,6 +48,7 @@ class Failure:
     Attributes:
         kind: name of the error's class.
         message: what is wrong, where and why.
+        code: which mistake it is, where the class stands for several.
         advice: what to do; empty if the message says all.
         details: numbers and names of the error.
         reasons: the single reasons, if there are several.
@@ -60,10 +61,13 @@ class Failure:
     details: Mapping[str, object] = field(default_factory=dict)
     reasons: Sequence["Failure"] = ()
     error: BaseException | None = None
+    code: str = ""
 
     def record(self) -> dict[str, object]:
         """Return the JSON object."""
         found: dict[str, object] = {"type": self.kind, "message": self.message}
+        if self.code:
+            found["code"] = self.code
         if self.advice:
             found["advice"] = self.advice
         if self.details:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from keywright.commands.terminal import Failure
 from keywright.errors import KeywrightError
-from keywright.errors.network import ModelRefusedError
+from keywright.errors.network import ModelRefusedError, RefusalError
 
 ARGUMENT = re.compile(r"(?<![\w.-])([a-z]+(?:_[a-z]+)*)=(?!=)(?:True\b)?(?=([\w\"'(\[{/.]?))")
 
@@ -42,7 +42,7 @@ def failure(error: Exception, options: Collection[str] = ()) -> Failure:
             return Failure(kind, text, reasons=reasons, error=error)
         (reason,) = reasons
         text = f"the model cannot be compiled: {reason.message}"
-        return Failure(reason.kind, text, reason.advice, reason.details, error=error)
+        return Failure(reason.kind, text, reason.advice, reason.details, error=error, code=reason.code)
     if isinstance(error, OSError):
         named = [str(name) for name in (error.filename, error.filename2) if name is not None]
         text = f"{' to '.join(named)}: {error.strerror}" if named else str(error)
@@ -53,16 +53,18 @@ def failure(error: Exception, options: Collection[str] = ()) -> Failure:
     text = in_options(" ".join(str(error).split("\n")), options) or type(error).__name__
     # Messages of the package state the advice behind their last semicolon: see `keywright.errors`.
     what, _, advice = text.rpartition("; ")
-    details = _details(error) if isinstance(error, KeywrightError) else {}
-    return Failure(type(error).__name__, what or advice, advice if what else "", details, error=error)
+    details, code = (_details(error), error.code) if isinstance(error, KeywrightError) else ({}, "")
+    advice = advice if what else ""
+    return Failure(type(error).__name__, what or text, advice, details, error=error, code=code)
 
 
 def _details(error: KeywrightError) -> dict[str, object]:
-    """Return the attributes of an error that JSON can represent."""
+    """Return the attributes of an error that JSON can represent, other than its code."""
+    attributes = {**vars(error), **(error.details if isinstance(error, RefusalError) else {})}
     return {
         name: list(value) if isinstance(value, tuple) else value
-        for name, value in vars(error).items()
-        if isinstance(value, str | int | float | tuple) and _plain(value)
+        for name, value in attributes.items()
+        if name != "code" and isinstance(value, str | int | float | tuple) and _plain(value)
     }
 
 
