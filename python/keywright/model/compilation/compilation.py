@@ -131,8 +131,10 @@ class Compilation:
         if self._again is not None:
             try:
                 return self._again(batching)
-            except (ModelRefusedError, ChoiceError):
-                pass  # Other parameters may have room for this batch.
+            except (ModelRefusedError, ChoiceError) as error:
+                # Other parameters may have room for this batch.
+                if isinstance(error, ChoiceError) and error.code != "batch":
+                    raise
         ring = self._ring
         if self._client == "thin":
             return self._thin(batching, ring if isinstance(ring, str) else None)

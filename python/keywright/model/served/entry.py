@@ -12,7 +12,7 @@ from typing import Any
 from keywright import compiler
 from keywright._core import BootstrapperPlan, Parameters
 from keywright.compiler.presets import preset_plan
-from keywright.errors import ChoiceError, KeywrightError
+from keywright.errors import KeywrightError
 from keywright.errors.service import ModelFolderError
 
 Literal = Mapping[str, Any]
@@ -86,7 +86,7 @@ def read_entry(
             plan = _shipped(program, plans, str(literal["preset"]))
         else:
             plan = _deep(program, plans, **literal)
-    except (TypeError, OverflowError, ChoiceError, KeywrightError) as error:
+    except (TypeError, OverflowError, KeywrightError) as error:
         raise ModelFolderError(f"these numbers do not describe a bootstrapping: {error}") from error
     if plan.parameters != parameters:
         raise ModelFolderError(f"the parameters are not those of preset {literal['preset']}")
