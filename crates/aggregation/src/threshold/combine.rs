@@ -119,9 +119,9 @@ pub fn add(
 ///
 /// # Errors
 /// [`AggregationError::Range`] for other shapes, [`AggregationError::Undecodable`] if a part does not belong to the
-/// sum, a party deviated, or the ciphertext is not a sum. Such values are as if uniform modulo Q: one of them passes for
-/// a sum with the probability (2 `inputs` * magnitude + 1) (2 error + 1) / Q, which may be a tenth, and `count` of them
-/// pass with its power.
+/// sum, a party deviated, or the ciphertext is not a sum. Such values are as if uniform modulo Q: one of them passes
+/// for a sum with the probability (2 `inputs` * magnitude + 1) (2 error + 1) / Q, which may be a tenth, and all of them
+/// with its power.
 pub fn finish(
     parameters: &ThresholdParameters,
     sum: &[RlweCiphertext],
