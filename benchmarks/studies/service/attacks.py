@@ -237,7 +237,7 @@ ATTACKS: dict[str, Callable[[Target, Count], None]] = {
 def run(name: str, target: Target, begun: Count, ready: Event, go: Event) -> None:
     """Attack from ``go`` on until this process is ended. It yields the processors to others: an attacker has
     its own."""
-    os.nice(19)
+    os.setpriority(os.PRIO_PROCESS, 0, 19)
     ready.set()
     go.wait()
     while True:

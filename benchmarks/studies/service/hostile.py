@@ -1,6 +1,8 @@
 """Attacks a server by one client after the other, and measures what an honest client sees of it.
 
-    cd benchmarks && python -m studies.service.hostile [NAME ...] [--seconds 600] [--json] [--out FOLDER]
+    cd benchmarks && python -m studies.service.hostile [NAME[+NAME] ...] [--seconds 600] [--json] [--out DIR]
+
+Attacks joined by ``+`` go on at the same time, each by a process of its own and from an address of its own.
 
 The server is a process of ``keywright serve`` with digits in a small ring without security, so that little
 but the service is measured. For each attack (`attacks`) a new server starts. An honest client sends
@@ -11,7 +13,7 @@ program in the clear. An attack passes if the client got all its answers, and th
 and its uploads are within twice those of its quiet turns, and so are the 95th percentiles of what it did
 often enough.
 
-The attackers connect from another address of the loopback, at the lowest priority, because an attacker does
+The attackers connect from other addresses of the loopback, at the lowest priority, because an attacker does
 not run on the server's processors. The server's state is in memory where there is ``/dev/shm``: other work on
 a disk would be measured with it.
 """
@@ -30,7 +32,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -79,7 +81,7 @@ OFTEN = 100
 SLOW_S = 4.5
 """Seconds that the issuer takes for a document."""
 
-ATTACKER = "127.0.0.66"
+ATTACKERS = tuple(f"127.0.0.{66 + number}" for number in range(len(ATTACKS)))
 KINDS = ("evaluation", "upload")
 
 
@@ -241,17 +243,17 @@ class Attacker:
         return int(self._begun.value)
 
 
-def measure(name: str, model: Model, folder: Path, seconds: float, turn: float) -> dict[str, Any]:
-    """Attack a new server for some seconds in all. Returns the result of one attack."""
+def measure(names: Sequence[str], model: Model, folder: Path, seconds: float, turn: float) -> dict[str, Any]:
+    """Attack a new server for some seconds in all, by several attacks at a time. Returns the result."""
     with contextlib.ExitStack() as stack:
         more: list[str] = []
         key: str | None = None
-        if name == "issuer":
+        if "issuer" in names:
             key = add(folder / "accounts.json", "honest")
             url = stack.enter_context(slow_issuer())
             more += ["--accounts", str(folder / "accounts.json")]
             more += ["--oidc-issuer", url, "--oidc-audience", "keywright"]
-        if name == "handshakes":
+        if "handshakes" in names:
             certificate, private = certify(folder)
             more += ["--certificate", str(certificate), "--certificate-key", str(private)]
             stack.enter_context(mock.patch.dict(os.environ, SSL_CERT_FILE=str(certificate)))
@@ -259,28 +261,34 @@ def measure(name: str, model: Model, folder: Path, seconds: float, turn: float) 
         server = Process(model.folder, folder / "state", folder / "log", *more)
         stack.callback(server.close)
         keys = ""
-        if name == "messages":
+        if "messages" in names:
             evil = stack.enter_context(RemoteModel(server.url, insecure=True).session())
             evil.upload_keys()
             keys = str(evil._identifier)
-        target = Target(*server.address, model.manifest.hash, keys, source=ATTACKER)
+        targets = {
+            name: Target(*server.address, model.manifest.hash, keys, source=source)
+            for name, source in zip(names, ATTACKERS, strict=False)
+        }
         honest = HonestClient(server.url, model, key)
         stack.callback(honest.close)
         honest.turn(WARM_S, WARM_S, attacked=False)
-        begun, peak = 0, server.memory()["all_pss"]
+        begun, peak = dict.fromkeys(names, 0), server.memory()["all_pss"]
         warm = min(WARM_S, turn / 4)
         for _ in range(max(1, round(seconds / turn))):
-            attacker = Attacker(name, target)
+            attackers = [Attacker(*each) for each in targets.items()]
             honest.turn(turn / 2, warm, attacked=False)
-            attacker.begin()
+            for attacker in attackers:
+                attacker.begin()
             honest.turn(turn, warm, attacked=True)
             peak = max(peak, server.memory()["all_pss"])
-            begun += attacker.end()
-        found: dict[str, Any] = {"attack": name, "seconds": seconds, "begun": begun, "peak_bytes": peak}
+            for attacker in attackers:
+                begun[attacker.name] += attacker.end()
+        attack = "+".join(names)
+        found: dict[str, Any] = {"attack": attack, "seconds": seconds, "begun": begun, "peak_bytes": peak}
         found |= {kind: measured.summary() for kind, measured in honest.measured.items()}
     found["log_bytes"] = (folder / "log").stat().st_size
     found["faults"] = honest.faults
-    found["within"] = begun > 0 and passes(found, honest.faults)
+    found["within"] = all(begun.values()) and passes(found, honest.faults)
     return found
 
 
@@ -301,9 +309,9 @@ def line(found: dict[str, Any]) -> str:
         return f"{what} {before:.0f} -> {after:.0f} ms"
 
     kinds = (f"{kind} {change(kind, 'median')}, {change(kind, 'p95')}" for kind in KINDS)
-    verdict = "within" if found["within"] else "NOT WITHIN"
+    verdict, begun = "within" if found["within"] else "NOT WITHIN", sum(found["begun"].values())
     faults = f"; {len(found['faults'])} faults, the first: {found['faults'][0]}" if found["faults"] else ""
-    return f"{found['attack']}: {'; '.join(kinds)}: {verdict} {WITHIN:g}x ({found['begun']} attempts){faults}"
+    return f"{found['attack']}: {'; '.join(kinds)}: {verdict} {WITHIN:g}x ({begun} attempts){faults}"
 
 
 def main() -> None:
@@ -312,14 +320,18 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"attacks: {', '.join(ATTACKS)}; default all"
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"attacks, joined by + if they go on together: {', '.join(ATTACKS)}; default each alone",
     )
     parser.add_argument("--seconds", type=float, default=600.0, help="of each attack")
     parser.add_argument("--turn", type=float, default=TURN_S, help="seconds of an attacked turn")
     parser.add_argument("--json", action="store_true", help="print a JSON object for each attack")
     parser.add_argument("--out", type=Path, help="folder of the record; none is written by default")
     options = parser.parse_args()
-    if strange := set(options.names) - set(ATTACKS):
+    groups = [group.split("+") for group in options.names or ATTACKS]
+    if strange := {name for group in groups for name in group} - set(ATTACKS):
         parser.error(f"there is no attack {', '.join(sorted(strange))}; choose from {', '.join(ATTACKS)}")
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -328,10 +340,10 @@ def main() -> None:
         (Path(folder) / "model").mkdir()
         model = make_model(Path(folder) / "model")
         model = Model.load(Path(folder) / "model")
-        for name in options.names or ATTACKS:
-            place = Path(folder) / name
+        for group in groups:
+            place = Path(folder) / "+".join(group)
             place.mkdir()
-            found = measure(name, model, place, options.seconds, min(options.turn, options.seconds))
+            found = measure(group, model, place, options.seconds, min(options.turn, options.seconds))
             results.append(found)
             print(json.dumps(found) if options.json else line(found), flush=True)
     if options.out is not None:
