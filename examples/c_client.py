@@ -95,14 +95,20 @@ def write_picture(path: Path, planes: NDArray[np.uint8]) -> None:
 
 def write_model(folder: Path, manifest: Manifest) -> None:
     """Write the parts of a manifest that the C program reads."""
-    (folder / "client.kw").write_bytes(manifest.client)
-    (folder / "parameters.kw").write_bytes(manifest.parameters)
-    (folder / "keys.kw").write_bytes(manifest.key_set)
-    lines = [str(round(math.log2(manifest.divisor)))]
-    for places in (manifest.input, manifest.output):
-        numbers = (places.ciphertexts, places.size, places.repeat, places.stride, len(places.start))
+    (folder / "client.kw").write_bytes(manifest.format.client)
+    (folder / "parameters.kw").write_bytes(manifest.format.parameters)
+    (folder / "keys.kw").write_bytes(manifest.keys.head)
+    lines = [str(round(math.log2(manifest.input.divisor)))]
+    for places in (manifest.input.places, manifest.output.places):
+        numbers = (
+            places.ciphertexts,
+            places.size,
+            places.repeat,
+            places.stride,
+            len(places.start),
+        )
         lines += [" ".join(map(str, numbers)), " ".join(map(str, places.start))]
-    (folder / "places.txt").write_text("\n".join([*lines, *manifest.labels]) + "\n")
+    (folder / "places.txt").write_text("\n".join([*lines, *manifest.output.labels]) + "\n")
 
 
 def compile_client(library: Path, program: Path) -> None:

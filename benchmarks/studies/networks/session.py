@@ -148,7 +148,7 @@ class Session:
         start = clock()
         scores = self.client.decrypt_batch(answer, count)
         decrypt = clock() - start
-        bound = max(ciphertext.error_bound for ciphertext in results) * program.output_unit
+        bound = max(ciphertext.error_bound for ciphertext in results) * program.output.unit
         return [
             {
                 "scores": own.ravel().tolist(),

@@ -181,7 +181,7 @@ class RemoteModel:
 
     def _adopt(self, manifest: Manifest) -> None:
         self.manifest = manifest
-        self.joins = manifest.input.batch > 1 and self._says_joins()
+        self.joins = manifest.input.places.batch > 1 and self._says_joins()
 
     def _says_joins(self) -> bool:
         """Whether the server reports that it joins requests."""
@@ -211,7 +211,7 @@ class RemoteModel:
             raise BadRequestError(f"the model takes samples of shape {shape}, got {values.shape}")
         if manifest.missing(values).any():
             raise BadRequestError("the samples hold values that are not finite; remove them")
-        known = self.program is not None and manifest.packing == "slots"
+        known = self.program is not None and manifest.format.packing == "slots"
         if not (force or known):
             manifest.require_range(values)
         if not force:
@@ -341,7 +341,7 @@ class Session:
     def _take(self, secret: SecretKey | None) -> None:
         """Adopt the manifest of the remote model."""
         self.manifest = self.remote.manifest
-        self.parameters = Parameters.from_bytes(self.manifest.parameters)
+        self.parameters = Parameters.from_bytes(self.manifest.format.parameters)
         self._specs = self.manifest.specs
         self._secret = SecretKey.generate(self.parameters) if secret is None else secret
         self._generator, self._key_sets = KeyGenerator(self._secret), 0
@@ -368,9 +368,9 @@ class Session:
                 expected=before.hash,
             )
         self.remote._adopt(successor)
-        same = self.remote.manifest.parameters == before.parameters
+        same = self.remote.manifest.format.parameters == before.format.parameters
         self._take(self._secret if same else None)
-        if not same or self.manifest.key_set != before.key_set:
+        if not same or self.manifest.keys.head != before.keys.head:
             self._drop_keys()
 
     def _drop_keys(self) -> None:
@@ -423,9 +423,9 @@ class Session:
             self._generator.save_evaluation_keys(path, self._specs)
             self._key_sets += 1
         total = path.stat().st_size
-        if total != self.manifest.key_bytes:
+        if total != self.manifest.keys.size:
             raise ManifestError(
-                f"the manifest announces {self.manifest.key_bytes} bytes of keys, but they have {total}"
+                f"the manifest announces {self.manifest.keys.size} bytes of keys, but they have {total}"
             )
         if self._identifier is None:
             entry = _persist(lambda: self.remote.ask("POST", "/v1/keys", {"model": self.manifest.hash}))
@@ -474,7 +474,7 @@ class Session:
             ParameterError: there are more checks than requests.
             ServeError: a refusal of the server.
         """
-        shape, size = self.manifest.sample_shape, self.manifest.input.batch
+        shape, size = self.manifest.sample_shape, self.manifest.input.places.batch
         # A refusal after the first request would tell the server which sample is refused.
         values = self.remote.check(samples, force=force)
         self.remote._require_declared(values)
@@ -525,7 +525,7 @@ class Session:
         """Return the places for ``count`` samples: after those of the previous request, so that the two can
         be evaluated together. Returns None, for all places, if the server does not join requests or no place
         would be left."""
-        size = self.manifest.input.batch
+        size = self.manifest.input.places.batch
         if not self.remote.joins or count >= size:
             return None
         with self._placing:
@@ -578,7 +578,7 @@ class Session:
 
     def _decrypt(self, message: bytes, count: int, own: range | None = None) -> NDArray[np.float64]:
         try:
-            objects = framing.split(message, self.manifest.output.ciphertexts)
+            objects = framing.split(message, self.manifest.output.places.ciphertexts)
             return self._encryption.decrypt(objects, count, None if own is None else own.start)
         except (
             BadRequestError,

@@ -20,7 +20,6 @@ from keywright.compiler.graph.graph import (
     Shift,
 )
 from keywright.compiler.graph.simplify import scale_value, shift_input, shift_output
-from keywright.compiler.layout.batches import interleave_layout, interleave_linear
 from keywright.compiler.placement.bounding import largest_values
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.target import Target
@@ -127,32 +126,30 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
         chosen = arrange(graph, seen, target, fit.headroom, costs, max_plaintext_bytes)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
-    program = Assembly(
-        chosen.graph,
-        {number: interleave_layout(layout, chosen.batch) for number, layout in chosen.layouts.items()},
-        {number: interleave_linear(linear, chosen.batch) for number, linear in chosen.lowered.items()},
-        chosen.work,
-        chosen.placement,
-        chosen.options,
-        costs,
-        chosen.entry_level(target),
-        _report(approximated, graph, run, restored),
-        output_scale,
-        input_range,
-        input_scale,
-        target.rings,
-        chosen.ring_of,
-        chosen.switches,
-        chosen.bootstrap_ring,
-        0 if target.fixed_slots and target.rings else None,
-        approximated.output_shape,
-        approximated.client_part,
-        entering if input_scale == 1 else None,
-        leaving,
-        None if approximated.trees is None else approximated.trees.binning,
-    ).program()
-    _require_memory(sum(transform.bytes for transform in program.transforms), max_plaintext_bytes)
-    return replace(program, created=time.time_ns() // 1_000_000)
+    level, inner = chosen.entry_level(target), 0 if target.fixed_slots and target.rings else None
+    program = Assembly(chosen.interleaved(), costs, level, target.rings, inner).program()
+    _require_memory(sum(transform.bytes for transform in program.operands.transforms), max_plaintext_bytes)
+    binning = None if approximated.trees is None else approximated.trees.binning
+    return replace(
+        program,
+        input=replace(
+            program.input,
+            shape=program.input.shape if binning is None else (binning.features,),
+            range=input_range,
+            scale=input_scale,
+            normalisation=entering if input_scale == 1 else None,
+            binning=binning,
+        ),
+        output=replace(
+            program.output,
+            shape=approximated.output_shape,
+            scale=output_scale,
+            normalisation=leaving,
+            client_part=approximated.client_part,
+        ),
+        fit_report=_report(approximated, graph, run, restored),
+        created=time.time_ns() // 1_000_000,
+    )
 
 
 def _approximated(model: Source | ApproximatedModel, target: Target, fit: Fit | None) -> ApproximatedModel:

@@ -18,21 +18,26 @@ from .loading import load_client, load_server
 from .model import Model, Source
 from .report.encrypted_error import EncryptedError
 from .report.report import ModelReport
+from .served.ends import ManifestInput, ManifestOutput, Places
 from .served.entry import Entry
-from .served.manifest import Manifest, Places
+from .served.manifest import CiphertextFormat, KeyList, Manifest
 from .server import ModelServer
 from .session import Inference
 
 load = Model.load
 
 __all__ = [
+    "CiphertextFormat",
     "Compilation",
     "EncryptedError",
     "Encryption",
     "Entry",
     "Identity",
     "Inference",
+    "KeyList",
     "Manifest",
+    "ManifestInput",
+    "ManifestOutput",
     "Message",
     "Model",
     "ModelClient",

@@ -51,7 +51,7 @@ from .folder.files import DESCRIPTION, PARAMETERS, PLAN, PROGRAM, has_file, new_
 from .report.encrypted_error import EncryptedError, predict_error
 from .report.report import ModelReport, returned_bytes, sent_bytes
 from .served.entry import Entry, read_entry
-from .served.manifest import Manifest
+from .served.manifest import KeyList, Manifest
 from .server import ModelServer
 from .session import Inference, infer
 
@@ -111,16 +111,16 @@ class Model:
         low, high = self.input_range or (0.0, 1.0)
         if not low < high:
             raise ModelFolderError(
-                f"thin clients send inputs up to {program.input_scale:.6g}, and the program is for "
+                f"thin clients send inputs up to {program.input.scale:.6g}, and the program is for "
                 "others; compile the model again"
             )
         if not all(text.isprintable() for text in (self.name, *self.labels)):
             raise ModelFolderError(
                 f"the name {self.name[:80]!r} or a label has control characters; use printable ones"
             )
-        if self.labels and len(self.labels) != len(program.output_layout.positions):
+        if self.labels and len(self.labels) != len(program.output.layout.positions):
             raise ModelFolderError(
-                f"{len(self.labels)} labels were given for {len(program.output_layout.positions)} "
+                f"{len(self.labels)} labels were given for {len(program.output.layout.positions)} "
                 "outputs; give one for each"
             )
         if self.entry is not None:
@@ -293,7 +293,7 @@ class Model:
             InvalidSamplesError: there are none, or they have another shape or values that are not finite.
         """
         values = np.asarray(samples, np.float64)
-        values = values[None] if values.shape == self.program.input_shape else values
+        values = values[None] if values.shape == self.program.input.shape else values
         self.program.batches(values)
         return values
 
@@ -317,7 +317,7 @@ class Model:
             seconds=self._seconds,
             fit=program.fit_report,
             encrypted_error=self.encrypted_error,
-            first_step="" if program.binning is None else str(program.binning),
+            first_step="" if program.input.binning is None else str(program.input.binning),
         )
 
     @property
@@ -328,7 +328,7 @@ class Model:
         if self.entry is None:
             return seconds
         each = predict_bootstrap(self.entry.plan, stored_model() or CostModel())
-        return seconds + self.program.input_layout.ciphertexts * each
+        return seconds + self.program.input.layout.ciphertexts * each
 
     @cached_property
     def encrypted_error(self) -> EncryptedError | None:
@@ -365,7 +365,7 @@ class Model:
         errors of entering and leaving are left out.
 
         Args:
-            samples: one, of shape ``program.input_shape``, or several, (count, *input_shape).
+            samples: one, of shape ``program.input.shape``, or several, (count, *input_shape).
             public, repetitions, seed: see `keywright.runtime.simulate`.
 
         Raises:
@@ -392,7 +392,7 @@ class Model:
         fastest batch for these samples is used; the program of each batch is compiled once.
 
         Args:
-            samples: one, of shape ``program.input_shape``, or several, (count, *input_shape).
+            samples: one, of shape ``program.input.shape``, or several, (count, *input_shape).
             force: also evaluate samples that leave a range of the program; their results are wrong.
             memory: maximum bytes of this process; by default 80 percent of the free memory.
             key_memory: maximum bytes of keys in memory; others are read from a file. By default, as memory
@@ -400,7 +400,7 @@ class Model:
             progress: receives the progress of every part.
 
         Returns:
-            An array of shape ``program.output_shape``, or (count, *output_shape).
+            An array of shape ``program.output.shape``, or (count, *output_shape).
 
         Raises:
             OutOfRangeError: a sample leaves a range of the program.
@@ -412,7 +412,7 @@ class Model:
             ModelClient(self.shared).guard(values)
         model, planned = self.plan_batches(len(values), memory, key_memory)
         outputs = model.infer(values, planned, progress).outputs
-        return outputs[0] if np.shape(samples) == self.program.input_shape else outputs
+        return outputs[0] if np.shape(samples) == self.program.input.shape else outputs
 
     def infer(
         self, samples: NDArray[np.float64], planned: ProcessPlan, progress: Progress = silent
@@ -471,7 +471,8 @@ class Model:
     def manifest(self) -> Manifest:
         """What a client of a service knows of the model."""
         head = key_set_head(self.specs) if self.specs else b""
-        return replace(self.shared.interface, key_set=head, key_bytes=inspect(head)["bytes"] if head else 0)
+        keys = KeyList(head, inspect(head)["bytes"] if head else 0)
+        return replace(self.shared.interface, keys=keys)
 
     @cached_property
     def shared(self) -> Shared:
@@ -500,7 +501,7 @@ class Model:
         """Whether requests of one client can be evaluated together, with their samples at different places.
         That holds if several samples share ciphertexts and zero, which a request has at the places of others,
         is a valid input."""
-        shape = self.program.input_shape
+        shape = self.program.input.shape
         low, high = self.input_range or (-np.inf, np.inf)
         if self.program.batch == 1 or not low <= 0.0 <= high:
             return False
@@ -515,7 +516,7 @@ class Model:
         """How often `Runner.run` calls ``on_step`` for a batch of samples."""
         program, ends = self.program, 0
         if self.entry is not None:
-            ends = program.input_layout.ciphertexts + program.output_layout.ciphertexts
+            ends = program.input.layout.ciphertexts + program.output.layout.ciphertexts
         return ends + sum(step.opcode != "input" for step in program.instructions)
 
     @cached_property
@@ -527,7 +528,7 @@ class Model:
     def key_places(self) -> list[tuple[int, int]]:
         """Where the head of a stored set begins and ends, and about where its keys do, in the order in which
         they are used: as if all were packed equally well."""
-        head, total = len(self.manifest.key_set), self.manifest.key_bytes
+        head, total = len(self.manifest.keys.head), self.manifest.keys.size
         scale = (total - head) / sum(spec.bytes for spec in self.specs)
         ends = accumulate((spec.bytes * scale for spec in self.specs), initial=float(head))
         places = {
@@ -540,7 +541,7 @@ class Model:
     @property
     def key_head_bytes(self) -> int:
         """Bytes of a stored set up to the contents of its first key, or a few more."""
-        return len(self.manifest.key_set) + HEADER_BYTES
+        return len(self.manifest.keys.head) + HEADER_BYTES
 
     # The folder
 

@@ -126,7 +126,7 @@ def _evaluate(
         decrypting,
         sent,
         returned,
-        error_bound * program.output_unit,
+        error_bound * program.output.unit,
         runner.clock.by_kind(len(batches)),
         runner.plaintext_bytes,
         planned,

@@ -176,7 +176,7 @@ class Service:
                     "model": name,
                     "name": model.name,
                     "configuration": self.catalog.of(name).identifier,
-                    "bytes": model.manifest.key_bytes,
+                    "bytes": model.manifest.keys.size,
                     "joins": self.evaluations.joins[name],
                 }
                 for name, model in self.catalog.models.items()
@@ -329,7 +329,7 @@ class Service:
             oldest_wait(jobs),
             [
                 ModelLine(
-                    model.name, name, model.manifest.key_bytes, having[self.catalog.of(name).identifier]
+                    model.name, name, model.manifest.keys.size, having[self.catalog.of(name).identifier]
                 )
                 for name, model in self.catalog.models.items()
             ],

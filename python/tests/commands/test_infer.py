@@ -66,7 +66,7 @@ def test_a_deep_model_is_explained_with_its_bootstraps(
     assert 0 < predicted["predicted_mean_error"] < predicted["predicted_error"] < 1e-4
     bootstraps = [row for row in rows if row["layer"].startswith("bootstrap after")]
     compiled = kw.compile(folder / "squares.onnx", np.load(folder / "inputs.npy"))
-    plan = kw.BootstrapperPlan.preset(compiled.program.bootstraps[0].preset)
+    plan = kw.BootstrapperPlan.preset(compiled.program.operands.bootstraps[0].preset)
     # 32 levels: before the first bootstrap and after each, as many as a bootstrap leaves.
     assert len(bootstraps) == -(-32 // plan.levels_left) - 1
     # All lead to one level, which need not be the highest.
@@ -107,7 +107,7 @@ def test_a_program_of_an_unknown_bootstrap_is_refused(squares: Write) -> None:
     )
     compiler.save(program, folder / "program.kwp")
     loaded = compiler.load(folder / "program.kwp")
-    assert loaded.bootstraps == program.bootstraps
+    assert loaded.operands.bootstraps == program.operands.bootstraps
     assert loaded.layers == program.layers
     with pytest.raises(ChoiceError, match="N99", check=lambda error: error.code == "preset"):
         bootstrap_plans(loaded)

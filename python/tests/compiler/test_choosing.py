@@ -81,8 +81,8 @@ def test_the_report_is_of_held_out_samples(mlp: onnx.ModelProto) -> None:
     assert report.mean_change == pytest.approx(np.abs(checked.outputs - checked.expected).mean(), rel=1e-3)
     assert report.largest_output == pytest.approx(np.abs(checked.expected).max(), rel=1e-5)
     assert [fitted.label for fitted in report.activations] == ["Relu at 'inner'", "Relu at 'outer'"]
-    assert program.input_range is not None
-    low, high = program.input_range
+    assert program.input.range is not None
+    low, high = program.input.range
     assert low < SAMPLES.min() < SAMPLES.max() < high
 
 
@@ -359,4 +359,4 @@ def test_calibration_data_run_once_for_all_targets(build: Build, monkeypatch: py
     model = compiler.approximate(build(nodes, (4,), weights), compiler.Fit(calibration=samples))
     programs = [compiler.compile(model, compiler.Target(slots=slots, levels=3)) for slots in (8, 16)]
     assert runs == [7]
-    assert {program.output_scale for program in programs} == {programs[0].output_scale}
+    assert {program.output.scale for program in programs} == {programs[0].output.scale}

@@ -176,9 +176,9 @@ def test_a_manifest_states_normalisations() -> None:
     slots = np.stack([row for batch in model.program.batches(samples) for row in model.program.pack(batch)])
     assert np.array_equal(slots[: len(samples), :3].ravel()[:3], packed.ravel()[:3])
     values = rng.normal(size=(4, 2))
-    normal = model.program.output_normalisation
+    normal = model.program.output.normalisation
     assert normal is not None
-    assert np.array_equal(found.leaving(values), normal.invert(values * model.program.output_scale))
+    assert np.array_equal(found.leaving(values), normal.invert(values * model.program.output.scale))
     changes: list[Any] = [{"input": {"offset": [0.0] * 3, "scale": [1.0, 0.0, 1.0]}}]
     changes += [
         {"output": {"offset": [0.0] * 3, "scale": [1.0] * 3}},

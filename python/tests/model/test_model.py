@@ -182,7 +182,7 @@ def test_samples_outside_the_ranges_are_refused(model: Model, typical: Vector) -
         client.encrypt(100 * typical[:2], force=True)
     # A forced sample leaves a range inside the program, never the magnitude that its ciphertexts declare.
     program = model.program
-    largest = np.full((1, *program.input_shape), max(map(abs, program.input_range or (1.0, 1.0))))
+    largest = np.full((1, *program.input.shape), max(map(abs, program.input.range or (1.0, 1.0))))
     assert client.encrypt(largest, force=True)
     with pytest.raises(InvalidSamplesError):
         client.encrypt(typical[:, :5])
@@ -243,7 +243,7 @@ def test_every_choice_can_be_given(perceptron: onnx.ModelProto, typical: Vector,
     chosen = kw.compile(perceptron, typical, **choices)
     program, fit = chosen.program, chosen.report.fit
     assert (program.slots, program.batch) == (64, 2)
-    assert program.input_level <= 6
+    assert program.input.level <= 6
     assert fit is not None
     assert [entry.method for entry in fit.activations] == ["chebyshev:7"]
     # A plan of its keys, from a file.
@@ -349,7 +349,7 @@ def test_folders_of_the_command_line_are_read(tmp_path: Path) -> None:
     assert np.abs(client.decrypt(server.run(client.encrypt(images))) - clear).max() < 1e-2
     slots, thin = tmp_path / "slots", tmp_path / "thin"
     assert main(["compile", str(onnx_path), "--out", str(slots)]) == 0
-    assert kw.load_server(slots).program.output_shape == kw.load_client(slots).program.output_shape == (10,)
+    assert kw.load_server(slots).program.output.shape == kw.load_client(slots).program.output.shape == (10,)
     assert main(["compile", str(onnx_path), "--client", "thin", "--out", str(thin)]) == 0
     assert kw.load(slots).entry is None
     assert kw.load(thin).entry is not None

@@ -106,7 +106,7 @@ class Side:
         outputs = EncryptedBackend(evaluator, plan=execution).run(self.program, self.inputs)
         result = decrypt_result(self.program, self.decryptor, outputs)
         error = np.abs(result - self.clear).max()
-        assert error <= max(output.error_bound for output in outputs) * self.program.output_scale
+        assert error <= max(output.error_bound for output in outputs) * self.program.output.scale
         # The bound is for the worst case; scales of 45 bits leave more than this in practice.
         assert error <= 2**-16 * np.abs(self.clear).max()
         return result
@@ -182,7 +182,7 @@ def test_diagonals_have_the_primes_that_most_keys_of_their_transform_remove(name
     for bundle in switch_bundles(side.program, execution.plan.workload, (), 0):
         step = side.program.instructions[bundle.instruction]
         if step.opcode == "linear_transform":
-            level, transform = step.level + 1, side.program.transforms[step.argument]
+            level, transform = step.level + 1, side.program.operands.transforms[step.argument]
             hops = [hop for group in bundle.groups for hop in trees[group.level, group.targets]]
             uses = [MODEL.switch(hop.key.shape, level) for hop in hops]
             removed = Counter(use.removed for use in uses if use is not None)

@@ -141,7 +141,7 @@ def test_ciphertexts_are_alive_as_long_as_the_executor_holds_them(side: Any) -> 
     gc.collect()
     Counted.alive.clear()
     backend: Any = CountingBackend()
-    inputs: Any = [Counted(program.input_level) for _ in range(program.input_layout.ciphertexts)]
+    inputs: Any = [Counted(program.input.level) for _ in range(program.input.layout.ciphertexts)]
     execute(program, backend, inputs)
     made = [
         live for step, live in zip(program.instructions, predicted, strict=True) if step.opcode != "input"

@@ -86,7 +86,7 @@ def require_model(compiled: Model, expected: Array, samples: Array, rounding: fl
     assert report.held_out == 0
     run = require_stated(compiled, samples)
     wanted, found = np.asarray(expected)[: len(samples)], run.clear
-    if compiled.program.client_part is not None:
+    if compiled.program.output.client_part is not None:
         if report.activations:
             return run
         (found,) = compiled.answers(found).values()

@@ -93,7 +93,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
                 "model": model.name,
                 "depth": model.program.depth,
                 "keys": len(model.specs),
-                "key_bytes": model.manifest.key_bytes,
+                "key_bytes": model.manifest.keys.size,
                 "hash": model.manifest.hash,
             }
         ],

@@ -135,7 +135,7 @@ BATCHES = [
 def explain_batches(compiled: Model, terminal: Terminal) -> None:
     """Print the cost of a sample if 1, 2, 4, ... share ciphertexts, as long as that makes it faster."""
     slots = min((plan.slots for plan in compiled.bootstraps), default=compiled.parameters.max_slots)
-    most = (slots << SPREAD_DOUBLINGS) // len(compiled.program.input_layout.positions)
+    most = (slots << SPREAD_DOUBLINGS) // len(compiled.program.input.layout.positions)
     rows: list[dict[str, int | float]] = []
     with terminal.progress("weighing batches", None):
         while not rows or 1 << len(rows) <= most:
@@ -184,12 +184,12 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             terminal.note("give --input or --calibration to predict the error of the outputs")
             return
         count = options.calibration_count if options.input is None else options.count
-        samples = load_samples(source, compiled.program.input_shape, count)
+        samples = load_samples(source, compiled.program.input.shape, count)
         found = predict_error(compiled.program, planned.execution, samples, terminal)
         if terminal.json:
             terminal.record(_predicted(found))
         return
-    samples = load_samples(options.input, compiled.program.input_shape, options.count)
+    samples = load_samples(options.input, compiled.program.input.shape, options.count)
     guard_samples(compiled.client(), samples, force=options.force, terminal=terminal)
     with terminal.progress("planning keys and memory", None):
         compiled, planned = compiled.plan_batches(len(samples), budget, key_memory(options))

@@ -70,13 +70,13 @@ def _program(path: Path, program: compiler.Program) -> dict[str, Any]:
         "secret": False,
         "slots": program.slots,
         "batch": program.batch,
-        "input_shape": " x ".join(map(str, program.input_shape)),
-        "output_shape": " x ".join(map(str, program.output_shape)),
+        "input_shape": " x ".join(map(str, program.input.shape)),
+        "output_shape": " x ".join(map(str, program.output.shape)),
         "input_range": "any"
-        if program.input_range is None
-        else "{:.6g} to {:.6g}".format(*program.input_range),
-        "input_level": program.input_level,
-        "output_level": program.output_level,
+        if program.input.range is None
+        else "{:.6g} to {:.6g}".format(*program.input.range),
+        "input_level": program.input.level,
+        "output_level": program.output.level,
         "instructions": len(program.instructions),
         "key_switches": sum(switch.count for switch in program.key_switches),
         "evaluation_keys": len(program.required_keys),

@@ -112,7 +112,7 @@ class Compilation:
     def refusal(self, refusal: MemoryBudgetError, model: Model) -> MemoryBudgetError:
         """Return a refusal with the presets of bootstraps that may need less, and what the smallest bootstrap
         needs. Nothing is compiled for them."""
-        own = {bootstrap.preset for bootstrap in model.program.bootstraps}
+        own = {bootstrap.preset for bootstrap in model.program.operands.bootstraps}
         if self.batch is not None or not own:
             return refusal
         resident, slots = resident_bytes(), min(plan.slots for plan in model.bootstraps)

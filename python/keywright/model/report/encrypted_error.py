@@ -80,7 +80,7 @@ def predict_error(
     run = model.run
     if not len(run.samples):
         return None
-    samples = model.samples[: max(SAMPLES, program.batch)].reshape(-1, *program.input_shape)
+    samples = model.samples[: max(SAMPLES, program.batch)].reshape(-1, *program.input.shape)
     try:
         simulated = simulate(
             program,

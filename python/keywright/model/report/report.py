@@ -108,16 +108,16 @@ def sent_bytes(program: Program, parameters: Parameters, thin: ClientParameters 
         thin: parameters of thin clients; None if clients encrypt slots.
     """
     if thin is not None:
-        return program.input_layout.ciphertexts * thin.ciphertext_bytes(dropped=(0, 0))
-    size = _polynomial_bytes(parameters, program.input_log_n, program.input_level)
-    return program.input_layout.ciphertexts * (size + SEEDED_HEADER_BYTES)
+        return program.input.layout.ciphertexts * thin.ciphertext_bytes(dropped=(0, 0))
+    size = _polynomial_bytes(parameters, program.input.log_n, program.input.level)
+    return program.input.layout.ciphertexts * (size + SEEDED_HEADER_BYTES)
 
 
 def returned_bytes(program: Program, parameters: Parameters, thin: ClientParameters | None = None) -> int:
     """Return the most bytes of the ciphertexts of a batch's results; arguments as of `sent_bytes`."""
-    ring = program.rings[program.outputs[0]]
-    size = _polynomial_bytes(parameters, ring, program.output_level if thin is None else 0)
-    return program.output_layout.ciphertexts * (2 * size + HEADER_BYTES)
+    ring = program.rings[program.output.ciphertexts[0]]
+    size = _polynomial_bytes(parameters, ring, program.output.level if thin is None else 0)
+    return program.output.layout.ciphertexts * (2 * size + HEADER_BYTES)
 
 
 def _polynomial_bytes(parameters: Parameters, log_n: int, level: int) -> int:

@@ -372,7 +372,7 @@ class PlanExecution:
             step = network.instructions[bundle.instruction]
             if step.opcode not in ("linear_transform", "bootstrap"):
                 continue
-            transform = None if step.opcode == "bootstrap" else network.transforms[step.argument]
+            transform = None if step.opcode == "bootstrap" else network.operands.transforms[step.argument]
             groups: dict[int, list[Group]] = {}
             for group in bundle.groups:
                 if group.form != "whole":

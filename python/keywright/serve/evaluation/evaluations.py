@@ -206,7 +206,7 @@ class Evaluations:
         """Accept an evaluation whose message has arrived; raises the errors of `submit`."""
         model = self._catalog.model(expected.model)
         SecretScanner().scan(message)
-        objects = framing.split(message, model.manifest.input.ciphertexts)
+        objects = framing.split(message, model.manifest.input.places.ciphertexts)
         if not held:
             for data in objects:
                 model.requests.read(data)
@@ -230,7 +230,7 @@ class Evaluations:
         """Check that a priority and the places of samples exist."""
         if not 0 <= priority <= MAX_PRIORITY:
             raise BadRequestError(f"?priority= must be 0 to {MAX_PRIORITY}, got {priority}")
-        batch = self._catalog.model(model).manifest.input.batch
+        batch = self._catalog.model(model).manifest.input.places.batch
         if places is not None and not (self.joins[model] and 0 <= places.start < places.stop <= batch):
             raise BadRequestError(
                 f"?first={places.start}&samples={len(places)}: the model has places for {batch} samples"
@@ -346,7 +346,7 @@ class Evaluations:
             self._metrics.count("key_evictions_total", len(end["evicted"]))
         # Record this before the job counts as done, so that a later `seen` includes it.
         answer = self._jobs.answered(job, end.get("answer"))
-        output = self._catalog.model(job.model).manifest.output.ciphertexts
+        output = self._catalog.model(job.model).manifest.output.places.ciphertexts
         self._saw_all(job, "sent", framing.split(answer, output))
         return float(end["seconds"])
 
@@ -387,7 +387,7 @@ class Evaluations:
                 raise
         self._use(job, end["processor"])
         for content in passed.get("bodies", ()):
-            self._saw_all(job, "received", framing.split(content, model.manifest.input.ciphertexts))
+            self._saw_all(job, "received", framing.split(content, model.manifest.input.places.ciphertexts))
         return end
 
     def _use(self, job: Job, seconds: float) -> None:
