@@ -167,7 +167,10 @@ def toy_model() -> Model:
     program = compiler.compile(
         (files("keywright") / "data" / "digits.onnx").read_bytes(),
         compiler.Target(
-            slots=plan.slots, levels=plan.output_level, output_level=plan.input_level, fixed_slots=True
+            slots=plan.slots,
+            levels=plan.output_level,
+            output_level=plan.input_level,
+            packing="coefficients",
         ),
     )
     return Model("digits", program, parameters, (), Entry(plan, entry), tuple("0123456789"))
@@ -179,11 +182,9 @@ def make_model(arguments: argparse.Namespace) -> Model:
         return toy_model()
     if arguments.cifar is None:
         digits = (files("keywright") / "data" / "digits.onnx").read_bytes()
-        return kw.compile(digits, client="thin", batch=1, name="digits", labels="0123456789")
+        return kw.compile(digits, client="thin", batch=1, labels="0123456789")
     typical = [planes / 255 for _, planes in islice(cifar(arguments.cifar, test=False), CALIBRATION)]
-    return kw.compile(
-        arguments.model, np.stack(typical), client="thin", batch=1, name="cifar", labels=CLASSES
-    )
+    return kw.compile(arguments.model, np.stack(typical), client="thin", batch=1, labels=CLASSES)
 
 
 def main() -> int:

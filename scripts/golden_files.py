@@ -123,8 +123,8 @@ def write_sums(folder: Path) -> None:
 def write_model(folder: Path) -> None:
     """A compiled model, a client of it, and a message and its answer."""
     samples = np.random.default_rng(22).uniform(-1, 1, (20, 6))
-    model = kw.compile(network(), calibration=samples, name="golden")
-    model.save(folder / "model")
+    model = kw.compile(network(), calibration=samples)
+    model.save(folder / "model", "golden")
     client, server = model.client(), model.server()
     server.load_keys(client.keys())
     client.save(folder / "client")

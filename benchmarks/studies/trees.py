@@ -91,9 +91,8 @@ ENSEMBLES = {"forest": forest, "boosting": boosting}
 def measure(name: str, options: argparse.Namespace, batch: int) -> Row:
     """Compile, make keys, evaluate a batch several times, decrypt and compare."""
     model, typical, tests = ENSEMBLES[name]()
-    compiled, compiling = timed(
-        kw.compile, model, calibration=typical, thresholds=options.thresholds, bins=options.bins, batch=batch
-    )
+    fit = kw.compiler.Fit(calibration=typical, thresholds=options.thresholds, bins=options.bins)
+    compiled, compiling = timed(kw.compile, model, fit=fit, batch=batch)
     program, client, server = compiled.program, compiled.client(), compiled.server()
     keys = client.keys()
     server.load_keys(keys)
@@ -107,7 +106,6 @@ def measure(name: str, options: argparse.Namespace, batch: int) -> Row:
     found = compiled.answers(client.decrypt(answer))["label"]
     checked = np.concatenate((tests, typical))[:LABELS]
     # The graph of the program, which is many times faster than its rotations in the clear.
-    fit = kw.compiler.Fit(calibration=typical, thresholds=options.thresholds, bins=options.bins)
     graph = kw.compiler.approximate(to_source(model), fit).graph
     assert program.input.binning is not None
     bits = program.input.binning.apply(checked)

@@ -67,8 +67,8 @@ class Session:
         compiled = kw.compile(
             setting.model,
             calibration,
-            activations=setting.activations,
-            preset=setting.preset,
+            fit=kw.compiler.Fit(activations=setting.activations),
+            parameters=setting.preset,
             batch=setting.batch,
         )
         self.facts: dict[str, Any] = {"compile_s": clock() - start, "compile_peak_bytes": peak_rss_bytes()}

@@ -78,9 +78,10 @@ class Arrangement:
             lowered={n: interleave_linear(linear, self.batch) for n, linear in self.lowered.items()},
         )
 
-    def entry_level(self, target: Target) -> int:
-        """Return the level of the input."""
-        return self.placement.needs[_source(self.graph)] if target.input_level is None else target.entry_level
+    @property
+    def entry_level(self) -> int:
+        """The level of the input."""
+        return self.placement.needs[_source(self.graph)]
 
 
 def arrange(
@@ -137,7 +138,7 @@ def _of_batches(
     long as all samples take less time; smaller ones if none did."""
     graph = Graph(dict(graph.nodes), graph.output)
     largest = bound_values(graph, seen, headroom) if options else {}
-    slots, fixed = (options[0].slots, True) if options else (target.slots, target.fixed_slots)
+    slots, fixed = (options[0].slots, True) if options else (target.slots, target.thin)
     prices = costs.prices((target.levels + target.exit_level) // 2)
     kept: dict[int, tuple[Arrangement, Problem]] = {}
 
@@ -149,7 +150,7 @@ def _of_batches(
             work = _work(graph, layouts, lowered)
             ciphertexts = {number: layout.ciphertexts for number, layout in layouts.items()}
             held = {number: holding_slots(number, graph, layouts, target.rings) for number in graph.nodes}
-            limits = LevelLimits(target.levels, target.entry_level, target.exit_level)
+            limits = LevelLimits(target.levels, target.levels, target.exit_level)
             problem = Problem(graph, work, ciphertexts, options, largest, limits, costs, held)
             placement, problem = _place(problem)
             alike = tuple(problem.options)
@@ -196,7 +197,7 @@ def _in_rings(arranged: Arrangement, problem: Problem, target: Target) -> Arrang
     if not target.rings:
         return arranged
     layouts = arranged.interleaved().layouts
-    rings = RingProblem(problem, arranged.placement, layouts, target.rings, target.fixed_slots)
+    rings = RingProblem(problem, arranged.placement, layouts, target.rings, target.thin)
     ring_of = rings.assign()
     switches, seconds = rings.switches(ring_of), rings.seconds(ring_of)
     return replace(arranged, rings=RingChoice(ring_of, switches, rings.bootstrap_ring, seconds))
@@ -209,7 +210,7 @@ def _source(graph: Graph) -> int:
 
 def _needed_bootstraps(graph: Graph, target: Target, costs: CostTable) -> tuple[Bootstrap, ...]:
     """Return the target's bootstraps; none if the levels suffice without them."""
-    limits = LevelLimits(target.levels, target.entry_level, target.exit_level)
+    limits = LevelLimits(target.levels, target.levels, target.exit_level)
     _, needs = assign_levels(Problem(graph, {}, {}, (), {}, limits, costs), {})
     return target.bootstraps if needs[_source(graph)] > limits.input else ()
 

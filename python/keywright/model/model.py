@@ -22,6 +22,7 @@ from keywright._core import (
     key_set_head,
 )
 from keywright._progress import Progress, silent
+from keywright.compiler.approximating import ApproximatedModel
 from keywright.compiler.presets import bootstrap_plans
 from keywright.errors import MemoryBudgetError, OutOfRangeError
 from keywright.errors.network import ChoiceError
@@ -48,7 +49,7 @@ from .exchange.requests import HEADER_BYTES, Requests
 from .exchange.shared import Shared
 from .folder.description import Description
 from .folder.files import DESCRIPTION, PARAMETERS, PLAN, PROGRAM, has_file, new_folder
-from .report.encrypted_error import EncryptedError, predict_error
+from .report.encrypted_error import EncryptedError, predict_error, require_precision
 from .report.report import ModelReport, returned_bytes, sent_bytes
 from .served.entry import Entry, read_entry
 from .served.manifest import KeyList, Manifest
@@ -64,7 +65,7 @@ class Source(Protocol):
     """What a model was compiled from, which gives the same model for other batches: `Compilation`."""
 
     @property
-    def approximated(self) -> compiler.ApproximatedModel:
+    def approximated(self) -> ApproximatedModel:
         """The network with its polynomials."""
 
     @property
@@ -198,14 +199,16 @@ class Model:
         """The keys that a client sends, in order."""
         return self.execution.key_specs
 
-    def with_plan(self, plan: KeyPlan) -> "Model":
-        """Return the model with another key plan.
+    def with_plan(self, plan: KeyPlan | str | Path) -> "Model":
+        """Return the model with another key plan, or with that of a file of ``keywright plan``.
 
         Raises:
             PlanMismatchError: the plan is for something else.
+            ModelRefusedError: its keys add a larger error than `keywright.compiler.Fit` allows.
         """
-        planned = replace(self, key_plan=plan)
+        planned = replace(self, key_plan=plan if isinstance(plan, KeyPlan) else plan_file.load(Path(plan)))
         _ = planned.execution
+        planned.require_precision()
         return planned
 
     def with_keys_within(self, most: int) -> "Model":
@@ -214,7 +217,7 @@ class Model:
         Raises:
             MemoryBudgetError: no keys are that small.
         """
-        return replace(self, key_plan=fastest_within(self.candidates, most).plan)
+        return self.with_plan(fastest_within(self.candidates, most).plan)
 
     def with_server_within(self, budget: int) -> "Model":
         """Return the model with the fastest keys for a server's process of at most ``budget`` bytes.
@@ -335,7 +338,20 @@ class Model:
         """The predicted error of encryption; None for a loaded model, and without calibration data."""
         if self.source is None or isinstance(self.source, Path):
             return None
-        return predict_error(self.source.approximated, self.program, self.execution, self.entry_index)
+        network = self.source.approximated
+        if not len(network.run.samples):
+            return None
+        return predict_error(network, self.program, self.execution, self.entry_index)
+
+    def require_precision(self) -> None:
+        """Refuse a compiled model whose predicted error of encryption is larger than its fit allows.
+
+        Raises:
+            ModelRefusedError: with a `RefusalError`.
+        """
+        if self.source is not None and not isinstance(self.source, Path):
+            fit = self.source.approximated.fit
+            require_precision(self.encrypted_error, fit.accuracy, fit.noise)
 
     def for_batch(self, batch: int) -> "Model":
         """Return the same model for so many samples in shared ciphertexts. Compiled once for each batch.
@@ -545,23 +561,27 @@ class Model:
 
     # The folder
 
-    def save(self, folder: str | Path) -> None:
+    def save(self, folder: str | Path, name: str | None = None) -> None:
         """Create a folder that `Model.load`, `keywright.load_client`, `keywright.load_server` and ``keywright
         serve`` read. It holds the model's weights and no secret of a client.
+
+        Args:
+            folder: the new folder.
+            name: of the saved model, for people; by default its own.
 
         Raises:
             FolderError: the folder exists.
         """
         with new_folder(Path(folder)) as place:
-            self.write(place)
+            self.write(place, name)
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Path, name: str | None = None) -> None:
         """Write the files of `save` into an existing folder."""
         self.parameters.save(folder / PARAMETERS)
         compiler.save(self.program, folder / PROGRAM)
         plan_file.save(self.execution.plan, folder / PLAN)
         literal = {} if self.entry is None else self.entry.literal
-        Description(self.name, self.labels, literal).save(folder)
+        Description(self.name if name is None else name, self.labels, literal).save(folder)
 
     @staticmethod
     def load(folder: str | Path) -> "Model":

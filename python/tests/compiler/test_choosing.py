@@ -158,7 +158,9 @@ def test_polynomials_that_overflow_are_named(mlp: onnx.ModelProto) -> None:
     """Held-out samples are far outside the ranges, which a given margin does not widen for them."""
     samples = SAMPLES.copy()
     samples[4::5] *= 100
-    fit = compiler.Fit(calibration=samples, activations={"relu": "chebyshev:63"}, margin=0.0)
+    fit = compiler.Fit(
+        calibration=samples, activations={"relu": "chebyshev:63"}, ranges=compiler.Ranges(margin=0.0)
+    )
     with pytest.raises(ModelRefusedError, match="first because of Relu at 'inner'") as caught:
         compiler.compile(mlp, TARGET, fit)
     (reason,) = caught.value.exceptions
@@ -277,7 +279,7 @@ def test_ranges_cover_held_out_samples(build: Build) -> None:
     assert report.escaped == 1
     assert any("1 of 60 held-out samples left" in warning for warning in report.warnings)
     assert fitted.low < samples.min() < samples.max() < fitted.high
-    fixed = report_of(compiler.compile(model, TARGET, replace(fit, margin=0.1)))
+    fixed = report_of(compiler.compile(model, TARGET, replace(fit, ranges=compiler.Ranges(margin=0.1))))
     assert fixed.activations[0].high == pytest.approx(2.4, rel=1e-6)
 
 

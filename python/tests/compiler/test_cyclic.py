@@ -126,7 +126,7 @@ def test_a_network_is_repacked_where_that_takes_less_time_and_levels_suffice(bui
         name = result
     model = build(nodes, (16, 16, 16), constants)
     programs = [
-        compiler.compile(model, compiler.Target(slots=4096, levels=levels, fixed_slots=True))
+        compiler.compile(model, compiler.Target(slots=4096, levels=levels, packing="coefficients"))
         for levels in (12, 13)
     ]
     counts = [sum(len(d) for t in program.operands.transforms for d in t.diagonals) for program in programs]

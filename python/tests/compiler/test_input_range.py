@@ -42,7 +42,9 @@ def model(build: Build, name: str) -> onnx.ModelProto:
 def compiled(
     source: onnx.ModelProto, fit: compiler.Fit | None = None, *, unit: bool = True
 ) -> compiler.Program:
-    return compiler.compile(source, compiler.Target(slots=64, levels=8, unit_inputs=unit), fit)
+    return compiler.compile(
+        source, compiler.Target(slots=8, levels=8, packing="coefficients" if unit else "slots"), fit
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -81,9 +83,9 @@ def test_a_range_is_given_or_measured_or_none(build: Build) -> None:
     for unit, expected in ((False, None), (True, (-1.0, 1.0))):
         program = compiled(linear, unit=unit)
         assert (program.input.range, program.input.scale) == (expected, 1.0)
-    given = compiled(linear, compiler.Fit(input_range=(-0.2, 0.25)))
+    given = compiled(linear, compiler.Fit(ranges=compiler.Ranges(input_range=(-0.2, 0.25))))
     assert (given.input.range, given.input.scale) == ((-0.2, 0.25), 0.25)
-    assert compiled(linear, compiler.Fit(input_range=(-5.0, 4.0))).input.scale == 8
+    assert compiled(linear, compiler.Fit(ranges=compiler.Ranges(input_range=(-5.0, 4.0)))).input.scale == 8
     # No polynomial limits the inputs, but ciphertexts declare a magnitude.
     largest = HEADROOM * np.abs(SAMPLES).max()
     unbounded = compiled(linear, compiler.Fit(calibration=SAMPLES), unit=False)
@@ -97,12 +99,15 @@ def test_a_range_is_given_or_measured_or_none(build: Build) -> None:
 @pytest.mark.parametrize("ends", [(1.0, 1.0), (2.0, 1.0), (0.0, math.inf), (math.nan, 1.0), (0.0, 2.0**65)])
 def test_a_range_that_is_none_is_refused(ends: tuple[float, float]) -> None:
     with pytest.raises(ValueError, match="low < high"):
-        compiler.Fit(input_range=ends)
+        compiler.Ranges(input_range=ends)
 
 
 def test_data_outside_of_the_given_range_are_refused(build: Build) -> None:
     with pytest.raises(InvalidSamplesError, match="give one that holds them"):
-        compiled(model(build, "linear"), compiler.Fit(calibration=SAMPLES, input_range=(-1.0, 1.0)))
+        compiled(
+            model(build, "linear"),
+            compiler.Fit(calibration=SAMPLES, ranges=compiler.Ranges(input_range=(-1.0, 1.0))),
+        )
     huge: Any = SAMPLES * 1e30
     with pytest.raises(InvalidSamplesError, match="scale them"):
         compiled(model(build, "linear"), compiler.Fit(calibration=huge))

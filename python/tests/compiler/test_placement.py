@@ -225,7 +225,7 @@ def test_a_compiled_program_bootstraps_values_of_at_most_one(deep: onnx.ModelPro
     program = compiler.compile(
         deep,
         compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(4, 1, 4),)),
-        compiler.Fit(calibration=SAMPLES, headroom=1.5),
+        compiler.Fit(calibration=SAMPLES, ranges=compiler.Ranges(headroom=1.5)),
     )
     operations = [step.opcode for step in program.instructions]
     assert (program.depth, program.input.level, program.output.level) == (6, 4, 1)
@@ -261,7 +261,7 @@ def test_what_the_compiler_refuses(deep: onnx.ModelProto) -> None:
     with pytest.raises(ChoiceError, match="above the highest", check=lambda error: error.code == "bootstrap"):
         compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(4, 1, 5),))
     with pytest.raises(ValueError, match="headroom"):
-        compiler.Fit(headroom=0.5)
+        compiler.Ranges(headroom=0.5)
 
 
 def test_a_polynomial_deeper_than_a_bootstrap_is_named(build: Build) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from keywright.errors import (
     ProgramMismatchError,
     RefusalError,
 )
-from keywright.model import Identity, Message, Model, ModelClient
+from keywright.model import Identity, Message, Model, ModelClient, Ring
 from keywright.plan.keys import plan_file
 from keywright.runtime.checking import run_clear
 from numpy.typing import NDArray
@@ -72,7 +73,7 @@ def typical() -> Vector:
 
 @pytest.fixture(scope="module")
 def model(perceptron: onnx.ModelProto, typical: Vector) -> Model:
-    return kw.compile(perceptron, typical, parameters=small(), batch=4, name="perceptron")
+    return kw.compile(perceptron, typical, parameters=small(), batch=4)
 
 
 def reference(model: onnx.ModelProto, samples: Vector) -> Vector:
@@ -218,11 +219,7 @@ def test_messages_that_are_damaged_are_refused(model: Model, typical: Vector) ->
 
 
 def test_choices_that_contradict_each_other_are_refused(perceptron: onnx.ModelProto, typical: Vector) -> None:
-    cases = (
-        ({"preset": "N14_QP426_S33", "parameters": small()}, "preset= and parameters="),
-        ({"slots": 16}, "parameters="),
-        ({"plan": "plan.json", "memory": 1 << 30}, "one of them"),
-    )
+    cases = (({"fit": compiler.Fit(calibration=typical)}, "calibration= and the calibration data of fit="),)
     for choices, part in cases:
         with pytest.raises(ChoiceError, match=part):
             kw.compile(perceptron, typical, **choices)
@@ -233,11 +230,8 @@ def test_choices_that_contradict_each_other_are_refused(perceptron: onnx.ModelPr
 
 def test_every_choice_can_be_given(perceptron: onnx.ModelProto, typical: Vector, tmp_path: Path) -> None:
     choices: dict[str, Any] = {
-        "activations": {"relu": "chebyshev:7"},
-        "margin": 0.5,
-        "parameters": small(),
-        "slots": 64,
-        "levels": 6,
+        "fit": compiler.Fit(activations={"relu": "chebyshev:7"}, ranges=compiler.Ranges(margin=0.5)),
+        "parameters": Ring(small(), slots=64, levels=6),
         "batch": 2,
     }
     chosen = kw.compile(perceptron, typical, **choices)
@@ -249,7 +243,7 @@ def test_every_choice_can_be_given(perceptron: onnx.ModelProto, typical: Vector,
     # A plan of its keys, from a file.
     path = tmp_path / "plan.json"
     path.write_text(plan_file.to_json(chosen.execution.plan))
-    again = kw.compile(perceptron, typical, **choices, plan=path)
+    again = kw.compile(perceptron, typical, **choices).with_plan(path)
     assert again.specs == chosen.specs
     other = kw.compile(perceptron, typical, parameters=small())
     with pytest.raises(kw.errors.PlanMismatchError):
@@ -318,9 +312,9 @@ def test_a_model_for_thin_clients_has_both_halves(tmp_path: Path) -> None:
 
 
 def test_thin_clients_need_a_bootstrapping(perceptron: onnx.ModelProto, typical: Vector) -> None:
-    for choice in ({"parameters": small()}, {"preset": "N14_QP426_S33"}):
+    for choice in (small(), "N14_QP426_S33"):
         with pytest.raises(ChoiceError, match="no bootstrapping"):
-            kw.compile(perceptron, typical, client="thin", **choice)
+            kw.compile(perceptron, typical, client="thin", parameters=choice)
 
 
 def test_the_report_can_be_read(model: Model) -> None:
@@ -364,7 +358,7 @@ def test_derived_keys_go_both_ways(tmp_path: Path) -> None:
     onnx_path.write_bytes((DATA / "digits.onnx").read_bytes())
     arguments = ["--preset", "N15_QP830_S45", "--time", "1.2x", "--hops", "1", "--derived"]
     assert main(["plan", str(onnx_path), *arguments, "--out", str(plan), "--json"]) == 0
-    model = kw.compile(onnx_path, preset="N15_QP830_S45", plan=plan)
+    model = kw.compile(onnx_path, parameters="N15_QP830_S45").with_plan(plan)
     assert model.execution.plan.masters is not None
     client, server = model.client(), model.server()
     with pytest.raises(kw.errors.PlanMismatchError, match="master keys"):
@@ -449,7 +443,11 @@ def test_a_retrained_model_is_told_from_an_old_client(
     retrained.CopyFrom(perceptron)
     weights = 2 * numpy_helper.to_array(retrained.graph.initializer[1])
     retrained.graph.initializer[1].CopyFrom(numpy_helper.from_array(weights, "w1"))
-    options: dict[str, Any] = {"parameters": small(), "batch": 4, "activations": {"relu": "chebyshev:7"}}
+    options: dict[str, Any] = {
+        "parameters": small(),
+        "batch": 4,
+        "fit": compiler.Fit(activations={"relu": "chebyshev:7"}),
+    }
     old, new = (kw.compile(each, typical, **options) for each in (perceptron, retrained))
     old.save(tmp_path / "old")
     new.save(tmp_path / "new")
@@ -475,7 +473,10 @@ def test_a_retrained_model_is_told_from_an_old_client(
 
 
 def test_a_program_compiled_twice_is_one_program(perceptron: onnx.ModelProto, typical: Vector) -> None:
-    options: dict[str, Any] = {"parameters": small(), "activations": {"relu": "chebyshev:7"}}
+    options: dict[str, Any] = {
+        "parameters": small(),
+        "fit": compiler.Fit(activations={"relu": "chebyshev:7"}),
+    }
     one, two = (kw.compile(perceptron, typical, **options) for _ in range(2))
     assert one.client().identity.program == two.client().identity.program
     assert 0 < one.program.created <= two.program.created
@@ -545,15 +546,15 @@ def test_every_input_and_output_has_its_own_size() -> None:
 
 def test_errors_of_encryption_are_warned_of_and_refused(perceptron: onnx.ModelProto, typical: Vector) -> None:
     """A scale of 24 bits leaves errors of hundredths; one of 20 bits more than the outputs allow."""
-    fit: dict[str, Any] = {"activations": {"relu": "chebyshev:7"}}
+    fit = compiler.Fit(activations={"relu": "chebyshev:7"}, noise=1e-6)
     rough = kw.Parameters.from_bits(11, [34, *[24] * 8], [40], 24, insecure=True)
     with pytest.raises(ModelRefusedError, match=r"times its spread.*noise=") as caught:
-        kw.compile(perceptron, typical, parameters=rough, noise=1e-6, **fit)
+        kw.compile(perceptron, typical, parameters=rough, fit=fit)
     (reason,) = caught.value.exceptions
     assert isinstance(reason, RefusalError)
     assert reason.code == "precision"
     assert reason.details["share"] > reason.details["allowed"] == 1e-6
-    allowed = kw.compile(perceptron, typical, parameters=rough, noise=float("inf"), **fit)
+    allowed = kw.compile(perceptron, typical, parameters=rough, fit=replace(fit, noise=float("inf")))
     assert allowed.encrypted_error is not None
     assert allowed.encrypted_error.share == reason.details["share"]
     assert "encryption" in allowed.report.lines

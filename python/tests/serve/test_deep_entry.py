@@ -33,7 +33,7 @@ def model() -> Model:
         output_level=own.input_level,
         bootstraps=(dataclasses.replace(compiler.Bootstrap.of(own), input_log_n=0),),
         rings=rings_of(own),
-        fixed_slots=True,
+        packing="coefficients",
     )
     program = compiler.compile(residual_network(build_model), target, compiler.Fit(calibration=samples))
     return Model("deep", program, parameters, [own], Entry(kw.BootstrapperPlan(parameters, **ENTRY), ENTRY))

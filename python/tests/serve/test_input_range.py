@@ -80,8 +80,7 @@ def model(network: Network) -> Model:
         slots=plan.slots,
         levels=plan.output_level,
         output_level=plan.input_level,
-        fixed_slots=True,
-        unit_inputs=True,
+        packing="coefficients",
         batch=BATCH,
     )
     fit = compiler.Fit(calibration=network.train, activations={"relu": "chebyshev:2"})

@@ -32,7 +32,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     require_file(path)
     if path.suffix == ".onnx":
         with terminal.progress("compiling", None):
-            compiled = kw.compile(path, preset=options.preset, batch=options.batch or 1, **read_fit(options))
+            compiled = kw.compile(
+                path, parameters=options.preset, batch=options.batch or 1, fit=read_fit(options)
+            )
         print_report(compiled, terminal, title=str(path))
         print_fit(compiled.program, terminal)
         return

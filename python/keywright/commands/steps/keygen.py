@@ -75,8 +75,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _compiled(options: argparse.Namespace, plan: KeyPlan | None) -> Model:
     if options.parameters is not None:
         raise CommandError("--parameters is for plans without a model; use --preset with a model")
-    memory = None if options.memory is None else parse_bytes(options.memory)
-    return compile_model(options, batch=options.batch or 1, plan=plan, memory=memory)
+    if plan is not None and options.memory is not None:
+        raise CommandError("--plan names the keys, and --memory plans them; give one of them")
+    model = compile_model(options, batch=options.batch or 1)
+    if plan is not None:
+        return model.with_plan(plan)
+    return model if options.memory is None else model.with_server_within(parse_bytes(options.memory))
 
 
 def _of_plan(options: argparse.Namespace, plan: KeyPlan | None) -> PlanExecution:

@@ -119,7 +119,7 @@ def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> Chosen:
         RefusalError: a method cannot approximate a function.
     """
     required = bool(run.lows) and (fit.accuracy is not None or fit.error is not None)
-    search, wanted = _Search(graph, run.ranges(fit.margin), fit, price), Wanted.of(fit, run)
+    search, wanted = _Search(graph, run.ranges(fit.ranges.margin), fit, price), Wanted.of(fit, run)
     best: Chosen | None = None
     for methods in search.candidates():
         best = search.replaced(methods | search.fixed if required else methods)
@@ -316,7 +316,7 @@ def report(
     if fitted:
         outputs = restored(outputs_of(graph, run.samples[compared]))
         changes, same = _compare(outputs, run.outputs[compared], run)
-    ranges = run.ranges(fit.margin).values()
+    ranges = run.ranges(fit.ranges.margin).values()
     escaped = np.any([measured.escaped for measured in ranges], axis=0) if ranges else np.zeros(1, bool)
     return FitReport(
         activations=tuple(fitted),

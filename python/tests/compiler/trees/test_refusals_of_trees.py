@@ -129,7 +129,7 @@ def test_parts_of_estimators_without_an_encrypted_form_are_named() -> None:
 
 def test_thin_clients_are_refused() -> None:
     model, samples = source("forest")
-    thin = compiler.Target(slots=8192, levels=8, unit_inputs=True)
+    thin = compiler.Target(slots=8192, levels=8, packing="coefficients")
     with pytest.raises(ModelRefusedError, match="compile for full clients") as caught:
         compiler.compile(model, thin, compiler.Fit(calibration=samples))
     reason = caught.value.exceptions[0]
