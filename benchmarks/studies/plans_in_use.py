@@ -332,10 +332,10 @@ def derived(
     print(
         f"  derived from {len(masters)} master keys of {masters.bytes} bytes, at most {depth} steps: "
         f"{counts}; {len(specs)} keys sent beside them\n"
-        f"    {sent} bytes sent instead of {size}; client {price.client_seconds:.2f} s predicted, "
+        f"    {sent} bytes sent instead of {size}; client {price.costs.client_seconds:.2f} s predicted, "
         f"{client.medians[0]:.2f} s measured\n"
-        f"    server {price.server_seconds:.2f} s predicted, {server.medians[0]:.2f} s measured, "
-        f"{server.medians[0] / count:.3f} s a key; noise {price.noise_bits:.2f} bits instead of "
+        f"    server {price.costs.server_seconds:.2f} s predicted, {server.medians[0]:.2f} s measured, "
+        f"{server.medians[0] / count:.3f} s a key; noise {price.costs.noise_bits:.2f} bits instead of "
         f"{plan.noise_bits(model):.2f}",
         flush=True,
     )

@@ -50,7 +50,7 @@ from .exchange.shared import Shared
 from .folder.description import Description
 from .folder.files import DESCRIPTION, PARAMETERS, PLAN, PROGRAM, has_file, new_folder
 from .report.encrypted_error import EncryptedError, predict_error, require_precision
-from .report.report import ModelReport, returned_bytes, sent_bytes
+from .report.report import ModelReport, RingFigures, RunFigures, Sizes, returned_bytes, sent_bytes
 from .served.entry import Entry, read_entry
 from .served.manifest import KeyList, Manifest
 from .server import ModelServer
@@ -306,21 +306,28 @@ class Model:
     def report(self) -> ModelReport:
         """The costs of the model, and how closely it follows the original model; print it."""
         program, parameters, specs = self.program, self.parameters, self.specs
+        thin = self.client_parameters
         return ModelReport(
-            parameters=repr(parameters),
-            log_n=parameters.log_n,
-            rings=tuple(sorted({ring for ring in program.rings.values() if ring}, reverse=True)),
-            batch=program.batch,
-            depth=program.depth,
-            bootstraps=sum(step.opcode == "bootstrap" for step in program.instructions),
-            keys=len(specs),
-            key_bytes=inspect(key_set_head(specs))["bytes"] if specs else 0,
-            sent_bytes=sent_bytes(program, parameters, self.client_parameters),
-            returned_bytes=returned_bytes(program, parameters, self.client_parameters),
-            seconds=self._seconds,
-            fit=program.fit_report,
-            encrypted_error=self.encrypted_error,
-            first_step="" if program.input.binning is None else str(program.input.binning),
+            RingFigures(
+                repr(parameters),
+                parameters.log_n,
+                tuple(sorted({ring for ring in program.rings.values() if ring}, reverse=True)),
+            ),
+            RunFigures(
+                program.batch,
+                program.depth,
+                sum(step.opcode == "bootstrap" for step in program.instructions),
+                self._seconds,
+            ),
+            Sizes(
+                len(specs),
+                inspect(key_set_head(specs))["bytes"] if specs else 0,
+                sent_bytes(program, parameters, thin),
+                returned_bytes(program, parameters, thin),
+            ),
+            program.fit_report,
+            self.encrypted_error,
+            "" if program.input.binning is None else str(program.input.binning),
         )
 
     @property

@@ -49,7 +49,9 @@ class Runner:
         start = time.perf_counter()
         self.program, self.execution, self.clock = program, execution, LayerClock(program)
         plans = execution.bootstrapper_plans
-        ways: Sequence[Storage] = ["encoded"] * len(plans) if planned is None else planned.bootstraps
+        ways: Sequence[Storage] = (
+            ["encoded"] * len(plans) if planned is None else planned.diagonals.bootstraps
+        )
         with progress("encoding bootstraps", None):
             bootstrappers = [Bootstrapper(p, storage=way) for p, way in zip(plans, ways, strict=True)]
         self._entry = None if entry is None else bootstrappers[entry]
@@ -57,7 +59,7 @@ class Runner:
             Evaluator(execution.parameters),
             bootstrappers[: len(program.operands.bootstraps)],
             plan=execution,
-            storage=None if planned is None else planned.storage,
+            storage=None if planned is None else planned.diagonals.transforms,
         )
         with progress("encoding linear maps", len(program.operands.transforms)) as advance:
             self._backend.prepare(program, advance)

@@ -462,7 +462,7 @@ def test_info_of_a_model_is_what_compiling_says(folder: Path, capsys: pytest.Cap
     compiled = kw.compile(model, np.load(typical), batch=2)
     assert (report["batch"], report["depth"]) == (2, 5)
     assert report["keys"] == len(compiled.specs)
-    assert report["key_bytes"] == compiled.report.key_bytes
+    assert report["key_bytes"] == compiled.report.sizes.key_bytes
     assert fit["samples"] == COUNT
     assert main(["info", model]) == 0
     shown = capsys.readouterr().out

@@ -139,15 +139,15 @@ def test_both_sides_in_one_process(squares: Write, batch: int) -> None:
     count = batch + 1
     planned = compiled.plan_process(count, default_budget())
     inference = compiled.infer(inputs[:count], planned)
-    assert inference.batches == ([1, 1] if batch == 1 else [4, 1])
-    assert len(inference.evaluate_seconds) == 2
+    assert inference.batches.samples == ([1, 1] if batch == 1 else [4, 1])
+    assert len(inference.batches.evaluate_seconds) == 2
     expected = runtime.check(program, inputs[:count], folder / "squares.onnx").outputs
     assert np.abs(inference.outputs - expected).max() <= inference.error_bound
     assert inference.outputs.argmax(1).tolist() == expected.argmax(1).tolist()
     kinds = {row["kind"]: row for row in inference.kinds}
     assert kinds["bootstrap"]["layers"] == sum(layer.kind == "bootstrap" for layer in program.layers) > 0
     assert all(float(row["seconds"]) > 0 for row in inference.kinds)
-    assert inference.plaintext_bytes > 0
+    assert inference.preparation.plaintext_bytes > 0
     largest = float(np.abs(inference.outputs).max())
     assert "at most 0.25" in error_text(
         replace(inference, outputs=inference.outputs / largest, error_bound=0.25)

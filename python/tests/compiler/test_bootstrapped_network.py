@@ -159,7 +159,7 @@ def test_a_plan_with_open_factors_is_followed(party: Party) -> None:
     search = FrontierSearch(variants[-1], planning.CostModel(), max_hops=2)
     smallest = min(search.descend(), key=lambda point: point.stored_bytes)
     planned = plan_file.from_json(plan_file.to_json(search.plan("optimal", smallest)))
-    assert planned.workload.bootstraps != (tuple(party.plan.factors),)
+    assert planned.workload.common.bootstraps != (tuple(party.plan.factors),)
     execution = PlanExecution(planned, parameters, program, [party.plan])
     specs = execution.key_specs
     assert sum(spec.bytes for spec in specs) == planned.stored_bytes < party.keys.bytes

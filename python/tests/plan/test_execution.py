@@ -320,7 +320,7 @@ def bootstrap_as_planned(planned: planning.KeyPlan, plan: kw.BootstrapperPlan, s
     generator = kw.KeyGenerator(secret, bytes(32))
     keys = execution.follow(generator.evaluation_keys(relinearization=False, specs=specs))
     (made,) = execution.bootstrapper_plans
-    assert (tuple(made.factors),) == planned.workload.bootstraps
+    assert (tuple(made.factors),) == planned.workload.common.bootstraps
     parts = np.random.default_rng(9).uniform(-1, 1, (2, plan.slots))
     values = parts[0] + 1j * parts[1]
     encryptor = kw.Encryptor(generator.public_key(), bytes(32))
@@ -349,8 +349,9 @@ def test_factors_are_planned_with_their_keys_and_evaluated_so(apart: bool) -> No
         bootstrap_as_planned(after, plan, secret)
     assert any(fewer)
     # The chosen way differs from the bootstrapping's own, and no other way is mistaken for it.
-    assert after.workload.bootstraps != (tuple(plan.factors),)
-    wrong = replace(after.workload, bootstraps=((*after.workload.bootstraps[0][:-1], (1, 7)),))
+    assert after.workload.common.bootstraps != (tuple(plan.factors),)
+    factors = ((*after.workload.common.bootstraps[0][:-1], (1, 7)),)
+    wrong = replace(after.workload, common=replace(after.workload.common, bootstraps=factors))
     with pytest.raises(kw.errors.PlanMismatchError, match="other bootstraps"):
         PlanExecution(replace(after, workload=wrong), plan.parameters, bootstraps=[plan])
     with pytest.raises(kw.errors.PlanMismatchError, match="1 bootstraps, but there are 2"):
@@ -453,7 +454,7 @@ def test_derived_keys_give_the_same_within_the_bound(name: str, tmp_path: Path) 
     assert sent == price.sent_bytes == price.planned.sent_bytes
     assert sum(spec.bytes for spec in (*made, *derived)) == price.stored_bytes
     derivation = masters.derivation(derived, price.max_hops)
-    assert (derivation.derived, derivation.depth) == (price.derived, price.depth)
+    assert (derivation.derived, derivation.depth) == (price.costs.derived, price.costs.depth)
     path = tmp_path / "keys.kw"
     side.generator.save_evaluation_keys(path, made)
     received = kw.keys.MasterKeys.from_bytes(masters.to_bytes(), side.parameters)

@@ -273,5 +273,5 @@ def test_a_budget_is_kept_and_more_of_it_is_no_slower() -> None:
         assert found.memory.total <= budget + 1
         assert found.seconds <= before * (1 + 1e-9)
         before = found.seconds
-        kinds |= {*found.storage.values(), found.key_memory is None}
+        kinds |= {*found.diagonals.transforms.values(), found.key_memory is None}
     assert kinds == {"encoded", "coefficients", "streamed", True, False}

@@ -107,7 +107,7 @@ def _parameters(
     preset = options.preset
     if preset is None and options.parameters is None and name in kw.BootstrapperPlan.presets():
         preset = name
-    if not plan.workload.bootstraps:
+    if not plan.workload.common.bootstraps:
         parameters = named_parameters(preset, options.parameters)
         if parameters is not None:
             return parameters, ()
@@ -118,7 +118,7 @@ def _parameters(
         f"the plan is for a program called {name!r}: if that is a model, name its file; otherwise say "
         + (
             "name its bootstrapping with --preset NAME"
-            if plan.workload.bootstraps
+            if plan.workload.common.bootstraps
             else "name its parameters with --preset NAME or --parameters FILE"
         )
     )

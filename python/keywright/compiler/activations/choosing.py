@@ -118,7 +118,7 @@ def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> Chosen:
         RefusalError: the requested polynomials drive values to infinity.
         RefusalError: a method cannot approximate a function.
     """
-    required = bool(run.lows) and (fit.accuracy is not None or fit.error is not None)
+    required = bool(run.inputs.lows) and (fit.accuracy is not None or fit.error is not None)
     search, wanted = _Search(graph, run.ranges(fit.ranges.margin), fit, price), Wanted.of(fit, run)
     best: Chosen | None = None
     for methods in search.candidates():

@@ -64,7 +64,7 @@ def test_random_ensembles_are_walked_node_by_node(seed: int) -> None:
     samples = samples_of(rng, 200, 5)
     expected = trees.base + np.asarray([walked(trees, sample) for sample in samples])
     assert np.allclose(trees.base + trees.sums(samples), expected)
-    step = 2.0**-STEP_BITS * 4 * max(np.abs(trees.values).max(), 1) * len(trees.roots)
+    step = 2.0**-STEP_BITS * 4 * max(np.abs(trees.nodes.values).max(), 1) * len(trees.roots)
     found = quantise(trees, compiler.Fit(calibration=samples, thresholds="public"))
     outputs = np.concatenate([values[found.graph.output] for _, values in found.graph.runs(found.bits)])
     assert np.abs(outputs - expected).max() <= step * len(trees.roots)
