@@ -13,7 +13,7 @@ import random
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from functools import partial
 from http import HTTPStatus
@@ -105,14 +105,13 @@ class RemoteModel:
             see `check`.
         key: API key, for a server with accounts.
         direct: whether keys may be written straight to the server's object storage, at addresses that the
-            server gives: over HTTPS where the server itself is asked so.
+            server gives: over HTTPS where the server itself is asked so. True: where the storage has the
+            server's own address. Hosts, as ``name`` or ``name:port``: there, too. Keys for another address go
+            to the server itself.
         insecure: whether parameters below 128 bits of security are accepted, for experiments on made-up
             data. A server that chooses them can read what is encrypted.
         key_bytes, key_count: most bytes and most keys that the server may ask for; by default 32 GiB and
             4096.
-        allowed_hosts: hosts besides the server's own address, as ``name`` or ``name:port``, to which
-            `direct` uploads may go: those of its object storage. Without them keys for another address go
-            to the server itself.
 
     Raises:
         UnreachableError: there is no server.
@@ -134,12 +133,11 @@ class RemoteModel:
         pinned: str | None = None,
         program: Program | None = None,
         key: str | None = None,
-        direct: bool = True,
+        direct: bool | Collection[str] = True,
         *,
         insecure: bool = False,
         key_bytes: int = KEY_BYTES,
         key_count: int = KEY_COUNT,
-        allowed_hosts: Iterable[str] = (),
     ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -150,7 +148,7 @@ class RemoteModel:
         self._host, self._port, self._base = parts.hostname, parts.port, parts.path.rstrip("/")
         self._pinned, self.program, self._direct = pinned, program, direct
         self._demands = Demands(insecure, key_bytes, key_count)
-        self._allowed_hosts = tuple(allowed_hosts)
+        self._allowed_hosts = () if isinstance(direct, bool) else tuple(direct)
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         self.refresh()
 

@@ -32,7 +32,7 @@ from keywright.serve.workers.workers import Workers
 
 from .configurations import Catalog
 from .metrics import Metrics
-from .overview import MachineLine, ModelLine, Overview, oldest_wait, tenant_lines, this_machine
+from .overview import MachineLine, ModelLine, Overview, QueueLine, oldest_wait, tenant_lines, this_machine
 from .storage import open_storage
 
 
@@ -323,10 +323,7 @@ class Service:
         return Overview(
             time.monotonic() - self._began,
             self.draining,
-            waiting,
-            self.jobs.waiting,
-            running,
-            oldest_wait(jobs),
+            QueueLine(waiting, self.jobs.waiting, running, oldest_wait(jobs)),
             [
                 ModelLine(
                     model.name, name, model.manifest.keys.size, having[self.catalog.of(name).identifier]

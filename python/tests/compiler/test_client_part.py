@@ -221,7 +221,7 @@ def test_two_classes_of_one_score_keep_their_labels() -> None:
         assert checked.agreement == shares[-1]
         assert program.fit_report is not None
         held_out = np.arange(300) % 5 == 4
-        assert program.fit_report.agreement == (found == estimator.predict(samples))[held_out].mean()
+        assert program.fit_report.outputs.agreement == (found == estimator.predict(samples))[held_out].mean()
     assert shares[0] < 1.0
     assert shares[1] == 1.0
 

@@ -46,7 +46,7 @@ def serving(thin: Model, place: Place, quotas: Quotas | None = None) -> Service:
 def client_of(server: Server, direct: bool = True) -> RemoteModel:
     """A client that knows the address of the storage."""
     storage = urlsplit(os.environ["AWS_ENDPOINT_URL"]).netloc
-    return RemoteModel(server.url, direct=direct, insecure=True, allowed_hosts=[storage, NOBODY])
+    return RemoteModel(server.url, direct=[storage, NOBODY] if direct else False, insecure=True)
 
 
 def write(url: object, data: bytes) -> None:

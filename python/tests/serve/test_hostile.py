@@ -420,7 +420,7 @@ def test_keys_go_to_no_address_that_the_client_does_not_allow() -> None:
             assert seen.sent >= THIN.keys.size
         host = urlsplit(foreign.url).netloc
         with hostile(writing(f"{foreign.url}/x?y=1", THIN)) as seen:
-            with RemoteModel(seen.url, insecure=True, allowed_hosts=[host]).session() as session:
+            with RemoteModel(seen.url, insecure=True, direct=[host]).session() as session:
                 session.upload_keys()
             assert seen.sent == 0
         assert {(method, path) for method, path, _ in foreign.requests} == {("PUT", "/x?y=1")}

@@ -91,7 +91,7 @@ def require_model(compiled: Model, expected: Array, samples: Array, rounding: fl
             return run
         (found,) = compiled.answers(found).values()
     wanted = np.asarray(wanted, np.float64).reshape(np.shape(found))
-    stated = report.largest_change * (1 + 1e-9) + rounding
+    stated = report.outputs.largest_change * (1 + 1e-9) + rounding
     difference = float(np.abs(found - wanted).max())
     assert difference <= stated, f"the program is off by {difference:.3g}, stated {stated:.3g}"
     return run

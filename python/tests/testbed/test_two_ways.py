@@ -67,7 +67,7 @@ def answer(model: Model, samples: Array) -> Answer:
     report = model.program.fit_report
     assert report is not None
     run = encrypted(model, samples)
-    return Answer(run.outputs, run.bound, report.largest_change)
+    return Answer(run.outputs, run.bound, report.outputs.largest_change)
 
 
 def require_equal(one: Answer, other: Answer, *, polynomials: bool) -> None:

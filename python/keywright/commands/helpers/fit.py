@@ -128,7 +128,7 @@ def _share(text: str) -> float:
 def fit_record(program: compiler.Program) -> dict[str, object] | None:
     """Return the fit report as JSON; None if nothing was measured."""
     report = program.fit_report
-    return None if report is None else asdict(report) | {"warnings": report.warnings}
+    return None if report is None else report.to_json() | {"warnings": report.warnings}
 
 
 def print_fit(program: compiler.Program, terminal: Terminal, *, table: bool = True) -> None:

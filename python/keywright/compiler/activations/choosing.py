@@ -12,7 +12,13 @@ from keywright.compiler.graph.piecewise import PiecewiseLinear
 from keywright.compiler.graph.simplify import simplify
 from keywright.errors.network import inaccurate, overflowing
 from keywright.program.arrays import Vector
-from keywright.program.fit_report import DEFAULT_CHANGE, FitReport, FittedActivation, loosest
+from keywright.program.fit_report import (
+    DEFAULT_CHANGE,
+    FitReport,
+    FittedActivation,
+    OutputDifference,
+    loosest,
+)
 
 from .fit import Fit
 from .fitting import Approximation, approximate, replace_activations
@@ -323,8 +329,10 @@ def report(
         samples=len(run.samples),
         held_out=int(run.held_out.sum()),
         escaped=int(escaped.sum()),
-        largest_change=float(changes.max()),
-        mean_change=float(changes.mean()),
-        largest_output=float(np.abs(run.outputs[compared]).max(initial=0.0)),
-        agreement=None if same is None else float(same.mean()),
+        outputs=OutputDifference(
+            float(changes.max()),
+            float(changes.mean()),
+            float(np.abs(run.outputs[compared]).max(initial=0.0)),
+            None if same is None else float(same.mean()),
+        ),
     )

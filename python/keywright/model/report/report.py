@@ -133,12 +133,12 @@ def fit_text(fit: FitReport) -> str:
     if not fit.activations and not fit.bins:
         return "no activation is replaced: the program computes the model's own function"
     kind = "held-out calibration samples" if fit.held_out else "calibration samples, none held out"
-    share = "" if fit.agreement is None else f"{fit.agreement:.2%} equal predictions, "
+    share = "" if fit.outputs.agreement is None else f"{fit.outputs.agreement:.2%} equal predictions, "
     rounded = f"thresholds rounded to the edges of at most {fit.bins} bins; " if fit.bins else ""
     return (
         f"{rounded}program in the clear against the model, {fit.compared} {kind}: {share}outputs off by "
-        f"{fit.mean_change:.2g} in the mean and {fit.largest_change:.2g} at most "
-        f"(largest output {fit.largest_output:.3g}); errors of encryption come on top"
+        f"{fit.outputs.mean_change:.2g} in the mean and {fit.outputs.largest_change:.2g} at most "
+        f"(largest output {fit.outputs.largest_output:.3g}); errors of encryption come on top"
     )
 
 

@@ -159,7 +159,7 @@ def _description(program: Program) -> dict[str, Any]:
                 {"basis": polynomial.basis, "coefficients": polynomial.coefficients.tolist()}
                 for polynomial in program.operands.polynomials
             ],
-            "fit_report": None if program.fit_report is None else dataclasses.asdict(program.fit_report),
+            "fit_report": None if program.fit_report is None else program.fit_report.to_json(),
             "ranges": [
                 dataclasses.astuple(range_)[: None if range_.slots else -1] for range_ in program.ranges
             ],

@@ -5,6 +5,7 @@ message and answer pass through the worker's pipe. An evaluation that does not e
 (`keep`), as is every evaluation whose request does not wait.
 """
 
+import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -211,18 +212,17 @@ class Evaluations:
             for data in objects:
                 model.requests.read(data)
                 self._saw(expected.identifier, ExchangedObject.of("received", data))
-        job = self._jobs.add(
+        job = Job(
+            secrets.token_hex(16),
             expected.identifier,
             expected.model,
-            model.steps,
-            message,
             expected.priority,
+            model.steps,
             expected.tenant,
             expected.places,
-            None if held else self._note,
             held,
-            expected.place,
         )
+        self._jobs.add(job, message, None if held else self._note, expected.place)
         self._event(f"{len(message)} bytes to evaluate")
         return job
 

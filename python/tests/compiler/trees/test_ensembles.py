@@ -100,10 +100,10 @@ def test_the_report_says_what_rounding_changes() -> None:
     assert trees.report is not None
     held = trees.held_out
     expected = model.predict(samples)[held] == answers(trees, samples)["label"][held]
-    assert trees.report.agreement == expected.mean() < 1
+    assert trees.report.outputs.agreement == expected.mean() < 1
     assert trees.report.bins == 4
     assert trees.report.warnings
     finer = quantised(model, samples, bins=256).report
     assert finer is not None
-    assert finer.agreement is not None
-    assert finer.agreement > expected.mean()
+    assert finer.outputs.agreement is not None
+    assert finer.outputs.agreement > expected.mean()
