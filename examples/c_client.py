@@ -95,14 +95,20 @@ def write_picture(path: Path, planes: NDArray[np.uint8]) -> None:
 
 def write_model(folder: Path, manifest: Manifest) -> None:
     """Write the parts of a manifest that the C program reads."""
-    (folder / "client.kw").write_bytes(manifest.client)
-    (folder / "parameters.kw").write_bytes(manifest.parameters)
-    (folder / "keys.kw").write_bytes(manifest.key_set)
-    lines = [str(round(math.log2(manifest.divisor)))]
-    for places in (manifest.input, manifest.output):
-        numbers = (places.ciphertexts, places.size, places.repeat, places.stride, len(places.start))
+    (folder / "client.kw").write_bytes(manifest.format.client)
+    (folder / "parameters.kw").write_bytes(manifest.format.parameters)
+    (folder / "keys.kw").write_bytes(manifest.keys.head)
+    lines = [str(round(math.log2(manifest.input.divisor)))]
+    for places in (manifest.input.places, manifest.output.places):
+        numbers = (
+            places.ciphertexts,
+            places.size,
+            places.repeat,
+            places.stride,
+            len(places.start),
+        )
         lines += [" ".join(map(str, numbers)), " ".join(map(str, places.start))]
-    (folder / "places.txt").write_text("\n".join([*lines, *manifest.labels]) + "\n")
+    (folder / "places.txt").write_text("\n".join([*lines, *manifest.output.labels]) + "\n")
 
 
 def compile_client(library: Path, program: Path) -> None:
@@ -161,7 +167,10 @@ def toy_model() -> Model:
     program = compiler.compile(
         (files("keywright") / "data" / "digits.onnx").read_bytes(),
         compiler.Target(
-            slots=plan.slots, levels=plan.output_level, output_level=plan.input_level, fixed_slots=True
+            slots=plan.slots,
+            levels=plan.output_level,
+            output_level=plan.input_level,
+            packing="coefficients",
         ),
     )
     return Model("digits", program, parameters, (), Entry(plan, entry), tuple("0123456789"))
@@ -173,11 +182,9 @@ def make_model(arguments: argparse.Namespace) -> Model:
         return toy_model()
     if arguments.cifar is None:
         digits = (files("keywright") / "data" / "digits.onnx").read_bytes()
-        return kw.compile(digits, client="thin", batch=1, name="digits", labels="0123456789")
+        return kw.compile(digits, client="thin", batch=1, labels="0123456789")
     typical = [planes / 255 for _, planes in islice(cifar(arguments.cifar, test=False), CALIBRATION)]
-    return kw.compile(
-        arguments.model, np.stack(typical), client="thin", batch=1, name="cifar", labels=CLASSES
-    )
+    return kw.compile(arguments.model, np.stack(typical), client="thin", batch=1, labels=CLASSES)
 
 
 def main() -> int:

@@ -86,7 +86,7 @@ def main() -> int:
         scores = decrypt_result(program, client, answer)
         same += scores.argmax() == expected.argmax()
         right += expected.argmax() == label
-        bound = max(ciphertext.error_bound for ciphertext in answer) * program.output_unit
+        bound = max(ciphertext.error_bound for ciphertext in answer) * program.output.unit
         print(
             f"{path.name} {CLASSES[label]}: {CLASSES[scores.argmax()]} encrypted, "
             f"{CLASSES[expected.argmax()]} in the clear, "

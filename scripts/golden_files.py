@@ -21,6 +21,7 @@ from keywright.plan import AutomorphismGroup, Chain, Relinearizations, Workload,
 from keywright.plan.cost.calibration import Calibration
 from keywright.plan.cost.ephemeral import EphemeralSwitch, FixedKeys
 from keywright.plan.cost.operations import Operation
+from keywright.plan.workload.workload import CommonWork
 from onnx import TensorProto, helper, numpy_helper
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -59,9 +60,7 @@ def workload() -> Workload:
         (Relinearizations(2, 1),),
         9.0,
         (Operation("sum", 2, 1, visits=2),),
-        (EphemeralSwitch(32, 1, 1, 1),),
-        (FixedKeys(1, 1, 2),),
-        (((1, 2), (2, 1)),),
+        CommonWork((EphemeralSwitch(32, 1, 1, 1),), (FixedKeys(1, 1, 2),), (((1, 2), (2, 1)),)),
     )
 
 
@@ -123,8 +122,8 @@ def write_sums(folder: Path) -> None:
 def write_model(folder: Path) -> None:
     """A compiled model, a client of it, and a message and its answer."""
     samples = np.random.default_rng(22).uniform(-1, 1, (20, 6))
-    model = kw.compile(network(), calibration=samples, name="golden")
-    model.save(folder / "model")
+    model = kw.compile(network(), calibration=samples)
+    model.save(folder / "model", "golden")
     client, server = model.client(), model.server()
     server.load_keys(client.keys())
     client.save(folder / "client")

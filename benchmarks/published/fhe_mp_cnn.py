@@ -8,7 +8,7 @@ from keywright.plan.ring.chain import Chain
 from keywright.plan.ring.galois import AutomorphismGroup
 from keywright.plan.workload.factors import factor_alternatives
 from keywright.plan.workload.open_workload import Alternative, Choice, OpenWorkload
-from keywright.plan.workload.workload import Group, Relinearizations, Workload, make_group
+from keywright.plan.workload.workload import CommonWork, Group, Relinearizations, Workload, make_group
 
 from published.convfhe import BOUND
 
@@ -97,7 +97,7 @@ def convert_open(data: Mapping[str, Any], special: tuple[float, ...] | None = No
         chain,
         tuple(out),
         (Relinearizations(REDUCTION_LEVEL, 1),),
-        ephemeral=ephemeral,
+        common=CommonWork(ephemeral),
     )
     return OpenWorkload(workload, tuple(choices))
 

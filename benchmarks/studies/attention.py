@@ -187,8 +187,8 @@ def measure(options: argparse.Namespace) -> Row:
     report = compiled.report
     error = report.encrypted_error
     return Row(
-        options.tokens, encoder.layers, compiled.program.depth, report.bootstraps, compiling.wall,
-        report.keys, len(keys), len(message), len(answer), report.seconds,
+        options.tokens, encoder.layers, compiled.program.depth, report.run.bootstraps, compiling.wall,
+        report.sizes.keys, len(keys), len(message), len(answer), report.run.seconds,
         [each.wall for each in times], [each.cpu for each in times],
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, worst,
         float("nan") if error is None else error.share, largest, os.getloadavg()[0],

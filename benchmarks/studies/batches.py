@@ -121,7 +121,7 @@ def measure(model: onnx.ModelProto, typical: Vector, tests: Vector, batch: int, 
         seconds.append(taken)
         results = decrypt_result(program, client, outputs, len(samples))
         error = max(error, float(np.abs(results - run_clear(program, samples)).max()))
-        bound = max(bound, *(output.error_bound * program.output_unit for output in outputs))
+        bound = max(bound, *(output.error_bound * program.output.unit for output in outputs))
         same += int((results.argmax(1) == run_onnxruntime(model, samples).argmax(1)).sum())
         count += len(samples)
         sent = sum(map(len, message))

@@ -199,7 +199,7 @@ class Own:
         self.client, self.server = made
         self.facts = {
             "setup_s": seconds.wall,
-            "key_bytes": self.model.report.key_bytes,
+            "key_bytes": self.model.report.sizes.key_bytes,
             "parameters": repr(self.model.parameters),
         }
         self.clear = run_clear(self.model.program, work.samples)

@@ -98,7 +98,7 @@ class Network:
         self.compiled = kw.compile(model or (data / "digits.onnx").read_bytes(), batch=1)
         self.parameters, self.program = self.compiled.parameters, self.compiled.program
         self.bootstraps = list(self.compiled.bootstraps)
-        shape = self.program.input_shape
+        shape = self.program.input.shape
         self.sample = np.random.default_rng(1).uniform(0, 1, shape)
 
     def planned(self, model: planning.CostModel, names: list[str]) -> dict[str, planning.KeyPlan]:
@@ -124,7 +124,7 @@ class Network:
         result = decrypt_result(self.program, kw.Decryptor(secret), outputs)
         clear = run_clear(self.program, self.sample)
         times.error = float(np.abs(result - clear).max())
-        times.bound = max(output.error_bound for output in outputs) * self.program.output_unit
+        times.bound = max(output.error_bound for output in outputs) * self.program.output.unit
         assert times.error <= min(times.bound, 1e-2 * np.abs(clear).max()), "the result is wrong"
 
 
@@ -332,10 +332,10 @@ def derived(
     print(
         f"  derived from {len(masters)} master keys of {masters.bytes} bytes, at most {depth} steps: "
         f"{counts}; {len(specs)} keys sent beside them\n"
-        f"    {sent} bytes sent instead of {size}; client {price.client_seconds:.2f} s predicted, "
+        f"    {sent} bytes sent instead of {size}; client {price.costs.client_seconds:.2f} s predicted, "
         f"{client.medians[0]:.2f} s measured\n"
-        f"    server {price.server_seconds:.2f} s predicted, {server.medians[0]:.2f} s measured, "
-        f"{server.medians[0] / count:.3f} s a key; noise {price.noise_bits:.2f} bits instead of "
+        f"    server {price.costs.server_seconds:.2f} s predicted, {server.medians[0]:.2f} s measured, "
+        f"{server.medians[0] / count:.3f} s a key; noise {price.costs.noise_bits:.2f} bits instead of "
         f"{plan.noise_bits(model):.2f}",
         flush=True,
     )

@@ -91,9 +91,8 @@ ENSEMBLES = {"forest": forest, "boosting": boosting}
 def measure(name: str, options: argparse.Namespace, batch: int) -> Row:
     """Compile, make keys, evaluate a batch several times, decrypt and compare."""
     model, typical, tests = ENSEMBLES[name]()
-    compiled, compiling = timed(
-        kw.compile, model, calibration=typical, thresholds=options.thresholds, bins=options.bins, batch=batch
-    )
+    fit = kw.compiler.Fit(calibration=typical, thresholds=options.thresholds, bins=options.bins)
+    compiled, compiling = timed(kw.compile, model, fit=fit, batch=batch)
     program, client, server = compiled.program, compiled.client(), compiled.server()
     keys = client.keys()
     server.load_keys(keys)
@@ -107,14 +106,13 @@ def measure(name: str, options: argparse.Namespace, batch: int) -> Row:
     found = compiled.answers(client.decrypt(answer))["label"]
     checked = np.concatenate((tests, typical))[:LABELS]
     # The graph of the program, which is many times faster than its rotations in the clear.
-    fit = kw.compiler.Fit(calibration=typical, thresholds=options.thresholds, bins=options.bins)
     graph = kw.compiler.approximate(to_source(model), fit).graph
-    assert program.binning is not None
-    bits = program.binning.apply(checked)
+    assert program.input.binning is not None
+    bits = program.input.binning.apply(checked)
     scores = np.concatenate([values[graph.output] for _, values in graph.runs(bits)])
     quantised = compiled.answers(scores)["label"]
     return Row(
-        name, options.thresholds, program.binning.bits, batch, program.depth,
+        name, options.thresholds, program.input.binning.bits, batch, program.depth,
         compiling.wall, len(keys), [each.wall / count for each in times],
         [each.cpu / count for each in times], len(message), len(answer),
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, os.getloadavg()[0], count,

@@ -35,6 +35,7 @@ from keywright.plan import (
 from keywright.plan.cost.ephemeral import EphemeralSwitch, FixedKeys
 from keywright.plan.cost.operations import Operation
 from keywright.plan.keys import plan_file
+from keywright.plan.workload.workload import CommonWork
 from keywright.search import Quantisation, Vote
 from keywright.search.directory import Directory
 from keywright.search.messages import AnswerPart
@@ -248,9 +249,7 @@ def workload() -> Workload:
         (Relinearizations(2, 1),),
         9.0,
         (Operation("sum", 2, 1, visits=2),),
-        (EphemeralSwitch(32, 1, 1, 1),),
-        (FixedKeys(1, 1, 2),),
-        (((1, 2), (2, 1)),),
+        CommonWork((EphemeralSwitch(32, 1, 1, 1),), (FixedKeys(1, 1, 2),), (((1, 2), (2, 1)),)),
     )
 
 

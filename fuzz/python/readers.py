@@ -161,7 +161,7 @@ def _program(data: bytes) -> bool:
 def _manifest(data: bytes) -> bool:
     manifest = Manifest.read(data)
     require(manifest.encoded == data, "a manifest has two encodings")
-    for places in (manifest.input, manifest.output):
+    for places in (manifest.input.places, manifest.output.places):
         taken = len(places.start) * places.repeat * places.batch
         if max(taken, places.ciphertexts * places.size) < LARGEST:
             sample = np.arange(1.0, len(places.start) + 1).reshape(1, *places.shape)
@@ -169,8 +169,8 @@ def _manifest(data: bytes) -> bool:
             # A server may place all values at one position: its model is useless then.
             apart = np.count_nonzero(packed) == taken
             require(not apart or np.array_equal(places.unpack(packed, 1), sample), "values move")
-    if len(manifest.output.start) < LARGEST:
-        manifest.answers(np.zeros((1, *manifest.output.shape)))
+    if len(manifest.output.places.start) < LARGEST:
+        manifest.answers(np.zeros((1, *manifest.output.places.shape)))
     return True
 
 

@@ -59,6 +59,7 @@ ACTS = {
     "frontier": "searches",
     "mean": "evaluates",
     "refresh": "asks a server",
+    "require_precision": "raises",
     "seen": "asks a server",
     "step": "notes the time",
     "share": "copies to memory that processes share",

@@ -257,7 +257,7 @@ def test_a_client_waits_for_no_pipe(folder: Path, tmp_path: Path, name: str, kin
 
 def test_a_client_folder_is_read(folder: Path) -> None:
     """The folder of the tests above is a good one."""
-    assert np.asarray(kw.load_client(folder, insecure=True).program.input_layout.period) > 0
+    assert np.asarray(kw.load_client(folder, insecure=True).program.input.layout.period) > 0
 
 
 def test_keys_that_are_made_at_once_are_all_kept(tmp_path: Path) -> None:

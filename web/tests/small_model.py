@@ -66,7 +66,10 @@ def main() -> None:
     program = compiler.compile(
         model,
         compiler.Target(
-            slots=plan.slots, levels=plan.output_level, output_level=plan.input_level, fixed_slots=True
+            slots=plan.slots,
+            levels=plan.output_level,
+            output_level=plan.input_level,
+            packing="coefficients",
         ),
     )
     Model(name, program, parameters, (), Entry(plan, ENTRY), LABELS[kind]).save(folder)

@@ -67,7 +67,7 @@ def planned(workload: Workload, model: CostModel, names: list[str]) -> Iterator[
     if not names:
         return
     fastest = predict_plan(published(workload, model, BEST), model).seconds
-    if workload.bootstraps:
+    if workload.common.bootstraps:
         yield from _of_frontier(QuickPlanner(workload, model, max_hops=HOPS).timed, fastest, names)
         return
     planner = Planner(workload, model, max_hops=HOPS)

@@ -122,7 +122,8 @@ def open_rows(plans: Mapping[tuple[str, float], KeyPlan], every: float, model: C
             (
                 name,
                 f"{factor:g}x",
-                f"{len(chain.p)} x {chain.p[0]:g}" + (", ephemeral" if plan.workload.ephemeral else ""),
+                f"{len(chain.p)} x {chain.p[0]:g}"
+                + (", ephemeral" if plan.workload.common.ephemeral else ""),
                 len(plan.keys),
                 f"{plan.stored_bytes / GB:.2f}",
                 f"{plan.seconds(model) / every:.2f}",
@@ -163,11 +164,11 @@ def derived_rows(plans: Mapping[float, DerivationDesign | None], every: float, m
                 f"{len(found.masters)} of {found.shape.stored_bytes / 1e6:.0f} MB",
                 len(found.direct),
                 f"{len(chain.p)} x {chain.p[0]:g}",
-                f"{found.client_seconds:.1f}",
-                f"{found.server_seconds:.0f}",
+                f"{found.costs.client_seconds:.1f}",
+                f"{found.costs.server_seconds:.0f}",
                 f"{found.stored_bytes / GB:.1f}",
                 f"{found.plan.seconds(model) / every:.2f}",
-                f"{found.noise_bits:.1f}",
+                f"{found.costs.noise_bits:.1f}",
             )
         )
     headings = (

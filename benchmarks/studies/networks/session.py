@@ -67,8 +67,8 @@ class Session:
         compiled = kw.compile(
             setting.model,
             calibration,
-            activations=setting.activations,
-            preset=setting.preset,
+            fit=kw.compiler.Fit(activations=setting.activations),
+            parameters=setting.preset,
             batch=setting.batch,
         )
         self.facts: dict[str, Any] = {"compile_s": clock() - start, "compile_peak_bytes": peak_rss_bytes()}
@@ -148,7 +148,7 @@ class Session:
         start = clock()
         scores = self.client.decrypt_batch(answer, count)
         decrypt = clock() - start
-        bound = max(ciphertext.error_bound for ciphertext in results) * program.output_unit
+        bound = max(ciphertext.error_bound for ciphertext in results) * program.output.unit
         return [
             {
                 "scores": own.ravel().tolist(),

@@ -80,13 +80,13 @@ def compiled(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     network = NETWORKS[options.network]
     calibration = network.images(options.data, range(options.images, options.images + 20)).samples
     start = time.perf_counter()
-    model = kw.compile(options.model, calibration, client="thin", batch=1, name=options.network)
+    model = kw.compile(options.model, calibration, client="thin", batch=1)
     compile_s = time.perf_counter() - start
     if options.key_memory is not None:
         model = model.with_keys_within(parse_bytes(options.key_memory))
     _ = model.execution
     plan_s = time.perf_counter() - start - compile_s
-    model.save(folder)
+    model.save(folder, options.network)
     samples = np.asarray(calibration[:PREDICTED], np.float64)
     return {
         "compile_s": compile_s,

@@ -68,8 +68,8 @@ class Evaluation:
         kw.KeyGenerator(secret).save_evaluation_keys(self.path, model.specs)
         self._order = {"path": str(self.path), "digest": digest_of(self.path)}
         manifest = model.manifest
-        sample = np.zeros((1, *manifest.input.shape))
-        packed = manifest.input.pack(sample)
+        sample = np.zeros((1, *manifest.input.places.shape))
+        packed = manifest.input.places.pack(sample)
         if model.client_parameters is not None:
             client = kw.thin.Client.from_secret_bytes(secret.to_bytes(), model.client_parameters)
             fixed = [
@@ -82,7 +82,7 @@ class Evaluation:
                 encryptor.encrypt(
                     row,
                     slots=model.program.slots,
-                    level=manifest.input_level,
+                    level=manifest.input.level,
                     magnitude=manifest.input_magnitude,
                 ).to_bytes()
                 for row in packed

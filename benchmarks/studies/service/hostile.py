@@ -118,7 +118,7 @@ class HonestClient:
         # While nobody has keys on a server its workers end, and their start would be measured.
         self._standing = self._remote.session()
         self._standing.upload_keys()
-        self._program, self._shape = model.program, model.manifest.input.shape
+        self._program, self._shape = model.program, model.manifest.input.places.shape
         self._random = np.random.default_rng(0)
         self.measured = {kind: Measured() for kind in KINDS}
         self.faults: list[str] = []

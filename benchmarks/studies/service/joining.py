@@ -101,7 +101,7 @@ def main() -> None:
         *("PATH" if "/" in part else part for part in sys.argv[1:]),
     ]
     record = {"command": " ".join(command), "quiet": options.quiet, "machine": describe()}
-    record |= {"requests": options.requests, "key_bytes": model.manifest.key_bytes, "runs": runs}
+    record |= {"requests": options.requests, "key_bytes": model.manifest.keys.size, "runs": runs}
     out = record_folder(options.out, "service")
     (out / "joining.json").write_text(json.dumps(record, indent=1) + "\n")
 

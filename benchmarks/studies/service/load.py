@@ -239,7 +239,7 @@ def alone(folders: Sequence[Path], seconds: float, number: int, results: Any) ->
     while time.perf_counter() - start < seconds:
         _, model, runner, keys, message = known[len(taken) % len(known)]
         begun = time.perf_counter()
-        objects = framing.split(message, model.manifest.input.ciphertexts)
+        objects = framing.split(message, model.manifest.input.places.ciphertexts)
         inputs = [model.requests.read(data) for data in objects]
         framing.join([model.requests.write(result) for result in runner.run(keys, inputs)])
         taken.append(time.perf_counter() - begun)
@@ -350,7 +350,7 @@ def main() -> None:
         return
     common = {"tenants": world.count, "models": MODELS, "exponent": EXPONENT, "quiet": options.quiet}
     common |= {"outputs": OUTPUTS, "key_sets": len(world.keys), "machine": machine.describe()}
-    common |= {"key_bytes": [manifest.key_bytes for manifest in world.manifests]}
+    common |= {"key_bytes": [manifest.keys.size for manifest in world.manifests]}
     window = partial(measure, world, options.memory, seconds=options.seconds, warm=options.warm)
     windows: list[Callable[[], dict[str, Any]]] = [lambda: engine_alone(world, options.seconds)]
     windows += [partial(window, clients=clients, sequence=sequence) for clients in options.clients]

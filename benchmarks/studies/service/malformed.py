@@ -139,7 +139,7 @@ class Honest:
 
     def __init__(self, url: str, model: Model) -> None:
         self._remote, self._program = RemoteModel(url, insecure=True), model.program
-        self._shape = model.manifest.input.shape
+        self._shape = model.manifest.input.places.shape
         self.seconds: list[float] = []
         self.wrong = self.failed = 0
         self._ended = threading.Event()

@@ -54,7 +54,7 @@ def measured(folder: Path) -> Times:
         evaluations.append(time.perf_counter() - start)
     path.unlink()
     names = [f"model-{number}" for number in range(MODELS)]
-    size = model.manifest.key_bytes
+    size = model.manifest.keys.size
     return Times(dict.fromkeys(names, evaluations), loads, dict.fromkeys(names, size))
 
 

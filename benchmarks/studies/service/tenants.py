@@ -101,7 +101,7 @@ class Tenant:
 
     def __init__(self, number: int, manifest: Manifest) -> None:
         self.number, self.manifest = number, manifest
-        self._parameters = kw.Parameters.from_bytes(manifest.parameters)
+        self._parameters = kw.Parameters.from_bytes(manifest.format.parameters)
         seed = hashlib.sha256(f"keywright load {number}".encode()).digest()
         self._secret = kw.SecretKey.generate(self._parameters, seed)
         self._decryptor = kw.Decryptor(self._secret)
@@ -109,17 +109,17 @@ class Tenant:
 
     def save_keys(self, path: Path) -> None:
         """Write the keys that the manifest asks for."""
-        specs = kw.keys.read_set_head(self.manifest.key_set, self._parameters)
+        specs = kw.keys.read_set_head(self.manifest.keys.head, self._parameters)
         kw.KeyGenerator(self._secret).save_evaluation_keys(path, specs)
 
     def question(self, layer: Vector) -> Question:
         """A random encrypted sample, with the layer's answer to it."""
         entry, manifest = self.manifest.input, self.manifest
-        sample = self._random.uniform(-1, 1, entry.shape)
-        rows = entry.pack(sample[np.newaxis]) / manifest.divisor
+        sample = self._random.uniform(-1, 1, entry.places.shape)
+        rows = entry.places.pack(sample[np.newaxis]) / manifest.input.divisor
         objects = [
             self._decryptor.encrypt(
-                row, entry.size, manifest.input_level, magnitude=manifest.input_magnitude
+                row, entry.places.size, manifest.input.level, magnitude=manifest.input_magnitude
             ).to_bytes()
             for row in rows
         ]
@@ -127,10 +127,10 @@ class Tenant:
 
     def error(self, question: Question, answer: bytes) -> float:
         """The largest difference between an answer and what was expected."""
-        places = self.manifest.output
+        places = self.manifest.output.places
         objects = framing.split(answer, places.ciphertexts)
         rows = [self._decryptor.decrypt(kw.Ciphertext.from_bytes(data, self._parameters)) for data in objects]
-        values = places.unpack(np.asarray(rows), 1) * self.manifest.factor
+        values = places.unpack(np.asarray(rows), 1) * self.manifest.output.factor
         return float(np.abs(values.ravel() - question.expected).max())
 
 

@@ -13,7 +13,7 @@ import random
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from functools import partial
 from http import HTTPStatus
@@ -105,14 +105,13 @@ class RemoteModel:
             see `check`.
         key: API key, for a server with accounts.
         direct: whether keys may be written straight to the server's object storage, at addresses that the
-            server gives: over HTTPS where the server itself is asked so.
+            server gives: over HTTPS where the server itself is asked so. True: where the storage has the
+            server's own address. Hosts, as ``name`` or ``name:port``: there, too. Keys for another address go
+            to the server itself.
         insecure: whether parameters below 128 bits of security are accepted, for experiments on made-up
             data. A server that chooses them can read what is encrypted.
         key_bytes, key_count: most bytes and most keys that the server may ask for; by default 32 GiB and
             4096.
-        allowed_hosts: hosts besides the server's own address, as ``name`` or ``name:port``, to which
-            `direct` uploads may go: those of its object storage. Without them keys for another address go
-            to the server itself.
 
     Raises:
         UnreachableError: there is no server.
@@ -134,12 +133,11 @@ class RemoteModel:
         pinned: str | None = None,
         program: Program | None = None,
         key: str | None = None,
-        direct: bool = True,
+        direct: bool | Collection[str] = True,
         *,
         insecure: bool = False,
         key_bytes: int = KEY_BYTES,
         key_count: int = KEY_COUNT,
-        allowed_hosts: Iterable[str] = (),
     ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -150,7 +148,7 @@ class RemoteModel:
         self._host, self._port, self._base = parts.hostname, parts.port, parts.path.rstrip("/")
         self._pinned, self.program, self._direct = pinned, program, direct
         self._demands = Demands(insecure, key_bytes, key_count)
-        self._allowed_hosts = tuple(allowed_hosts)
+        self._allowed_hosts = () if isinstance(direct, bool) else tuple(direct)
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         self.refresh()
 
@@ -181,7 +179,7 @@ class RemoteModel:
 
     def _adopt(self, manifest: Manifest) -> None:
         self.manifest = manifest
-        self.joins = manifest.input.batch > 1 and self._says_joins()
+        self.joins = manifest.input.places.batch > 1 and self._says_joins()
 
     def _says_joins(self) -> bool:
         """Whether the server reports that it joins requests."""
@@ -211,7 +209,7 @@ class RemoteModel:
             raise BadRequestError(f"the model takes samples of shape {shape}, got {values.shape}")
         if manifest.missing(values).any():
             raise BadRequestError("the samples hold values that are not finite; remove them")
-        known = self.program is not None and manifest.packing == "slots"
+        known = self.program is not None and manifest.format.packing == "slots"
         if not (force or known):
             manifest.require_range(values)
         if not force:
@@ -341,7 +339,7 @@ class Session:
     def _take(self, secret: SecretKey | None) -> None:
         """Adopt the manifest of the remote model."""
         self.manifest = self.remote.manifest
-        self.parameters = Parameters.from_bytes(self.manifest.parameters)
+        self.parameters = Parameters.from_bytes(self.manifest.format.parameters)
         self._specs = self.manifest.specs
         self._secret = SecretKey.generate(self.parameters) if secret is None else secret
         self._generator, self._key_sets = KeyGenerator(self._secret), 0
@@ -368,9 +366,9 @@ class Session:
                 expected=before.hash,
             )
         self.remote._adopt(successor)
-        same = self.remote.manifest.parameters == before.parameters
+        same = self.remote.manifest.format.parameters == before.format.parameters
         self._take(self._secret if same else None)
-        if not same or self.manifest.key_set != before.key_set:
+        if not same or self.manifest.keys.head != before.keys.head:
             self._drop_keys()
 
     def _drop_keys(self) -> None:
@@ -423,9 +421,9 @@ class Session:
             self._generator.save_evaluation_keys(path, self._specs)
             self._key_sets += 1
         total = path.stat().st_size
-        if total != self.manifest.key_bytes:
+        if total != self.manifest.keys.size:
             raise ManifestError(
-                f"the manifest announces {self.manifest.key_bytes} bytes of keys, but they have {total}"
+                f"the manifest announces {self.manifest.keys.size} bytes of keys, but they have {total}"
             )
         if self._identifier is None:
             entry = _persist(lambda: self.remote.ask("POST", "/v1/keys", {"model": self.manifest.hash}))
@@ -474,7 +472,7 @@ class Session:
             ParameterError: there are more checks than requests.
             ServeError: a refusal of the server.
         """
-        shape, size = self.manifest.sample_shape, self.manifest.input.batch
+        shape, size = self.manifest.sample_shape, self.manifest.input.places.batch
         # A refusal after the first request would tell the server which sample is refused.
         values = self.remote.check(samples, force=force)
         self.remote._require_declared(values)
@@ -525,7 +523,7 @@ class Session:
         """Return the places for ``count`` samples: after those of the previous request, so that the two can
         be evaluated together. Returns None, for all places, if the server does not join requests or no place
         would be left."""
-        size = self.manifest.input.batch
+        size = self.manifest.input.places.batch
         if not self.remote.joins or count >= size:
             return None
         with self._placing:
@@ -578,7 +576,7 @@ class Session:
 
     def _decrypt(self, message: bytes, count: int, own: range | None = None) -> NDArray[np.float64]:
         try:
-            objects = framing.split(message, self.manifest.output.ciphertexts)
+            objects = framing.split(message, self.manifest.output.places.ciphertexts)
             return self._encryption.decrypt(objects, count, None if own is None else own.start)
         except (
             BadRequestError,

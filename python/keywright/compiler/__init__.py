@@ -4,17 +4,17 @@ from keywright.program.file.storage import load, save
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.program import Program
 
-from .activations.fit import Fit
-from .approximating import ApproximatedModel, approximate
+from .activations.fit import Fit, Ranges
+from .approximating import approximate
 from .compiler import compile  # noqa: A004 (read as keywright.compiler.compile)
 from .front_ends.to_onnx import to_onnx
 from .placement.target import Target
 
 __all__ = [
-    "ApproximatedModel",
     "Bootstrap",
     "Fit",
     "Program",
+    "Ranges",
     "Target",
     "approximate",
     "compile",

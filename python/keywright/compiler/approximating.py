@@ -136,9 +136,15 @@ def ensemble_in(model: Source) -> Ensemble | None:
 
 def _approximated_ensemble(ensemble: Ensemble, fit: Fit) -> ApproximatedModel:
     trees = quantise(ensemble, fit)
-    run = ExactRun(trees.bits, trees.held_out, np.zeros((len(trees.bits), 0)), {}, {}, {})
+    run = ExactRun(trees.bits, trees.held_out, np.zeros((len(trees.bits), 0)))
     # What follows is about bits; accuracy and error were required of the ensemble.
-    inner = replace(fit, calibration=trees.bits, accuracy=None, error=None, input_range=(0.0, 1.0))
+    inner = replace(
+        fit,
+        calibration=trees.bits,
+        accuracy=None,
+        error=None,
+        ranges=replace(fit.ranges, input_range=(0.0, 1.0)),
+    )
     return ApproximatedModel(trees.graph, (), run, inner, (ensemble.outputs,), trees.client_part, trees)
 
 
@@ -179,7 +185,7 @@ def _imported(model: onnx.ModelProto, fit: Fit) -> ImportedModel:
             break
         run = run_exact(read.graph, _samples(read.graph, fit.calibration))
         found = [
-            (node, float(run.highs[number].max()))
+            (node, float(run.inputs.highs[number].max()))
             for number, node in nodes.items()
             if isinstance(node, Activation)
         ]

@@ -5,19 +5,36 @@ from dataclasses import dataclass, field, replace
 
 from keywright._core import polynomial_relinearizations
 from keywright.compiler.graph.graph import Graph, Input, Linear, Multiply, Polynomial
-from keywright.compiler.layout.batches import interleave_layout
+from keywright.compiler.layout.batches import interleave_layout, interleave_linear
 from keywright.compiler.layout.cyclic import repack_before_strides
 from keywright.compiler.layout.layer_work import LayerWork, Prices
 from keywright.compiler.layout.lowering import LoweredLinear, lower
 from keywright.compiler.layout.packing import choose_layouts, largest_tensor, useful_slots
 from keywright.compiler.placement.bounding import bound_values
 from keywright.compiler.placement.costs import CostTable
-from keywright.compiler.placement.placement import Placement, Problem, assign_levels, place
+from keywright.compiler.placement.placement import LevelLimits, Placement, Problem, assign_levels, place
 from keywright.compiler.placement.rings import RingProblem, holding_slots
 from keywright.compiler.placement.target import Target
 from keywright.errors.network import RefusalError
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.layout import Layout
+
+
+@dataclass(frozen=True, eq=False)
+class RingChoice:
+    """The rings of values, as indices of the target's rings.
+
+    Attributes:
+        of: the ring of every value; empty if the target has none. A bootstrap's result is in the first ring.
+        switches: to smaller rings: the level at which a value is switched to each ring.
+        bootstraps: the ring in which all bootstraps begin.
+        seconds: predicted time with them; None if the target has no rings.
+    """
+
+    of: Mapping[int, int] = field(default_factory=dict)
+    switches: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    bootstraps: int = 0
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,10 +47,7 @@ class Arrangement:
         layouts, lowered, work: of every value.
         placement: levels and bootstraps.
         batch: samples per ciphertext.
-        ring_of: the ring of every value, as an index of the target's rings; empty if the target has none.
-        switches: to smaller rings: the level at which a value is switched to each ring.
-        ring_seconds: predicted time with them; None if the target has no rings.
-        bootstrap_ring: the ring in which all bootstraps begin.
+        rings: of every value.
     """
 
     graph: Graph
@@ -43,14 +57,11 @@ class Arrangement:
     work: Mapping[int, LayerWork]
     placement: Placement
     batch: int
-    ring_of: Mapping[int, int] = field(default_factory=dict)
-    switches: Mapping[tuple[int, int], int] = field(default_factory=dict)
-    ring_seconds: float | None = None
-    bootstrap_ring: int = 0
+    rings: RingChoice = field(default_factory=RingChoice)
 
     def seconds(self, samples: int) -> float:
         """Return the predicted time of ``samples`` samples."""
-        each = self.placement.seconds if self.ring_seconds is None else self.ring_seconds
+        each = self.placement.seconds if self.rings.seconds is None else self.rings.seconds
         return each * -(-samples // self.batch)
 
     @property
@@ -59,9 +70,18 @@ class Arrangement:
         rows = [transform for linear in self.lowered.values() for _, transform in linear.rows]
         return self.batch * sum(transform.bytes for transform in rows)
 
-    def entry_level(self, target: Target) -> int:
-        """Return the level of the input."""
-        return self.placement.needs[_source(self.graph)] if target.input_level is None else target.entry_level
+    def interleaved(self) -> "Arrangement":
+        """Return the arrangement of all samples that share ciphertexts."""
+        return replace(
+            self,
+            layouts={n: interleave_layout(layout, self.batch) for n, layout in self.layouts.items()},
+            lowered={n: interleave_linear(linear, self.batch) for n, linear in self.lowered.items()},
+        )
+
+    @property
+    def entry_level(self) -> int:
+        """The level of the input."""
+        return self.placement.needs[_source(self.graph)]
 
 
 def arrange(
@@ -118,7 +138,7 @@ def _of_batches(
     long as all samples take less time; smaller ones if none did."""
     graph = Graph(dict(graph.nodes), graph.output)
     largest = bound_values(graph, seen, headroom) if options else {}
-    slots, fixed = (options[0].slots, True) if options else (target.slots, target.fixed_slots)
+    slots, fixed = (options[0].slots, True) if options else (target.slots, target.thin)
     prices = costs.prices((target.levels + target.exit_level) // 2)
     kept: dict[int, tuple[Arrangement, Problem]] = {}
 
@@ -129,9 +149,9 @@ def _of_batches(
             lowered = _lower(graph, layouts, prices)
             work = _work(graph, layouts, lowered)
             ciphertexts = {number: layout.ciphertexts for number, layout in layouts.items()}
-            levels, entry, lowest = target.levels, target.entry_level, target.exit_level
             held = {number: holding_slots(number, graph, layouts, target.rings) for number in graph.nodes}
-            problem = Problem(graph, work, ciphertexts, options, largest, levels, entry, lowest, costs, held)
+            limits = LevelLimits(target.levels, target.levels, target.exit_level)
+            problem = Problem(graph, work, ciphertexts, options, largest, limits, costs, held)
             placement, problem = _place(problem)
             alike = tuple(problem.options)
             kept.clear()
@@ -160,7 +180,7 @@ def _place(problem: Problem) -> tuple[Placement, Problem]:
         RefusalError: no output level reaches a layer; this is the error for the highest.
     """
     placed, refusals = [], []
-    for reached in sorted({option.output_level for option in problem.options}) or [problem.levels]:
+    for reached in sorted({option.output_level for option in problem.options}) or [problem.limits.highest]:
         alike = [option for option in problem.options if option.output_level == reached]
         limited = replace(problem, options=alike)
         try:
@@ -176,16 +196,11 @@ def _in_rings(arranged: Arrangement, problem: Problem, target: Target) -> Arrang
     """Return an arrangement with the rings of its values, chosen among the target's."""
     if not target.rings:
         return arranged
-    layouts = {n: interleave_layout(layout, arranged.batch) for n, layout in arranged.layouts.items()}
-    rings = RingProblem(problem, arranged.placement, layouts, target.rings, target.fixed_slots)
+    layouts = arranged.interleaved().layouts
+    rings = RingProblem(problem, arranged.placement, layouts, target.rings, target.thin)
     ring_of = rings.assign()
-    return replace(
-        arranged,
-        ring_of=ring_of,
-        switches=rings.switches(ring_of),
-        ring_seconds=rings.seconds(ring_of),
-        bootstrap_ring=rings.bootstrap_ring,
-    )
+    switches, seconds = rings.switches(ring_of), rings.seconds(ring_of)
+    return replace(arranged, rings=RingChoice(ring_of, switches, rings.bootstrap_ring, seconds))
 
 
 def _source(graph: Graph) -> int:
@@ -195,9 +210,9 @@ def _source(graph: Graph) -> int:
 
 def _needed_bootstraps(graph: Graph, target: Target, costs: CostTable) -> tuple[Bootstrap, ...]:
     """Return the target's bootstraps; none if the levels suffice without them."""
-    levels, entry, lowest = target.levels, target.entry_level, target.exit_level
-    _, needs = assign_levels(Problem(graph, {}, {}, (), {}, levels, entry, lowest, costs), {})
-    return target.bootstraps if needs[_source(graph)] > entry else ()
+    limits = LevelLimits(target.levels, target.levels, target.exit_level)
+    _, needs = assign_levels(Problem(graph, {}, {}, (), {}, limits, costs), {})
+    return target.bootstraps if needs[_source(graph)] > limits.input else ()
 
 
 def _lower(graph: Graph, layouts: Mapping[int, Layout], prices: Prices) -> dict[int, LoweredLinear]:

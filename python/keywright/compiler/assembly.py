@@ -1,15 +1,14 @@
 """Assembles a graph, its layouts and its levels into the instructions of a program."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from keywright.compiler.graph.graph import (
     Add,
     Domain,
-    Graph,
     Input,
     Linear,
     Multiply,
@@ -19,21 +18,19 @@ from keywright.compiler.graph.graph import (
     levels_consumed,
 )
 from keywright.compiler.layout.layer_work import LayerWork
-from keywright.compiler.layout.lowering import LoweredLinear
 from keywright.compiler.placement.costs import CostTable
-from keywright.compiler.placement.placement import Placement
 from keywright.compiler.placement.ring import Ring
-from keywright.program.arrays import Shape, Vector
-from keywright.program.client_part import ClientPart
-from keywright.program.fit_report import FitReport
+from keywright.program.arrays import Vector
 from keywright.program.instructions import Instruction, Layer, Opcode, ValueRange
-from keywright.program.operands.binning import Binning
+from keywright.program.interface import ProgramInput, ProgramOutput
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.diagonals import DiagonalMatrix
 from keywright.program.operands.layout import Layout
-from keywright.program.operands.normalisation import Normalisation
+from keywright.program.operands.operands import Operands
 from keywright.program.operands.polynomials import PolynomialSpec
 from keywright.program.program import Program
+
+from .arrangement import Arrangement
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,80 +38,42 @@ class Assembly:
     """The parts of a program.
 
     Attributes:
-        graph: without activations.
-        layouts: of every value.
-        lowered: every linear map as operations.
-        work: of every value.
-        placement: levels and bootstraps.
-        options: the bootstraps that the placement chose from.
+        arrangement: layouts, operations and levels, of all samples that share ciphertexts; see
+            `Arrangement.interleaved`.
         costs: for the predicted times.
-        rings: rings of values, the largest first; empty if the target names none.
-        ring_of: ring of every value, as an index; a bootstrap's result is in the first ring.
-        switches: to smaller rings: the level at which a value is switched to each ring.
-        bootstrap_ring: the ring in which all bootstraps begin.
-        output_ring: ring of the output; None for the one that it is computed in.
         input_level: level of the input; at least the level needed.
-        fit_report, output_scale, input_range, input_scale, output_shape, client_part, input_normalisation,
-            output_normalisation, binning: attributes of the program.
+        rings: rings of values, the largest first; empty if the target names none.
+        output_ring: ring of the output; None for the one that it is computed in.
     """
 
-    graph: Graph
-    layouts: Mapping[int, Layout]
-    lowered: Mapping[int, LoweredLinear]
-    work: Mapping[int, LayerWork]
-    placement: Placement
-    options: tuple[Bootstrap, ...]
+    arrangement: Arrangement
     costs: CostTable
     input_level: int
-    fit_report: FitReport | None
-    output_scale: float
-    input_range: tuple[float, float] | None
-    input_scale: float
     rings: Sequence[Ring] = ()
-    ring_of: Mapping[int, int] = field(default_factory=dict)
-    switches: Mapping[tuple[int, int], int] = field(default_factory=dict)
-    bootstrap_ring: int = 0
     output_ring: int | None = None
-    output_shape: Shape = ()
-    client_part: ClientPart | None = None
-    input_normalisation: Normalisation | None = None
-    output_normalisation: Normalisation | None = None
-    binning: Binning | None = None
 
     def program(self) -> Program:
-        """Return the program."""
-        graph, layouts = self.graph, self.layouts
+        """Return the program, with the input and the output of the graph."""
+        chosen, graph = self.arrangement, self.arrangement.graph
         assembler = _Assembler(self)
         for number in graph.nodes:
             assembler.node(number)
         source = next(number for number, node in graph.nodes.items() if isinstance(node, Input))
-        output_level = self.placement.needs[graph.output]
-        outputs = tuple(assembler.outputs(output_level))
+        level = chosen.placement.needs[graph.output]
+        outputs = tuple(assembler.outputs(level))
+        log_n = self.log_n(chosen.rings.of.get(source, 0))
         return Program(
-            slots=layouts[source].slots,
-            input_shape=graph.nodes[source].shape if self.binning is None else (self.binning.features,),
-            output_shape=self.output_shape,
-            input_layout=layouts[source],
-            output_layout=layouts[graph.output],
-            input_level=self.input_level,
-            output_level=output_level,
-            instructions=tuple(assembler.instructions),
-            outputs=outputs,
-            transforms=tuple(assembler.transforms),
-            vectors=tuple(assembler.vectors),
-            polynomials=tuple(assembler.polynomials),
-            fit_report=self.fit_report,
-            ranges=tuple(assembler.ranges),
-            input_range=self.input_range,
-            input_scale=self.input_scale,
-            output_scale=self.output_scale,
-            client_part=self.client_part,
-            input_normalisation=self.input_normalisation,
-            output_normalisation=self.output_normalisation,
-            binning=self.binning,
-            bootstraps=tuple(assembler.bootstraps) if self.placement.bootstraps else (),
-            layers=tuple(assembler.layers),
-            input_log_n=self.log_n(self.ring_of.get(source, 0)),
+            ProgramInput(graph.nodes[source].shape, chosen.layouts[source], self.input_level, log_n=log_n),
+            ProgramOutput(graph.nodes[graph.output].shape, chosen.layouts[graph.output], level, outputs),
+            tuple(assembler.instructions),
+            Operands(
+                tuple(assembler.transforms),
+                tuple(assembler.vectors),
+                tuple(assembler.polynomials),
+                tuple(assembler.bootstraps) if chosen.placement.bootstraps else (),
+            ),
+            tuple(assembler.layers),
+            tuple(assembler.ranges),
         )
 
     def log_n(self, ring: int) -> int:
@@ -123,7 +82,7 @@ class Assembly:
 
     def slots(self, ring: int) -> int:
         """Return the slots of the ciphertexts of a ring."""
-        most = next(iter(self.layouts.values())).slots
+        most = next(iter(self.arrangement.layouts.values())).slots
         return min(most, self.rings[ring].slots) if ring else most
 
     def ring_costs(self, ring: int) -> CostTable:
@@ -133,21 +92,22 @@ class Assembly:
 
 class _Assembler:
     def __init__(self, assembly: Assembly) -> None:
-        self.assembly, self.graph, self.layouts = assembly, assembly.graph, assembly.layouts
+        self.assembly, self.arrangement = assembly, assembly.arrangement
+        self.graph, self.layouts = self.arrangement.graph, self.arrangement.layouts
         self.instructions: list[Instruction] = []
         self.layers: list[Layer] = []
         self.transforms: list[DiagonalMatrix] = []
         self.vectors: list[Vector] = []
         self.polynomials: list[PolynomialSpec] = []
         self.ranges: list[ValueRange] = []
-        self.bootstraps: list[Bootstrap] = [*assembly.options] if not assembly.rings else []
+        self.bootstraps: list[Bootstrap] = [*self.arrangement.options] if not assembly.rings else []
         self.ciphertexts: dict[tuple[int, int, int], list[int]] = {}
 
     def node(self, number: int) -> None:
         """Append the instructions that compute one value, and its bootstrap."""
-        node, level = self.graph.nodes[number], self.assembly.placement.levels[number]
+        node, level = self.graph.nodes[number], self.arrangement.placement.levels[number]
         layout, first = self.layouts[number], len(self.instructions)
-        ring = self.assembly.ring_of.get(number, 0)
+        ring = self.arrangement.rings.of.get(number, 0)
         match node:
             case Input():
                 level = self.assembly.input_level
@@ -174,7 +134,7 @@ class _Assembler:
         if isinstance(node, Multiply | Polynomial) and node.domain is not None:
             self._range(node, node.domain, layout, cts, ring)
         if not isinstance(node, Input):
-            above, work = level + levels_consumed(node), self.assembly.work[number]
+            above, work = level + levels_consumed(node), self.arrangement.work[number]
             self._layer(
                 describe(number, node),
                 type(node).__name__.lower(),
@@ -197,7 +157,9 @@ class _Assembler:
 
     def offered(self, number: int) -> int:
         """Return the largest ring that a value is in, as an index."""
-        return 0 if number in self.assembly.placement.bootstraps else self.assembly.ring_of.get(number, 0)
+        return (
+            0 if number in self.arrangement.placement.bootstraps else self.arrangement.rings.of.get(number, 0)
+        )
 
     def at(self, number: int, level: int, ring: int) -> list[int]:
         """Return the ciphertexts of a value at a level in a ring, dropped from the lowest higher level if
@@ -212,7 +174,7 @@ class _Assembler:
     def _switch_rings(self, number: int) -> None:
         """Switch a value to the smaller rings in which it is read."""
         source = self.offered(number)
-        for (value, ring), level in self.assembly.switches.items():
+        for (value, ring), level in self.arrangement.rings.switches.items():
             if value == number:
                 first, log_n = len(self.instructions), self.assembly.log_n(ring)
                 above = self.at(number, level, source)
@@ -242,17 +204,17 @@ class _Assembler:
             self.ranges.append(ValueRange(result, node.label, *ends, slots))
 
     def _bootstrap(self, number: int) -> None:
-        index = self.assembly.placement.bootstraps.get(number)
+        index = self.arrangement.placement.bootstraps.get(number)
         if index is None:
             return
         assembly, first = self.assembly, len(self.instructions)
-        option, ring = assembly.options[index], assembly.ring_of.get(number, 0)
+        option, ring = self.arrangement.options[index], self.arrangement.rings.of.get(number, 0)
         seconds = option.seconds
         if seconds is None:
             seconds = assembly.costs.bootstrap_seconds(option.output_level)
         operands = self.at(number, option.input_level, ring)
         if assembly.rings:
-            begin = assembly.bootstrap_ring
+            begin = self.arrangement.rings.bootstraps
             log_n, slots = assembly.log_n(begin), assembly.slots(begin)
             if ring != begin:
                 operands = [self._emit("switch_ring", (ct,), option.input_level, log_n) for ct in operands]
@@ -265,7 +227,7 @@ class _Assembler:
         self.ciphertexts[number, option.output_level, 0] = cts
         name = (
             f"after {describe(number, self.graph.nodes[number])}, which is read at level "
-            f"{assembly.placement.needs[number]}"
+            f"{self.arrangement.placement.needs[number]}"
         )
         self._layer(
             name, "bootstrap", (option.input_level, option.output_level), 0, seconds * len(cts), first
@@ -277,7 +239,7 @@ class _Assembler:
         return result
 
     def _linear(self, number: int, node: Linear, layout: Layout, level: int, ring: int) -> list[int]:
-        lowered = self.assembly.lowered[number]
+        lowered = self.arrangement.lowered[number]
         sources = [ct for operand in node.operands for ct in self.at(operand, level + 1, ring)]
         results = []
         for used, transform in lowered.rows:

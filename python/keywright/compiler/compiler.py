@@ -20,7 +20,6 @@ from keywright.compiler.graph.graph import (
     Shift,
 )
 from keywright.compiler.graph.simplify import scale_value, shift_input, shift_output
-from keywright.compiler.layout.batches import interleave_layout, interleave_linear
 from keywright.compiler.placement.bounding import largest_values
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.target import Target
@@ -84,17 +83,17 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
     if costs is None:
         costs = target.rings[0].costs if target.rings else CostTable.default()
     approximated = _approximated(model, target, fit)
-    if approximated.trees is not None and target.unit_inputs:
+    if approximated.trees is not None and target.thin:
         advice = "thin clients do not compute the first step of trees, their bits; compile for full clients"
         _refuse([unsupported_operator("trees", "TreeEnsemble", advice)])
     run, fit = approximated.run, approximated.fit
     input_range = _input_range(approximated, target)
-    input_scale = _input_scale(input_range) if target.unit_inputs and input_range is not None else 1.0
+    input_scale = _input_scale(input_range) if target.thin and input_range is not None else 1.0
     graph = Graph(dict(approximated.graph.nodes), approximated.graph.output)
     source, last = _source_shape(graph), approximated.output_shape
-    entering = None if target.unit_inputs else Normalisation.of(run.samples, factor=_factor(source))
+    entering = None if target.thin else Normalisation.of(run.samples, factor=_factor(source))
     leaving = None
-    if not target.unit_inputs and len(run.samples):
+    if not target.thin and len(run.samples):
         free = isinstance(graph.nodes[graph.output], Linear)
         factor = _factor(last) if free else WIDE_RESULT
         leaving = Normalisation.of(approximated.outputs, factor=factor, small_only=True)
@@ -118,41 +117,39 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
     changed = entering is not None or leaving is not None
     seen = largest_values(graph, samples) if changed else dict(approximated.largest)
     _bound_hidden(graph, seen)
-    output_scale = _bound_output(graph, seen, MARGIN if fit.margin is None else fit.margin)
+    output_scale = _bound_output(graph, seen, MARGIN if fit.ranges.margin is None else fit.ranges.margin)
 
     def restored(outputs: Vector) -> Vector:
         return outputs * output_scale if leaving is None else leaving.invert(outputs * output_scale)
 
     try:
-        chosen = arrange(graph, seen, target, fit.headroom, costs, max_plaintext_bytes)
+        chosen = arrange(graph, seen, target, fit.ranges.headroom, costs, max_plaintext_bytes)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
-    program = Assembly(
-        chosen.graph,
-        {number: interleave_layout(layout, chosen.batch) for number, layout in chosen.layouts.items()},
-        {number: interleave_linear(linear, chosen.batch) for number, linear in chosen.lowered.items()},
-        chosen.work,
-        chosen.placement,
-        chosen.options,
-        costs,
-        chosen.entry_level(target),
-        _report(approximated, graph, run, restored),
-        output_scale,
-        input_range,
-        input_scale,
-        target.rings,
-        chosen.ring_of,
-        chosen.switches,
-        chosen.bootstrap_ring,
-        0 if target.fixed_slots and target.rings else None,
-        approximated.output_shape,
-        approximated.client_part,
-        entering if input_scale == 1 else None,
-        leaving,
-        None if approximated.trees is None else approximated.trees.binning,
-    ).program()
-    _require_memory(sum(transform.bytes for transform in program.transforms), max_plaintext_bytes)
-    return replace(program, created=time.time_ns() // 1_000_000)
+    level, inner = chosen.entry_level, 0 if target.thin and target.rings else None
+    program = Assembly(chosen.interleaved(), costs, level, target.rings, inner).program()
+    _require_memory(sum(transform.bytes for transform in program.operands.transforms), max_plaintext_bytes)
+    binning = None if approximated.trees is None else approximated.trees.binning
+    return replace(
+        program,
+        input=replace(
+            program.input,
+            shape=program.input.shape if binning is None else (binning.features,),
+            range=input_range,
+            scale=input_scale,
+            normalisation=entering if input_scale == 1 else None,
+            binning=binning,
+        ),
+        output=replace(
+            program.output,
+            shape=approximated.output_shape,
+            scale=output_scale,
+            normalisation=leaving,
+            client_part=approximated.client_part,
+        ),
+        fit_report=_report(approximated, graph, run, restored),
+        created=time.time_ns() // 1_000_000,
+    )
 
 
 def _approximated(model: Source | ApproximatedModel, target: Target, fit: Fit | None) -> ApproximatedModel:
@@ -220,23 +217,23 @@ def _input_range(model: ApproximatedModel, target: Target) -> tuple[float, float
     on it, or `HEADROOM` times the largest measured input; None if nothing was declared or
     measured."""
     fit, run = model.fit, model.run
-    if fit.input_range is not None:
-        low, high = fit.input_range
+    if fit.ranges.input_range is not None:
+        low, high = fit.ranges.input_range
         if len(run.samples) and not low <= run.samples.min() <= run.samples.max() <= high:
             raise InvalidSamplesError(
                 f"calibration data go from {run.samples.min():.6g} to {run.samples.max():.6g}, outside "
                 f"the given input range {low:.6g} to {high:.6g}; give one that holds them"
             )
         return low, high
-    if len(run.samples) and (target.unit_inputs or model.fitted):
-        low, high = run.input_range(fit.margin)
+    if len(run.samples) and (target.thin or model.fitted):
+        low, high = run.input_range(fit.ranges.margin)
         if not -LARGEST_INPUT <= low < high <= LARGEST_INPUT:
             raise InvalidSamplesError(
                 f"calibration data reach from {low:.6g} to {high:.6g}; scale them to at most "
                 f"{LARGEST_INPUT:.6g}"
             )
         return low, high
-    if target.unit_inputs:
+    if target.thin:
         return -1.0, 1.0
     if not len(run.samples):
         return None

@@ -127,14 +127,14 @@ def bootstrap_plans(program: Program) -> list[BootstrapperPlan]:
     Raises:
         ChoiceError: a bootstrap is not one of a preset.
     """
-    for bootstrap in program.bootstraps:
+    for bootstrap in program.operands.bootstraps:
         if bootstrap.preset not in BootstrapperPlan.presets():
             raise ChoiceError(
                 f"the program bootstraps with preset {bootstrap.preset!r}, but this release has "
                 f"{', '.join(BootstrapperPlan.presets())}; compile the model again",
                 code="preset",
             )
-    return [preset_plan(option, program) for option in program.bootstraps]
+    return [preset_plan(option, program) for option in program.operands.bootstraps]
 
 
 def preset_plan(option: Bootstrap, program: Program) -> BootstrapperPlan:

@@ -48,7 +48,7 @@ class TooDeepError(RefusalError):
         less = "a lower accuracy (accuracy=, error=), " if approximated else ""
         super().__init__(
             f"the network consumes {needed} levels{follows}, but {available} are available; use parameters "
-            f"with more levels or with bootstraps (preset=), {less}activations of lower degree "
+            f"with more levels or with bootstraps (parameters=), {less}activations of lower degree "
             f"(activations=), or {fewer}"
         )
         self.needed, self.available = needed, available
@@ -396,7 +396,7 @@ def imprecise(text: str, share: float, allowed: float) -> RefusalError:
     """Return the refusal of a model whose error of encryption is too large a ``share`` of the spread of an
     output."""
     return RefusalError(
-        f"{text}; use parameters with a larger scale (preset=, parameters=), outputs of similar size, or "
+        f"{text}; use parameters with a larger scale (parameters=), outputs of similar size, or "
         f"allow more than {allowed:g} times the spread (noise=)",
         code="precision",
         share=share,

@@ -17,31 +17,41 @@ from .exchange.shared import Shared
 from .loading import load_client, load_server
 from .model import Model, Source
 from .report.encrypted_error import EncryptedError
-from .report.report import ModelReport
+from .report.report import ModelReport, RingFigures, RunFigures, Sizes
+from .served.ends import ManifestInput, ManifestOutput, Places
 from .served.entry import Entry
-from .served.manifest import Manifest, Places
+from .served.manifest import CiphertextFormat, KeyList, Manifest
 from .server import ModelServer
-from .session import Inference
+from .session import Batches, Inference, Preparation
 
 load = Model.load
 
 __all__ = [
+    "Batches",
+    "CiphertextFormat",
     "Compilation",
     "EncryptedError",
     "Encryption",
     "Entry",
     "Identity",
     "Inference",
+    "KeyList",
     "Manifest",
+    "ManifestInput",
+    "ManifestOutput",
     "Message",
     "Model",
     "ModelClient",
     "ModelReport",
     "ModelServer",
     "Places",
+    "Preparation",
     "Requests",
     "Ring",
+    "RingFigures",
+    "RunFigures",
     "Shared",
+    "Sizes",
     "Source",
     "compile",
     "load",

@@ -85,11 +85,11 @@ class ModelClient:
             OutOfRangeError: names the layer, the value and the range.
         """
         q, program = self.parameters.q, self.program
-        bits = sum(map(math.log2, q[: program.output_level + 1])) - self.parameters.log_scale - 1
+        bits = sum(map(math.log2, q[: program.output.level + 1])) - self.parameters.log_scale - 1
         guard(program, samples, 2.0 ** min(bits, MOST_BITS))
         values = np.asarray(samples, np.float64)
-        values = values[None] if values.shape == program.input_shape else values
-        declared = program.input_magnitude or self.parameters.default_magnitude
+        values = values[None] if values.shape == program.input.shape else values
+        declared = program.input.magnitude or self.parameters.default_magnitude
         if self._shared.entry is not None:
             # Beyond it, the bootstrap by which thin clients enter wraps.
             self._shared.interface.require_range(values)
@@ -102,7 +102,7 @@ class ModelClient:
         ciphertext is a 32-byte seed; with a public key alone, messages take twice the bytes.
 
         Args:
-            samples: one, of shape ``program.input_shape``, or several, (count, *input_shape).
+            samples: one, of shape ``program.input.shape``, or several, (count, *input_shape).
             force: also encrypt samples that leave a range of the program; their results are wrong.
 
         Raises:
@@ -112,7 +112,7 @@ class ModelClient:
             KeysMissingError: the client has neither a secret nor a public key.
         """
         values = np.asarray(samples, np.float64)
-        single = values.shape == self.program.input_shape
+        single = values.shape == self.program.input.shape
         if not force:
             self.guard(values)
         batches = self.program.batches(values[None] if single else values)
@@ -137,7 +137,7 @@ class ModelClient:
         read.identity.require(self.identity, "client", "server")
         outputs = [
             self.decrypt_batch(objects, count, flooding)
-            for count, objects in read.batches(program.batch, program.output_layout.ciphertexts)
+            for count, objects in read.batches(program.batch, program.output.layout.ciphertexts)
         ]
         if not outputs:
             raise MessageError("the message has no samples")

@@ -22,6 +22,7 @@ from keywright._core import (
     key_set_head,
 )
 from keywright._progress import Progress, silent
+from keywright.compiler.approximating import ApproximatedModel
 from keywright.compiler.presets import bootstrap_plans
 from keywright.errors import MemoryBudgetError, OutOfRangeError
 from keywright.errors.network import ChoiceError
@@ -48,10 +49,10 @@ from .exchange.requests import HEADER_BYTES, Requests
 from .exchange.shared import Shared
 from .folder.description import Description
 from .folder.files import DESCRIPTION, PARAMETERS, PLAN, PROGRAM, has_file, new_folder
-from .report.encrypted_error import EncryptedError, predict_error
-from .report.report import ModelReport, returned_bytes, sent_bytes
+from .report.encrypted_error import EncryptedError, predict_error, require_precision
+from .report.report import ModelReport, RingFigures, RunFigures, Sizes, returned_bytes, sent_bytes
 from .served.entry import Entry, read_entry
-from .served.manifest import Manifest
+from .served.manifest import KeyList, Manifest
 from .server import ModelServer
 from .session import Inference, infer
 
@@ -64,7 +65,7 @@ class Source(Protocol):
     """What a model was compiled from, which gives the same model for other batches: `Compilation`."""
 
     @property
-    def approximated(self) -> compiler.ApproximatedModel:
+    def approximated(self) -> ApproximatedModel:
         """The network with its polynomials."""
 
     @property
@@ -111,16 +112,16 @@ class Model:
         low, high = self.input_range or (0.0, 1.0)
         if not low < high:
             raise ModelFolderError(
-                f"thin clients send inputs up to {program.input_scale:.6g}, and the program is for "
+                f"thin clients send inputs up to {program.input.scale:.6g}, and the program is for "
                 "others; compile the model again"
             )
         if not all(text.isprintable() for text in (self.name, *self.labels)):
             raise ModelFolderError(
                 f"the name {self.name[:80]!r} or a label has control characters; use printable ones"
             )
-        if self.labels and len(self.labels) != len(program.output_layout.positions):
+        if self.labels and len(self.labels) != len(program.output.layout.positions):
             raise ModelFolderError(
-                f"{len(self.labels)} labels were given for {len(program.output_layout.positions)} "
+                f"{len(self.labels)} labels were given for {len(program.output.layout.positions)} "
                 "outputs; give one for each"
             )
         if self.entry is not None:
@@ -198,14 +199,16 @@ class Model:
         """The keys that a client sends, in order."""
         return self.execution.key_specs
 
-    def with_plan(self, plan: KeyPlan) -> "Model":
-        """Return the model with another key plan.
+    def with_plan(self, plan: KeyPlan | str | Path) -> "Model":
+        """Return the model with another key plan, or with that of a file of ``keywright plan``.
 
         Raises:
             PlanMismatchError: the plan is for something else.
+            ModelRefusedError: its keys add a larger error than `keywright.compiler.Fit` allows.
         """
-        planned = replace(self, key_plan=plan)
+        planned = replace(self, key_plan=plan if isinstance(plan, KeyPlan) else plan_file.load(Path(plan)))
         _ = planned.execution
+        planned.require_precision()
         return planned
 
     def with_keys_within(self, most: int) -> "Model":
@@ -214,7 +217,7 @@ class Model:
         Raises:
             MemoryBudgetError: no keys are that small.
         """
-        return replace(self, key_plan=fastest_within(self.candidates, most).plan)
+        return self.with_plan(fastest_within(self.candidates, most).plan)
 
     def with_server_within(self, budget: int) -> "Model":
         """Return the model with the fastest keys for a server's process of at most ``budget`` bytes.
@@ -293,7 +296,7 @@ class Model:
             InvalidSamplesError: there are none, or they have another shape or values that are not finite.
         """
         values = np.asarray(samples, np.float64)
-        values = values[None] if values.shape == self.program.input_shape else values
+        values = values[None] if values.shape == self.program.input.shape else values
         self.program.batches(values)
         return values
 
@@ -303,21 +306,28 @@ class Model:
     def report(self) -> ModelReport:
         """The costs of the model, and how closely it follows the original model; print it."""
         program, parameters, specs = self.program, self.parameters, self.specs
+        thin = self.client_parameters
         return ModelReport(
-            parameters=repr(parameters),
-            log_n=parameters.log_n,
-            rings=tuple(sorted({ring for ring in program.rings.values() if ring}, reverse=True)),
-            batch=program.batch,
-            depth=program.depth,
-            bootstraps=sum(step.opcode == "bootstrap" for step in program.instructions),
-            keys=len(specs),
-            key_bytes=inspect(key_set_head(specs))["bytes"] if specs else 0,
-            sent_bytes=sent_bytes(program, parameters, self.client_parameters),
-            returned_bytes=returned_bytes(program, parameters, self.client_parameters),
-            seconds=self._seconds,
-            fit=program.fit_report,
-            encrypted_error=self.encrypted_error,
-            first_step="" if program.binning is None else str(program.binning),
+            RingFigures(
+                repr(parameters),
+                parameters.log_n,
+                tuple(sorted({ring for ring in program.rings.values() if ring}, reverse=True)),
+            ),
+            RunFigures(
+                program.batch,
+                program.depth,
+                sum(step.opcode == "bootstrap" for step in program.instructions),
+                self._seconds,
+            ),
+            Sizes(
+                len(specs),
+                inspect(key_set_head(specs))["bytes"] if specs else 0,
+                sent_bytes(program, parameters, thin),
+                returned_bytes(program, parameters, thin),
+            ),
+            program.fit_report,
+            self.encrypted_error,
+            "" if program.input.binning is None else str(program.input.binning),
         )
 
     @property
@@ -328,14 +338,27 @@ class Model:
         if self.entry is None:
             return seconds
         each = predict_bootstrap(self.entry.plan, stored_model() or CostModel())
-        return seconds + self.program.input_layout.ciphertexts * each
+        return seconds + self.program.input.layout.ciphertexts * each
 
     @cached_property
     def encrypted_error(self) -> EncryptedError | None:
         """The predicted error of encryption; None for a loaded model, and without calibration data."""
         if self.source is None or isinstance(self.source, Path):
             return None
-        return predict_error(self.source.approximated, self.program, self.execution, self.entry_index)
+        network = self.source.approximated
+        if not len(network.run.samples):
+            return None
+        return predict_error(network, self.program, self.execution, self.entry_index)
+
+    def require_precision(self) -> None:
+        """Refuse a compiled model whose predicted error of encryption is larger than its fit allows.
+
+        Raises:
+            ModelRefusedError: with a `RefusalError`.
+        """
+        if self.source is not None and not isinstance(self.source, Path):
+            fit = self.source.approximated.fit
+            require_precision(self.encrypted_error, fit.accuracy, fit.noise)
 
     def for_batch(self, batch: int) -> "Model":
         """Return the same model for so many samples in shared ciphertexts. Compiled once for each batch.
@@ -365,7 +388,7 @@ class Model:
         errors of entering and leaving are left out.
 
         Args:
-            samples: one, of shape ``program.input_shape``, or several, (count, *input_shape).
+            samples: one, of shape ``program.input.shape``, or several, (count, *input_shape).
             public, repetitions, seed: see `keywright.runtime.simulate`.
 
         Raises:
@@ -392,7 +415,7 @@ class Model:
         fastest batch for these samples is used; the program of each batch is compiled once.
 
         Args:
-            samples: one, of shape ``program.input_shape``, or several, (count, *input_shape).
+            samples: one, of shape ``program.input.shape``, or several, (count, *input_shape).
             force: also evaluate samples that leave a range of the program; their results are wrong.
             memory: maximum bytes of this process; by default 80 percent of the free memory.
             key_memory: maximum bytes of keys in memory; others are read from a file. By default, as memory
@@ -400,7 +423,7 @@ class Model:
             progress: receives the progress of every part.
 
         Returns:
-            An array of shape ``program.output_shape``, or (count, *output_shape).
+            An array of shape ``program.output.shape``, or (count, *output_shape).
 
         Raises:
             OutOfRangeError: a sample leaves a range of the program.
@@ -412,7 +435,7 @@ class Model:
             ModelClient(self.shared).guard(values)
         model, planned = self.plan_batches(len(values), memory, key_memory)
         outputs = model.infer(values, planned, progress).outputs
-        return outputs[0] if np.shape(samples) == self.program.input_shape else outputs
+        return outputs[0] if np.shape(samples) == self.program.input.shape else outputs
 
     def infer(
         self, samples: NDArray[np.float64], planned: ProcessPlan, progress: Progress = silent
@@ -471,7 +494,8 @@ class Model:
     def manifest(self) -> Manifest:
         """What a client of a service knows of the model."""
         head = key_set_head(self.specs) if self.specs else b""
-        return replace(self.shared.interface, key_set=head, key_bytes=inspect(head)["bytes"] if head else 0)
+        keys = KeyList(head, inspect(head)["bytes"] if head else 0)
+        return replace(self.shared.interface, keys=keys)
 
     @cached_property
     def shared(self) -> Shared:
@@ -500,7 +524,7 @@ class Model:
         """Whether requests of one client can be evaluated together, with their samples at different places.
         That holds if several samples share ciphertexts and zero, which a request has at the places of others,
         is a valid input."""
-        shape = self.program.input_shape
+        shape = self.program.input.shape
         low, high = self.input_range or (-np.inf, np.inf)
         if self.program.batch == 1 or not low <= 0.0 <= high:
             return False
@@ -515,7 +539,7 @@ class Model:
         """How often `Runner.run` calls ``on_step`` for a batch of samples."""
         program, ends = self.program, 0
         if self.entry is not None:
-            ends = program.input_layout.ciphertexts + program.output_layout.ciphertexts
+            ends = program.input.layout.ciphertexts + program.output.layout.ciphertexts
         return ends + sum(step.opcode != "input" for step in program.instructions)
 
     @cached_property
@@ -527,7 +551,7 @@ class Model:
     def key_places(self) -> list[tuple[int, int]]:
         """Where the head of a stored set begins and ends, and about where its keys do, in the order in which
         they are used: as if all were packed equally well."""
-        head, total = len(self.manifest.key_set), self.manifest.key_bytes
+        head, total = len(self.manifest.keys.head), self.manifest.keys.size
         scale = (total - head) / sum(spec.bytes for spec in self.specs)
         ends = accumulate((spec.bytes * scale for spec in self.specs), initial=float(head))
         places = {
@@ -540,27 +564,31 @@ class Model:
     @property
     def key_head_bytes(self) -> int:
         """Bytes of a stored set up to the contents of its first key, or a few more."""
-        return len(self.manifest.key_set) + HEADER_BYTES
+        return len(self.manifest.keys.head) + HEADER_BYTES
 
     # The folder
 
-    def save(self, folder: str | Path) -> None:
+    def save(self, folder: str | Path, name: str | None = None) -> None:
         """Create a folder that `Model.load`, `keywright.load_client`, `keywright.load_server` and ``keywright
         serve`` read. It holds the model's weights and no secret of a client.
+
+        Args:
+            folder: the new folder.
+            name: of the saved model, for people; by default its own.
 
         Raises:
             FolderError: the folder exists.
         """
         with new_folder(Path(folder)) as place:
-            self.write(place)
+            self.write(place, name)
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Path, name: str | None = None) -> None:
         """Write the files of `save` into an existing folder."""
         self.parameters.save(folder / PARAMETERS)
         compiler.save(self.program, folder / PROGRAM)
         plan_file.save(self.execution.plan, folder / PLAN)
         literal = {} if self.entry is None else self.entry.literal
-        Description(self.name, self.labels, literal).save(folder)
+        Description(self.name if name is None else name, self.labels, literal).save(folder)
 
     @staticmethod
     def load(folder: str | Path) -> "Model":

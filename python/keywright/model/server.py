@@ -142,7 +142,7 @@ class ModelServer:
         program, read, (runner, keys) = self.program, Message.from_bytes(message), self._with_keys
         read.identity.require(self.identity, "server", "client")
         answer: list[bytes] = []
-        for _, objects in read.batches(program.batch, program.input_layout.ciphertexts):
+        for _, objects in read.batches(program.batch, program.input.layout.ciphertexts):
             inputs = [self._read(data, "the message") for data in objects]
             answer += [self.requests.write(output) for output in runner.run(keys, inputs)]
         return Message(read.samples, answer, self.identity).to_bytes()

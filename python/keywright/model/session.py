@@ -3,7 +3,7 @@
 import tempfile
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -19,36 +19,58 @@ from .server import ModelServer
 
 
 @dataclass(frozen=True)
+class Preparation:
+    """What is made once.
+
+    Attributes:
+        key_seconds: time to make all keys.
+        key_bytes: of the evaluation keys.
+        seconds: time to encode the model.
+        plaintext_bytes: of the encoded model.
+    """
+
+    key_seconds: float
+    key_bytes: int
+    seconds: float
+    plaintext_bytes: int
+
+
+@dataclass
+class Batches:
+    """Costs of batches.
+
+    Attributes:
+        samples: of each batch.
+        encrypt_seconds, evaluate_seconds, decrypt_seconds: of each batch.
+        sent_bytes, returned_bytes: of the ciphertexts of a batch.
+    """
+
+    samples: list[int] = field(default_factory=list)
+    encrypt_seconds: list[float] = field(default_factory=list)
+    evaluate_seconds: list[float] = field(default_factory=list)
+    decrypt_seconds: list[float] = field(default_factory=list)
+    sent_bytes: int = 0
+    returned_bytes: int = 0
+
+
+@dataclass(frozen=True)
 class Inference:
     """Results of samples, and their costs.
 
     Attributes:
         outputs: (samples, *output_shape).
-        key_seconds: time to make all keys.
-        key_bytes: of the evaluation keys.
-        prepare_seconds: time to encode the model, once.
-        batches: samples of each batch.
-        encrypt_seconds, evaluate_seconds, decrypt_seconds: for each batch.
-        sent_bytes, returned_bytes: of the ciphertexts of a batch.
         error_bound: derived bound on the error of every output.
+        preparation: what was made once.
+        batches: costs of the batches.
         kinds: kinds of layers, with their times per batch; see `LayerClock.by_kind`.
-        plaintext_bytes: of the encoded model.
         planned: the memory plan.
     """
 
     outputs: NDArray[np.float64]
-    key_seconds: float
-    key_bytes: int
-    prepare_seconds: float
-    batches: list[int]
-    encrypt_seconds: list[float]
-    evaluate_seconds: list[float]
-    decrypt_seconds: list[float]
-    sent_bytes: int
-    returned_bytes: int
     error_bound: float
+    preparation: Preparation
+    batches: Batches
     kinds: list[dict[str, str | int | float]]
-    plaintext_bytes: int
     planned: ProcessPlan
 
 
@@ -94,40 +116,32 @@ def _evaluate(
     progress: Progress,
 ) -> Inference:
     program, runner, clock = client.program, server.runner, time.perf_counter
-    batches = program.batches(samples)
-    outputs, encrypting, evaluating, decrypting = [], [], [], []
-    sent, returned, error_bound = 0, 0, 0.0
+    parts, costs = program.batches(samples), Batches()
+    outputs, error_bound = [], 0.0
     predicted = sum(layer.seconds for layer in program.layers)
-    with progress(f"{len(samples)} samples", predicted * len(batches)) as advance:
-        for batch in batches:
+    with progress(f"{len(samples)} samples", predicted * len(parts)) as advance:
+        for part in parts:
+            costs.samples.append(len(part))
             start = clock()
-            message = client.encrypt_batch(batch)
-            encrypting.append(clock() - start)
+            message = client.encrypt_batch(part)
+            costs.encrypt_seconds.append(clock() - start)
 
             start = clock()
             inputs = [server.requests.read(data) for data in message]
             results = runner.run(server.keys, inputs, advance)
             answer = [server.requests.write(result) for result in results]
-            evaluating.append(clock() - start)
+            costs.evaluate_seconds.append(clock() - start)
 
             start = clock()
-            outputs.append(client.decrypt_batch(answer, len(batch)))
-            decrypting.append(clock() - start)
-            sent, returned = sum(map(len, message)), sum(map(len, answer))
+            outputs.append(client.decrypt_batch(answer, len(part)))
+            costs.decrypt_seconds.append(clock() - start)
+            costs.sent_bytes, costs.returned_bytes = sum(map(len, message)), sum(map(len, answer))
             error_bound = max(error_bound, *(result.error_bound for result in results))
     return Inference(
         np.concatenate(outputs),
-        key_seconds,
-        server.keys.bytes,
-        runner.prepare_seconds,
-        [len(batch) for batch in batches],
-        encrypting,
-        evaluating,
-        decrypting,
-        sent,
-        returned,
-        error_bound * program.output_unit,
-        runner.clock.by_kind(len(batches)),
-        runner.plaintext_bytes,
+        error_bound * program.output.unit,
+        Preparation(key_seconds, server.keys.bytes, runner.prepare_seconds, runner.plaintext_bytes),
+        costs,
+        runner.clock.by_kind(len(parts)),
         planned,
     )

@@ -1,7 +1,7 @@
 """The fit report of a program: how polynomials change the outputs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 FEW_HELD_OUT = 20
 """With fewer held-out samples the share of equal predictions is coarser than 5 %."""
@@ -45,6 +45,23 @@ class FittedActivation:
 
 
 @dataclass(frozen=True)
+class OutputDifference:
+    """How the outputs of a program differ from those of its model.
+
+    Attributes:
+        largest_change, mean_change: of the absolute differences of all outputs.
+        largest_output: largest absolute output of the model, for comparison.
+        agreement: share of samples with equal predictions: the index of the largest output, or the sign of a
+            single output that the client turns into a label; None for another single output.
+    """
+
+    largest_change: float
+    mean_change: float
+    largest_output: float
+    agreement: float | None
+
+
+@dataclass(frozen=True)
 class FitReport:
     """How a program in the clear differs from the model that it was compiled from.
 
@@ -58,10 +75,7 @@ class FitReport:
         held_out: number of held-out samples; 0 if there are too few samples.
         escaped: held-out samples with a value outside a range measured on the other samples and widened by
             the margin, before the range was widened further for them.
-        largest_change, mean_change: of the absolute differences of all outputs.
-        largest_output: largest absolute output of the model, for comparison.
-        agreement: share of samples with equal predictions: the index of the largest output, or the sign of a
-            single output that the client turns into a label; None for another single output.
+        outputs: how the outputs differ.
         bins: of the feature with most of them, if the thresholds of trees were rounded to the edges of bins;
             otherwise 0.
     """
@@ -70,11 +84,14 @@ class FitReport:
     samples: int
     held_out: int
     escaped: int
-    largest_change: float
-    mean_change: float
-    largest_output: float
-    agreement: float | None
+    outputs: OutputDifference
     bins: int = 0
+
+    def to_json(self) -> dict[str, object]:
+        """Return the report as JSON, with the differences of outputs among the rest."""
+        entry = asdict(self)
+        outputs, bins = entry.pop("outputs"), entry.pop("bins")
+        return {**entry, **outputs, "bins": bins}
 
     @property
     def compared(self) -> int:
@@ -124,20 +141,20 @@ class FitReport:
     @property
     def _missed(self) -> list[str]:
         """How the program differs more from the model than by default it may."""
-        missed = []
+        missed, outputs = [], self.outputs
         if self.bins:
-            if self.agreement is None and not self.mean_change <= MEAN_CHANGE * self.largest_output:
+            if outputs.agreement is None and not outputs.mean_change <= MEAN_CHANGE * outputs.largest_output:
                 missed.append(
-                    f"an output changes by {self.mean_change:.3g} in the mean, above a hundredth of the "
-                    f"largest output, {self.largest_output:.3g}"
+                    f"an output changes by {outputs.mean_change:.3g} in the mean, above a hundredth of the "
+                    f"largest output, {outputs.largest_output:.3g}"
                 )
-        elif not self.largest_change <= DEFAULT_CHANGE * self.largest_output:
+        elif not outputs.largest_change <= DEFAULT_CHANGE * outputs.largest_output:
             missed.append(
-                f"an output changes by {self.largest_change:.3g}, above a sixteenth of the largest output, "
-                f"{self.largest_output:.3g}"
+                f"an output changes by {outputs.largest_change:.3g}, above a sixteenth of the largest output, "
+                f"{outputs.largest_output:.3g}"
             )
-        if self.agreement is not None and self.agreement < LEAST_AGREEMENT:
-            missed.append(f"{1 - self.agreement:.1%} of the predictions differ from those of the model")
+        if outputs.agreement is not None and outputs.agreement < LEAST_AGREEMENT:
+            missed.append(f"{1 - outputs.agreement:.1%} of the predictions differ from those of the model")
         return missed
 
 

@@ -8,17 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keywright.errors.network import InvalidSamplesError
-from keywright.program.operands.binning import Binning
-from keywright.program.operands.bootstraps import Bootstrap
-from keywright.program.operands.diagonals import DiagonalMatrix
-from keywright.program.operands.layout import Layout
-from keywright.program.operands.normalisation import Normalisation, declared_magnitude
-from keywright.program.operands.polynomials import PolynomialSpec
+from keywright.program.operands.operands import Operands
 
-from .arrays import Shape, Vector
-from .client_part import ClientPart
+from .arrays import Vector
 from .fit_report import FitReport
 from .instructions import Instruction, Layer, ValueRange
+from .interface import ProgramInput, ProgramOutput
 from .key_switches import KeySwitch, RequiredKey, list_key_switches, required_keys
 
 
@@ -27,78 +22,42 @@ class Program:
     """An encrypted network, which `keywright.runtime` runs and `keywright.compiler.save` writes to a file.
 
     Attributes:
-        slots: slots per ciphertext in the largest ring, the modulus of rotation steps; see `ring_slots` for
-            others.
-        input_shape, output_shape: tensors of one sample, without the batch dimension.
-        input_layout, output_layout: positions of their elements.
-        input_level, output_level: levels at which ciphertexts enter and leave.
+        input, output: the tensors that it takes and gives.
         instructions: in order of execution.
-        outputs: numbers of the ciphertexts that hold the result.
-        input_range: (low, high) of the program's inputs; None if they were never stated or measured.
-        input_scale: `pack` divides by it; a power of two, and 1 unless clients need numbers of at most 1.
-        output_scale: `unpack` multiplies by it; a power of two that brings results on calibration data to at
-            most 1, so that they fit under the last prime.
-        input_normalisation: `pack` normalises samples by it; None if they are as calibrated. Results of
-            ciphertexts then hardly depend on the size of the inputs.
-        output_normalisation: `unpack` inverts it.
-        binning: what `pack` does first, if the program takes bits; None if it takes samples as they are.
+        operands: plaintext operands of instructions.
+        layers: in order of execution, the layers and their instructions.
+        ranges: calibrated ranges of polynomials.
+        fit_report: how the program in the clear differs from the model; None without calibration data.
         created: when it was compiled, in milliseconds since 1970; 0 if that is unknown. It tells which of two
             programs is older, and is not part of what the program is.
-        transforms, vectors, polynomials: plaintext operands of instructions.
-        fit_report: how the program in the clear differs from the model; None without calibration data.
-        ranges: calibrated ranges of polynomials.
-        bootstraps: operands of "bootstrap" instructions.
-        layers: in order of execution, the layers and their instructions.
-        input_log_n: log2 of the degree of the smaller ring of the input; 0 for the largest.
-        client_part: the part of the model behind the results, such as softmax; None if there is none.
     """
 
-    slots: int
-    input_shape: Shape
-    output_shape: Shape
-    input_layout: Layout
-    output_layout: Layout
-    input_level: int
-    output_level: int
+    input: ProgramInput
+    output: ProgramOutput
     instructions: tuple[Instruction, ...]
-    outputs: tuple[int, ...]
-    transforms: tuple[DiagonalMatrix, ...]
-    vectors: tuple[Vector, ...]
-    polynomials: tuple[PolynomialSpec, ...]
-    fit_report: FitReport | None = None
-    ranges: tuple[ValueRange, ...] = ()
-    input_range: tuple[float, float] | None = None
-    input_scale: float = 1.0
-    output_scale: float = 1.0
-    bootstraps: tuple[Bootstrap, ...] = ()
+    operands: Operands
     layers: tuple[Layer, ...] = ()
-    input_log_n: int = 0
-    client_part: ClientPart | None = None
-    input_normalisation: Normalisation | None = None
-    output_normalisation: Normalisation | None = None
+    ranges: tuple[ValueRange, ...] = ()
+    fit_report: FitReport | None = None
     created: int = 0
-    binning: Binning | None = None
 
     @property
-    def output_unit(self) -> float:
-        """The largest change of an output if a decrypted value changes by 1."""
-        normal = self.output_normalisation
-        return self.output_scale * (1.0 if normal is None else float(normal.scale.max()))
+    def slots(self) -> int:
+        """Slots per ciphertext in the largest ring, the modulus of rotation steps; see `ring_slots` for
+        others."""
+        return self.input.layout.slots
 
     @property
     def batch(self) -> int:
         """Number of samples that the program takes at a time."""
-        return self.input_layout.batch
-
-    @property
-    def input_magnitude(self) -> float | None:
-        """The magnitude that ciphertexts of packed inputs declare; None for the parameters' default."""
-        return declared_magnitude(self.input_range, self.input_scale, self.input_normalisation)
+        return self.input.layout.batch
 
     @cached_property
     def key_switches(self) -> tuple[KeySwitch, ...]:
         """Every key switch, in order of execution."""
-        return list_key_switches(self.instructions, self.transforms, self.polynomials, self.rings)
+        return list_key_switches(
+            self.instructions, self.operands.transforms, self.operands.polynomials, self.rings
+        )
 
     @cached_property
     def rings(self) -> dict[int, int]:
@@ -107,7 +66,7 @@ class Program:
         for step in self.instructions:
             match step.opcode:
                 case "input":
-                    found[step.result] = self.input_log_n
+                    found[step.result] = self.input.log_n
                 case "switch_ring":
                     found[step.result] = step.argument
                 case "bootstrap":
@@ -154,7 +113,7 @@ class Program:
                 spent = level[step.operands[0]] - step.level
             depth[step.result] = max((depth[operand] for operand in step.operands), default=0) + spent
             level[step.result] = step.level
-        return max(depth[output] for output in self.outputs)
+        return max(depth[output] for output in self.output.ciphertexts)
 
     def batches(self, samples: ArrayLike) -> list[Vector]:
         """Split samples, (count, *input_shape), into parts that the program takes; all but the last are full.
@@ -164,66 +123,66 @@ class Program:
                 finite.
         """
         values = np.asarray(samples, np.float64)
-        if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.input_shape:
-            raise InvalidSamplesError(f"samples have shape (count, {self.input_shape}), got {values.shape}")
+        if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.input.shape:
+            raise InvalidSamplesError(f"samples have shape (count, {self.input.shape}), got {values.shape}")
         self._require_finite(values)
         return [values[first : first + self.batch] for first in range(0, len(values), self.batch)]
 
     def entering(self, samples: Vector) -> Vector:
         """Return samples, (count, *input_shape), as they are packed: (count, elements)."""
-        normal, flat = self.input_normalisation, samples.reshape(len(samples), -1)
-        if self.binning is not None:
-            flat = self.binning.apply(flat)
-        return np.asarray((flat if normal is None else normal.apply(flat)) / self.input_scale, np.float64)
+        normal, flat = self.input.normalisation, samples.reshape(len(samples), -1)
+        if self.input.binning is not None:
+            flat = self.input.binning.apply(flat)
+        return np.asarray((flat if normal is None else normal.apply(flat)) / self.input.scale, np.float64)
 
     def pack(self, samples: ArrayLike) -> Vector:
         """Pack a sample, or up to ``batch`` samples, into slot vectors of shape (ciphertexts, slots), to be
-        encrypted at ``input_level``; slots are those of the input's ring.
+        encrypted at the level of `input`; slots are those of the input's ring.
 
         If there are fewer samples than ``batch``, they are repeated. Unused slots must hold values in the
         program's range: a value outside the range of a polynomial corrupts every slot.
 
         Args:
-            samples: of shape ``input_shape``, or (count, *input_shape).
+            samples: of shape ``input.shape``, or (count, *input_shape).
 
         Raises:
             InvalidSamplesError: another shape, more samples than ``batch``, or values that are not finite.
         """
         values = np.asarray(samples, np.float64)
-        if values.shape == self.input_shape:
+        if values.shape == self.input.shape:
             values = values[None]
-        if values.shape[1:] != self.input_shape or not 1 <= len(values) <= self.batch:
+        if values.shape[1:] != self.input.shape or not 1 <= len(values) <= self.batch:
             raise InvalidSamplesError(
-                f"a sample has shape {self.input_shape}, and the program takes up to {self.batch} at a "
+                f"a sample has shape {self.input.shape}, and the program takes up to {self.batch} at a "
                 f"time, (count, *shape); got {values.shape}"
             )
         self._require_finite(values)
         flat = self.entering(values)
-        packed = self.input_layout.pack(flat[np.arange(self.batch) % len(flat)])
-        return packed[:, : self.ring_slots(self.input_log_n)]
+        packed = self.input.layout.pack(flat[np.arange(self.batch) % len(flat)])
+        return packed[:, : self.ring_slots(self.input.log_n)]
 
     def unpack(self, slots: ArrayLike, count: int | None = None) -> Vector:
         """Return the result in decrypted slot vectors of shape (ciphertexts, slots).
 
         Args:
             count: number of packed samples: the result has shape (count, *output_shape). None: one sample, of
-                shape ``output_shape``.
+                shape ``output.shape``.
 
         Raises:
             InvalidSamplesError: another shape, or a count that is not from 1 to ``batch``.
         """
-        held = self.ring_slots(self.rings[self.outputs[0]])
-        expected = (self.output_layout.ciphertexts, held)
+        held = self.ring_slots(self.rings[self.output.ciphertexts[0]])
+        expected = (self.output.layout.ciphertexts, held)
         if np.shape(slots) != expected:
             raise InvalidSamplesError(f"the decrypted result has shape {expected}, got {np.shape(slots)}")
         if count is not None and not 1 <= count <= self.batch:
             raise InvalidSamplesError(
                 f"count {count} is out of range; the program takes 1 to {self.batch} samples at a time"
             )
-        values = self.output_layout.unpack(np.asarray(slots, np.float64)) * self.output_scale
-        if self.output_normalisation is not None:
-            values = self.output_normalisation.invert(values)
-        tensors = values.reshape(self.batch, *self.output_shape)
+        values = self.output.layout.unpack(np.asarray(slots, np.float64)) * self.output.scale
+        if self.output.normalisation is not None:
+            values = self.output.normalisation.invert(values)
+        tensors = values.reshape(self.batch, *self.output.shape)
         return tensors[0] if count is None else tensors[:count]
 
     def answers(self, outputs: ArrayLike) -> dict[str, NDArray[Any]]:
@@ -238,13 +197,13 @@ class Program:
             ProgramFormatError: a step of the client's part cannot be run.
         """
         values = np.asarray(outputs, np.float64)
-        if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.output_shape:
-            raise InvalidSamplesError(f"results have shape (count, {self.output_shape}), got {values.shape}")
-        return {} if self.client_part is None else self.client_part.run(values)
+        if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.output.shape:
+            raise InvalidSamplesError(f"results have shape (count, {self.output.shape}), got {values.shape}")
+        return {} if self.output.client_part is None else self.output.client_part.run(values)
 
     def _require_finite(self, values: Vector) -> None:
         wrong = ~np.isfinite(values)
-        if self.binning is not None:
-            wrong &= ~self.binning.absent(values)
+        if self.input.binning is not None:
+            wrong &= ~self.input.binning.absent(values)
         if count := int(wrong.sum()):
             raise InvalidSamplesError(f"the samples hold {count} values that are not finite; remove them")

@@ -41,24 +41,24 @@ def run_clear(program: Program, samples: ArrayLike) -> Vector:
     """Return the program's output, evaluated without encryption by `ClearBackend`.
 
     Args:
-        samples: one, of shape ``program.input_shape``, or several, (count, *input_shape).
+        samples: one, of shape ``program.input.shape``, or several, (count, *input_shape).
 
     Returns:
-        An array of shape ``program.output_shape``, or (count, *output_shape).
+        An array of shape ``program.output.shape``, or (count, *output_shape).
 
     Raises:
         InvalidSamplesError: another shape, no samples, or values that are not finite.
         OutOfRangeError: the sample drives a value above 1 into a bootstrap.
     """
     values = np.asarray(samples, np.float64)
-    if values.shape == program.input_shape:
-        return _run_batch(program, values[None]).reshape(program.output_shape)
+    if values.shape == program.input.shape:
+        return _run_batch(program, values[None]).reshape(program.output.shape)
     return np.concatenate([_run_batch(program, batch) for batch in program.batches(values)])
 
 
 def _run_batch(program: Program, samples: Vector) -> Vector:
-    backend = ClearBackend(program.slots, program.bootstraps)
-    inputs = [backend.encrypt(row, program.input_level, program.input_log_n) for row in program.pack(samples)]
+    backend = ClearBackend(program.slots, program.operands.bootstraps)
+    inputs = [backend.encrypt(row, program.input.level, program.input.log_n) for row in program.pack(samples)]
     outputs = execute(program, backend, inputs)
     return program.unpack(np.asarray([ct.values for ct in outputs]), len(samples))
 
@@ -105,7 +105,7 @@ def check(program: Program, samples: ArrayLike, model: onnx.ModelProto | str | P
     outputs = np.concatenate([_run_batch(program, batch) for batch in program.batches(inputs)])
     expected = run_onnxruntime(load_parts(model)[0], inputs).reshape(outputs.shape)
     flat, reference = outputs.reshape(len(inputs), -1), expected.reshape(len(inputs), -1)
-    signed = program.client_part is not None and program.client_part.takes_signs
+    signed = program.output.client_part is not None and program.output.client_part.takes_signs
     found, wanted = predictions(flat, signed=signed), predictions(reference, signed=signed)
     agreement = 1.0 if found is None or wanted is None else float((found == wanted).mean())
     return CheckReport(len(inputs), float(np.abs(flat - reference).max()), agreement, outputs, expected)

@@ -49,17 +49,19 @@ class Runner:
         start = time.perf_counter()
         self.program, self.execution, self.clock = program, execution, LayerClock(program)
         plans = execution.bootstrapper_plans
-        ways: Sequence[Storage] = ["encoded"] * len(plans) if planned is None else planned.bootstraps
+        ways: Sequence[Storage] = (
+            ["encoded"] * len(plans) if planned is None else planned.diagonals.bootstraps
+        )
         with progress("encoding bootstraps", None):
             bootstrappers = [Bootstrapper(p, storage=way) for p, way in zip(plans, ways, strict=True)]
         self._entry = None if entry is None else bootstrappers[entry]
         self._backend = EncryptedBackend(
             Evaluator(execution.parameters),
-            bootstrappers[: len(program.bootstraps)],
+            bootstrappers[: len(program.operands.bootstraps)],
             plan=execution,
-            storage=None if planned is None else planned.storage,
+            storage=None if planned is None else planned.diagonals.transforms,
         )
-        with progress("encoding linear maps", len(program.transforms)) as advance:
+        with progress("encoding linear maps", len(program.operands.transforms)) as advance:
             self._backend.prepare(program, advance)
         self.prepare_seconds = time.perf_counter() - start
         self._bootstrap_bytes = sum(bootstrapper.bytes for bootstrapper in bootstrappers)
@@ -103,7 +105,7 @@ class Runner:
             for index, value in enumerate(values):
                 slots = entry.bootstrap_coefficients(evaluator, value)
                 repeated = evaluator.view_slots(slots, program.slots)
-                values[index] = evaluator.drop_to_level(repeated, program.input_level)
+                values[index] = evaluator.drop_to_level(repeated, program.input.level)
                 if on_step is not None:
                     on_step()
         if advance is None:

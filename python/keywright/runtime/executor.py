@@ -20,19 +20,19 @@ def execute(
     Ciphertexts are released after their last use.
 
     Args:
-        inputs: the encrypted rows of `Program.pack`, at ``program.input_level`` or above.
+        inputs: the encrypted rows of `Program.pack`, at ``program.input.level`` or above.
         look: called with every instruction and its operands before it is executed.
 
     Raises:
         BackendMisuseError: another number of inputs than the program has, or inputs at too low a level.
     """
-    expected = program.input_layout.ciphertexts
+    expected = program.input.layout.ciphertexts
     if len(inputs) != expected:
         raise BackendMisuseError(f"the program takes {expected} ciphertexts, got {len(inputs)}")
     for ct in inputs:
-        if backend.level(ct) < program.input_level:
+        if backend.level(ct) < program.input.level:
             raise BackendMisuseError(
-                f"inputs must be at level {program.input_level} or above, got {backend.level(ct)}"
+                f"inputs must be at level {program.input.level} or above, got {backend.level(ct)}"
             )
     last_use = {operand: i for i, step in enumerate(program.instructions) for operand in step.operands}
     live: dict[int, Ciphertext] = {}
@@ -47,17 +47,17 @@ def execute(
                 if backend.level(result) > step.level:
                     result = backend.drop_level(result, step.level)
             case "linear_transform":
-                result = backend.linear_transform(cts, program.transforms[step.argument])
+                result = backend.linear_transform(cts, program.operands.transforms[step.argument])
             case "rotate":
                 result = backend.rotate(cts[0], step.argument)
             case "add":
                 result = backend.add(cts[0], cts[1])
             case "add_plain":
-                result = backend.add_plain(cts[0], program.vectors[step.argument])
+                result = backend.add_plain(cts[0], program.operands.vectors[step.argument])
             case "mul":
                 result = backend.mul(cts[0], cts[1])
             case "polynomial":
-                result = backend.polynomial(cts[0], program.polynomials[step.argument])
+                result = backend.polynomial(cts[0], program.operands.polynomials[step.argument])
             case "switch_ring":
                 result = backend.switch_ring(cts[0], step.argument)
             case "bootstrap":
@@ -66,6 +66,6 @@ def execute(
                 result = backend.drop_level(cts[0], step.level)
         live[step.result] = result
         for operand in set(step.operands):
-            if last_use[operand] == index and operand not in program.outputs:
+            if last_use[operand] == index and operand not in program.output.ciphertexts:
                 del live[operand]
-    return [live[number] for number in program.outputs]
+    return [live[number] for number in program.output.ciphertexts]

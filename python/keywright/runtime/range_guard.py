@@ -38,7 +38,7 @@ def guard(program: Program, samples: ArrayLike, largest_output: float | None = N
     like any other. A client that has the program checks its samples before it encrypts them.
 
     Args:
-        samples: one, of shape ``program.input_shape``, or (count, *input_shape).
+        samples: one, of shape ``program.input.shape``, or (count, *input_shape).
         largest_output: maximum value of a result ciphertext: half the remaining primes over the scale;
             unbounded by default.
 
@@ -47,18 +47,18 @@ def guard(program: Program, samples: ArrayLike, largest_output: float | None = N
         InvalidSamplesError: another shape, no samples, or values that are not finite.
     """
     values = np.asarray(samples, np.float64)
-    for batch in program.batches(values[None] if values.shape == program.input_shape else values):
+    for batch in program.batches(values[None] if values.shape == program.input.shape else values):
         watch = _Watch(program)
-        backend = ClearBackend(program.slots, program.bootstraps)
-        ring = program.input_log_n
-        inputs = [backend.encrypt(row, program.input_level, ring) for row in program.pack(batch)]
+        backend = ClearBackend(program.slots, program.operands.bootstraps)
+        ring = program.input.log_n
+        inputs = [backend.encrypt(row, program.input.level, ring) for row in program.pack(batch)]
         with np.errstate(over="ignore", invalid="ignore"):
             outputs = execute(program, backend, inputs, watch.look)
         for output in outputs:
             peak = float(np.abs(output.values).max())
             if largest_output is not None and not peak <= largest_output:
-                most = largest_output * program.output_unit
-                raise OutOfRangeError("the output", peak * program.output_unit, -most, most)
+                most = largest_output * program.output.unit
+                raise OutOfRangeError("the output", peak * program.output.unit, -most, most)
 
 
 class _Watch:

@@ -41,12 +41,12 @@ class Configuration:
         manifest = model.manifest
         form = {
             "format": FORMAT,
-            "key_set": base64.b64encode(manifest.key_set).decode(),
-            "parameters": base64.b64encode(manifest.parameters).decode(),
+            "key_set": base64.b64encode(manifest.keys.head).decode(),
+            "parameters": base64.b64encode(manifest.format.parameters).decode(),
         }
         canonical = json.dumps(form, sort_keys=True, separators=(",", ":")).encode()
         identifier = hashlib.sha256(canonical).hexdigest()
-        return Configuration(model.parameters, manifest.key_set, manifest.key_bytes, identifier)
+        return Configuration(model.parameters, manifest.keys.head, manifest.keys.size, identifier)
 
 
 class Catalog:

@@ -54,22 +54,29 @@ class MachineLine:
 
 
 @dataclass(frozen=True)
+class QueueLine:
+    """The queue: evaluations that wait and run, how many may wait, and for how many seconds the oldest has
+    waited."""
+
+    waiting: int
+    limit: int
+    running: int
+    oldest: float
+
+
+@dataclass(frozen=True)
 class Overview:
     """A snapshot of all of it.
 
     Attributes:
         uptime: seconds since the service started.
         draining: whether it is about to end.
-        waiting, limit, running: evaluations, and how many may wait.
-        oldest: seconds that the oldest waiting evaluation has waited.
+        queue: evaluations.
     """
 
     uptime: float
     draining: bool
-    waiting: int
-    limit: int
-    running: int
-    oldest: float
+    queue: QueueLine
     models: Sequence[ModelLine]
     tenants: Sequence[TenantLine]
     machines: Sequence[MachineLine]

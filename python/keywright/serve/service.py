@@ -32,7 +32,7 @@ from keywright.serve.workers.workers import Workers
 
 from .configurations import Catalog
 from .metrics import Metrics
-from .overview import MachineLine, ModelLine, Overview, oldest_wait, tenant_lines, this_machine
+from .overview import MachineLine, ModelLine, Overview, QueueLine, oldest_wait, tenant_lines, this_machine
 from .storage import open_storage
 
 
@@ -176,7 +176,7 @@ class Service:
                     "model": name,
                     "name": model.name,
                     "configuration": self.catalog.of(name).identifier,
-                    "bytes": model.manifest.key_bytes,
+                    "bytes": model.manifest.keys.size,
                     "joins": self.evaluations.joins[name],
                 }
                 for name, model in self.catalog.models.items()
@@ -323,13 +323,10 @@ class Service:
         return Overview(
             time.monotonic() - self._began,
             self.draining,
-            waiting,
-            self.jobs.waiting,
-            running,
-            oldest_wait(jobs),
+            QueueLine(waiting, self.jobs.waiting, running, oldest_wait(jobs)),
             [
                 ModelLine(
-                    model.name, name, model.manifest.key_bytes, having[self.catalog.of(name).identifier]
+                    model.name, name, model.manifest.keys.size, having[self.catalog.of(name).identifier]
                 )
                 for name, model in self.catalog.models.items()
             ],

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from keywright import compiler
 from keywright.cli import main
+from keywright.compiler.approximating import ApproximatedModel
 from keywright.model import Model
 from keywright.model.compilation import compilation
 
@@ -19,8 +20,8 @@ DATA = files("keywright") / "data"
 COUNT = 3
 
 
-APPROXIMATED: dict[tuple[object, ...], compiler.ApproximatedModel] = {}
-COMPILED: dict[tuple[object, ...], tuple[compiler.ApproximatedModel, Model]] = {}
+APPROXIMATED: dict[tuple[object, ...], ApproximatedModel] = {}
+COMPILED: dict[tuple[object, ...], tuple[ApproximatedModel, Model]] = {}
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +30,7 @@ def _compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     Tests of other folders, which run between those of this one, compile for themselves."""
     approximate, compile_batch = compiler.approximate, compilation.Compilation._compile
 
-    def approximate_once(model: Any, fit: compiler.Fit | None = None) -> compiler.ApproximatedModel:
+    def approximate_once(model: Any, fit: compiler.Fit | None = None) -> ApproximatedModel:
         key = model.SerializeToString(), pickle.dumps(fit)
         if key not in APPROXIMATED:
             APPROXIMATED[key] = approximate(model, fit)

@@ -249,8 +249,8 @@ def test_a_served_model_takes_a_batch(folder: Path, tmp_path: Path, client: str)
     arguments = ["compile", str(folder / "digits.onnx"), "--out", str(tmp_path / "served")]
     assert main([*arguments, "--batch", "4", "--client", client]) == 0
     manifest = Model.load(tmp_path / "served").manifest
-    assert manifest.input.batch == manifest.output.batch == 4
-    assert manifest.input.shape == (1, 8, 8)
+    assert manifest.input.places.batch == manifest.output.places.batch == 4
+    assert manifest.input.places.shape == (1, 8, 8)
 
 
 def test_a_served_model_has_the_batch_for_its_samples(
@@ -463,7 +463,7 @@ def test_info_of_a_model_is_what_compiling_says(folder: Path, capsys: pytest.Cap
     compiled = kw.compile(model, np.load(typical), batch=2)
     assert (report["batch"], report["depth"]) == (2, 5)
     assert report["keys"] == len(compiled.specs)
-    assert report["key_bytes"] == compiled.report.key_bytes
+    assert report["key_bytes"] == compiled.report.sizes.key_bytes
     assert fit["samples"] == COUNT
     assert main(["info", model]) == 0
     shown = capsys.readouterr().out

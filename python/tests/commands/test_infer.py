@@ -66,7 +66,7 @@ def test_a_deep_model_is_explained_with_its_bootstraps(
     assert 0 < predicted["predicted_mean_error"] < predicted["predicted_error"] < 1e-4
     bootstraps = [row for row in rows if row["layer"].startswith("bootstrap after")]
     compiled = kw.compile(folder / "squares.onnx", np.load(folder / "inputs.npy"))
-    plan = kw.BootstrapperPlan.preset(compiled.program.bootstraps[0].preset)
+    plan = kw.BootstrapperPlan.preset(compiled.program.operands.bootstraps[0].preset)
     # 32 levels: before the first bootstrap and after each, as many as a bootstrap leaves.
     assert len(bootstraps) == -(-32 // plan.levels_left) - 1
     # All lead to one level, which need not be the highest.
@@ -107,7 +107,7 @@ def test_a_program_of_an_unknown_bootstrap_is_refused(squares: Write) -> None:
     )
     compiler.save(program, folder / "program.kwp")
     loaded = compiler.load(folder / "program.kwp")
-    assert loaded.bootstraps == program.bootstraps
+    assert loaded.operands.bootstraps == program.operands.bootstraps
     assert loaded.layers == program.layers
     with pytest.raises(ChoiceError, match="N99", check=lambda error: error.code == "preset"):
         bootstrap_plans(loaded)
@@ -139,15 +139,15 @@ def test_both_sides_in_one_process(squares: Write, batch: int) -> None:
     count = batch + 1
     planned = compiled.plan_process(count, default_budget())
     inference = compiled.infer(inputs[:count], planned)
-    assert inference.batches == ([1, 1] if batch == 1 else [4, 1])
-    assert len(inference.evaluate_seconds) == 2
+    assert inference.batches.samples == ([1, 1] if batch == 1 else [4, 1])
+    assert len(inference.batches.evaluate_seconds) == 2
     expected = runtime.check(program, inputs[:count], folder / "squares.onnx").outputs
     assert np.abs(inference.outputs - expected).max() <= inference.error_bound
     assert inference.outputs.argmax(1).tolist() == expected.argmax(1).tolist()
     kinds = {row["kind"]: row for row in inference.kinds}
     assert kinds["bootstrap"]["layers"] == sum(layer.kind == "bootstrap" for layer in program.layers) > 0
     assert all(float(row["seconds"]) > 0 for row in inference.kinds)
-    assert inference.plaintext_bytes > 0
+    assert inference.preparation.plaintext_bytes > 0
     largest = float(np.abs(inference.outputs).max())
     assert "at most 0.25" in error_text(
         replace(inference, outputs=inference.outputs / largest, error_bound=0.25)

@@ -83,7 +83,7 @@ def test_a_refusal_names_the_presets_that_take_less(squares: Write, monkeypatch:
         raise AssertionError("a refusal compiles nothing")
 
     def refused(preset: str) -> kw.errors.MemoryBudgetError:
-        compiled = kw.compile(folder / "squares.onnx", inputs, preset=preset)
+        compiled = kw.compile(folder / "squares.onnx", inputs, parameters=preset)
         with monkeypatch.context() as patch:
             patch.setattr(Compilation, "_compile", compiles)
             with pytest.raises(kw.errors.MemoryBudgetError) as caught:

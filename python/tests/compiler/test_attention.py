@@ -355,4 +355,4 @@ def test_encrypted_attention_agrees_with_the_clear_run() -> None:
     encryptor, decryptor = kw.Encryptor(generator.public_key()), kw.Decryptor(secret)
     outputs = backend.run(program, encrypt_sample(program, encryptor, samples[0]))
     changes = decrypt_result(program, decryptor, outputs) - run_clear(program, samples[0])
-    assert np.abs(changes).max() <= program.output_unit * max(ct.error_bound for ct in outputs)
+    assert np.abs(changes).max() <= program.output.unit * max(ct.error_bound for ct in outputs)

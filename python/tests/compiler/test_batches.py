@@ -120,7 +120,7 @@ def test_a_batch_costs_what_one_sample_does(
     program = compiler.compile(residual, replace(TARGET, batch=room), fit)
     assert room > 1
     assert program.slots == 512
-    assert program.input_level == alone.input_level
+    assert program.input.level == alone.input.level
     assert program.layers == alone.layers
     scaled = [dataclasses.replace(switch, step=0, source="") for switch in alone.key_switches]
     assert [dataclasses.replace(switch, step=0, source="") for switch in program.key_switches] == scaled
@@ -135,7 +135,7 @@ def test_the_compiler_chooses_the_batch_of_least_time(
         return sum(layer.seconds for layer in program.layers) * -(-count // program.batch)
 
     chosen = compiler.compile(residual, replace(TARGET, samples=count), fit)
-    largest = max(len(chosen.input_layout.positions), 2 * 6 * 6)
+    largest = max(len(chosen.input.layout.positions), 2 * 6 * 6)
     every = [
         compiler.compile(residual, replace(TARGET, batch=1 << k), fit)
         for k in range(10)
@@ -162,7 +162,7 @@ def test_samples_that_are_not_there_hold_others(
     for shape in ((0, 2, 6, 6), (3, 6, 6), ()):
         with pytest.raises(InvalidSamplesError, match="samples have shape"):
             program.batches(np.zeros(shape))
-    slots = np.zeros((program.output_layout.ciphertexts, program.slots))
+    slots = np.zeros((program.output.layout.ciphertexts, program.slots))
     for count in (0, 5):
         with pytest.raises(InvalidSamplesError, match="1 to 4"):
             program.unpack(slots, count)
@@ -235,6 +235,6 @@ def test_ciphertexts_of_several_samples(
             inputs = encrypt_sample(program, kw.Encryptor(generator.public_key()), part)
         outputs = server.run(program, inputs)
         found.append(decrypt_result(program, decryptor, outputs, len(part)))
-        bound = max(ct.error_bound for ct in outputs) * program.output_scale
+        bound = max(ct.error_bound for ct in outputs) * program.output.scale
         assert np.abs(found[-1] - expected[size * number :][: len(part)]).max() <= bound
     assert np.concatenate(found).shape == (11, 5)

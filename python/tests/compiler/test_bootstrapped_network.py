@@ -123,7 +123,7 @@ def test_bootstraps_are_where_levels_end(party: Party) -> None:
     assert len(steps) >= 2
     assert all(step.level == plan.output_level for step in steps)
     assert max(step.level for step in program.instructions) <= plan.output_level
-    assert min(step.level for step in program.instructions) == program.output_level == plan.input_level
+    assert min(step.level for step in program.instructions) == program.output.level == plan.input_level
     layers = [layer for layer in program.layers if layer.kind == "bootstrap"]
     assert [program.instructions[layer.stop - 1].opcode for layer in layers] == ["bootstrap"] * len(layers)
     assert all("read at level" in layer.name for layer in layers)
@@ -145,9 +145,9 @@ def test_encrypted_results_are_the_clear_ones(party: Party) -> None:
     decryptor = kw.Decryptor(party.secret)
     for sample in party.samples[:2]:
         outputs = backend.run(program, encrypt_sample(program, encryptor, sample))
-        assert [output.level for output in outputs] == [program.output_level] * len(outputs)
+        assert [output.level for output in outputs] == [program.output.level] * len(outputs)
         error = np.abs(decrypt_result(program, decryptor, outputs) - run_clear(program, sample)).max()
-        bound = max(output.error_bound for output in outputs) * program.output_scale
+        bound = max(output.error_bound for output in outputs) * program.output.scale
         assert error <= bound
         assert error < 2**-10
 
@@ -159,7 +159,7 @@ def test_a_plan_with_open_factors_is_followed(party: Party) -> None:
     search = FrontierSearch(variants[-1], planning.CostModel(), max_hops=2)
     smallest = min(search.descend(), key=lambda point: point.stored_bytes)
     planned = plan_file.from_json(plan_file.to_json(search.plan("optimal", smallest)))
-    assert planned.workload.bootstraps != (tuple(party.plan.factors),)
+    assert planned.workload.common.bootstraps != (tuple(party.plan.factors),)
     execution = PlanExecution(planned, parameters, program, [party.plan])
     specs = execution.key_specs
     assert sum(spec.bytes for spec in specs) == planned.stored_bytes < party.keys.bytes
@@ -171,7 +171,7 @@ def test_a_plan_with_open_factors_is_followed(party: Party) -> None:
     error = np.abs(
         decrypt_result(program, kw.Decryptor(party.secret), outputs) - run_clear(program, party.samples[0])
     ).max()
-    assert error <= max(output.error_bound for output in outputs) * program.output_scale
+    assert error <= max(output.error_bound for output in outputs) * program.output.scale
 
 
 def test_a_composition_is_bootstrapped_between_its_polynomials(build: Build) -> None:
@@ -212,5 +212,5 @@ def test_a_composition_is_bootstrapped_between_its_polynomials(build: Build) -> 
     for sample in samples[:3]:
         outputs = backend.run(program, encrypt_sample(program, encryptor, sample))
         error = np.abs(decrypt_result(program, decryptor, outputs) - run_clear(program, sample)).max()
-        bound = max(output.error_bound for output in outputs) * program.output_scale
+        bound = max(output.error_bound for output in outputs) * program.output.scale
         assert error <= bound < 2**-12

@@ -64,8 +64,8 @@ def test_by_default_no_prediction_is_lost(mlp: onnx.ModelProto) -> None:
         mlp, TARGET, compiler.Fit(calibration=SAMPLES, activations={"relu": "chebyshev:7"})
     )
     assert runtime.check(coarse, SAMPLES, mlp).agreement < 1.0
-    assert report_of(coarse).agreement is not None
-    assert report_of(chosen).largest_change < report_of(coarse).largest_change
+    assert report_of(coarse).outputs.agreement is not None
+    assert report_of(chosen).outputs.largest_change < report_of(coarse).outputs.largest_change
 
 
 def test_the_report_is_of_held_out_samples(mlp: onnx.ModelProto) -> None:
@@ -76,13 +76,15 @@ def test_the_report_is_of_held_out_samples(mlp: onnx.ModelProto) -> None:
     held = SAMPLES[4::5]
     assert (report.samples, report.held_out, report.compared) == (300, 60, 60)
     checked = runtime.check(program, held, mlp)
-    assert report.agreement == checked.agreement
-    assert report.largest_change == pytest.approx(checked.max_abs_error, rel=1e-3)
-    assert report.mean_change == pytest.approx(np.abs(checked.outputs - checked.expected).mean(), rel=1e-3)
-    assert report.largest_output == pytest.approx(np.abs(checked.expected).max(), rel=1e-5)
+    assert report.outputs.agreement == checked.agreement
+    assert report.outputs.largest_change == pytest.approx(checked.max_abs_error, rel=1e-3)
+    assert report.outputs.mean_change == pytest.approx(
+        np.abs(checked.outputs - checked.expected).mean(), rel=1e-3
+    )
+    assert report.outputs.largest_output == pytest.approx(np.abs(checked.expected).max(), rel=1e-5)
     assert [fitted.label for fitted in report.activations] == ["Relu at 'inner'", "Relu at 'outer'"]
-    assert program.input_range is not None
-    low, high = program.input_range
+    assert program.input.range is not None
+    low, high = program.input.range
     assert low < SAMPLES.min() < SAMPLES.max() < high
 
 
@@ -147,18 +149,20 @@ def test_a_default_that_nothing_reaches_is_refused(build: Build) -> None:
 def test_requested_polynomials_that_miss_the_default_are_warned_of(mlp: onnx.ModelProto) -> None:
     fit = compiler.Fit(calibration=SAMPLES, activations={"relu": "chebyshev:2"})
     report = report_of(compiler.compile(mlp, TARGET, fit))
-    assert report.largest_change > report.largest_output / 16
-    assert f"changes by {report.largest_change:.3g}" in report.warnings[0]
+    assert report.outputs.largest_change > report.outputs.largest_output / 16
+    assert f"changes by {report.outputs.largest_change:.3g}" in report.warnings[0]
     assert "chebyshev:2 on" in report.warnings[0]
     loose = report_of(compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, accuracy=0.8)))
-    assert loose.largest_change <= loose.largest_output
+    assert loose.outputs.largest_change <= loose.outputs.largest_output
 
 
 def test_polynomials_that_overflow_are_named(mlp: onnx.ModelProto) -> None:
     """Held-out samples are far outside the ranges, which a given margin does not widen for them."""
     samples = SAMPLES.copy()
     samples[4::5] *= 100
-    fit = compiler.Fit(calibration=samples, activations={"relu": "chebyshev:63"}, margin=0.0)
+    fit = compiler.Fit(
+        calibration=samples, activations={"relu": "chebyshev:63"}, ranges=compiler.Ranges(margin=0.0)
+    )
     with pytest.raises(ModelRefusedError, match="first because of Relu at 'inner'") as caught:
         compiler.compile(mlp, TARGET, fit)
     (reason,) = caught.value.exceptions
@@ -277,7 +281,7 @@ def test_ranges_cover_held_out_samples(build: Build) -> None:
     assert report.escaped == 1
     assert any("1 of 60 held-out samples left" in warning for warning in report.warnings)
     assert fitted.low < samples.min() < samples.max() < fitted.high
-    fixed = report_of(compiler.compile(model, TARGET, replace(fit, margin=0.1)))
+    fixed = report_of(compiler.compile(model, TARGET, replace(fit, ranges=compiler.Ranges(margin=0.1))))
     assert fixed.activations[0].high == pytest.approx(2.4, rel=1e-6)
 
 
@@ -302,7 +306,7 @@ def test_too_few_samples_are_said(mlp: onnx.ModelProto) -> None:
 def test_a_model_without_activations_is_its_program(build: Build) -> None:
     model = build([node("Mul", ["x", "x"], ["y"])], (10,))
     report = report_of(compiler.compile(model, TARGET, compiler.Fit(calibration=SAMPLES)))
-    assert (report.activations, report.largest_change, report.agreement) == ((), 0.0, 1.0)
+    assert (report.activations, report.outputs.largest_change, report.outputs.agreement) == ((), 0.0, 1.0)
     assert compiler.compile(model, TARGET).fit_report is None
 
 
@@ -359,4 +363,4 @@ def test_calibration_data_run_once_for_all_targets(build: Build, monkeypatch: py
     model = compiler.approximate(build(nodes, (4,), weights), compiler.Fit(calibration=samples))
     programs = [compiler.compile(model, compiler.Target(slots=slots, levels=3)) for slots in (8, 16)]
     assert runs == [7]
-    assert {program.output_scale for program in programs} == {programs[0].output_scale}
+    assert {program.output.scale for program in programs} == {programs[0].output.scale}

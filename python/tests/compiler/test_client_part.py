@@ -109,8 +109,8 @@ def test_softmax_takes_no_level(build: Build) -> None:
     model = build([node("MatMul", ["x", "w"], ["h"]), node("Softmax", ["h"], ["y"])], (4,), WEIGHTS)
     program = compiler.compile(model, compiler.Target(slots=16, levels=1))
     assert program.depth == 1
-    assert program.client_part is not None
-    assert program.client_part.operators == ("Softmax",)
+    assert program.output.client_part is not None
+    assert program.output.client_part.operators == ("Softmax",)
     outputs = run_clear(program, SAMPLES[:5])
     exponentials = np.exp(outputs - outputs.max(1, keepdims=True))
     np.testing.assert_allclose(
@@ -121,8 +121,8 @@ def test_softmax_takes_no_level(build: Build) -> None:
 def test_a_sigmoid_at_the_end_takes_no_level(build: Build) -> None:
     model = build([node("MatMul", ["x", "w"], ["h"]), node("Sigmoid", ["h"], ["y"])], (4,), WEIGHTS)
     program = compiler.compile(model, compiler.Target(slots=16, levels=1))
-    assert program.client_part is not None
-    assert program.client_part.operators == ("Sigmoid",)
+    assert program.output.client_part is not None
+    assert program.output.client_part.operators == ("Sigmoid",)
     outputs = run_clear(program, SAMPLES[:5])
     np.testing.assert_allclose(program.answers(outputs)["y"], 1 / (1 + np.exp(-outputs)), atol=2**-20)
 
@@ -139,8 +139,8 @@ def test_activations_right_before_it_are_the_clients(build: Build) -> None:
     ]
     constants = WEIGHTS | {"v": np.eye(3, dtype=np.float32), "b": np.ones(3, np.float32)}
     program = compiler.compile(build(nodes, (4,), constants), TARGET, compiler.Fit(calibration=SAMPLES))
-    assert program.client_part is not None
-    assert program.client_part.operators == ("Sigmoid", "ArgMax", "Cast")
+    assert program.output.client_part is not None
+    assert program.output.client_part.operators == ("Sigmoid", "ArgMax", "Cast")
     assert program.fit_report is not None
     assert [fitted.label.split()[0] for fitted in program.fit_report.activations] == ["Relu"]
 
@@ -181,8 +181,8 @@ def test_softmax_in_its_parts_takes_no_level(build: Build) -> None:
     }
     model = build(softmax_in_parts(1), (4,), constants)
     program = compiler.compile(model, compiler.Target(slots=16, levels=1))
-    assert program.client_part is not None
-    assert program.client_part.operators == ("Softmax",)
+    assert program.output.client_part is not None
+    assert program.output.client_part.operators == ("Softmax",)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     (expected,) = session.run(None, {"x": SAMPLES[:5]})
     np.testing.assert_allclose(program.answers(run_clear(program, SAMPLES[:5]))["y"], expected, atol=2**-20)
@@ -221,7 +221,7 @@ def test_two_classes_of_one_score_keep_their_labels() -> None:
         assert checked.agreement == shares[-1]
         assert program.fit_report is not None
         held_out = np.arange(300) % 5 == 4
-        assert program.fit_report.agreement == (found == estimator.predict(samples))[held_out].mean()
+        assert program.fit_report.outputs.agreement == (found == estimator.predict(samples))[held_out].mean()
     assert shares[0] < 1.0
     assert shares[1] == 1.0
 

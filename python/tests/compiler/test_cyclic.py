@@ -126,10 +126,10 @@ def test_a_network_is_repacked_where_that_takes_less_time_and_levels_suffice(bui
         name = result
     model = build(nodes, (16, 16, 16), constants)
     programs = [
-        compiler.compile(model, compiler.Target(slots=4096, levels=levels, fixed_slots=True))
+        compiler.compile(model, compiler.Target(slots=4096, levels=levels, packing="coefficients"))
         for levels in (12, 13)
     ]
-    counts = [sum(len(d) for t in program.transforms for d in t.diagonals) for program in programs]
+    counts = [sum(len(d) for t in program.operands.transforms for d in t.diagonals) for program in programs]
     labels = [sum(REPACKED in layer.name for layer in program.layers) for program in programs]
     assert labels == [0, 1]
     assert [program.depth for program in programs] == [12, 13]

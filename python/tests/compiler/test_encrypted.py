@@ -53,7 +53,7 @@ def compare(program: compiler.Program, generator: kw.KeyGenerator, samples: Samp
     encryptor, decryptor = kw.Encryptor(generator.public_key(), bytes(32)), kw.Decryptor(secret())
     for sample in samples:
         cts = backend.run(program, encrypt_sample(program, encryptor, sample))
-        assert [ct.level for ct in cts] == [program.output_level] * len(cts)
+        assert [ct.level for ct in cts] == [program.output.level] * len(cts)
         error = np.abs(decrypt_result(program, decryptor, cts) - run_clear(program, sample)).max()
         assert error <= max(ct.error_bound for ct in cts)
         assert (

@@ -66,7 +66,7 @@ def test_encrypted_results_are_the_clear_ones(digits: Digits) -> None:
         clear = run_clear(digits.program, image)
         assert encrypted.argmax() == clear.argmax()
         assert np.abs(encrypted - clear).max() <= max(ct.error_bound for ct in outputs)
-        assert outputs[0].level == digits.program.output_level
+        assert outputs[0].level == digits.program.output.level
 
 
 def test_keys_are_at_the_levels_of_their_use(digits: Digits) -> None:
@@ -93,7 +93,7 @@ def test_a_missing_key_is_named(digits: Digits) -> None:
     inputs = encrypt_sample_seeded(digits.program, digits.decryptor, digits.images[0])
     with pytest.raises(kw.errors.MissingKeyError) as caught:
         backend.run(digits.program, [ct.expand() for ct in inputs])
-    assert caught.value.level <= digits.program.input_level
+    assert caught.value.level <= digits.program.input.level
     assert steps < len(digits.program.instructions)
 
 
@@ -114,7 +114,7 @@ def test_sums_of_different_scales_use_levels_to_spare(digits: Digits) -> None:
     x = digits.decryptor.encrypt(values, slots=digits.program.slots).expand()
     backend = digits.backend
     # The relinearization key of the program is below its input level.
-    low = backend.drop_level(x, digits.program.input_level - 1)
+    low = backend.drop_level(x, digits.program.input.level - 1)
     square = backend.mul(low, low)
     dropped = backend.drop_level(backend.drop_level(x, square.level + 2), square.level)
     for total in (backend.add(square, dropped), backend.add(dropped, square)):
@@ -128,7 +128,7 @@ def test_sums_of_different_scales_use_levels_to_spare(digits: Digits) -> None:
 def test_polynomials_are_at_the_level_of_their_degree(digits: Digits) -> None:
     values = np.linspace(-1, 1, digits.program.slots)
     x = digits.decryptor.encrypt(
-        values, slots=digits.program.slots, level=digits.program.input_level - 1
+        values, slots=digits.program.slots, level=digits.program.input.level - 1
     ).expand()
     result = digits.backend.polynomial(x, PolynomialSpec(np.array([0.5, 1.0, 0.25, 0.0, 0.0])))
     assert result.level == x.level - 3

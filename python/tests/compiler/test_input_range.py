@@ -42,24 +42,26 @@ def model(build: Build, name: str) -> onnx.ModelProto:
 def compiled(
     source: onnx.ModelProto, fit: compiler.Fit | None = None, *, unit: bool = True
 ) -> compiler.Program:
-    return compiler.compile(source, compiler.Target(slots=64, levels=8, unit_inputs=unit), fit)
+    return compiler.compile(
+        source, compiler.Target(slots=8, levels=8, packing="coefficients" if unit else "slots"), fit
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_program_of_divided_inputs_computes_the_same(build: Build, name: str) -> None:
     source, fit = model(build, name), compiler.Fit(calibration=SAMPLES)
     plain, divided = compiled(source, fit, unit=False), compiled(source, fit)
-    assert divided.input_range is not None
-    assert (plain.input_scale, divided.input_scale) == (
+    assert divided.input.range is not None
+    assert (plain.input.scale, divided.input.scale) == (
         1.0,
-        2.0 ** math.ceil(np.log2(np.abs(divided.input_range).max())),
+        2.0 ** math.ceil(np.log2(np.abs(divided.input.range).max())),
     )
-    low, high = divided.input_range
+    low, high = divided.input.range
     assert low < SAMPLES.min() < SAMPLES.max() < high
     for sample in SAMPLES[:5]:
         packed = divided.pack(sample)
         assert np.abs(packed).max() <= 1
-        assert (packed * divided.input_scale == plain.pack(sample)).all()
+        assert (packed * divided.input.scale == plain.pack(sample)).all()
         expected = run_clear(plain, sample)
         # Sums of six products, and what a polynomial of doubles adds.
         assert np.abs(run_clear(divided, sample) - expected).max() <= 1e-12 * max(np.abs(expected).max(), 1)
@@ -80,29 +82,32 @@ def test_a_range_is_given_or_measured_or_none(build: Build) -> None:
     linear, function = model(build, "linear"), model(build, "function")
     for unit, expected in ((False, None), (True, (-1.0, 1.0))):
         program = compiled(linear, unit=unit)
-        assert (program.input_range, program.input_scale) == (expected, 1.0)
-    given = compiled(linear, compiler.Fit(input_range=(-0.2, 0.25)))
-    assert (given.input_range, given.input_scale) == ((-0.2, 0.25), 0.25)
-    assert compiled(linear, compiler.Fit(input_range=(-5.0, 4.0))).input_scale == 8
+        assert (program.input.range, program.input.scale) == (expected, 1.0)
+    given = compiled(linear, compiler.Fit(ranges=compiler.Ranges(input_range=(-0.2, 0.25))))
+    assert (given.input.range, given.input.scale) == ((-0.2, 0.25), 0.25)
+    assert compiled(linear, compiler.Fit(ranges=compiler.Ranges(input_range=(-5.0, 4.0)))).input.scale == 8
     # No polynomial limits the inputs, but ciphertexts declare a magnitude.
     largest = HEADROOM * np.abs(SAMPLES).max()
     unbounded = compiled(linear, compiler.Fit(calibration=SAMPLES), unit=False)
-    assert unbounded.input_range == (-largest, largest)
-    assert unbounded.input_magnitude is not None
-    assert unbounded.input_magnitude >= largest
-    low, high = compiled(function, compiler.Fit(calibration=SAMPLES), unit=False).input_range or (0, 0)
+    assert unbounded.input.range == (-largest, largest)
+    assert unbounded.input.magnitude is not None
+    assert unbounded.input.magnitude >= largest
+    low, high = compiled(function, compiler.Fit(calibration=SAMPLES), unit=False).input.range or (0, 0)
     assert low < SAMPLES.min() < SAMPLES.max() < high
 
 
 @pytest.mark.parametrize("ends", [(1.0, 1.0), (2.0, 1.0), (0.0, math.inf), (math.nan, 1.0), (0.0, 2.0**65)])
 def test_a_range_that_is_none_is_refused(ends: tuple[float, float]) -> None:
     with pytest.raises(ValueError, match="low < high"):
-        compiler.Fit(input_range=ends)
+        compiler.Ranges(input_range=ends)
 
 
 def test_data_outside_of_the_given_range_are_refused(build: Build) -> None:
     with pytest.raises(InvalidSamplesError, match="give one that holds them"):
-        compiled(model(build, "linear"), compiler.Fit(calibration=SAMPLES, input_range=(-1.0, 1.0)))
+        compiled(
+            model(build, "linear"),
+            compiler.Fit(calibration=SAMPLES, ranges=compiler.Ranges(input_range=(-1.0, 1.0))),
+        )
     huge: Any = SAMPLES * 1e30
     with pytest.raises(InvalidSamplesError, match="scale them"):
         compiled(model(build, "linear"), compiler.Fit(calibration=huge))

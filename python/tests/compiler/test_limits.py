@@ -217,7 +217,7 @@ def test_files_of_a_model_that_is_none_are_not_looked_for(
     with pytest.raises(ProgramFormatError, match="separate file 'weights'"):
         ClientPart(model.SerializeToString(), (1, 4))
     Path("model.onnx").write_bytes(model.SerializeToString())
-    assert compiler.compile("model.onnx", target).input_shape == (4,)
+    assert compiler.compile("model.onnx", target).input.shape == (4,)
 
 
 def test_files_that_attributes_name_are_counted(build: Build, tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_a_constant_of_no_known_type(build: Build) -> None:
     ]
     constants = {"c": np.float32(-np.inf), "axis": np.asarray([1])}
     model = build(nodes, (4,), constants | {"w": np.eye(4, dtype=np.float32)})
-    assert compiler.compile(model, compiler.Target(slots=4, levels=1)).client_part is not None
+    assert compiler.compile(model, compiler.Target(slots=4, levels=1)).output.client_part is not None
     model.graph.initializer[0].data_type = 99
     with pytest.raises(ModelRefusedError, match="'c' have type 99"):
         compiler.compile(model, compiler.Target(slots=4, levels=1))

@@ -184,7 +184,7 @@ def test_a_batch_of_eight(build: Build, target: tuple[int, ...]) -> None:
         batch=8,
     )
     program = exact(model, (3, 4))
-    assert program.output_shape == (2 * 12 // rows,)
+    assert program.output.shape == (2 * 12 // rows,)
 
 
 def test_a_batch_that_is_mixed_is_refused(build: Build) -> None:
@@ -207,9 +207,9 @@ def test_a_result_has_the_shape_that_the_model_gives_it(build: Build) -> None:
         (2, 6),
         {"w": integers((3, 2, 2), 1)},
     )
-    assert exact(model, (2, 6)).output_shape == (5, 3)
+    assert exact(model, (2, 6)).output.shape == (5, 3)
     model = build([node("Neg", ["x"], ["n"]), node("Flatten", ["n"], ["y"])], (2, 6))
-    assert exact(model, (2, 6)).output_shape == (12,)
+    assert exact(model, (2, 6)).output.shape == (12,)
 
 
 @pytest.mark.parametrize("nodes", [one("Expand", ["s"]), one("Tile", ["s"]), one("Pad", ["s"])], ids=str)

@@ -209,7 +209,7 @@ def test_squeeze_and_unsqueeze(build: Build) -> None:
         (3, 1, 4),
         {"a": np.asarray([2], np.int64), "b": np.asarray([1], np.int64)},
     )
-    assert exact(model, (3, 1, 4)).output_shape == (1, 3, 4)
+    assert exact(model, (3, 1, 4)).output.shape == (1, 3, 4)
 
 
 def test_flatten_keeps_the_order_of_elements_in_a_strided_layout(build: Build) -> None:

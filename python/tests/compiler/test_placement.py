@@ -13,7 +13,7 @@ from keywright.compiler.graph.graph import Add, Graph, Input, Linear, Multiply, 
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.layout.layer_work import LayerWork
 from keywright.compiler.placement.costs import CostTable
-from keywright.compiler.placement.placement import Problem, assign_levels, place
+from keywright.compiler.placement.placement import LevelLimits, Problem, assign_levels, place
 from keywright.errors import (
     CalibrationMissingError,
     ChoiceError,
@@ -76,10 +76,8 @@ def random_problem(rng: np.random.Generator) -> Problem:
         {number: int(rng.integers(1, 3)) for number in graph.nodes},
         options,
         {number: float(rng.choice([0.5, 0.5, 0.5, 2.0])) for number in graph.nodes},
-        levels=6,
-        input_level=int(rng.integers(3, 7)),
-        output_level=1,
-        costs=random_costs(rng),
+        LevelLimits(6, int(rng.integers(3, 7)), 1),
+        random_costs(rng),
     )
 
 
@@ -89,10 +87,10 @@ def seconds_of(problem: Problem, bootstraps: dict[int, int]) -> float | None:
     total = 0.0
     for number, value in problem.graph.nodes.items():
         if isinstance(value, Input):
-            if number in bootstraps or needs[number] > problem.input_level:
+            if number in bootstraps or needs[number] > problem.limits.input:
                 return None
             continue
-        if levels[number] + levels_consumed(value) > problem.levels:
+        if levels[number] + levels_consumed(value) > problem.limits.highest:
             return None
         if number in bootstraps:
             option = problem.options[bootstraps[number]]
@@ -155,9 +153,7 @@ def chain_problem(length: int, largest: dict[int, float], levels: int = 3) -> Pr
         dict.fromkeys(graph.nodes, 1),
         [compiler.Bootstrap(1, 1, 3)],
         {number: largest.get(number, 0.5) for number in graph.nodes},
-        levels,
-        levels,
-        1,
+        LevelLimits(levels, levels, 1),
         flat_costs(10.0),
     )
 
@@ -229,10 +225,10 @@ def test_a_compiled_program_bootstraps_values_of_at_most_one(deep: onnx.ModelPro
     program = compiler.compile(
         deep,
         compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(4, 1, 4),)),
-        compiler.Fit(calibration=SAMPLES, headroom=1.5),
+        compiler.Fit(calibration=SAMPLES, ranges=compiler.Ranges(headroom=1.5)),
     )
     operations = [step.opcode for step in program.instructions]
-    assert (program.depth, program.input_level, program.output_level) == (6, 4, 1)
+    assert (program.depth, program.input.level, program.output.level) == (6, 4, 1)
     assert operations.count("bootstrap") == 1
     report = runtime.check(program, SAMPLES, deep)
     # onnxruntime computes in single precision: 2^-24 in each of few operations, and fourth powers twice.
@@ -248,8 +244,8 @@ def test_without_need_there_are_no_bootstraps(deep: onnx.ModelProto) -> None:
         compiler.Target(slots=4, levels=9, bootstraps=(compiler.Bootstrap(4, 1, 9),)),
         compiler.Fit(calibration=SAMPLES),
     )
-    assert program.bootstraps == ()
-    assert program.input_level == 7
+    assert program.operands.bootstraps == ()
+    assert program.input.level == 7
 
 
 def test_what_the_compiler_refuses(deep: onnx.ModelProto) -> None:
@@ -265,7 +261,7 @@ def test_what_the_compiler_refuses(deep: onnx.ModelProto) -> None:
     with pytest.raises(ChoiceError, match="above the highest", check=lambda error: error.code == "bootstrap"):
         compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(4, 1, 5),))
     with pytest.raises(ValueError, match="headroom"):
-        compiler.Fit(headroom=0.5)
+        compiler.Ranges(headroom=0.5)
 
 
 def test_a_polynomial_deeper_than_a_bootstrap_is_named(build: Build) -> None:

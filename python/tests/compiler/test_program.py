@@ -75,12 +75,12 @@ def test_program_agrees_with_the_network_of_polynomials(
 def test_levels_are_the_sum_of_the_parts(program: compiler.Program) -> None:
     # conv 1, degree 7: 3, conv 1, degree 2: 1, gemm 1; ranges and the shortcut cost nothing.
     assert program.depth == 7
-    assert (program.input_level, program.output_level) == (7, 0)
+    assert (program.input.level, program.output.level) == (7, 0)
 
 
 def test_key_switches_are_those_that_execution_makes(program: compiler.Program, samples: np.ndarray) -> None:
     backend = runtime.ClearBackend(program.slots)
-    inputs = [backend.encrypt(row, program.input_level) for row in program.pack(samples[0])]
+    inputs = [backend.encrypt(row, program.input.level) for row in program.pack(samples[0])]
     runtime.execute(program, backend, inputs)
     listed = Counter[tuple[str, int, int]]()
     for switch in program.key_switches:
@@ -114,11 +114,11 @@ def test_galois_elements() -> None:
 def test_given_levels(residual: onnx.ModelProto, samples: np.ndarray) -> None:
     fit = compiler.Fit(calibration=samples, activations={"relu": "chebyshev:2"})
     low = compiler.compile(residual, compiler.Target(slots=256, levels=12), fit)
-    high = compiler.compile(
-        residual, compiler.Target(slots=256, levels=12, input_level=12, output_level=2), fit
-    )
-    assert (high.input_level, high.output_level) == (12, 2)
+    high = compiler.compile(residual, compiler.Target(slots=256, levels=12, output_level=2), fit)
+    assert (low.output.level, high.output.level) == (0, 2)
+    assert high.input.level == low.input.level + 2 < 12
     assert np.array_equal(run_clear(low, samples[0]), run_clear(high, samples[0]))
+    # Ciphertexts may enter at a higher level.
     backend = runtime.ClearBackend(high.slots)
     outputs = runtime.execute(high, backend, [backend.encrypt(row, 12) for row in high.pack(samples[0])])
     assert [ct.level for ct in outputs] == [2] * len(outputs)
@@ -180,11 +180,11 @@ def test_results_on_calibration_data_are_at_most_one(build: Build) -> None:
     x = np.random.default_rng(4).integers(-4, 5, (20, 3))
     program = compiler.compile(model, compiler.Target(slots=4, levels=2), compiler.Fit(calibration=x))
     peak = np.abs(run_onnxruntime(model, x.astype(np.float64))).max()
-    assert peak <= program.output_scale < 4 * peak
+    assert peak <= program.output.scale < 4 * peak
     assert runtime.check(program, x, model).max_abs_error <= 2**-48 * peak
     backend = runtime.ClearBackend(program.slots)
     for sample in x:
-        rows = [backend.encrypt(row, program.input_level) for row in program.pack(sample)]
+        rows = [backend.encrypt(row, program.input.level) for row in program.pack(sample)]
         assert np.abs(runtime.execute(program, backend, rows)[0].values).max() <= 1
 
 
@@ -226,12 +226,12 @@ def test_the_back_end_keeps_its_rules() -> None:
 
 def test_inputs_of_a_run(program: compiler.Program) -> None:
     backend = runtime.ClearBackend(program.slots)
-    count = program.input_layout.ciphertexts
+    count = program.input.layout.ciphertexts
     with pytest.raises(BackendMisuseError, match="at level"):
         runtime.execute(
-            program, backend, [backend.encrypt(np.zeros(program.slots), program.input_level - 1)] * count
+            program, backend, [backend.encrypt(np.zeros(program.slots), program.input.level - 1)] * count
         )
     with pytest.raises(BackendMisuseError, match="ciphertexts"):
         runtime.execute(
-            program, backend, [backend.encrypt(np.zeros(program.slots), program.input_level)] * (count + 1)
+            program, backend, [backend.encrypt(np.zeros(program.slots), program.input.level)] * (count + 1)
         )

@@ -168,30 +168,36 @@ def test_calibration_data(build: Build, samples: np.ndarray) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"slots": 12}, {"slots": 0}, {"output_level": 6}, {"output_level": -1}, {"input_level": 6}],
+    [{"slots": 12}, {"slots": 0}, {"output_level": 6}, {"output_level": -1}],
 )
-def test_targets_out_of_bounds(options: dict[str, int]) -> None:
+def test_targets_out_of_bounds(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="got"):
-        compiler.Target(**({"slots": 16, "levels": 5} | options))  # type: ignore[arg-type]
+        compiler.Target(**({"slots": 16, "levels": 5} | options))
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        {"margin": -0.1},
-        {"margin": float("nan")},
         {"activations": {"tanh": "chebyshev:0"}},
         {"activations": {"tanh": "chebyshev:1024"}},
         {"activations": {"relu": "minimax:15"}},
         {"activations": {"relu": "remez:7"}},
         {"accuracy": 1.5},
         {"error": 0.0},
-        {"headroom": 0.5},
+        {"noise": 0.0},
     ],
 )
 def test_fits_out_of_bounds(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"got|not a method"):
         compiler.Fit(**options)
+
+
+@pytest.mark.parametrize(
+    "options", [{"margin": -0.1}, {"margin": float("nan")}, {"headroom": 0.5}, {"input_range": (1.0, 1.0)}]
+)
+def test_ranges_out_of_bounds(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="got"):
+        compiler.Ranges(**options)
 
 
 @pytest.mark.parametrize("sample", [np.zeros(5), np.zeros((2, 4)), np.full(4, np.nan)])

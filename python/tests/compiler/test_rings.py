@@ -15,7 +15,7 @@ from keywright.compiler.graph.graph import Graph, Input, Linear, Multiply, opera
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.layout.layer_work import LayerWork
 from keywright.compiler.placement.costs import CostTable
-from keywright.compiler.placement.placement import Problem, place
+from keywright.compiler.placement.placement import LevelLimits, Problem, place
 from keywright.compiler.placement.ring import Ring
 from keywright.compiler.placement.rings import RingProblem
 from keywright.errors import BackendMisuseError
@@ -53,10 +53,8 @@ def chain(rng: np.random.Generator) -> RingProblem:
         dict.fromkeys(graph.nodes, 1),
         [compiler.Bootstrap(SLOTS, 1, 4)],
         dict.fromkeys(graph.nodes, 0.5),
-        levels=LEVELS,
-        input_level=4,
-        output_level=1,
-        costs=costs(1.0),
+        LevelLimits(LEVELS, 4, 1),
+        costs(1.0),
     )
     layouts = {n: Layout(SLOTS, period, np.zeros(1, np.int32)) for n, period in periods.items()}
     rings = [
@@ -158,17 +156,20 @@ def test_a_program_in_several_rings_computes_the_same(network: onnx.ModelProto, 
     calibration = np.random.default_rng(4).uniform(-1, 1, (4, 2, 8, 8))
     one = compiler.compile(network, target(), compiler.Fit(calibration=calibration))
     several = compiler.compile(network, target(small_rings()), compiler.Fit(calibration=calibration))
-    assert {0, 10, 9} <= set(several.rings.values()) | {several.input_log_n}
+    assert {0, 10, 9} <= set(several.rings.values()) | {several.input.log_n}
     assert any(step.opcode == "switch_ring" for step in several.instructions)
-    assert {option.input_log_n for option in several.bootstraps} <= {9, 10}
-    assert len(several.bootstraps) == 1
+    assert {option.input_log_n for option in several.operands.bootstraps} <= {9, 10}
+    assert len(several.operands.bootstraps) == 1
     assert {switch.log_n for switch in several.key_switches} <= {0, 9, 10}
     for sample in calibration:
         # Sums of at most a thousand terms of order 1, in another order.
         assert np.abs(run_clear(one, sample) - run_clear(several, sample)).max() <= 2.0**-40
     compiler.save(several, tmp_path / "several.kwp")
     loaded = compiler.load(tmp_path / "several.kwp")
-    assert (loaded.instructions, loaded.bootstraps) == (several.instructions, several.bootstraps)
+    assert (loaded.instructions, loaded.operands.bootstraps) == (
+        several.instructions,
+        several.operands.bootstraps,
+    )
     assert loaded.rings == several.rings
     assert np.array_equal(run_clear(loaded, calibration[0]), run_clear(several, calibration[0]))
 
@@ -180,12 +181,12 @@ def test_one_output_level_is_chosen_for_all_bootstraps(network: onnx.ModelProto)
         options = (compiler.Bootstrap(512, 2, 4, seconds=low), compiler.Bootstrap(512, 2, 7, seconds=high))
         several = dataclasses.replace(target(small_rings()), bootstraps=options)
         program = compiler.compile(network, several, compiler.Fit(calibration=calibration))
-        assert {option.output_level for option in program.bootstraps} == {chosen}
+        assert {option.output_level for option in program.operands.bootstraps} == {chosen}
     impossible = (compiler.Bootstrap(512, 2, 3), compiler.Bootstrap(512, 2, 7))
     program = compiler.compile(
         network, dataclasses.replace(target(), bootstraps=impossible), compiler.Fit(calibration=calibration)
     )
-    assert {option.output_level for option in program.bootstraps} == {7}
+    assert {option.output_level for option in program.operands.bootstraps} == {7}
 
 
 def test_the_clear_back_end_refuses_what_does_not_repeat() -> None:

@@ -94,7 +94,7 @@ def test_the_program_uses_all_rings(party: Party) -> None:
     switches = [step for step in steps if step.opcode == "switch_ring"]
     sources = {(party.program.rings[step.operands[0]], step.argument) for step in switches}
     assert any(source == 0 for source, _ in sources)
-    assert [option.input_log_n for option in party.program.bootstraps] == [10]
+    assert [option.input_log_n for option in party.program.operands.bootstraps] == [10]
     assert {spec.log_n for spec in party.execution.key_specs} == {12, 11, 10}
 
 
@@ -109,13 +109,13 @@ def test_encrypted_results_are_the_clear_ones(party: Party, tmp_path: Path) -> N
     streamed = backend_of(party, execution.load_keys(path, memory=execution.plan.stored_bytes // 2))
     for sample in party.samples[:2]:
         inputs = [each.expand() for each in encrypt_sample_seeded(program, decryptor, sample)]
-        assert {ct.log_n for ct in inputs} == {program.input_log_n or 12}
+        assert {ct.log_n for ct in inputs} == {program.input.log_n or 12}
         outputs = resident.run(program, inputs)
         assert [output.to_bytes() for output in streamed.run(program, inputs)] == [
             output.to_bytes() for output in outputs
         ]
         error = np.abs(decrypt_result(program, decryptor, outputs) - run_clear(program, sample)).max()
-        assert error <= max(output.error_bound for output in outputs) * program.output_scale
+        assert error <= max(output.error_bound for output in outputs) * program.output.scale
         # Errors are predicted to within 2 bits.
         assert error <= 4 * simulation.worst_error
 

@@ -37,8 +37,8 @@ def test_convolutions_by_kernels_and_by_entries_compile_to_one_program(
     monkeypatch.setattr(convolution, "Convolution", lambda *parts: Convolution(*parts).explicit())
     naive = compiler.compile(model, target)
     assert (fast.instructions, fast.layers) == (naive.instructions, naive.layers)
-    assert [t.n1 for t in fast.transforms] == [t.n1 for t in naive.transforms]
-    for one, other in zip(fast.transforms, naive.transforms, strict=True):
+    assert [t.n1 for t in fast.operands.transforms] == [t.n1 for t in naive.operands.transforms]
+    for one, other in zip(fast.operands.transforms, naive.operands.transforms, strict=True):
         for diagonals, expected in zip(one.diagonals, other.diagonals, strict=True):
             assert list(diagonals) == list(expected)
             assert np.allclose(table_of(diagonals), table_of(expected), rtol=2.0**-48, atol=0)

@@ -67,7 +67,7 @@ def test_round_trip(program: compiler.Program, stored: Path) -> None:
     assert loaded.key_switches == program.key_switches
     assert loaded.fit_report == program.fit_report is not None
     assert loaded.ranges == program.ranges != ()
-    assert loaded.output_scale == program.output_scale > 1
+    assert loaded.output.scale == program.output.scale > 1
     x = np.linspace(-1, 1, 6)
     assert np.array_equal(run_clear(loaded, x), run_clear(program, x))
     again = stored.with_name("again.kwp")
@@ -91,9 +91,9 @@ def test_a_changed_byte_is_refused_or_changes_nothing(program: compiler.Program,
             refused += 1
             continue
         assert loaded.instructions == program.instructions
-        for mine, theirs in zip(loaded.vectors, program.vectors, strict=True):
+        for mine, theirs in zip(loaded.operands.vectors, program.operands.vectors, strict=True):
             assert np.array_equal(mine, theirs)
-        for mine_t, theirs_t in zip(loaded.transforms, program.transforms, strict=True):
+        for mine_t, theirs_t in zip(loaded.operands.transforms, program.operands.transforms, strict=True):
             assert all(
                 np.array_equal(mine_t.diagonals[k][r], theirs_t.diagonals[k][r])
                 for k, diagonals in enumerate(theirs_t.diagonals)
@@ -216,7 +216,7 @@ def test_equal_values_of_a_batch_are_stored_once(build: Build, tmp_path: Path) -
     assert (description["version"], entry["copies"]) == (storage.VERSION, 8)
     assert values.shape == (len(entry["steps"]), entry["period"] // 8)
     loaded = compiler.load(path)
-    for own, read in zip(batched.transforms, loaded.transforms, strict=True):
+    for own, read in zip(batched.operands.transforms, loaded.operands.transforms, strict=True):
         assert np.array_equal(table_of(own.diagonals[0]), table_of(read.diagonals[0]))
     assert storage.digest(loaded) == storage.digest(batched)
     x = np.random.default_rng(4).normal(size=(8, 8))
@@ -257,7 +257,7 @@ def test_a_loaded_program_holds_its_file_and_not_its_diagonals(
         assert np.array_equal(run_clear(loaded, x), run_clear(wide, x))
     finally:
         tracemalloc.stop()
-    assert held < loaded.transforms[0].bytes / 4
+    assert held < loaded.operands.transforms[0].bytes / 4
 
 
 @pytest.mark.parametrize("steps", [[0, 2, 1], [0, 0, 1], [0, 1, 1]])

@@ -39,7 +39,7 @@ def require_default(compiled: Model, samples: Array, expected: Array) -> None:
     assert report is not None
     assert compiled.report.warnings == ()
     found = compiled.predict(samples).reshape(expected.shape)
-    assert np.abs(found - expected).max() <= report.largest_output / 16
+    assert np.abs(found - expected).max() <= report.outputs.largest_output / 16
 
 
 @pytest.mark.parametrize("binary", [True, False], ids=["0 and 1", "numbers"])
@@ -53,8 +53,8 @@ def test_features_that_are_compared_with_a_number(binary: bool) -> None:
     compiled = kw.compile(model, samples, parameters=small())
     report = compiled.program.fit_report
     assert report is not None
-    assert report.agreement is not None
-    assert report.agreement > 0.98
+    assert report.outputs.agreement is not None
+    assert report.outputs.agreement > 0.98
     answers = compiled.answers(compiled.predict(samples[:16]))
     assert np.array_equal(answers["output_label"].ravel(), model.predict(samples[:16]))
     if binary:

@@ -68,8 +68,8 @@ def test_the_whole_interface_with_small_models(name: str, tmp_path: Path) -> Non
     compiled = kw.compile(model, samples)
     expected = check(compiled.program, samples[:4], model).expected
     report = compiled.report
-    assert report.keys == len(compiled.specs)
-    assert (report.key_bytes == 0) == (report.keys == 0)
+    assert report.sizes.keys == len(compiled.specs)
+    assert (report.sizes.key_bytes == 0) == (report.sizes.keys == 0)
     assert "levels" in str(report)
     assert compiled.encrypted_error is not None
     assert compiled.encrypted_error.share < 1e-3
@@ -88,7 +88,7 @@ def test_the_whole_interface_with_small_models(name: str, tmp_path: Path) -> Non
     assert main(slots) == 0
     assert main(["info", str(tmp_path / "slots" / "program.kwp")]) == 0
     planned = main(["plan", str(tmp_path / "model.onnx"), *given, "--key-memory", "1GiB"])
-    assert planned == (0 if report.keys else 2)
+    assert planned == (0 if report.sizes.keys else 2)
     assert main(["infer", str(tmp_path / "model.onnx"), "--explain", *given]) == 0
 
 
@@ -176,9 +176,9 @@ def test_a_manifest_states_normalisations() -> None:
     slots = np.stack([row for batch in model.program.batches(samples) for row in model.program.pack(batch)])
     assert np.array_equal(slots[: len(samples), :3].ravel()[:3], packed.ravel()[:3])
     values = rng.normal(size=(4, 2))
-    normal = model.program.output_normalisation
+    normal = model.program.output.normalisation
     assert normal is not None
-    assert np.array_equal(found.leaving(values), normal.invert(values * model.program.output_scale))
+    assert np.array_equal(found.leaving(values), normal.invert(values * model.program.output.scale))
     changes: list[Any] = [{"input": {"offset": [0.0] * 3, "scale": [1.0, 0.0, 1.0]}}]
     changes += [
         {"output": {"offset": [0.0] * 3, "scale": [1.0] * 3}},

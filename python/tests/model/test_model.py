@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from keywright.errors import (
     ProgramMismatchError,
     RefusalError,
 )
-from keywright.model import Identity, Message, Model, ModelClient
+from keywright.model import Identity, Message, Model, ModelClient, Ring
 from keywright.plan.keys import plan_file
 from keywright.runtime.checking import run_clear
 from numpy.typing import NDArray
@@ -72,7 +73,7 @@ def typical() -> Vector:
 
 @pytest.fixture(scope="module")
 def model(perceptron: onnx.ModelProto, typical: Vector) -> Model:
-    return kw.compile(perceptron, typical, parameters=small(), batch=4, name="perceptron")
+    return kw.compile(perceptron, typical, parameters=small(), batch=4)
 
 
 def reference(model: onnx.ModelProto, samples: Vector) -> Vector:
@@ -119,13 +120,13 @@ def test_a_model_in_a_folder_has_a_client_and_a_server(model: Model, typical: Ve
     assert not [path for path in (tmp_path / "model").glob("*.kw") if kw.keys.inspect(path)["secret"]]
     client, server = kw.load_client(tmp_path / "model", insecure=True), kw.load_server(tmp_path / "model")
     keys = client.keys()
-    assert len(keys) == model.report.key_bytes
+    assert len(keys) == model.report.sizes.key_bytes
     server.load_keys(keys)
     message = client.encrypt(typical[:6])
     answer = server.run(message)
     # Two batches send twice the bytes that the report states, except for headers.
-    assert abs(len(message) / (2 * model.report.sent_bytes) - 1) < 0.01
-    assert abs(len(answer) / (2 * model.report.returned_bytes) - 1) < 0.01
+    assert abs(len(message) / (2 * model.report.sizes.sent_bytes) - 1) < 0.01
+    assert abs(len(answer) / (2 * model.report.sizes.returned_bytes) - 1) < 0.01
     clear = run_clear(model.program, typical[:6])
     worst = noise(model, typical[:6])
     assert np.abs(client.decrypt(answer) - clear).max() <= worst
@@ -182,7 +183,7 @@ def test_samples_outside_the_ranges_are_refused(model: Model, typical: Vector) -
         client.encrypt(100 * typical[:2], force=True)
     # A forced sample leaves a range inside the program, never the magnitude that its ciphertexts declare.
     program = model.program
-    largest = np.full((1, *program.input_shape), max(map(abs, program.input_range or (1.0, 1.0))))
+    largest = np.full((1, *program.input.shape), max(map(abs, program.input.range or (1.0, 1.0))))
     assert client.encrypt(largest, force=True)
     with pytest.raises(InvalidSamplesError):
         client.encrypt(typical[:, :5])
@@ -218,14 +219,8 @@ def test_messages_that_are_damaged_are_refused(model: Model, typical: Vector) ->
 
 
 def test_choices_that_contradict_each_other_are_refused(perceptron: onnx.ModelProto, typical: Vector) -> None:
-    cases = (
-        ({"preset": "N14_QP426_S33", "parameters": small()}, "preset= and parameters="),
-        ({"slots": 16}, "parameters="),
-        ({"plan": "plan.json", "memory": 1 << 30}, "one of them"),
-    )
-    for choices, part in cases:
-        with pytest.raises(ChoiceError, match=part):
-            kw.compile(perceptron, typical, **choices)
+    with pytest.raises(ChoiceError, match="calibration= and the calibration data of fit="):
+        kw.compile(perceptron, typical, fit=compiler.Fit(calibration=typical))
     with pytest.raises(ChoiceError, check=lambda error: error.code == "batch") as refused:
         kw.compile(perceptron, typical, parameters=small(), batch=4096)
     assert (vars(refused.value)["batch"], vars(refused.value)["slots"]) == (4096, 1024)
@@ -233,23 +228,20 @@ def test_choices_that_contradict_each_other_are_refused(perceptron: onnx.ModelPr
 
 def test_every_choice_can_be_given(perceptron: onnx.ModelProto, typical: Vector, tmp_path: Path) -> None:
     choices: dict[str, Any] = {
-        "activations": {"relu": "chebyshev:7"},
-        "margin": 0.5,
-        "parameters": small(),
-        "slots": 64,
-        "levels": 6,
+        "fit": compiler.Fit(activations={"relu": "chebyshev:7"}, ranges=compiler.Ranges(margin=0.5)),
+        "parameters": Ring(small(), slots=64, levels=6),
         "batch": 2,
     }
     chosen = kw.compile(perceptron, typical, **choices)
     program, fit = chosen.program, chosen.report.fit
     assert (program.slots, program.batch) == (64, 2)
-    assert program.input_level <= 6
+    assert program.input.level <= 6
     assert fit is not None
     assert [entry.method for entry in fit.activations] == ["chebyshev:7"]
     # A plan of its keys, from a file.
     path = tmp_path / "plan.json"
     path.write_text(plan_file.to_json(chosen.execution.plan))
-    again = kw.compile(perceptron, typical, **choices, plan=path)
+    again = kw.compile(perceptron, typical, **choices).with_plan(path)
     assert again.specs == chosen.specs
     other = kw.compile(perceptron, typical, parameters=small())
     with pytest.raises(kw.errors.PlanMismatchError):
@@ -296,14 +288,14 @@ def test_a_model_for_thin_clients_has_both_halves(tmp_path: Path) -> None:
     clear = run_clear(thin.program, samples)
     found = thin.predict(samples)
     assert np.abs(found - clear).max() < 1e-3
-    assert thin.report.sent_bytes > thin.report.returned_bytes / 4
+    assert thin.report.sizes.sent_bytes > thin.report.sizes.returned_bytes / 4
     thin.save(tmp_path / "thin")
     client, server = kw.load_client(tmp_path / "thin", insecure=True), kw.load_server(tmp_path / "thin")
     server.load_keys(client.keys())
     message = client.encrypt(samples)
-    assert abs(len(message) / (2 * thin.report.sent_bytes) - 1) < 0.05
+    assert abs(len(message) / (2 * thin.report.sizes.sent_bytes) - 1) < 0.05
     answer = server.run(message)
-    assert len(answer) <= 2 * thin.report.returned_bytes
+    assert len(answer) <= 2 * thin.report.sizes.returned_bytes
     assert np.abs(client.decrypt(answer) - clear).max() < 1e-3
     for guarded in (client.guard, client.encrypt, thin.predict):
         with pytest.raises(OutOfRangeError, match="the model's input"):
@@ -318,17 +310,17 @@ def test_a_model_for_thin_clients_has_both_halves(tmp_path: Path) -> None:
 
 
 def test_thin_clients_need_a_bootstrapping(perceptron: onnx.ModelProto, typical: Vector) -> None:
-    for choice in ({"parameters": small()}, {"preset": "N14_QP426_S33"}):
+    for choice in (small(), "N14_QP426_S33"):
         with pytest.raises(ChoiceError, match="no bootstrapping"):
-            kw.compile(perceptron, typical, client="thin", **choice)
+            kw.compile(perceptron, typical, client="thin", parameters=choice)
 
 
 def test_the_report_can_be_read(model: Model) -> None:
     text = str(model.report)
     for part in ("2^11", "4 samples", "sent once", "equal predictions", "against the model"):
         assert part in text
-    assert model.report.keys == len(model.specs)
-    assert model.report.seconds > 0
+    assert model.report.sizes.keys == len(model.specs)
+    assert model.report.run.seconds > 0
 
 
 def test_folders_of_the_command_line_are_read(tmp_path: Path) -> None:
@@ -349,7 +341,7 @@ def test_folders_of_the_command_line_are_read(tmp_path: Path) -> None:
     assert np.abs(client.decrypt(server.run(client.encrypt(images))) - clear).max() < 1e-2
     slots, thin = tmp_path / "slots", tmp_path / "thin"
     assert main(["compile", str(onnx_path), "--out", str(slots)]) == 0
-    assert kw.load_server(slots).program.output_shape == kw.load_client(slots).program.output_shape == (10,)
+    assert kw.load_server(slots).program.output.shape == kw.load_client(slots).program.output.shape == (10,)
     assert main(["compile", str(onnx_path), "--client", "thin", "--out", str(thin)]) == 0
     assert kw.load(slots).entry is None
     assert kw.load(thin).entry is not None
@@ -364,7 +356,7 @@ def test_derived_keys_go_both_ways(tmp_path: Path) -> None:
     onnx_path.write_bytes((DATA / "digits.onnx").read_bytes())
     arguments = ["--preset", "N15_QP830_S45", "--time", "1.2x", "--hops", "1", "--derived"]
     assert main(["plan", str(onnx_path), *arguments, "--out", str(plan), "--json"]) == 0
-    model = kw.compile(onnx_path, preset="N15_QP830_S45", plan=plan)
+    model = kw.compile(onnx_path, parameters="N15_QP830_S45").with_plan(plan)
     assert model.execution.plan.masters is not None
     client, server = model.client(), model.server()
     with pytest.raises(kw.errors.PlanMismatchError, match="master keys"):
@@ -436,7 +428,7 @@ def test_samples_of_one_client_share_ciphertexts_and_no_prediction_is_lost() -> 
     model = kw.compile(pipeline, training, samples=len(tests))
     assert not model.parameters.insecure
     assert model.program.batch >= len(tests)
-    assert model.report.sent_bytes + model.report.returned_bytes < 4 << 20
+    assert model.report.sizes.sent_bytes + model.report.sizes.returned_bytes < 4 << 20
     answers = model.answers(model.predict(tests))
     assert answers["output_label"].tolist() == pipeline.predict(tests).tolist()
 
@@ -449,7 +441,11 @@ def test_a_retrained_model_is_told_from_an_old_client(
     retrained.CopyFrom(perceptron)
     weights = 2 * numpy_helper.to_array(retrained.graph.initializer[1])
     retrained.graph.initializer[1].CopyFrom(numpy_helper.from_array(weights, "w1"))
-    options: dict[str, Any] = {"parameters": small(), "batch": 4, "activations": {"relu": "chebyshev:7"}}
+    options: dict[str, Any] = {
+        "parameters": small(),
+        "batch": 4,
+        "fit": compiler.Fit(activations={"relu": "chebyshev:7"}),
+    }
     old, new = (kw.compile(each, typical, **options) for each in (perceptron, retrained))
     old.save(tmp_path / "old")
     new.save(tmp_path / "new")
@@ -475,7 +471,10 @@ def test_a_retrained_model_is_told_from_an_old_client(
 
 
 def test_a_program_compiled_twice_is_one_program(perceptron: onnx.ModelProto, typical: Vector) -> None:
-    options: dict[str, Any] = {"parameters": small(), "activations": {"relu": "chebyshev:7"}}
+    options: dict[str, Any] = {
+        "parameters": small(),
+        "fit": compiler.Fit(activations={"relu": "chebyshev:7"}),
+    }
     one, two = (kw.compile(perceptron, typical, **options) for _ in range(2))
     assert one.client().identity.program == two.client().identity.program
     assert 0 < one.program.created <= two.program.created
@@ -545,15 +544,15 @@ def test_every_input_and_output_has_its_own_size() -> None:
 
 def test_errors_of_encryption_are_warned_of_and_refused(perceptron: onnx.ModelProto, typical: Vector) -> None:
     """A scale of 24 bits leaves errors of hundredths; one of 20 bits more than the outputs allow."""
-    fit: dict[str, Any] = {"activations": {"relu": "chebyshev:7"}}
+    fit = compiler.Fit(activations={"relu": "chebyshev:7"}, noise=1e-6)
     rough = kw.Parameters.from_bits(11, [34, *[24] * 8], [40], 24, insecure=True)
     with pytest.raises(ModelRefusedError, match=r"times its spread.*noise=") as caught:
-        kw.compile(perceptron, typical, parameters=rough, noise=1e-6, **fit)
+        kw.compile(perceptron, typical, parameters=rough, fit=fit)
     (reason,) = caught.value.exceptions
     assert isinstance(reason, RefusalError)
     assert reason.code == "precision"
     assert reason.details["share"] > reason.details["allowed"] == 1e-6
-    allowed = kw.compile(perceptron, typical, parameters=rough, noise=float("inf"), **fit)
+    allowed = kw.compile(perceptron, typical, parameters=rough, fit=replace(fit, noise=float("inf")))
     assert allowed.encrypted_error is not None
     assert allowed.encrypted_error.share == reason.details["share"]
     assert "encryption" in allowed.report.lines

@@ -106,7 +106,7 @@ class Side:
         outputs = EncryptedBackend(evaluator, plan=execution).run(self.program, self.inputs)
         result = decrypt_result(self.program, self.decryptor, outputs)
         error = np.abs(result - self.clear).max()
-        assert error <= max(output.error_bound for output in outputs) * self.program.output_scale
+        assert error <= max(output.error_bound for output in outputs) * self.program.output.scale
         # The bound is for the worst case; scales of 45 bits leave more than this in practice.
         assert error <= 2**-16 * np.abs(self.clear).max()
         return result
@@ -182,7 +182,7 @@ def test_diagonals_have_the_primes_that_most_keys_of_their_transform_remove(name
     for bundle in switch_bundles(side.program, execution.plan.workload, (), 0):
         step = side.program.instructions[bundle.instruction]
         if step.opcode == "linear_transform":
-            level, transform = step.level + 1, side.program.transforms[step.argument]
+            level, transform = step.level + 1, side.program.operands.transforms[step.argument]
             hops = [hop for group in bundle.groups for hop in trees[group.level, group.targets]]
             uses = [MODEL.switch(hop.key.shape, level) for hop in hops]
             removed = Counter(use.removed for use in uses if use is not None)
@@ -320,7 +320,7 @@ def bootstrap_as_planned(planned: planning.KeyPlan, plan: kw.BootstrapperPlan, s
     generator = kw.KeyGenerator(secret, bytes(32))
     keys = execution.follow(generator.evaluation_keys(relinearization=False, specs=specs))
     (made,) = execution.bootstrapper_plans
-    assert (tuple(made.factors),) == planned.workload.bootstraps
+    assert (tuple(made.factors),) == planned.workload.common.bootstraps
     parts = np.random.default_rng(9).uniform(-1, 1, (2, plan.slots))
     values = parts[0] + 1j * parts[1]
     encryptor = kw.Encryptor(generator.public_key(), bytes(32))
@@ -349,8 +349,9 @@ def test_factors_are_planned_with_their_keys_and_evaluated_so(apart: bool) -> No
         bootstrap_as_planned(after, plan, secret)
     assert any(fewer)
     # The chosen way differs from the bootstrapping's own, and no other way is mistaken for it.
-    assert after.workload.bootstraps != (tuple(plan.factors),)
-    wrong = replace(after.workload, bootstraps=((*after.workload.bootstraps[0][:-1], (1, 7)),))
+    assert after.workload.common.bootstraps != (tuple(plan.factors),)
+    factors = ((*after.workload.common.bootstraps[0][:-1], (1, 7)),)
+    wrong = replace(after.workload, common=replace(after.workload.common, bootstraps=factors))
     with pytest.raises(kw.errors.PlanMismatchError, match="other bootstraps"):
         PlanExecution(replace(after, workload=wrong), plan.parameters, bootstraps=[plan])
     with pytest.raises(kw.errors.PlanMismatchError, match="1 bootstraps, but there are 2"):
@@ -453,7 +454,7 @@ def test_derived_keys_give_the_same_within_the_bound(name: str, tmp_path: Path) 
     assert sent == price.sent_bytes == price.planned.sent_bytes
     assert sum(spec.bytes for spec in (*made, *derived)) == price.stored_bytes
     derivation = masters.derivation(derived, price.max_hops)
-    assert (derivation.derived, derivation.depth) == (price.derived, price.depth)
+    assert (derivation.derived, derivation.depth) == (price.costs.derived, price.costs.depth)
     path = tmp_path / "keys.kw"
     side.generator.save_evaluation_keys(path, made)
     received = kw.keys.MasterKeys.from_bytes(masters.to_bytes(), side.parameters)

@@ -141,7 +141,7 @@ def test_ciphertexts_are_alive_as_long_as_the_executor_holds_them(side: Any) -> 
     gc.collect()
     Counted.alive.clear()
     backend: Any = CountingBackend()
-    inputs: Any = [Counted(program.input_level) for _ in range(program.input_layout.ciphertexts)]
+    inputs: Any = [Counted(program.input.level) for _ in range(program.input.layout.ciphertexts)]
     execute(program, backend, inputs)
     made = [
         live for step, live in zip(program.instructions, predicted, strict=True) if step.opcode != "input"
@@ -273,5 +273,5 @@ def test_a_budget_is_kept_and_more_of_it_is_no_slower() -> None:
         assert found.memory.total <= budget + 1
         assert found.seconds <= before * (1 + 1e-9)
         before = found.seconds
-        kinds |= {*found.storage.values(), found.key_memory is None}
+        kinds |= {*found.diagonals.transforms.values(), found.key_memory is None}
     assert kinds == {"encoded", "coefficients", "streamed", True, False}

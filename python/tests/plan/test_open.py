@@ -28,6 +28,7 @@ from keywright.plan.search.frontier import FrontierSearch
 from keywright.plan.search.joint import JointPlanner
 from keywright.plan.workload.factors import COUNTS, factor_alternatives
 from keywright.plan.workload.open_workload import Alternative
+from keywright.plan.workload.workload import CommonWork
 
 CHAIN = Chain(12, (30, 25, 25), (30,), 140)
 WIDE = Chain(12, (30, 25, 25), (30, 30), 140)
@@ -114,7 +115,9 @@ def test_variants_are_planned_together() -> None:
     ephemeral = (EphemeralSwitch(32, 2, 1, 1),)
     narrow, wide = toy(1), toy(1, WIDE)
     with_keys = OpenWorkload(
-        Workload("toy", WIDE, wide.workload.groups, wide.workload.relinearizations, ephemeral=ephemeral),
+        Workload(
+            "toy", WIDE, wide.workload.groups, wide.workload.relinearizations, common=CommonWork(ephemeral)
+        ),
         wide.choices,
     )
     joint = JointPlanner([narrow, with_keys], MODEL, max_hops=2)
@@ -189,6 +192,6 @@ def test_open_workloads_that_are_not_ones() -> None:
     with pytest.raises(WorkloadError, match="alternative 1"):
         opened.resolve([1])
     with pytest.raises(WorkloadError, match="ephemeral key of level 0"):
-        Workload("p", Chain(16, (61,), (61,)), (), ephemeral=(EphemeralSwitch(32, 0, 1, 1),))
+        Workload("p", Chain(16, (61,), (61,)), (), common=CommonWork((EphemeralSwitch(32, 0, 1, 1),)))
     with pytest.raises(WorkloadError, match="2 special primes"):
-        Workload("p", Chain(16, (51,), (51,)), (), ephemeral=(EphemeralSwitch(32, 0, 2, 1),))
+        Workload("p", Chain(16, (51,), (51,)), (), common=CommonWork((EphemeralSwitch(32, 0, 2, 1),)))

@@ -24,6 +24,7 @@ from keywright.plan.cost.ephemeral import EphemeralSwitch, FixedKeys
 from keywright.plan.cost.operations import Operation
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.time_prediction import predict_plan
+from keywright.plan.workload.workload import CommonWork
 
 MODEL = CostModel()
 CHAIN = Chain(12, (40, 30, 30), (40,), 240)
@@ -34,9 +35,7 @@ PROGRAM = Workload(
     (Relinearizations(2, 1),),
     9.0,
     (Operation("sum", 2, 1, visits=2),),
-    (EphemeralSwitch(32, 1, 1, 1),),
-    (FixedKeys(1, 1, 2),),
-    (((1, 2), (2, 1)),),
+    CommonWork((EphemeralSwitch(32, 1, 1, 1),), (FixedKeys(1, 1, 2),), (((1, 2), (2, 1)),)),
 )
 PLAN = DerivationPlanner(STRATEGIES["all-required"].plan(PROGRAM, MODEL), MODEL).priced[0].planned
 

@@ -63,7 +63,7 @@ def make_thin(name: str = "small", batch: int = 1, seed: int = 3, log_n: int = 1
             slots=plan.slots,
             levels=plan.output_level,
             output_level=plan.input_level,
-            fixed_slots=True,
+            packing="coefficients",
             batch=batch,
         ),
     )

@@ -18,7 +18,15 @@ from keywright.model.served import framing
 from keywright.serve import Server, Service, Workers
 from keywright.serve.evaluation.jobs import Job
 from keywright.serve.http.admin import STYLE, render
-from keywright.serve.overview import MachineLine, ModelLine, Overview, TenantLine, oldest_wait, tenant_lines
+from keywright.serve.overview import (
+    MachineLine,
+    ModelLine,
+    Overview,
+    QueueLine,
+    TenantLine,
+    oldest_wait,
+    tenant_lines,
+)
 from keywright.serve.tenants.accounts import Accounts, add
 from tests.serve.network import WORKERS, listening
 from tests.serve.test_accounts import bearer
@@ -188,10 +196,7 @@ def test_shown_text_is_escaped() -> None:
     overview = Overview(
         100.0,
         True,
-        1,
-        256,
-        0,
-        90000.0,
+        QueueLine(1, 256, 0, 90000.0),
         [ModelLine(evil, evil, 1 << 20, 3)],
         [TenantLine(evil, 1, 2, 3, 4, 5), TenantLine("", 0, 0, 0, 0, 0)],
         [machine, other],

@@ -52,7 +52,7 @@ WAYS: dict[str, Opening] = {"piece": piece, "part": part, "empty": empty_then_pa
 @pytest.mark.parametrize("limit", ["places", "bytes"])
 def test_parallel_uploads_of_all_kinds_stay_within_the_limit(thin: Model, place: Place, limit: str) -> None:
     """The attacks: `--clients 4` gave 20 sets, and a quota of 10 MB stored 46 MB."""
-    room, size = 4, thin.manifest.key_bytes
+    room, size = 4, thin.manifest.keys.size
     quotas = Quotas(Quota(bytes=room * size + 10)) if limit == "bytes" else None
     service = Service(
         thin,
@@ -99,7 +99,7 @@ def test_parallel_uploads_of_all_kinds_stay_within_the_limit(thin: Model, place:
 
 
 def test_a_part_without_bytes_takes_no_place_and_opens_none(thin: Model, tmp_path: Path) -> None:
-    size = thin.manifest.key_bytes
+    size = thin.manifest.keys.size
     service = Service(
         thin, tmp_path, workers=WORKERS, limits=ServiceLimits(capacity=1), quotas=Quotas(Quota(bytes=size))
     )
@@ -136,7 +136,7 @@ def test_messages_that_arrive_count_before_they_are_here(thin: Model, tmp_path: 
 
 
 def test_bytes_of_messages_that_arrive_are_within_the_quota(thin: Model, tmp_path: Path) -> None:
-    size = thin.manifest.key_bytes
+    size = thin.manifest.keys.size
     service = Service(thin, tmp_path, workers=WORKERS, quotas=Quotas(Quota(bytes=size + 100_000)))
     with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()

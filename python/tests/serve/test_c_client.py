@@ -124,7 +124,7 @@ def test_clients_switch_to_the_next_version_of_a_model(
     entered, plans = same.program.entered(0), [same.entry.plan]
     execution = plan_network(entered, same.parameters, plans, name="small", max_hops=1)
     other = replace(same, key_plan=execution.plan, labels=("a", "b", "c", "d"))
-    assert other.manifest.key_set != same.manifest.key_set
+    assert other.manifest.keys.head != same.manifest.keys.head
     monkeypatch.setattr(network, "Q_BITS", [*network.Q_BITS[:-1], 49])
     foreign = make_thin(seed=5)
     found, state, port = [], tmp_path / "state", 0

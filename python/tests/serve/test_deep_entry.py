@@ -33,7 +33,7 @@ def model() -> Model:
         output_level=own.input_level,
         bootstraps=(dataclasses.replace(compiler.Bootstrap.of(own), input_log_n=0),),
         rings=rings_of(own),
-        fixed_slots=True,
+        packing="coefficients",
     )
     program = compiler.compile(residual_network(build_model), target, compiler.Fit(calibration=samples))
     return Model("deep", program, parameters, [own], Entry(kw.BootstrapperPlan(parameters, **ENTRY), ENTRY))
@@ -50,7 +50,7 @@ def test_a_thin_client_enters_a_deep_program(model: Model) -> None:
     keys = kw.KeyGenerator(secret).evaluation_keys(relinearization=False, specs=model.specs)
     sample = np.random.default_rng(9).uniform(-1, 1, (2, 8, 8))
     one = 2.0**model.client_parameters.fraction_bits
-    rows = model.manifest.input.pack(sample[np.newaxis])
+    rows = model.manifest.input.places.pack(sample[np.newaxis])
     sent = [client.encrypt(np.rint(row * one).astype(np.int64), dropped=0) for row in rows]
     steps: list[None] = []
     results = model.runner().run(
@@ -59,9 +59,9 @@ def test_a_thin_client_enters_a_deep_program(model: Model) -> None:
         on_step=lambda: steps.append(None),
     )
     answers = np.asarray([client.decrypt(model.requests.write(result)) / one for result in results])
-    scores = model.manifest.output.unpack(answers, 1)[0] * model.manifest.factor
+    scores = model.manifest.output.places.unpack(answers, 1)[0] * model.manifest.output.factor
     error = np.abs(scores - run_clear(model.program, sample)).max()
-    assert error <= max(result.error_bound for result in results) * model.manifest.factor
+    assert error <= max(result.error_bound for result in results) * model.manifest.output.factor
     assert len(steps) == model.steps
 
 
@@ -88,5 +88,5 @@ def test_an_entry_holds_inputs_and_outputs(model: Model) -> None:
     with pytest.raises(ModelFolderError, match="512 slots"):
         dataclasses.replace(model, entry=Entry(small, {}))
     chosen = deep_entry(model.program)
-    assert chosen.slots >= model.program.input_layout.period
-    assert deep_literal(chosen)["output_level"] == model.program.bootstraps[0].output_level
+    assert chosen.slots >= model.program.input.layout.period
+    assert deep_literal(chosen)["output_level"] == model.program.operands.bootstraps[0].output_level

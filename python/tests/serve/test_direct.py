@@ -46,7 +46,7 @@ def serving(thin: Model, place: Place, quotas: Quotas | None = None) -> Service:
 def client_of(server: Server, direct: bool = True) -> RemoteModel:
     """A client that knows the address of the storage."""
     storage = urlsplit(os.environ["AWS_ENDPOINT_URL"]).netloc
-    return RemoteModel(server.url, direct=direct, insecure=True, allowed_hosts=[storage, NOBODY])
+    return RemoteModel(server.url, direct=[storage, NOBODY] if direct else False, insecure=True)
 
 
 def write(url: object, data: bytes) -> None:
@@ -87,11 +87,11 @@ def test_keys_go_to_the_storage_and_not_through_the_server(
         session.upload_keys()
         # Less than a part came to the server, of all requests together.
         assert sum(received for _, received in sizes) < 1 << 12
-        assert sizes.count(("PUT", 0)) == -(-thin.manifest.key_bytes // (1 << 19))
+        assert sizes.count(("PUT", 0)) == -(-thin.manifest.keys.size // (1 << 19))
         assert np.abs(session.infer(sample) - run_clear(thin.program, sample)).max() < 1e-3
         objects = service.store.objects
         assert objects.sizes(direct.PREFIX) == {}
-        assert sum(objects.sizes("keys/").values()) == thin.manifest.key_bytes
+        assert sum(objects.sizes("keys/").values()) == thin.manifest.keys.size
     service.close()
 
 
@@ -119,7 +119,7 @@ def test_a_client_can_switch_direct_uploads_off(
         monkeypatch.setattr(service.store.objects, "copy", lambda name, to: copied.append(to))
         with remote.session() as session:
             session.upload_keys()
-            assert sum(written("keys/").values()) == thin.manifest.key_bytes
+            assert sum(written("keys/").values()) == thin.manifest.keys.size
         assert copied == []
     service.close()
 
@@ -229,13 +229,13 @@ def test_addresses_are_signed_for_their_length(
     assert list(service.store.objects.sizes(direct.PREFIX).values()) == [100]
     with pytest.raises(WrongOffsetError, match="no part is expected"):
         service.take_part(keys, 0)
-    assert service.take_part(keys, 200)["missing"] == [[0, 200], [300, thin.manifest.key_bytes]]
+    assert service.take_part(keys, 200)["missing"] == [[0, 200], [300, thin.manifest.keys.size]]
     service.close()
 
 
 @SERVERS
 def test_quotas_hold(thin: Model, place: Place) -> None:
-    service = serving(thin, place, Quotas(Quota(bytes=thin.manifest.key_bytes * 3 // 2)))
+    service = serving(thin, place, Quotas(Quota(bytes=thin.manifest.keys.size * 3 // 2)))
     first, second = begun(service), begun(service)
     service.grant_part(first, 0, 1000)
     with pytest.raises(QuotaError, check=lambda error: error.code == "quota_bytes"):

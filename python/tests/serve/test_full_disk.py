@@ -101,10 +101,10 @@ def test_jobs_are_refused_or_done(
     finish(service, identifier, key_file)
     secret = kw.SecretKey.generate(thin.parameters, bytes(range(32)))
     client = kw.thin.Client.from_secret_bytes(
-        secret.to_bytes(), kw.thin.Parameters.from_bytes(thin.manifest.client)
+        secret.to_bytes(), kw.thin.Parameters.from_bytes(thin.manifest.format.client)
     )
     one = 2.0**client.parameters.fraction_bits
-    rows = thin.manifest.input.pack(sample[np.newaxis]) / thin.manifest.divisor
+    rows = thin.manifest.input.places.pack(sample[np.newaxis]) / thin.manifest.input.divisor
     message = framing.join([client.encrypt(np.rint(row * one).astype(np.int64), dropped=0) for row in rows])
 
     disk.full = True
@@ -134,9 +134,11 @@ def test_jobs_are_refused_or_done(
             time.sleep(0.02)
     assert len(refusals) == 2
     assert refusals[0].attempts == 1
-    objects = framing.split(service.evaluations.result(job), thin.manifest.output.ciphertexts)
-    values = thin.manifest.output.unpack(np.asarray([client.decrypt(data) for data in objects]) / one, 1)
-    difference = values[0] * thin.manifest.factor - run_clear(thin.program, sample)
+    objects = framing.split(service.evaluations.result(job), thin.manifest.output.places.ciphertexts)
+    values = thin.manifest.output.places.unpack(
+        np.asarray([client.decrypt(data) for data in objects]) / one, 1
+    )
+    difference = values[0] * thin.manifest.output.factor - run_clear(thin.program, sample)
     assert np.abs(difference).max() < 1e-3
 
 

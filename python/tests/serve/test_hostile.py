@@ -165,9 +165,9 @@ def weak_thin() -> Model:
 
 def test_an_honest_server_gets_the_keys(client: Client) -> None:
     """The control: what the other tests refuse is refused for its own reason."""
-    with hostile(Honest(THIN.encoded, total=THIN.key_bytes)) as seen:
+    with hostile(Honest(THIN.encoded, total=THIN.keys.size)) as seen:
         (found,) = client.ask(seen.url, insecure=True)
-        assert seen.sent >= THIN.key_bytes, found
+        assert seen.sent >= THIN.keys.size, found
 
 
 @pytest.mark.parametrize("model", [make_thin, weak_thin])
@@ -187,8 +187,11 @@ def text(data: bytes) -> str:
 def test_parameters_that_only_say_that_they_are_checked_cannot_be_read() -> None:
     """The switch is no claim: without it the bound is checked, and where there is none they are refused."""
     for model in (make_thin(), weak_thin()):
-        assert kw.Parameters.from_bytes(model.manifest.parameters).insecure
-        forged, client = called_secure(model.manifest.parameters), called_secure(model.manifest.client)
+        assert kw.Parameters.from_bytes(model.manifest.format.parameters).insecure
+        forged, client = (
+            called_secure(model.manifest.format.parameters),
+            called_secure(model.manifest.format.client),
+        )
         for read, data in ((kw.Parameters.from_bytes, forged), (kw.thin.Parameters.from_bytes, client)):
             with pytest.raises(SecurityError):
                 read(data)
@@ -207,29 +210,30 @@ def test_a_manifest_that_calls_weak_parameters_secure_is_refused(
 ) -> None:
     """In a ring where one prime is within the bound, so that a thin client's own part can pass."""
     model = make_thin(log_n=11)
-    assert kw.thin.Parameters.from_bytes(called_secure(model.manifest.client)).capacity > 0
+    assert kw.thin.Parameters.from_bytes(called_secure(model.manifest.format.client)).capacity > 0
     entry: Entry = json.loads(model.manifest.encoded) | {"insecure": False}
-    entry |= {name: text(called_secure(getattr(model.manifest, name))) for name in (*forged, "key_set")}
-    for manifest in (entry, entry | {"key_set": text(model.manifest.key_set)}):
-        with hostile(Honest(encoded(manifest), total=model.manifest.key_bytes)) as seen:
+    entry |= {name: text(called_secure(getattr(model.manifest.format, name))) for name in forged}
+    entry["key_set"] = text(called_secure(model.manifest.keys.head))
+    for manifest in (entry, entry | {"key_set": text(model.manifest.keys.head)}):
+        with hostile(Honest(encoded(manifest), total=model.manifest.keys.size)) as seen:
             (found,) = client.ask(seen.url)
             assert found.code is not None
             assert seen.sent == 0
 
 
 def test_more_keys_than_the_limits_are_refused_with_both_numbers(client: Client) -> None:
-    for limits in ({"key_bytes": THIN.key_bytes - 1}, {"key_count": len(THIN.specs) - 1}):
+    for limits in ({"key_bytes": THIN.keys.size - 1}, {"key_count": len(THIN.specs) - 1}):
         (most,) = limits.values()
-        with hostile(Honest(THIN.encoded, total=THIN.key_bytes)) as seen:
+        with hostile(Honest(THIN.encoded, total=THIN.keys.size)) as seen:
             (found,) = client.ask(seen.url, insecure=True, **limits)
             assert found.code == client.demand, found
             assert str(most) in found.text
             assert str(most + 1) in found.text
             assert seen.sent == 0
-    exact = {"key_bytes": THIN.key_bytes, "key_count": len(THIN.specs)}
-    with hostile(Honest(THIN.encoded, total=THIN.key_bytes)) as seen:
+    exact = {"key_bytes": THIN.keys.size, "key_count": len(THIN.specs)}
+    with hostile(Honest(THIN.encoded, total=THIN.keys.size)) as seen:
         client.ask(seen.url, insecure=True, **exact)
-        assert seen.sent >= THIN.key_bytes
+        assert seen.sent >= THIN.keys.size
 
 
 def test_terabytes_are_refused_before_a_key_exists(client: Client) -> None:
@@ -247,7 +251,7 @@ def test_terabytes_are_refused_before_a_key_exists(client: Client) -> None:
 def test_no_field_of_a_manifest_takes_a_value_that_it_cannot_have(client: Client, place: Place) -> None:
     wrong = list(changes(ENTRY, place))
     with hostile(Honest(*(manifest for _, manifest in wrong), THIN.encoded)) as seen:
-        found = client.ask(seen.url, len(wrong), insecure=True, key_bytes=THIN.key_bytes)
+        found = client.ask(seen.url, len(wrong), insecure=True, key_bytes=THIN.keys.size)
         assert len(found) == len(wrong)
         if client.ignored.isdisjoint(map(str, place)):
             for (value, _), refusal in zip(wrong, found, strict=True):
@@ -319,9 +323,9 @@ def test_another_manifest_than_the_pinned_one_is_refused() -> None:
 
 
 def test_a_successor_is_judged_as_its_predecessor_was() -> None:
-    more = encoded(ENTRY | {"key_bytes": THIN.key_bytes + 1})
+    more = encoded(ENTRY | {"key_bytes": THIN.keys.size + 1})
     with hostile(Honest(THIN.encoded, more)) as seen:
-        remote = RemoteModel(seen.url, insecure=True, key_bytes=THIN.key_bytes)
+        remote = RemoteModel(seen.url, insecure=True, key_bytes=THIN.keys.size)
         with pytest.raises(DemandError):
             remote.refresh()
         assert remote.manifest == THIN
@@ -329,13 +333,13 @@ def test_a_successor_is_judged_as_its_predecessor_was() -> None:
 
 def _successors() -> dict[str, bytes]:
     """Manifests that differ in what a client checks of its samples, or does to them."""
-    low, high = THIN.input_range or (-1.0, 1.0)
+    low, high = THIN.input.range or (-1.0, 1.0)
     half = {"input_range": [low / 2, high / 2]}
     return {
         "range": encoded(ENTRY | half),
-        "divisor": encoded(ENTRY | {"divisor": 2 * THIN.divisor}),
+        "divisor": encoded(ENTRY | {"divisor": 2 * THIN.input.divisor}),
         "normalisation": replace(
-            THIN, input_normalisation=Normalisation(np.zeros(1), np.full(1, 0.25))
+            THIN, input=replace(THIN.input, normalisation=Normalisation(np.zeros(1), np.full(1, 0.25)))
         ).encoded,
         "batch": make_thin(batch=2).manifest.encoded,
         "packing": make_full().manifest.encoded,
@@ -347,9 +351,9 @@ def test_a_successor_does_not_ask_whether_a_waiting_sample_is_in_its_range(name:
     """A server retires the model while a sample waits, and looks at what the client sends next: it must not
     depend on the sample."""
     successor, traces = _successors()[name], []
-    low, high = THIN.input_range or (-1.0, 1.0)
+    low, high = THIN.input.range or (-1.0, 1.0)
     for sample in (np.full(INPUTS, 0.0), np.full(INPUTS, low), np.full(INPUTS, high)):
-        honest = Honest(THIN.encoded, successor, total=THIN.key_bytes)
+        honest = Honest(THIN.encoded, successor, total=THIN.keys.size)
 
         def reply(method: str, path: str, length: int, honest: Honest = honest) -> bytes:
             return refused("retired", 410) if "/jobs" in path else honest(method, path, length)
@@ -368,15 +372,15 @@ def test_a_successor_does_not_ask_whether_a_waiting_sample_is_in_its_range(name:
 
 def test_a_thin_client_accepts_every_number_of_the_models_range() -> None:
     """Numbers that end below 1 would be refused one by one, after others were sent."""
-    parts = kw.thin.Parameters.from_bytes(THIN.client)
-    data = bytearray(THIN.client)
-    place = THIN.client.index(parts.maximum.to_bytes(8, "little"))
+    parts = kw.thin.Parameters.from_bytes(THIN.format.client)
+    data = bytearray(THIN.format.client)
+    place = THIN.format.client.index(parts.maximum.to_bytes(8, "little"))
     data[place : place + 8] = (parts.maximum // 2).to_bytes(8, "little")
     end = 44 + int.from_bytes(data[32:36], "little")
     data[end : end + 4] = zlib.crc32(data[:end]).to_bytes(4, "little")
     data[-4:] = zlib.crc32(data[:end] + data[end + 4 : -4]).to_bytes(4, "little")
     assert kw.thin.Parameters.from_bytes(bytes(data)).maximum < 1 << parts.fraction_bits
-    honest = Honest(replace(THIN, client=bytes(data)).encoded)
+    honest = Honest(replace(THIN, format=replace(THIN.format, client=bytes(data))).encoded)
     with hostile(honest) as seen, pytest.raises(ManifestError, match="numbers end at"):
         RemoteModel(seen.url, insecure=True)
 
@@ -384,13 +388,13 @@ def test_a_thin_client_accepts_every_number_of_the_models_range() -> None:
 def test_a_server_that_understates_its_keys_is_refused() -> None:
     with hostile(Honest(encoded(ENTRY | {"key_bytes": 1}))) as seen:
         with pytest.raises(DemandError, match="bytes of keys"):
-            RemoteModel(seen.url, insecure=True, key_bytes=THIN.key_bytes // 2)
+            RemoteModel(seen.url, insecure=True, key_bytes=THIN.keys.size // 2)
         assert len(seen.requests) == 1
 
 
 def writing(foreign: str, manifest: Manifest, via: str = "") -> Answer:
     """A server that asks for keys at another address."""
-    honest = Honest(manifest.encoded, total=manifest.key_bytes)
+    honest = Honest(manifest.encoded, total=manifest.keys.size)
 
     def reply(method: str, path: str, length: int) -> bytes:
         if path.startswith("/elsewhere"):
@@ -398,7 +402,7 @@ def writing(foreign: str, manifest: Manifest, via: str = "") -> Answer:
         if "/direct" in path and method == "POST":
             return answer(201, encoded({"url": via or foreign}))
         if "/direct" in path:
-            return honest(method, path.replace("/direct", "/parts"), manifest.key_bytes)
+            return honest(method, path.replace("/direct", "/parts"), manifest.keys.size)
         return honest(method, path, length)
 
     return reply
@@ -413,19 +417,19 @@ def test_keys_go_to_no_address_that_the_client_does_not_allow() -> None:
             with RemoteModel(seen.url, insecure=True).session() as session:
                 session.upload_keys()
             assert foreign.requests == []
-            assert seen.sent >= THIN.key_bytes
+            assert seen.sent >= THIN.keys.size
         host = urlsplit(foreign.url).netloc
         with hostile(writing(f"{foreign.url}/x?y=1", THIN)) as seen:
-            with RemoteModel(seen.url, insecure=True, allowed_hosts=[host]).session() as session:
+            with RemoteModel(seen.url, insecure=True, direct=[host]).session() as session:
                 session.upload_keys()
             assert seen.sent == 0
         assert {(method, path) for method, path, _ in foreign.requests} == {("PUT", "/x?y=1")}
-        assert foreign.sent == THIN.key_bytes
+        assert foreign.sent == THIN.keys.size
 
 
 def test_an_address_of_the_server_that_redirects_is_not_followed() -> None:
     with hostile(Honest(THIN.encoded)) as foreign:
-        honest = Honest(THIN.encoded, total=THIN.key_bytes)
+        honest = Honest(THIN.encoded, total=THIN.keys.size)
         own: list[str] = []
 
         def reply(method: str, path: str, length: int) -> bytes:

@@ -396,7 +396,7 @@ def test_an_aborted_request_is_not_an_error_of_the_server(
     service = Service(thin, tmp_path, workers=WORKERS, on_event=events.append)
     with listening(service) as server:
         made = service.store.create(thin.manifest.hash)
-        with contextlib.closing(service.begin_part(made.identifier, 0, thin.manifest.key_bytes)) as piece:
+        with contextlib.closing(service.begin_part(made.identifier, 0, thin.manifest.keys.size)) as piece:
             piece.append(key_file.read_bytes())
             service.end_part(piece)
         events.clear()

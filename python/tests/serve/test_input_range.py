@@ -80,8 +80,7 @@ def model(network: Network) -> Model:
         slots=plan.slots,
         levels=plan.output_level,
         output_level=plan.input_level,
-        fixed_slots=True,
-        unit_inputs=True,
+        packing="coefficients",
         batch=BATCH,
     )
     fit = compiler.Fit(calibration=network.train, activations={"relu": "chebyshev:2"})
@@ -101,8 +100,8 @@ def test_all_standardised_samples_get_their_answers(server: Server, model: Model
     assert (np.abs(network.test).max(axis=1) <= 1).sum() == 8
     remote = RemoteModel(server.url, insecure=True)
     manifest = remote.manifest
-    assert manifest.divisor == model.program.input_scale >= 8
-    assert manifest.input_range == model.program.input_range
+    assert manifest.input.divisor == model.program.input.scale >= 8
+    assert manifest.input.range == model.program.input.range
     assert remote.check(network.test).shape == (143, 30)
     with remote.session() as session:
         session.upload_keys()
@@ -116,7 +115,7 @@ def test_all_standardised_samples_get_their_answers(server: Server, model: Model
 
 def test_samples_out_of_range_are_refused_before_keys_exist(server: Server, network: Network) -> None:
     remote = RemoteModel(server.url, insecure=True)
-    low, high = remote.manifest.input_range or (0, 0)
+    low, high = remote.manifest.input.range or (0, 0)
     sample = network.test[0].copy()
     for value in (low - 0.01, high + 0.01, 100.0, -100.0):
         sample[3] = value

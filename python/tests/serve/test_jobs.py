@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
 from collections.abc import Callable
@@ -31,7 +32,7 @@ def jobs(place: Place) -> Jobs:
 
 
 def add(jobs: Jobs, owner: str, priority: int = 0) -> Job:
-    return jobs.add(owner, "model", 3, owner.encode(), priority)
+    return jobs.add(Job(secrets.token_hex(16), owner, "model", priority, 3), owner.encode())
 
 
 def take(jobs: Jobs) -> Job:

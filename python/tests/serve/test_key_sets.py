@@ -73,7 +73,7 @@ def receive(store: UploadStore, uploaded: UploadedKeys, offset: int, length: int
 
 def test_an_upload_in_pieces_is_resumed_by_another_process(thin: Model, key_file: Path, place: Place) -> None:
     data, store = key_file.read_bytes(), Store(place, thin)
-    assert len(data) == thin.manifest.key_bytes
+    assert len(data) == thin.manifest.keys.size
     made = store.make()
     receive(store, made, 0, 1000, data[:1000])
     # The connection breaks: the received bytes are kept.
@@ -241,7 +241,7 @@ def test_foreign_objects_are_not_deleted(thin: Model, place: Place) -> None:
     """Foreign objects stay; half-made or half-deleted objects of a process are removed."""
     store = Store(place, thin)
     too_long, own = store.make(), store.make()
-    store.objects.append(too_long.name(0), 0, bytes(thin.manifest.key_bytes + 1))
+    store.objects.append(too_long.name(0), 0, bytes(thin.manifest.keys.size + 1))
     store.objects.put("keys/letter.txt", b"kept")
     store.objects.put(f"keys/{'b' * 32}/notes", b"kept")
     store.objects.put(f"keys/{'a' * 32}/{'b' * 32}/{0:012x}", b"left by a process that deleted it")

@@ -77,7 +77,7 @@ def test_events_are_counted(
         ask(server, "GET", "/v1/model", headers={"Host": "evil.example"})
         ask(server, "POST", "/v1/keys", json.dumps({"model": thin.manifest.hash}).encode())
         found = measured(server)
-        size = thin.manifest.key_bytes
+        size = thin.manifest.keys.size
         assert found['key_sets{ready="true"}'] == found['key_sets{ready="false"}'] == 1
         assert found['key_bytes{ready="true"}'] == size
         assert found['evaluations_total{outcome="done"}'] == 2

@@ -124,7 +124,7 @@ def served(model: Model, folder: Path, quotas: Quotas) -> Iterator[tuple[Server,
 
 def test_bytes_of_a_tenant_are_bounded(thin: Model, key_file: Path, tmp_path: Path, sample: Sample) -> None:
     """One and a half key sets: there is room for one set and a message."""
-    size = thin.manifest.key_bytes
+    size = thin.manifest.keys.size
     with served(thin, tmp_path, Quotas(Quota(bytes=size * 3 // 2))) as (server, service, keys):
         headers = {"Authorization": f"Bearer {keys['a']}"}
         body = json.dumps({"model": thin.manifest.hash}).encode()
@@ -158,7 +158,7 @@ def test_bytes_of_evaluations_count(
 ) -> None:
     # A request that waits for its answer leaves nothing.
     monkeypatch.setattr(remote_module, "WAIT_S", 0)
-    size = thin.manifest.key_bytes
+    size = thin.manifest.keys.size
     with served(thin, tmp_path, Quotas(Quota(bytes=size + 100))) as (server, service, keys):
         session = RemoteModel(server.url, key=keys["a"], insecure=True).session()
         session.upload_keys()
@@ -175,7 +175,7 @@ def test_bytes_of_evaluations_count(
 
 
 def test_parallel_starts_of_sets_all_count(thin: Model, key_file: Path, tmp_path: Path) -> None:
-    size, data = thin.manifest.key_bytes, key_file.read_bytes()
+    size, data = thin.manifest.keys.size, key_file.read_bytes()
     service = Service(
         thin,
         tmp_path,

@@ -85,7 +85,7 @@ def test_a_thin_client_gets_the_answer_and_the_server_nothing(
     steps: list[tuple[int, int]] = []
     with RemoteModel(server.url, service.model.manifest.hash, insecure=True).session() as session:
         session.upload_keys(lambda done, total: steps.append((done, total)))
-        assert steps[-1] == (session.manifest.key_bytes, session.manifest.key_bytes)
+        assert steps[-1] == (session.manifest.keys.size, session.manifest.keys.size)
         values = session.infer(sample)
         seen = session.seen()
     assert np.abs(values - run_clear(service.model.program, sample)).max() < 1e-3
@@ -96,7 +96,7 @@ def test_a_thin_client_gets_the_answer_and_the_server_nothing(
         "a compact CKKS ciphertext",
     ]
     # What a thin client sends is a header, a seed and the coefficients of its numbers modulo one prime.
-    q, slots = session.parameters.q[0], session.manifest.input.size
+    q, slots = session.parameters.q[0], session.manifest.input.places.size
     assert seen["objects"][1]["size"] - slots * q.bit_length() // 8 < 256  # type: ignore[index]
     with pytest.raises(ServeError, match="identifier"):
         session.seen()
@@ -134,7 +134,7 @@ def test_samples_of_a_client_share_ciphertexts(tmp_path: Path, make: Callable[..
     samples = np.random.default_rng(5).uniform(-1, 1, (7, INPUTS))
     steps: list[tuple[int, int]] = []
     with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
-        assert session.manifest.input.batch == 4
+        assert session.manifest.input.places.batch == 4
         session.upload_keys()
         values = session.infer(samples, lambda done, total: steps.append((done, total)))
         # The keys, and for each of two jobs the message and the answer.
@@ -507,8 +507,8 @@ def test_samples_out_of_range_are_refused_before_keys_are_made(tmp_path: Path, s
             RemoteModel(server.url, insecure=True),
             RemoteModel(server.url, program=program, insecure=True),
         )
-        assert stranger.manifest.input_range == program.input_range is not None
-        low, high = program.input_range
+        assert stranger.manifest.input.range == program.input.range is not None
+        low, high = program.input.range
         assert -2 < low < -1
         assert 1 < high < 2
         for remote in (stranger, owner):

@@ -93,7 +93,7 @@ def test_requests_over_http_tell_nothing(thin: Model, tmp_path: Path) -> None:
     for number, model in enumerate((thin, Model("matrix", program, parameters))):
         service = Service(model, tmp_path / str(number), workers=WORKERS)
         with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
-            low, high = session.manifest.input_range or (-1.0, 1.0)
+            low, high = session.manifest.input.range or (-1.0, 1.0)
             largest = np.full(INPUTS, min(-low, high))
             assert_tells_nothing(lambda x, session=session: session._encrypt(x[None]), samples_of(largest))  # type: ignore[misc]
         service.close()

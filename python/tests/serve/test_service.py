@@ -44,11 +44,11 @@ def test_answers_equal_the_network_in_the_clear(
     secret = kw.SecretKey.generate(model.parameters, bytes(32))
     keys = kw.KeyGenerator(secret).evaluation_keys(specs=model.specs, relinearization=False)
     decryptor = kw.Decryptor(secret)
-    packed = manifest.input.pack(sample[None])[0]
+    packed = manifest.input.places.pack(sample[None])[0]
     runner = model.runner()
     client, one = None, 1
     if model.client_parameters is None:
-        uploads = [decryptor.encrypt(packed, manifest.input.size, manifest.input_level).to_bytes()]
+        uploads = [decryptor.encrypt(packed, manifest.input.places.size, manifest.input.level).to_bytes()]
     else:
         # Every form that a thin client sends.
         client = kw.thin.Client.from_secret_bytes(secret.to_bytes(), model.client_parameters)
@@ -72,21 +72,21 @@ def test_answers_equal_the_network_in_the_clear(
         else:
             found = client.decrypt(answer) / one
             assert len(answer) < len(result.to_bytes())
-        values = manifest.output.unpack(found[None], 1)[0] * manifest.factor
+        values = manifest.output.places.unpack(found[None], 1)[0] * manifest.output.factor
         error = np.abs(values - run_clear(model.program, sample)).max()
-        bound = result.error_bound * manifest.factor
+        bound = result.error_bound * manifest.output.factor
         if model.client_parameters is not None:
             # Numbers are rounded to units; the network, of rows of norm 1 and squares, doubles its input.
-            bound = bound * ANSWER_GROWTH + (1 + manifest.factor / 2) / 2**FRACTION_BITS
+            bound = bound * ANSWER_GROWTH + (1 + manifest.output.factor / 2) / 2**FRACTION_BITS
         assert error <= bound < 1e-3
 
 
 def test_places_are_slots(thin: Model) -> None:
     values = np.arange(1, 17, dtype=np.float64)
-    places = thin.manifest.input
+    places = thin.manifest.input.places
     assert thin.client_parameters is not None
     assert places.size == thin.program.slots == thin.client_parameters.capacity
-    assert places.pack(values[None])[0].tolist() == thin.program.input_layout.pack(values)[0].tolist()
+    assert places.pack(values[None])[0].tolist() == thin.program.input.layout.pack(values)[0].tolist()
     assert places.unpack(places.pack(values[None]), 1).tolist() == [values.tolist()]
 
 
@@ -94,8 +94,8 @@ def test_places_are_slots(thin: Model) -> None:
 def test_places_of_several_samples_are_slots(count: int) -> None:
     model = make_full(batch=4)
     values = np.random.default_rng(1).normal(size=(count, 16))
-    places = model.manifest.input
-    assert places.batch == model.manifest.output.batch == 4
+    places = model.manifest.input.places
+    assert places.batch == model.manifest.output.places.batch == 4
     packed = places.pack(values)
     assert packed.tolist() == model.program.pack(values).tolist()
     assert places.unpack(packed, count).tolist() == values.tolist()
@@ -263,7 +263,9 @@ def test_deleted_keys_leave_no_data_of_their_client(
         kw.KeyGenerator(secret).save_evaluation_keys(tmp_path / "keys.kw", thin.specs)
         identifier = upload(service, (tmp_path / "keys.kw").read_bytes())
         client = kw.thin.Client.from_secret_bytes(secret.to_bytes(), thin.client_parameters)
-        numbers = np.rint(thin.manifest.input.pack(sample[None])[0] * 2**thin.client_parameters.fraction_bits)
+        numbers = np.rint(
+            thin.manifest.input.places.pack(sample[None])[0] * 2**thin.client_parameters.fraction_bits
+        )
         message = framing.join([client.encrypt(numbers.astype(np.int64))])
         jobs = [str(service.evaluations.submit(identifier, message).identifier) for _ in range(2)]
         for job in jobs:

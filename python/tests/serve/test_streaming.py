@@ -210,8 +210,8 @@ def test_an_evaluation_begins_before_its_keys_are_fetched(
         return file.write(pieces[int(name)])
 
     encryptor = kw.Encryptor(kw.KeyGenerator(secret).public_key())
-    (row,) = full.manifest.input.pack(sample[np.newaxis])
-    level = full.manifest.input_level
+    (row,) = full.manifest.input.places.pack(sample[np.newaxis])
+    level = full.manifest.input.level
     inputs = [encryptor.encrypt(row, slots=full.program.slots, level=level)]
     copies = Copies(tmp_path / "copies", 1 << 30, bring)
     taken: list[int] = []
@@ -254,7 +254,7 @@ def test_a_cold_set_of_object_storage_is_streamed_and_kept(
     for _ in range(2):
         assert np.abs(session.infer(sample) - run_clear(thin.program, sample)).max() < 1e-3
     cold, warm = [order for order in orders if order["do"] == "evaluate"]
-    assert cold["arriving"]["ends"][-1] == thin.manifest.key_bytes
+    assert cold["arriving"]["ends"][-1] == thin.manifest.keys.size
     assert not cold["shared"]
     assert warm["shared"]
     assert "arriving" not in warm

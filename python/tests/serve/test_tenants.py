@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import random
+import secrets
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +17,7 @@ import pytest
 from keywright.errors.service import BusyError, RetiredError, UnknownJobError, UnknownKeysError
 from keywright.model import Model
 from keywright.serve import Server, Service
+from keywright.serve.evaluation.jobs import Job
 from keywright.serve.storage.objects import drawer
 from keywright.serve.tenants.accounts import Accounts, add
 from keywright.serve.uploads.part_writer import PartWriter
@@ -38,7 +40,10 @@ class Tenants:
             receive(service.store, made, 0, size, data[:size])
         self.sets = [made.identifier for made in sets]
         steps = service.model.steps
-        jobs = [service.jobs.add(self.sets[2], model, steps, b"message", 0, "a") for _ in range(3)]
+        jobs = [
+            service.jobs.add(Job(secrets.token_hex(16), self.sets[2], model, 0, steps, "a"), b"message")
+            for _ in range(3)
+        ]
         self.jobs = [job.identifier for job in jobs]
         self.objects = list(service.store.objects.sizes(""))
 

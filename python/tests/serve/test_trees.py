@@ -25,7 +25,7 @@ LABELS = np.where(np.nan_to_num(SAMPLES[:, 0]) + np.nan_to_num(SAMPLES[:, 1]) > 
 def served(tmp_path_factory: pytest.TempPathFactory) -> Model:
     tree = DecisionTreeClassifier(max_depth=4, random_state=0).fit(SAMPLES, LABELS)
     folder = tmp_path_factory.mktemp("trees") / "tree"
-    kw.compile(tree, calibration=SAMPLES, bins=16, batch=2).save(folder)
+    kw.compile(tree, calibration=SAMPLES, fit=kw.compiler.Fit(bins=16), batch=2).save(folder)
     return Model.load(folder)
 
 
@@ -46,7 +46,7 @@ def test_a_client_without_the_program_gets_labels(served: Model, tmp_path: Path)
 
 def test_the_manifest_holds_the_first_step_and_no_weights(served: Model) -> None:
     manifest = Manifest.read(served.manifest.encoded)
-    assert manifest.binning is not None
+    assert manifest.input.binning is not None
     assert manifest.sample_shape == (4,)
     assert np.array_equal(manifest.entering(SAMPLES), served.program.entering(SAMPLES))
     assert manifest.encoded == served.manifest.encoded

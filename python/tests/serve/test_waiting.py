@@ -47,7 +47,7 @@ def test_invalid_waits_are_refused(server: Server, wait: str) -> None:
 def test_an_evaluation_that_ends_tells_who_waits(service: Service) -> None:
     told: list[str] = []
     before, service.jobs.on_end = service.jobs.on_end, told.append
-    job = service.jobs.add("owner", "model-that-nobody-has", 3, b"message")
+    job = service.jobs.add(Job("cd" * 16, "owner", "model-that-nobody-has", 0, 3), b"message")
     deadline = time.monotonic() + 30.0
     while not told and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -4,12 +4,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import keywright as kw
-import numpy as np
 from keywright.errors import InvalidModelError, ModelRefusedError, OutOfRangeError
 from keywright.model import Model
 
 from .registry import Drawn
-from .running import Encrypted, options, require_model, small
+from .running import Encrypted, drawn_fit, require_model, small
 
 SAMPLES = 3
 """Samples of an encrypted run."""
@@ -45,7 +44,7 @@ def refused(error: Exception) -> Outcome:
 def compiled_or_refused(drawn: Drawn, seed: int) -> Model | Outcome:
     """Compile a drawn model for small parameters."""
     try:
-        return kw.compile(drawn.model, drawn.samples, parameters=small(), noise=np.inf, **options(seed))
+        return kw.compile(drawn.model, drawn.samples, parameters=small(), fit=drawn_fit(seed))
     except (ModelRefusedError, InvalidModelError) as error:
         return refused(error)
 

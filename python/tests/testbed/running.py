@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import keywright as kw
 import numpy as np
+from keywright import compiler
 from keywright.compiler.activations.functions import ACTIVATIONS, INSIDE
 from keywright.compiler.front_ends.operators.activations import COMPARISONS
 from keywright.model import Model
@@ -86,18 +86,18 @@ def require_model(compiled: Model, expected: Array, samples: Array, rounding: fl
     assert report.held_out == 0
     run = require_stated(compiled, samples)
     wanted, found = np.asarray(expected)[: len(samples)], run.clear
-    if compiled.program.client_part is not None:
+    if compiled.program.output.client_part is not None:
         if report.activations:
             return run
         (found,) = compiled.answers(found).values()
     wanted = np.asarray(wanted, np.float64).reshape(np.shape(found))
-    stated = report.largest_change * (1 + 1e-9) + rounding
+    stated = report.outputs.largest_change * (1 + 1e-9) + rounding
     difference = float(np.abs(found - wanted).max())
     assert difference <= stated, f"the program is off by {difference:.3g}, stated {stated:.3g}"
     return run
 
 
-def options(seed: int) -> dict[str, Any]:
-    """Return drawn options of `kw.compile`."""
+def drawn_fit(seed: int) -> compiler.Fit:
+    """Return drawn polynomials, with any error of encryption."""
     rng = np.random.default_rng([seed, 7])
-    return {"activations": polynomials(int(rng.choice([3, 5, 7])))}
+    return compiler.Fit(activations=polynomials(int(rng.choice([3, 5, 7]))), noise=np.inf)

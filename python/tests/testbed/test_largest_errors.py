@@ -7,6 +7,7 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
+from keywright import compiler
 from keywright.compiler.activations.functions import ACTIVATIONS, POSITIVE
 from keywright.errors import OutOfRangeError
 from keywright.runtime.checking import run_clear
@@ -16,7 +17,7 @@ from onnx.reference import ReferenceEvaluator
 from .drawing import Array
 from .functions import NEWEST
 from .registry import graph
-from .running import STATED_FACTOR, encrypted, options, small
+from .running import STATED_FACTOR, drawn_fit, encrypted, small
 
 STEPS = 40 * int(os.environ.get("KEYWRIGHT_TESTBED", "1"))
 POINTS = 64
@@ -60,7 +61,10 @@ def test_no_input_exceeds_the_error_of_a_polynomial(operator: str, method: str) 
     model = helper.make_model(body, opset_imports=opsets, ir_version=10)
     samples = rng.uniform(0.2, 3, (60, POINTS)) if operator in POSITIVE else rng.normal(size=(60, POINTS))
     compiled = kw.compile(
-        model, samples, parameters=small(6), noise=np.inf, activations={operator.lower(): method}
+        model,
+        samples,
+        parameters=small(6),
+        fit=compiler.Fit(activations={operator.lower(): method}, noise=np.inf),
     )
     report, evaluator = compiled.program.fit_report, ReferenceEvaluator(model)
     assert report is not None
@@ -91,9 +95,7 @@ def test_no_sample_exceeds_the_error_of_encryption(seed: int) -> None:
     """Samples that clients accept, moved where an encrypted run has a larger error."""
     rng = np.random.default_rng(seed)
     drawn = graph(seed, most=3)
-    compiled = kw.compile(
-        drawn.model, drawn.samples, parameters=small(), noise=np.inf, batch=1, **options(seed)
-    )
+    compiled = kw.compile(drawn.model, drawn.samples, parameters=small(), batch=1, fit=drawn_fit(seed))
     chosen = drawn.samples[:1]
     largest = 0.0
     for step in range(max(3, STEPS // 8)):

@@ -40,7 +40,9 @@ def require_own(model: Any, compiled: Model, outputs: Array, samples: Array, bou
     report = compiled.program.fit_report
     assert report is not None
     # Held-out samples have the stated change; the others follow the rule of the default.
-    stated = max(report.largest_change, (2**-4 if report.activations else 0.0) * report.largest_output)
+    stated = max(
+        report.outputs.largest_change, (2**-4 if report.activations else 0.0) * report.outputs.largest_output
+    )
     answers = compiled.answers(outputs)
     if not answers:
         wanted = np.asarray(model.predict(samples), np.float64)

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from keywright._core import set_threads
 from keywright.errors import InvalidModelError, ModelRefusedError, OutOfRangeError
-from keywright.model import Model
+from keywright.model import Model, Ring
 
 from .checking import Outcome, most_answered, refused
 from .drawing import ROUNDING, Array
 from .registry import Drawn, graph
 from .rewriting import rewritten
-from .running import encrypted, options, small
+from .running import drawn_fit, encrypted, small
 
 COUNT = int(os.environ.get("KEYWRIGHT_TESTBED", "6"))
 Compile = Callable[[Drawn, int], Model]
@@ -36,7 +36,7 @@ class Answer:
 
 
 def compiled(drawn: Drawn, seed: int, **given: object) -> Model:
-    chosen = {"parameters": small(), "noise": np.inf, **options(seed), **given}
+    chosen = {"parameters": small(), "fit": drawn_fit(seed), **given}
     return kw.compile(drawn.model, drawn.samples, **chosen)  # type: ignore[arg-type]
 
 
@@ -54,7 +54,7 @@ WAYS: dict[str, Compile] = {
     "alone": lambda d, s: compiled(d, s, batch=1),
     "two in a ciphertext": lambda d, s: compiled(d, s, batch=2),
     "all in a ciphertext": lambda d, s: compiled(d, s, batch=8),
-    "few slots": lambda d, s: compiled(d, s, batch=1, slots=128),
+    "few slots": lambda d, s: compiled(d, s, batch=1, parameters=Ring(small(), slots=128)),
     "another ring": lambda d, s: compiled(d, s, parameters=small(log_n=12)),
     "another scale": lambda d, s: compiled(d, s, parameters=small(bits=50)),
     "levels to spare": lambda d, s: compiled(d, s, parameters=small(levels=27)),
@@ -67,7 +67,7 @@ def answer(model: Model, samples: Array) -> Answer:
     report = model.program.fit_report
     assert report is not None
     run = encrypted(model, samples)
-    return Answer(run.outputs, run.bound, report.largest_change)
+    return Answer(run.outputs, run.bound, report.outputs.largest_change)
 
 
 def require_equal(one: Answer, other: Answer, *, polynomials: bool) -> None:

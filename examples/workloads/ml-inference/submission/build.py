@@ -22,8 +22,8 @@ def compile_sizes(model: Path) -> None:
     """Compile a model folder for each size, with the best batch for its number of images."""
     for size, (name, count) in enumerate(SIZES):
         folder = model_folder(size)
-        compiled = kw.compile(model, samples=count, name=name)
-        compiled.save(folder)
+        compiled = kw.compile(model, samples=count)
+        compiled.save(folder, name)
         print(f"         [build] {name}: {compiled.program.batch} images in a ciphertext")
 
 

@@ -85,7 +85,7 @@ def client_encode_encrypt_input(size: int) -> None:
     model, folders = Model.load(model_folder(size)), Folders(size)
     program = model.program
     client = kw.Decryptor(kw.SecretKey.load(folders.secret, model.parameters))
-    samples = np.load(folders.samples).reshape(-1, *program.input_shape)
+    samples = np.load(folders.samples).reshape(-1, *program.input.shape)
     folder = emptied(folders.upload)
     for batch, group in enumerate(program.batches(samples)):
         for index, ciphertext in enumerate(encrypt_sample_seeded(program, client, group)):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 import keywright as kw
 from keywright import compiler
 from keywright.commands.terminal import Column, Terminal
+from keywright.compiler.activations.fit import REFUSED_NOISE
 from keywright.errors import OutOfRangeError
 from keywright.model import Model, ModelClient
 from keywright.model.report.report import fit_text
@@ -62,20 +63,24 @@ def add_fit_arguments(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--error", type=float, help="maximum change of an output on the calibration data")
 
 
-def compile_model(options: argparse.Namespace, **choices: Any) -> Model:
+def compile_model(options: argparse.Namespace, noise: float = REFUSED_NOISE, **choices: Any) -> Model:
     """Compile the model that the arguments name, as `keywright.compile` does.
 
     Args:
+        noise: see `keywright.compiler.Fit`.
         choices: further arguments of it.
 
     Raises:
         CommandError: an argument is malformed, or needs calibration data that are missing.
     """
-    return kw.compile(options.model, preset=options.preset, **read_fit(options), **choices)
+    return kw.compile(options.model, parameters=options.preset, fit=read_fit(options, noise), **choices)
 
 
-def read_fit(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the calibration data and the choices of `keywright.compile` for the fit.
+def read_fit(options: argparse.Namespace, noise: float = REFUSED_NOISE) -> compiler.Fit:
+    """Return the calibration data, and how closely the program must follow the model.
+
+    Args:
+        noise: see `keywright.compiler.Fit`.
 
     Raises:
         CommandError: an argument is malformed, or needs calibration data that are missing.
@@ -99,18 +104,17 @@ def read_fit(options: argparse.Namespace) -> dict[str, Any]:
             )
         )
     typical = None if options.calibration is None else load_inputs(options.calibration, count)
-    fit = {
-        "calibration": typical,
-        "activations": activations,
-        "accuracy": accuracy,
-        "error": options.error,
-        "input_range": None if options.range is None else tuple(options.range),
-    }
     try:
-        compiler.Fit(**fit)
+        return compiler.Fit(
+            calibration=typical,
+            activations=activations,
+            accuracy=accuracy,
+            error=options.error,
+            noise=noise,
+            ranges=compiler.Ranges(input_range=None if options.range is None else tuple(options.range)),
+        )
     except ValueError as error:
         raise CommandError(str(error)) from error
-    return fit
 
 
 def _share(text: str) -> float:
@@ -124,7 +128,7 @@ def _share(text: str) -> float:
 def fit_record(program: compiler.Program) -> dict[str, object] | None:
     """Return the fit report as JSON; None if nothing was measured."""
     report = program.fit_report
-    return None if report is None else asdict(report) | {"warnings": report.warnings}
+    return None if report is None else report.to_json() | {"warnings": report.warnings}
 
 
 def print_fit(program: compiler.Program, terminal: Terminal, *, table: bool = True) -> None:

@@ -9,6 +9,9 @@ from keywright.errors.network import ModelRefusedError, RefusalError
 
 ARGUMENT = re.compile(r"(?<![\w.-])([a-z]+(?:_[a-z]+)*)=(?!=)(?:True\b)?(?=([\w\"'(\[{/.]?))")
 
+OPTIONS = {"parameters": "preset", "input_range": "range"}
+"""Options of the command line by the name of the argument of `keywright.compile` that they give."""
+
 
 def in_options(text: str, options: Collection[str]) -> str:
     """Replace arguments written ``name=value`` by ``--name value`` where the command has such an option. An
@@ -20,6 +23,7 @@ def in_options(text: str, options: Collection[str]) -> str:
 
     def option(found: re.Match[str]) -> str:
         name, value = found[1], found[2]
+        name = alias if (alias := OPTIONS.get(name, name)) in options else name
         name = name if name in options else name.removesuffix("s")
         if name not in options:
             return found[0]

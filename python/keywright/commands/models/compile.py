@@ -10,14 +10,15 @@ import argparse
 from pathlib import Path
 from typing import get_args
 
+import keywright as kw
 from keywright.commands.helpers.arguments import add_batch_argument, add_model_arguments, add_preset_argument
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.fit import compile_model, print_fit
 from keywright.commands.helpers.inputs import parse_bytes
 from keywright.commands.terminal import Column, Terminal
+from keywright.compiler.activations.fit import REFUSED_NOISE
 from keywright.model.compilation.compilation import BOOTSTRAP_PRESETS, Client
 from keywright.model.folder.files import require_new
-from keywright.model.report import encrypted_error
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--noise",
         type=float,
-        default=encrypted_error.REFUSED_SHARE,
+        default=REFUSED_NOISE,
         metavar="SHARE",
         help="largest predicted error of encryption as a share of the spread of an output on "
         "the calibration data (default: %(default)s); above a hundredth it is warned of",
@@ -74,12 +75,13 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             client=options.client,
             batch=options.batch,
             samples=options.samples,
-            key_memory=key_memory,
             noise=options.noise,
-            name=options.name,
             labels=options.labels.split(",") if options.labels else (),
         )
-        model.save(options.out)
+        if key_memory is not None:
+            model = model.with_keys_within(key_memory)
+        model.save(options.out, options.name)
+    saved = kw.load(options.out)
     terminal.table(
         [
             Column("model", "model"),
@@ -90,11 +92,11 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         ],
         [
             {
-                "model": model.name,
+                "model": saved.name,
                 "depth": model.program.depth,
                 "keys": len(model.specs),
-                "key_bytes": model.manifest.key_bytes,
-                "hash": model.manifest.hash,
+                "key_bytes": saved.manifest.keys.size,
+                "hash": saved.manifest.hash,
             }
         ],
     )

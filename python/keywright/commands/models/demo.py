@@ -62,7 +62,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             "seconds": seconds,
         }
         for label, output, reference, seconds in zip(
-            labels, inference.outputs, clear, inference.evaluate_seconds, strict=True
+            labels, inference.outputs, clear, inference.batches.evaluate_seconds, strict=True
         )
     ]
     terminal.table(
@@ -79,19 +79,23 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     terminal.table(
         [Column("work", "work"), Column("seconds", "time", "seconds"), Column("bytes", "bytes", "bytes")],
         [
-            {"work": "client: keys, once", "seconds": inference.key_seconds, "bytes": inference.key_bytes},
-            {"work": "server: encode the model, once", "seconds": inference.prepare_seconds},
+            {
+                "work": "client: keys, once",
+                "seconds": inference.preparation.key_seconds,
+                "bytes": inference.preparation.key_bytes,
+            },
+            {"work": "server: encode the model, once", "seconds": inference.preparation.seconds},
             {
                 "work": "client: encrypt and send",
-                "seconds": median(inference.encrypt_seconds),
-                "bytes": inference.sent_bytes,
+                "seconds": median(inference.batches.encrypt_seconds),
+                "bytes": inference.batches.sent_bytes,
             },
             {
                 "work": "server: evaluate and answer",
-                "seconds": median(inference.evaluate_seconds),
-                "bytes": inference.returned_bytes,
+                "seconds": median(inference.batches.evaluate_seconds),
+                "bytes": inference.batches.returned_bytes,
             },
-            {"work": "client: decrypt", "seconds": median(inference.decrypt_seconds)},
+            {"work": "client: decrypt", "seconds": median(inference.batches.decrypt_seconds)},
         ],
         title="Work per digit (median)",
     )

@@ -135,7 +135,7 @@ BATCHES = [
 def explain_batches(compiled: Model, terminal: Terminal) -> None:
     """Print the cost of a sample if 1, 2, 4, ... share ciphertexts, as long as that makes it faster."""
     slots = min((plan.slots for plan in compiled.bootstraps), default=compiled.parameters.max_slots)
-    most = (slots << SPREAD_DOUBLINGS) // len(compiled.program.input_layout.positions)
+    most = (slots << SPREAD_DOUBLINGS) // len(compiled.program.input.layout.positions)
     rows: list[dict[str, int | float]] = []
     with terminal.progress("weighing batches", None):
         while not rows or 1 << len(rows) <= most:
@@ -156,8 +156,8 @@ def batch_row(compiled: Model) -> dict[str, int | float]:
     return {
         "batch": program.batch,
         "seconds": sum(layer.seconds for layer in program.layers) / predicted_speedup()[0] / program.batch,
-        "sent_bytes": report.sent_bytes / program.batch,
-        "returned_bytes": report.returned_bytes / program.batch,
+        "sent_bytes": report.sizes.sent_bytes / program.batch,
+        "returned_bytes": report.sizes.returned_bytes / program.batch,
     }
 
 
@@ -184,12 +184,12 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             terminal.note("give --input or --calibration to predict the error of the outputs")
             return
         count = options.calibration_count if options.input is None else options.count
-        samples = load_samples(source, compiled.program.input_shape, count)
+        samples = load_samples(source, compiled.program.input.shape, count)
         found = predict_error(compiled.program, planned.execution, samples, terminal)
         if terminal.json:
             terminal.record(_predicted(found))
         return
-    samples = load_samples(options.input, compiled.program.input_shape, options.count)
+    samples = load_samples(options.input, compiled.program.input.shape, options.count)
     guard_samples(compiled.client(), samples, force=options.force, terminal=terminal)
     with terminal.progress("planning keys and memory", None):
         compiled, planned = compiled.plan_batches(len(samples), budget, key_memory(options))
@@ -210,9 +210,12 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         batch = "sample" if compiled.program.batch == 1 else f"{compiled.program.batch} samples"
         title = f"Time of {batch} by kind of layer; predicted times are of {predicted_speedup()[1]}"
         terminal.table(LAYERS, _kinds(inference), title=title)
-    gigabytes = [size / 1e9 for size in (inference.key_bytes, inference.plaintext_bytes, peak_bytes())]
+    gigabytes = [
+        size / 1e9
+        for size in (inference.preparation.key_bytes, inference.preparation.plaintext_bytes, peak_bytes())
+    ]
     terminal.note(
-        f"keys {inference.key_seconds:.2f} s, {error_text(inference)}; "
+        f"keys {inference.preparation.key_seconds:.2f} s, {error_text(inference)}; "
         f"GB: keys {gigabytes[0]:.2f}, encoded model {gigabytes[1]:.2f}, peak memory {gigabytes[2]:.2f}, "
         f"predicted {inference.planned.memory.total / 1e9:.2f}"
     )
@@ -220,7 +223,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
 
 def _predictions(program: compiler.Program, inference: Inference) -> list[dict[str, Value]]:
     """Return a row for each sample; its time is its share of its batch's time."""
-    batches = zip(inference.batches, inference.evaluate_seconds, strict=True)
+    batches = zip(inference.batches.samples, inference.batches.evaluate_seconds, strict=True)
     shares = [seconds / count for count, seconds in batches for _ in range(count)]
     rows = predictions(program, inference.outputs)
     return [row | {"seconds": seconds} for row, seconds in zip(rows, shares, strict=True)]
@@ -228,21 +231,21 @@ def _predictions(program: compiler.Program, inference: Inference) -> list[dict[s
 
 def _summary(compiled: Model, inference: Inference, compile_seconds: float) -> dict[str, object]:
     """Return the costs of all steps as JSON."""
-    samples, batches = len(inference.outputs), len(inference.batches)
+    samples, batches = len(inference.outputs), len(inference.batches.samples)
     return {
         "samples": samples,
         "batch": compiled.program.batch,
         "compile_seconds": compile_seconds,
-        "key_seconds": inference.key_seconds,
-        "prepare_seconds": inference.prepare_seconds,
-        "encrypt_seconds": sum(inference.encrypt_seconds),
-        "evaluate_seconds": sum(inference.evaluate_seconds),
-        "decrypt_seconds": sum(inference.decrypt_seconds),
-        "seconds_per_sample": sum(inference.evaluate_seconds) / samples,
-        "sent_bytes": inference.sent_bytes * batches,
-        "returned_bytes": inference.returned_bytes * batches,
-        "key_bytes": inference.key_bytes,
-        "model_bytes": inference.plaintext_bytes,
+        "key_seconds": inference.preparation.key_seconds,
+        "prepare_seconds": inference.preparation.seconds,
+        "encrypt_seconds": sum(inference.batches.encrypt_seconds),
+        "evaluate_seconds": sum(inference.batches.evaluate_seconds),
+        "decrypt_seconds": sum(inference.batches.decrypt_seconds),
+        "seconds_per_sample": sum(inference.batches.evaluate_seconds) / samples,
+        "sent_bytes": inference.batches.sent_bytes * batches,
+        "returned_bytes": inference.batches.returned_bytes * batches,
+        "key_bytes": inference.preparation.key_bytes,
+        "model_bytes": inference.preparation.plaintext_bytes,
         "peak_bytes": peak_bytes(),
         "predicted_peak_bytes": inference.planned.memory.total,
         "memory": inference.planned.memory.parts(),

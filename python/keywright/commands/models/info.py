@@ -32,7 +32,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     require_file(path)
     if path.suffix == ".onnx":
         with terminal.progress("compiling", None):
-            compiled = kw.compile(path, preset=options.preset, batch=options.batch or 1, **read_fit(options))
+            compiled = kw.compile(
+                path, parameters=options.preset, batch=options.batch or 1, fit=read_fit(options)
+            )
         print_report(compiled, terminal, title=str(path))
         print_fit(compiled.program, terminal)
         return
@@ -70,13 +72,13 @@ def _program(path: Path, program: compiler.Program) -> dict[str, Any]:
         "secret": False,
         "slots": program.slots,
         "batch": program.batch,
-        "input_shape": " x ".join(map(str, program.input_shape)),
-        "output_shape": " x ".join(map(str, program.output_shape)),
+        "input_shape": " x ".join(map(str, program.input.shape)),
+        "output_shape": " x ".join(map(str, program.output.shape)),
         "input_range": "any"
-        if program.input_range is None
-        else "{:.6g} to {:.6g}".format(*program.input_range),
-        "input_level": program.input_level,
-        "output_level": program.output_level,
+        if program.input.range is None
+        else "{:.6g} to {:.6g}".format(*program.input.range),
+        "input_level": program.input.level,
+        "output_level": program.output.level,
         "instructions": len(program.instructions),
         "key_switches": sum(switch.count for switch in program.key_switches),
         "evaluation_keys": len(program.required_keys),

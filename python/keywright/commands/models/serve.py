@@ -236,7 +236,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
                 terminal.record({"url": server.url, "model": hashes[0], "models": hashes, **memory})
             for model in models:
                 event(
-                    f"{server.url} serves {model.name}, {format_bytes(model.manifest.key_bytes)} of keys per "
+                    f"{server.url} serves {model.name}, {format_bytes(model.manifest.keys.size)} of keys per "
                     f"client, model {model.manifest.hash}"
                 )
             server.serve_forever()

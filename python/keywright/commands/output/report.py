@@ -1,7 +1,5 @@
 """Prints the costs of a compiled model as a table."""
 
-from dataclasses import asdict, replace
-
 from keywright.commands.terminal import Column, Terminal
 from keywright.model import Model
 
@@ -13,11 +11,9 @@ def print_report(compiled: Model, terminal: Terminal, *, title: str) -> None:
     with terminal.progress("planning keys", None):
         report = compiled.report
     if terminal.json:
-        figures = asdict(replace(report, fit=None, encrypted_error=None))
-        del figures["fit"]
         error = report.encrypted_error
-        figures["encrypted_error"] = None if error is None else {"share": error.share, "output": error.worst}
-        terminal.record({"report": figures})
+        share = None if error is None else {"share": error.share, "output": error.worst}
+        terminal.record({"report": report.figures | {"encrypted_error": share}})
         return
     rows = [
         {"what": name, "value": text}

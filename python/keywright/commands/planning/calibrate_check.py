@@ -118,7 +118,7 @@ def check_network(model_file: Path | None, calibration: Calibration) -> Checked:
     compiled = compiled.with_plan(planned)
     network, client, runner = compiled.program, compiled.client(), compiled.runner()
     keys = compiled.execution.follow(client.evaluation_keys())
-    sample = np.random.default_rng(1).uniform(0, 1, network.input_shape)
+    sample = np.random.default_rng(1).uniform(0, 1, network.input.shape)
     inputs = [compiled.requests.read(data) for data in client.encrypt_batch(sample[None])]
     results: list[list[kw.Ciphertext]] = []
     seconds, steady = _time(
@@ -126,7 +126,7 @@ def check_network(model_file: Path | None, calibration: Calibration) -> Checked:
     )
     found = client.decrypt_batch([compiled.requests.write(result) for result in results[-1]], 1)[0]
     error = float(np.abs(found - run_clear(network, sample)).max())
-    bound = max(output.error_bound for output in results[-1]) * network.output_unit
+    bound = max(output.error_bound for output in results[-1]) * network.output.unit
     if not error <= bound:
         raise CalibrationError(
             f"{name}: the result is off by {error}, above its bound {bound}", code="wrong_result"

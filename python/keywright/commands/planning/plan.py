@@ -140,7 +140,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     sent = parse_bytes(options.derived) if options.derived else None
     with terminal.progress("reading the program", None):
         workload, variants, smaller = _load(options)
-    if not (workload.groups or workload.relinearizations or workload.fixed or workload.ring_switches):
+    if not (
+        workload.groups or workload.relinearizations or workload.common.fixed or workload.common.ring_switches
+    ):
         raise CommandError(f"{options.program} needs no keys: it has no rotation and no product to plan")
     model, machine = _model(options)
     plans = [_in_all_rings(strategy, workload, smaller, model) for strategy in planning.STRATEGIES.values()]
@@ -292,8 +294,8 @@ def explain(
             f" These include {plan.workload.ephemeral_keys} keys of the ephemeral secret, "
             f"{format_bytes(plan.workload.ephemeral_bytes)} in all; ModRaise switches to it and back."
         )
-    for index, factors in enumerate(plan.workload.bootstraps):
-        which = f" {index + 1}" if len(plan.workload.bootstraps) > 1 else ""
+    for index, factors in enumerate(plan.workload.common.bootstraps):
+        which = f" {index + 1}" if len(plan.workload.common.bootstraps) > 1 else ""
         steps = ", ".join(str(babies) for _, babies in factors)
         layers = ", ".join(str(count) for count, _ in factors)
         text += (
@@ -321,12 +323,13 @@ def explain(
 
 def explain_derived(derived: DerivationDesign) -> str:
     """Describe the master keys in words."""
+    costs = derived.costs
     return (
         f"Number of master keys: {len(derived.masters)}, at level {derived.shape.level} of their chain, "
         f"{derived.master_bytes / 1e6:,.1f} MB; extra primes: {len(derived.extra_bits)}. The client makes "
-        f"and sends {derived.sent_bytes / 1e6:,.1f} MB in {derived.client_seconds:.2f} s, keys that are not "
-        f"derived ({len(derived.direct)}) included. The server derives {derived.derived} keys in "
-        f"{derived.server_seconds:.2f} s on one thread, in at most {derived.depth} steps each, and holds "
+        f"and sends {derived.sent_bytes / 1e6:,.1f} MB in {costs.client_seconds:.2f} s, keys that are not "
+        f"derived ({len(derived.direct)}) included. The server derives {costs.derived} keys in "
+        f"{costs.server_seconds:.2f} s on one thread, in at most {costs.depth} steps each, and holds "
         f"{derived.stored_bytes / 1e6:,.1f} MB unless it forgets them. "
         f"Masters: {', '.join(_name(automorphism) for automorphism in derived.masters)}."
     )
@@ -348,8 +351,8 @@ def _derived_row(
         "name": f"{derived.plan.strategy}, derived",
         "stored_bytes": derived.stored_bytes,
         "sent_bytes": derived.sent_bytes,
-        "client_keygen_s": derived.client_seconds,
-        "noise_bits": round(derived.noise_bits, 2),
+        "client_keygen_s": derived.costs.client_seconds,
+        "noise_bits": round(derived.costs.noise_bits, 2),
         "offered": "yes",
         "gap": None,
     }
@@ -364,12 +367,12 @@ def _described_masters(derived: DerivationDesign) -> dict[str, object]:
         "master_bytes": derived.master_bytes,
         "sent_bytes": derived.sent_bytes,
         "stored_bytes": derived.stored_bytes,
-        "client_s": derived.client_seconds,
-        "server_s": derived.server_seconds,
+        "client_s": derived.costs.client_seconds,
+        "server_s": derived.costs.server_seconds,
         "direct_keys": len(derived.direct),
-        "derived": derived.derived,
-        "depth": derived.depth,
-        "noise_bits": round(derived.noise_bits, 2),
+        "derived": derived.costs.derived,
+        "depth": derived.costs.depth,
+        "noise_bits": round(derived.costs.noise_bits, 2),
     }
 
 
@@ -401,7 +404,9 @@ def _load(
         budget = workload.noise_bits
     else:
         _refuse(options, "a model", "parameters")
-        compiled = kw.compile(path, preset=options.preset, batch=options.batch or 1, **read_fit(options))
+        compiled = kw.compile(
+            path, parameters=options.preset, batch=options.batch or 1, fit=read_fit(options)
+        )
         workload = convert(compiled.program, compiled.parameters, path.stem, compiled.bootstraps)
         if compiled.bootstraps:
             variants = open_bootstraps(compiled.bootstraps, path.stem, compiled.program)
@@ -483,7 +488,7 @@ def _key_rows(plan: planning.KeyPlan) -> list[dict[str, str | int | float | None
             "bytes": keys.stored_bytes(chain),
             "uses": None,
         }
-        for keys in plan.workload.fixed
+        for keys in plan.workload.common.fixed
     ]
     made: list[dict[str, str | int | float | None]] = [
         {
@@ -529,11 +534,12 @@ def _described(plan: planning.KeyPlan, model: planning.CostModel) -> dict[str, o
             for used, tree in zip(plan.workload.groups, plan.hops, strict=True)
         ],
         "fixed_keys": [
-            {**asdict(keys), "bytes": keys.stored_bytes(plan.workload.chain)} for keys in plan.workload.fixed
+            {**asdict(keys), "bytes": keys.stored_bytes(plan.workload.chain)}
+            for keys in plan.workload.common.fixed
         ],
         "bootstraps": [
             [{"layers": layers, "baby_steps": babies} for layers, babies in factors]
-            for factors in plan.workload.bootstraps
+            for factors in plan.workload.common.bootstraps
         ],
         "relinearization": {str(level): index[key] for level, key in plan.relinearization.items()},
         "predicted_s": predict_plan(plan, model).seconds,

@@ -40,7 +40,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     flooding = None if options.flooding is None else kw.Flooding(*options.flooding)
     rows: list[dict[str, Value]] = []
     results = []
-    batches = find_ciphertexts(options.input, program.output_layout.ciphertexts, program.batch)
+    batches = find_ciphertexts(options.input, program.output.layout.ciphertexts, program.batch)
     Identity.load(options.input).require(client.identity, "client", "server")
     with terminal.progress("decrypted samples", sum(batch.count for batch in batches)) as advance:
         for batch in batches:
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
                 bound = max(ciphertext.error_bound for ciphertext in ciphertexts)
             else:
                 bound = max(map(flooding.error_bound, ciphertexts))
-            bound *= program.output_unit
+            bound *= program.output.unit
             outputs = client.decrypt_batch(
                 [bytes(ciphertext.to_bytes()) for ciphertext in ciphertexts], batch.count, flooding
             )
@@ -76,8 +76,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
 
 def prediction_columns(program: Program) -> list[Column]:
     """Columns of `predictions`."""
-    named = () if program.client_part is None else program.client_part.names
-    several = math.prod(program.output_shape) > 1
+    named = () if program.output.client_part is None else program.output.client_part.names
+    several = math.prod(program.output.shape) > 1
     return [
         Column("sample", "sample", "number"),
         *([Column("prediction", "prediction", "number")] if several else []),

@@ -32,7 +32,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         require_files(options.keys, (PUBLIC_KEY,), "client folder of keywright keygen")
     client = load_client(options.keys, insecure=options.insecure)
     program = client.program
-    samples = load_samples(options.input, program.input_shape)
+    samples = load_samples(options.input, program.input.shape)
     guard_samples(client, samples, force=options.force, terminal=terminal)
     seconds, size = 0.0, 0
     with (

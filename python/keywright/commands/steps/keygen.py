@@ -75,8 +75,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _compiled(options: argparse.Namespace, plan: KeyPlan | None) -> Model:
     if options.parameters is not None:
         raise CommandError("--parameters is for plans without a model; use --preset with a model")
-    memory = None if options.memory is None else parse_bytes(options.memory)
-    return compile_model(options, batch=options.batch or 1, plan=plan, memory=memory)
+    if plan is not None and options.memory is not None:
+        raise CommandError("--plan names the keys, and --memory plans them; give one of them")
+    model = compile_model(options, batch=options.batch or 1)
+    if plan is not None:
+        return model.with_plan(plan)
+    return model if options.memory is None else model.with_server_within(parse_bytes(options.memory))
 
 
 def _of_plan(options: argparse.Namespace, plan: KeyPlan | None) -> PlanExecution:
@@ -103,7 +107,7 @@ def _parameters(
     preset = options.preset
     if preset is None and options.parameters is None and name in kw.BootstrapperPlan.presets():
         preset = name
-    if not plan.workload.bootstraps:
+    if not plan.workload.common.bootstraps:
         parameters = named_parameters(preset, options.parameters)
         if parameters is not None:
             return parameters, ()
@@ -114,7 +118,7 @@ def _parameters(
         f"the plan is for a program called {name!r}: if that is a model, name its file; otherwise say "
         + (
             "name its bootstrapping with --preset NAME"
-            if plan.workload.bootstraps
+            if plan.workload.common.bootstraps
             else "name its parameters with --preset NAME or --parameters FILE"
         )
     )

@@ -38,7 +38,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         key_memory=key_memory(options),
     )
     program = server.program
-    batches = find_ciphertexts(options.input, program.input_layout.ciphertexts, program.batch)
+    batches = find_ciphertexts(options.input, program.input.layout.ciphertexts, program.batch)
     Identity.load(options.input).require(server.identity, "server", "client")
     planned = server.open_keys(options.keys, len(batches), terminal.progress)
     runner, keys = server.runner, server.keys

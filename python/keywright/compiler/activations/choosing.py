@@ -12,7 +12,13 @@ from keywright.compiler.graph.piecewise import PiecewiseLinear
 from keywright.compiler.graph.simplify import simplify
 from keywright.errors.network import inaccurate, overflowing
 from keywright.program.arrays import Vector
-from keywright.program.fit_report import DEFAULT_CHANGE, FitReport, FittedActivation, loosest
+from keywright.program.fit_report import (
+    DEFAULT_CHANGE,
+    FitReport,
+    FittedActivation,
+    OutputDifference,
+    loosest,
+)
 
 from .fit import Fit
 from .fitting import Approximation, approximate, replace_activations
@@ -118,8 +124,8 @@ def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> Chosen:
         RefusalError: the requested polynomials drive values to infinity.
         RefusalError: a method cannot approximate a function.
     """
-    required = bool(run.lows) and (fit.accuracy is not None or fit.error is not None)
-    search, wanted = _Search(graph, run.ranges(fit.margin), fit, price), Wanted.of(fit, run)
+    required = bool(run.inputs.lows) and (fit.accuracy is not None or fit.error is not None)
+    search, wanted = _Search(graph, run.ranges(fit.ranges.margin), fit, price), Wanted.of(fit, run)
     best: Chosen | None = None
     for methods in search.candidates():
         best = search.replaced(methods | search.fixed if required else methods)
@@ -316,15 +322,17 @@ def report(
     if fitted:
         outputs = restored(outputs_of(graph, run.samples[compared]))
         changes, same = _compare(outputs, run.outputs[compared], run)
-    ranges = run.ranges(fit.margin).values()
+    ranges = run.ranges(fit.ranges.margin).values()
     escaped = np.any([measured.escaped for measured in ranges], axis=0) if ranges else np.zeros(1, bool)
     return FitReport(
         activations=tuple(fitted),
         samples=len(run.samples),
         held_out=int(run.held_out.sum()),
         escaped=int(escaped.sum()),
-        largest_change=float(changes.max()),
-        mean_change=float(changes.mean()),
-        largest_output=float(np.abs(run.outputs[compared]).max(initial=0.0)),
-        agreement=None if same is None else float(same.mean()),
+        outputs=OutputDifference(
+            float(changes.max()),
+            float(changes.mean()),
+            float(np.abs(run.outputs[compared]).max(initial=0.0)),
+            None if same is None else float(same.mean()),
+        ),
     )

@@ -11,6 +11,9 @@ from keywright.compiler.activations.approximation.method import Method
 
 from .functions import ACTIVATIONS, INSIDE
 
+REFUSED_NOISE = 0.1
+"""Errors of encryption above this share of an output's spread are refused by default."""
+
 LARGEST_INPUT = 2.0**64
 """Inputs of a program are smaller than this."""
 
@@ -18,6 +21,44 @@ MOST_BINS = 4096
 """Largest number of bins of a feature."""
 
 OPERATORS = {name.lower() for name in [*ACTIVATIONS, *INSIDE]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranges:
+    """Room beyond the values of the calibration data.
+
+    Attributes:
+        margin: share of its width by which each measured range is widened on both sides. None uses a tenth,
+            or more if the largest values of samples scatter, and widens a range further if a held-out sample
+            leaves it.
+        input_range: (low, high) of the program's inputs, if known; by default the range of the calibration
+            data, widened.
+        headroom: factor by which a bootstrapped value may exceed the values of the calibration data; each
+            doubling costs a bit.
+
+    Raises:
+        ValueError: a number is out of range.
+    """
+
+    margin: float | None = None
+    input_range: tuple[float, float] | None = None
+    headroom: float = 2.0
+
+    def __post_init__(self) -> None:
+        if self.margin is not None and not 0 <= self.margin < 10:
+            raise ValueError(
+                f"margin must be a share of the measured width between 0 and 10, got {self.margin}"
+            )
+        if (
+            self.input_range is not None
+            and not -LARGEST_INPUT <= self.input_range[0] < self.input_range[1] <= LARGEST_INPUT
+        ):
+            raise ValueError(
+                f"input_range must be (low, high) with low < high, both at most {LARGEST_INPUT:.6g} in "
+                f"size, got {self.input_range}"
+            )
+        if not 1 <= self.headroom < 2**20:
+            raise ValueError(f"headroom must be a factor between 1 and 2^20, got {self.headroom}")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,13 +84,10 @@ class Fit:
             not change; a model for which no choice reaches it is refused. Without ``error``, no output may
             change by more than the largest output.
         error: maximum change of any output on calibration data.
-        margin: share of its width by which each measured range is widened on both sides. None uses a tenth,
-            or more if the largest values of samples scatter, and widens a range further if a held-out sample
-            leaves it.
-        input_range: (low, high) of the program's inputs, if known; by default the range of the calibration
-            data, widened.
-        headroom: factor by which a bootstrapped value may exceed the values of the calibration data; each
-            doubling costs a bit.
+        noise: largest predicted error of encryption, as a share of the spread (the standard deviation on the
+            calibration data) of any output. `keywright.compile` refuses a model above it, and warns of one
+            above a hundredth.
+        ranges: room beyond the values of the calibration data.
         thresholds: of trees: "private", rounded to the edges of bins that depend on the calibration data
             alone, so that clients learn nothing of them; or "public", exact, which clients get.
         bins: largest number of bins of a feature for private thresholds, 2 to 4096; by default the smallest
@@ -63,9 +101,8 @@ class Fit:
     activations: Mapping[str, str] = field(default_factory=dict)
     accuracy: float | None = None
     error: float | None = None
-    margin: float | None = None
-    input_range: tuple[float, float] | None = None
-    headroom: float = 2.0
+    noise: float = REFUSED_NOISE
+    ranges: Ranges = field(default_factory=Ranges)
     thresholds: str = "private"
     bins: int | None = None
 
@@ -74,26 +111,14 @@ class Fit:
             raise ValueError(f"thresholds must be 'private' or 'public', got {self.thresholds!r}")
         if self.bins is not None and not 2 <= self.bins <= MOST_BINS:
             raise ValueError(f"bins must be 2 to {MOST_BINS}, got {self.bins}")
-        if self.margin is not None and not 0 <= self.margin < 10:
-            raise ValueError(
-                f"margin must be a share of the measured width between 0 and 10, got {self.margin}"
-            )
         if self.accuracy is not None and not 0 < self.accuracy <= 1:
             raise ValueError(
                 f"accuracy must be a share of samples above 0 and at most 1, got {self.accuracy}"
             )
         if self.error is not None and not 0 < self.error < float("inf"):
             raise ValueError(f"error must be a bound on the change of outputs above 0, got {self.error}")
-        if (
-            self.input_range is not None
-            and not -LARGEST_INPUT <= self.input_range[0] < self.input_range[1] <= LARGEST_INPUT
-        ):
-            raise ValueError(
-                f"input_range must be (low, high) with low < high, both at most {LARGEST_INPUT:.6g} in "
-                f"size, got {self.input_range}"
-            )
-        if not 1 <= self.headroom < 2**20:
-            raise ValueError(f"headroom must be a factor between 1 and 2^20, got {self.headroom}")
+        if not self.noise > 0:
+            raise ValueError(f"noise must be a share of the spread of outputs above 0, got {self.noise}")
         _ = self.methods
 
     @cached_property

@@ -48,6 +48,25 @@ class MeasuredRange:
 
 
 @dataclass(frozen=True, eq=False)
+class ActivationInputs:
+    """Inputs of activations, each by its number, on calibration data.
+
+    Attributes:
+        lows, highs: range for each sample, (count,).
+        values: for samples that are not held out, or some of them.
+        positive: activations defined for positive values only, whose ranges are widened downwards by a
+            factor.
+        limits: see `Activation.limits`.
+    """
+
+    lows: Mapping[int, Vector] = field(default_factory=dict)
+    highs: Mapping[int, Vector] = field(default_factory=dict)
+    values: Mapping[int, Vector] = field(default_factory=dict)
+    positive: frozenset[int] = frozenset()
+    limits: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
 class ExactRun:
     """The model's run in the clear on calibration data.
 
@@ -56,22 +75,14 @@ class ExactRun:
         held_out: which samples are held out, (count,).
         outputs: of the model, (count, outputs); (count, 0) if it has no activations, so that there is nothing
             to compare.
-        lows, highs: input range of each activation, for each sample.
-        values: inputs of each activation for samples that are not held out, or some of them.
-        positive: activations defined for positive values only, whose ranges are widened downwards by a
-            factor.
-        limits: see `Activation.limits`.
+        inputs: of the activations.
         signed: whether a single output's sign is the model's prediction.
     """
 
     samples: Vector
     held_out: NDArray[np.bool_]
     outputs: Vector
-    lows: dict[int, Vector]
-    highs: dict[int, Vector]
-    values: dict[int, Vector]
-    positive: frozenset[int] = frozenset()
-    limits: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    inputs: ActivationInputs = field(default_factory=ActivationInputs)
     signed: bool = False
 
     def predictions(self, outputs: Vector) -> NDArray[np.int64] | None:
@@ -88,7 +99,7 @@ class ExactRun:
         """Return the range of each activation, on the samples that are not held out, widened by a share of
         its width on both sides. With None, the share is at least `MARGIN`, more if `DEVIATIONS` requires it,
         and a range is widened further if a held-out sample leaves it."""
-        return {number: self._range(number, margin) for number in self.lows}
+        return {number: self._range(number, margin) for number in self.inputs.lows}
 
     def input_range(self, margin: float | None) -> tuple[float, float]:
         """Return the range of all inputs, widened in the same way."""
@@ -96,18 +107,18 @@ class ExactRun:
         return low, high
 
     def _range(self, number: int, margin: float | None) -> MeasuredRange:
-        lows, highs = self.lows[number], self.highs[number]
+        lows, highs = self.inputs.lows[number], self.inputs.highs[number]
         low, high, escaped = self._widened(lows, highs, margin)
-        if number in self.positive:
+        if number in self.inputs.positive:
             logarithm, _, below = self._widened(np.log(lows), np.log(highs), margin)
             least = float(lows.min())
             floor = math.exp(logarithm)
             low = max(low, floor if margin is not None else max(floor, least / POSITIVE_FACTOR))
             escaped = escaped | (below & (lows < lows[~self.held_out].min()))
-        least, most = self.limits.get(number, (-math.inf, math.inf))
+        least, most = self.inputs.limits.get(number, (-math.inf, math.inf))
         # Polynomials before it leave the limits by their error.
         low, high = max(low, least - abs(least) * SLACK), min(high, most + abs(most) * SLACK)
-        return MeasuredRange(low, high, self.values[number], escaped)
+        return MeasuredRange(low, high, self.inputs.values[number], escaped)
 
     def _widened(
         self, lows: Vector, highs: Vector, margin: float | None
@@ -160,7 +171,7 @@ def run_exact(graph: Graph, samples: Vector) -> ExactRun:
     lows: dict[int, list[Vector]] = {number: [] for number in active}
     highs: dict[int, list[Vector]] = {number: [] for number in active}
     if not active:
-        return ExactRun(samples, held_out, np.zeros((len(samples), 0)), {}, {}, {})
+        return ExactRun(samples, held_out, np.zeros((len(samples), 0)))
     outputs = []
     for chunk, values in graph.runs(samples):
         outputs.append(values[graph.output])
@@ -178,13 +189,11 @@ def run_exact(graph: Graph, samples: Vector) -> ExactRun:
             lows[number].append(entering.min(axis=1))
             highs[number].append(entering.max(axis=1))
             seen[number].append(entering[~held_out[chunk], :: -(-entering.shape[1] // each)].ravel())
-    return ExactRun(
-        samples,
-        held_out,
-        np.concatenate(outputs),
-        {number: np.concatenate(found) for number, found in lows.items()},
-        {number: np.concatenate(found) for number, found in highs.items()},
-        {number: np.concatenate(found) for number, found in seen.items()},
+    inputs = ActivationInputs(
+        {number: np.concatenate(parts) for number, parts in lows.items()},
+        {number: np.concatenate(parts) for number, parts in highs.items()},
+        {number: np.concatenate(parts) for number, parts in seen.items()},
         frozenset(number for number, node in active.items() if node.positive),
         {number: node.limits for number, node in active.items()},
     )
+    return ExactRun(samples, held_out, np.concatenate(outputs), inputs)

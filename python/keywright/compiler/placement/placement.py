@@ -53,6 +53,21 @@ class Placement:
     seconds: float
 
 
+@dataclass(frozen=True)
+class LevelLimits:
+    """The levels between which a program runs.
+
+    Attributes:
+        highest: level of a ciphertext.
+        input: highest level of the input.
+        output: level of the result.
+    """
+
+    highest: int
+    input: int
+    output: int
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """The input of the placement.
@@ -63,9 +78,7 @@ class Problem:
         ciphertexts: of each value.
         options: bootstraps to choose from.
         largest: bound on the absolute values of each value; a bootstrap takes values of at most 1.
-        levels: highest level of a ciphertext.
-        input_level: highest level of the input.
-        output_level: level of the result.
+        limits: the levels between which it runs.
         costs: of everything, in the largest ring.
         rings: for each value, the rings whose ciphertexts have enough slots, the largest first: it is assumed
             to be computed in the smallest that supports the level.
@@ -76,9 +89,7 @@ class Problem:
     ciphertexts: Mapping[int, int]
     options: Sequence[Bootstrap]
     largest: Mapping[int, float]
-    levels: int
-    input_level: int
-    output_level: int
+    limits: LevelLimits
     costs: CostTable
     rings: Mapping[int, Sequence[Ring]] = field(default_factory=dict)
 
@@ -121,7 +132,7 @@ class Problem:
         if isinstance(node, Multiply) or not any(source in self.drifted for source in sources):
             return [(source, base) for source in sources]
         deepest = max(sources, key=lambda source: self.depths[source])
-        spare = min(base + 1, max(self.levels, base))
+        spare = min(base + 1, max(self.limits.highest, base))
         return [(source, base if source == deepest else spare) for source in sources]
 
     def choices(self, number: int, need: int) -> list[tuple[int | None, int, float]]:
@@ -129,12 +140,12 @@ class Problem:
         node = self.graph.nodes[number]
         found: list[tuple[int | None, int, float]] = []
         if isinstance(node, Input):
-            return [(None, need, 0.0)] if need <= self.input_level else []
-        if need + levels_consumed(node) <= self.levels:
+            return [(None, need, 0.0)] if need <= self.limits.input else []
+        if need + levels_consumed(node) <= self.limits.highest:
             found.append((None, need, self.seconds(number, need)))
         for index, option in enumerate(self.options):
             level = option.input_level
-            reached = option.output_level >= need and level + levels_consumed(node) <= self.levels
+            reached = option.output_level >= need and level + levels_consumed(node) <= self.limits.highest
             if reached and self.largest[number] <= 1:
                 time = self.seconds(number, level) + self.bootstrap_seconds(number, option)
                 found.append((index, level, time))
@@ -157,7 +168,7 @@ def place(problem: Problem) -> Placement:
         RefusalError: names the first layer, from the output, that no placement can reach.
     """
     graph = problem.graph
-    states = [_State({graph.output: problem.output_level}, 0.0, None, None)]
+    states = [_State({graph.output: problem.limits.output}, 0.0, None, None)]
     for number in reversed(graph.nodes):
         reached = [
             _advance(problem, state, number, *choice)
@@ -187,7 +198,7 @@ def assign_levels(problem: Problem, bootstraps: Mapping[int, int]) -> tuple[dict
         bootstraps: index of the option by value.
     """
     needs = dict.fromkeys(problem.graph.nodes, 0)
-    needs[problem.graph.output] = problem.output_level
+    needs[problem.graph.output] = problem.limits.output
     levels: dict[int, int] = {}
     for number in reversed(problem.graph.nodes):
         option = bootstraps.get(number)
@@ -220,8 +231,8 @@ def _undominated(states: list[_State]) -> list[_State]:
 def _refusal(problem: Problem, number: int, need: int) -> RefusalError:
     node = problem.graph.nodes[number]
     if not problem.options:
-        needed = max(problem.graph.depth(), need - problem.output_level)
-        return TooDeepError(needed, problem.input_level - problem.output_level)
+        needed = max(problem.graph.depth(), need - problem.limits.output)
+        return TooDeepError(needed, problem.limits.input - problem.limits.output)
     large = {
         describe(value, problem.graph.nodes[value]): bound
         for value, bound in problem.largest.items()
@@ -231,7 +242,7 @@ def _refusal(problem: Problem, number: int, need: int) -> RefusalError:
         describe(number, node),
         need,
         levels_consumed(node),
-        problem.input_level if isinstance(node, Input) else problem.levels,
+        problem.limits.input if isinstance(node, Input) else problem.limits.highest,
         [(option.input_level, option.output_level) for option in problem.options],
         large,
     )

@@ -1,6 +1,7 @@
 """The compilation target of a network: slots and levels of ciphertexts, and bootstraps."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from keywright.compiler.layout.packing import SLOT_DOUBLINGS
 from keywright.errors import ChoiceError
@@ -14,6 +15,9 @@ SPREAD_DOUBLINGS = 2
 diagonals."""
 
 
+Packing = Literal["slots", "coefficients"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Target:
     """The ciphertexts that a program computes on.
@@ -21,17 +25,16 @@ class Target:
     Attributes:
         slots: maximum slots per ciphertext, N/2 at full packing; fewer are used if the network fits.
         levels: highest level of the parameters at which to compute; with a bootstrap, its output level.
-        input_level: level of the inputs; None uses the lowest possible.
         output_level: level of the result; None uses 0, or the highest input level of the bootstraps, because
             primes below it have other widths.
         bootstraps: bootstraps to choose from, of equal slots, which a program that bootstraps then has. All
             bootstraps of a program have the same output level, the fastest one.
         rings: rings of values, the largest first; smaller ones are used where that costs less. None means one
             ring.
-        fixed_slots: whether the program has exactly ``slots`` slots, with input and output in the first of
-            the rings. A program between the stages of a bootstrapping needs this.
-        unit_inputs: whether inputs are divided by a power of two that brings their range to at most 1, as
-            clients that encrypt coefficients need; the first linear maps compensate. Without a measured or
+        packing: where clients put values. "slots": in slots, fewer than ``slots`` if that is enough.
+            "coefficients": a bootstrapping takes the ciphertexts in and its first stage gives the results, so
+            the program has exactly ``slots`` slots, with input and output in the first of the rings, and
+            divides inputs by a power of two that brings their range to at most 1; without a measured or
             declared range, it is -1 to 1.
         samples: number of samples to evaluate. If ``batch`` is None, the compiler chooses how many of them
             share ciphertexts, so that all together take the least predicted time.
@@ -45,12 +48,10 @@ class Target:
 
     slots: int
     levels: int
-    input_level: int | None = None
     output_level: int | None = None
     bootstraps: tuple[Bootstrap, ...] = ()
     rings: tuple[Ring, ...] = ()
-    fixed_slots: bool = False
-    unit_inputs: bool = False
+    packing: Packing = "slots"
     samples: int = 1
     batch: int | None = None
 
@@ -66,8 +67,6 @@ class Target:
             raise ValueError(f"batch must be at most the {self.most_slots} slots, got {self.batch}")
         if not 0 <= lowest <= levels:
             raise ValueError(f"output_level must be between 0 and levels = {levels}, got {lowest}")
-        if self.input_level is not None and not lowest <= self.input_level <= levels:
-            raise ValueError(f"input_level must be between {lowest} and {levels}, got {self.input_level}")
         for option in self.bootstraps:
             if option.slots != self.bootstraps[0].slots or option.slots > self.slots:
                 raise ChoiceError(
@@ -102,9 +101,9 @@ class Target:
         return max(first >> SLOT_DOUBLINGS, 1), first, min(every, fitting << SPREAD_DOUBLINGS)
 
     @property
-    def entry_level(self) -> int:
-        """The highest level at which ciphertexts may enter."""
-        return self.levels if self.input_level is None else self.input_level
+    def thin(self) -> bool:
+        """Whether clients put values into coefficients."""
+        return self.packing == "coefficients"
 
     @property
     def exit_level(self) -> int:
@@ -116,4 +115,4 @@ class Target:
     @property
     def depth(self) -> int:
         """Levels that a network may consume without a bootstrap."""
-        return self.entry_level - self.exit_level
+        return self.levels - self.exit_level

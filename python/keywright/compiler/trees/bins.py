@@ -42,7 +42,7 @@ class Bins:
 
 def used_features(ensemble: Ensemble) -> Numbers:
     """Return the features that a node compares, ascending."""
-    return np.unique(ensemble.feature[ensemble.feature >= 0])
+    return np.unique(ensemble.nodes.feature[ensemble.nodes.feature >= 0])
 
 
 def private_bins(ensemble: Ensemble, samples: Vector, count: int) -> Bins:
@@ -82,15 +82,15 @@ def public_bins(ensemble: Ensemble) -> Bins:
     """Return the bins between the model's own thresholds: nothing is rounded."""
     edges: dict[int, Vector] = {}
     middles: dict[int, Vector] = {}
-    testing = np.zeros(len(ensemble.feature), bool)
-    testing[list(ensemble.members)] = True
+    testing = np.zeros(len(ensemble.nodes.feature), bool)
+    testing[list(ensemble.nodes.members)] = True
     for feature in used_features(ensemble):
-        mine = ensemble.feature == feature
-        single = [ensemble.members[int(node)] for node in np.flatnonzero(mine & testing)]
+        mine = ensemble.nodes.feature == feature
+        single = [ensemble.nodes.members[int(node)] for node in np.flatnonzero(mine & testing)]
         among = np.concatenate([*single, np.zeros(0)])
         # Members are bins by themselves.
         found = np.unique(
-            np.concatenate((ensemble.threshold[mine & ~testing], among, np.nextafter(among, -np.inf)))
+            np.concatenate((ensemble.nodes.threshold[mine & ~testing], among, np.nextafter(among, -np.inf)))
         )
         edges[int(feature)] = found
         middles[int(feature)] = np.append(found, np.inf)  # each edge is in the bin below it
@@ -113,7 +113,7 @@ def _bins(
 def decisions(ensemble: Ensemble, bins: Bins, nodes: Numbers) -> tuple[Flags, Flags]:
     """Return for nodes of one feature which of its bins go to the left, (nodes, bins), and whether missing
     values do, (nodes,)."""
-    middle = bins.representatives[int(ensemble.feature[nodes[0]])]
+    middle = bins.representatives[int(ensemble.nodes.feature[nodes[0]])]
     pairs = np.repeat(nodes, len(middle)), np.tile(middle, len(nodes))
     left = ensemble.goes_left(*pairs).reshape(len(nodes), len(middle))
-    return left, ensemble.missing_left[nodes]
+    return left, ensemble.nodes.missing_left[nodes]

@@ -27,6 +27,28 @@ CHUNK = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
+class Nodes:
+    """The nodes of one tree, whose root is node 0, or of all trees of an ensemble.
+
+    Attributes:
+        feature: that every node compares, (nodes,); -1 for a leaf.
+        threshold: of every node, (nodes,).
+        left, right: children of every node, (nodes,).
+        missing_left: where every node sends a missing feature, (nodes,).
+        values: of every leaf, (nodes, outputs); other nodes have zeros.
+        members: for the nodes that test membership, the values that go to the left.
+    """
+
+    feature: Numbers
+    threshold: Vector
+    left: Numbers
+    right: Numbers
+    missing_left: Flags
+    values: Vector
+    members: Mapping[int, Vector] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
 class Ensemble:
     """Trees whose leaves add up: ``base + factor * sum of leaves``, then the last step.
 
@@ -36,12 +58,7 @@ class Ensemble:
     Attributes:
         features: number of features of a sample.
         roots: root of every tree, (trees,).
-        feature: that every node compares, (nodes,); -1 for a leaf.
-        threshold: of every node, (nodes,).
-        left, right: children of every node, (nodes,).
-        missing_left: where every node sends a missing feature, (nodes,).
-        values: of every leaf, (nodes, outputs); other nodes have zeros.
-        members: for the nodes that test membership, the values that go to the left.
+        nodes: of all trees.
         base: (outputs,).
         factor: of the sum.
         last: what the client computes from the sums.
@@ -55,54 +72,50 @@ class Ensemble:
 
     features: int
     roots: Numbers
-    feature: Numbers
-    threshold: Vector
-    left: Numbers
-    right: Numbers
-    missing_left: Flags
-    values: Vector
+    nodes: Nodes
     base: Vector
     last: LastStep
     factor: float = 1.0
-    members: Mapping[int, Vector] = field(default_factory=dict)
     single: bool = False
     missing: bool = False
 
     def __post_init__(self) -> None:
-        require_counts(len(self.roots), len(self.feature), self.outputs)
-        inner, count = self.feature >= 0, len(self.feature)
-        children = np.concatenate((self.left[inner], self.right[inner]))
+        require_counts(len(self.roots), len(self.nodes.feature), self.outputs)
+        inner, count = self.nodes.feature >= 0, len(self.nodes.feature)
+        children = np.concatenate((self.nodes.left[inner], self.nodes.right[inner]))
         named = np.concatenate((children, self.roots))
         if not len(self.roots) or (len(named) and not (named.min() >= 0 and named.max() < count)):
             raise InvalidModelError("a tree names a node that the ensemble does not have")
         if len(np.unique(named)) != len(named) or len(named) != count:
             raise InvalidModelError("the nodes of the ensemble are not trees: a node has no parent or two")
-        if self.feature.max(initial=-1) >= self.features:
+        if self.nodes.feature.max(initial=-1) >= self.features:
             raise InvalidModelError(
-                f"a node compares feature {int(self.feature.max())}, and a sample has {self.features}"
+                f"a node compares feature {int(self.nodes.feature.max())}, and a sample has {self.features}"
             )
         tested = inner.copy()
-        tested[list(self.members)] = False
-        finite = np.isfinite(self.threshold[tested]).all() and np.isfinite(self.values).all()
+        tested[list(self.nodes.members)] = False
+        finite = np.isfinite(self.nodes.threshold[tested]).all() and np.isfinite(self.nodes.values).all()
         if not (finite and np.isfinite(self.base).all() and np.isfinite(self.factor)):
             raise InvalidModelError("the ensemble has a threshold or a leaf that is not finite")
 
     @property
     def outputs(self) -> int:
         """Number of sums."""
-        return int(self.values.shape[1])
+        return int(self.nodes.values.shape[1])
 
     @property
     def leaves(self) -> int:
         """Number of leaves."""
-        return int((self.feature < 0).sum())
+        return int((self.nodes.feature < 0).sum())
 
     def goes_left(self, nodes: Numbers, values: Vector) -> Flags:
         """Return for pairs of a node and its feature's value, (count,), whether they go to the left."""
-        left = np.where(np.isnan(values), self.missing_left[nodes], values <= self.threshold[nodes])
-        if self.members:
-            for place in np.flatnonzero(np.isin(nodes, list(self.members)) & ~np.isnan(values)):
-                left[place] = values[place] in self.members[int(nodes[place])]
+        left = np.where(
+            np.isnan(values), self.nodes.missing_left[nodes], values <= self.nodes.threshold[nodes]
+        )
+        if self.nodes.members:
+            for place in np.flatnonzero(np.isin(nodes, list(self.nodes.members)) & ~np.isnan(values)):
+                left[place] = values[place] in self.nodes.members[int(nodes[place])]
         return np.asarray(left, np.bool_)
 
     def reached(self, samples: Vector) -> Numbers:
@@ -114,18 +127,18 @@ class Ensemble:
 
     def _reached(self, values: Vector) -> Numbers:
         at = np.tile(self.roots, (len(values), 1))
-        while (inner := self.feature[at] >= 0).any():
+        while (inner := self.nodes.feature[at] >= 0).any():
             row, tree = np.nonzero(inner)
             nodes = at[row, tree]
-            left = self.goes_left(nodes, values[row, self.feature[nodes]])
-            at[row, tree] = np.where(left, self.left[nodes], self.right[nodes])
+            left = self.goes_left(nodes, values[row, self.nodes.feature[nodes]])
+            at[row, tree] = np.where(left, self.nodes.left[nodes], self.nodes.right[nodes])
         return at
 
     def sums(self, samples: Vector) -> Vector:
         """Return the sums of leaves of samples, (count, features) to (count, outputs)."""
         found = np.zeros((len(samples), self.outputs))
         for leaves in self.reached(samples).T:
-            found += self.values[leaves]
+            found += self.nodes.values[leaves]
         return found
 
 
@@ -140,21 +153,8 @@ def require_counts(trees: int, nodes: int, outputs: int) -> None:
     require_at_most("the ensemble", "values of leaves", nodes * outputs, MAX_VALUES, ADVICE)
 
 
-@dataclass(frozen=True, eq=False)
-class Tree:
-    """One tree, with its own numbers of nodes; attributes as for `Ensemble`, the root is node 0."""
-
-    feature: Numbers
-    threshold: Vector
-    left: Numbers
-    right: Numbers
-    missing_left: Flags
-    values: Vector
-    members: Mapping[int, Vector] = field(default_factory=dict)
-
-
-def joined(trees: Sequence[Tree]) -> dict[str, object]:
-    """Return the attributes of `Ensemble` that describe nodes, for trees one after the other.
+def joined(trees: Sequence[Nodes]) -> tuple[Numbers, Nodes]:
+    """Return the roots and the nodes of trees, one after the other.
 
     Raises:
         ModelTooLargeError: too many trees, nodes or values.
@@ -178,4 +178,4 @@ def joined(trees: Sequence[Tree]) -> dict[str, object]:
         for tree, at in zip(trees, first, strict=True)
         for node, values in tree.members.items()
     }
-    return {"roots": first, "members": members} | moved | same
+    return first, Nodes(members=members, **moved, **same)

@@ -30,6 +30,22 @@ single score of a classifier; softmax; a single score s as (1 - s, s), or as (-s
 
 
 @dataclass(frozen=True, eq=False)
+class Remainder:
+    """What follows an ensemble in the user's own model, in standard operators.
+
+    Attributes:
+        nodes, constants: of the model.
+        outputs: names of its outputs; empty if nothing follows.
+        opsets: that the nodes use.
+    """
+
+    nodes: Sequence[onnx.NodeProto] = ()
+    constants: Sequence[onnx.TensorProto] = ()
+    outputs: Sequence[str] = ()
+    opsets: Sequence[onnx.OperatorSetIdProto] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class LastStep:
     """What follows the scores.
 
@@ -37,9 +53,7 @@ class LastStep:
         transform: of scores.
         labels: of classes, in the order of probabilities; None for values.
         label, values: names of the outputs; ``label`` is unused without labels.
-        behind: nodes of the user's own model that follow, in standard operators, and their constants.
-        outputs: names of the outputs of those.
-        opsets: that they use.
+        behind: what follows in the user's own model.
         single: whether values are in single precision.
         boundary: a single score above it has the second label.
         offset: of an isolation forest.
@@ -49,10 +63,7 @@ class LastStep:
     labels: NDArray[Any] | None = None
     label: str = "label"
     values: str = "probabilities"
-    behind: Sequence[onnx.NodeProto] = ()
-    constants: Sequence[onnx.TensorProto] = ()
-    outputs: Sequence[str] = ()
-    opsets: Sequence[onnx.OperatorSetIdProto] = field(default=())
+    behind: Remainder = field(default_factory=Remainder)
     single: bool = False
     boundary: float = 0.0
     offset: float = 0.0
@@ -88,7 +99,7 @@ class _Writer:
     def __init__(self, last: LastStep, base: Vector, step: float) -> None:
         self.last, self.base, self.step = last, base, step
         self.nodes: list[onnx.NodeProto] = []
-        self.constants: list[onnx.TensorProto] = list(last.constants)
+        self.constants: list[onnx.TensorProto] = list(last.behind.constants)
 
     def part(self) -> ClientPart:
         """See `LastStep.client_part`."""
@@ -104,13 +115,13 @@ class _Writer:
             name = self._constant(array, "classes")
             outputs.insert(0, self._add("Gather", [name, index], last.label, axis=0))
         graph = helper.make_graph(
-            [*self.nodes, *last.behind],
+            [*self.nodes, *last.behind.nodes],
             "client",
             [helper.make_tensor_value_info(SCORES, TensorProto.DOUBLE, [1, len(self.base)])],
-            [onnx.ValueInfoProto(name=name) for name in (last.outputs or outputs)],
+            [onnx.ValueInfoProto(name=name) for name in (last.behind.outputs or outputs)],
             self.constants,
         )
-        opsets = list(last.opsets) or [
+        opsets = list(last.behind.opsets) or [
             helper.make_opsetid("", OPSET),
             helper.make_opsetid("ai.onnx.ml", CLASSICAL_OPSET),
         ]

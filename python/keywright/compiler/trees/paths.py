@@ -114,7 +114,7 @@ def _indicated(graph: Graph, source: int, counts: SparseMatrix, constant: Vector
 def _leaf_values(ensemble: Ensemble, found: Regions) -> tuple[Vector, Vector, float]:
     """Return the values of leaves, rounded to multiples of a step, less the most frequent ones of their tree,
     whose leaves then need not be computed; the sum of those; and the step."""
-    values = ensemble.values[found.leaves]
+    values = ensemble.nodes.values[found.leaves]
     total = float(_largest(values, found.tree).max(initial=0.0))
     step = 2.0 ** (math.ceil(math.log2(total)) - STEP_BITS) if total > 0 else 0.0
     if step:
@@ -147,9 +147,9 @@ def _comparisons(ensemble: Ensemble) -> float:
     at = ensemble.roots
     level, total = 0, 0.0
     while len(at):
-        leaf = ensemble.feature[at] < 0
+        leaf = ensemble.nodes.feature[at] < 0
         total += level * float(leaf.sum())
         inner = at[~leaf]
-        at = np.concatenate((ensemble.left[inner], ensemble.right[inner]))
+        at = np.concatenate((ensemble.nodes.left[inner], ensemble.nodes.right[inner]))
         level += 1
     return total

@@ -20,7 +20,7 @@ from keywright.errors.network import (
 )
 from keywright.program.arrays import Vector
 from keywright.program.client_part import ClientPart
-from keywright.program.fit_report import MEAN_CHANGE, FitReport
+from keywright.program.fit_report import MEAN_CHANGE, FitReport, OutputDifference
 from keywright.program.operands.binning import Binning
 
 from .bins import LADDER, Bins, private_bins, public_bins
@@ -174,10 +174,9 @@ def _report(
         samples=len(held_out),
         held_out=int(held_out.sum()),
         escaped=0,
-        largest_change=float(change.max()),
-        mean_change=float(change.mean()),
-        largest_output=float(np.abs(exact).max()),
-        agreement=agreement,
+        outputs=OutputDifference(
+            float(change.max()), float(change.mean()), float(np.abs(exact).max()), agreement
+        ),
         bins=0 if bins.binning.thresholds else int(counts.max(initial=0)) + 1,
     )
 

@@ -53,9 +53,9 @@ class _Walk:
         self.edges = len(binning.columns)
         # Of every inner node: the bins that go to the left, and last whether a missing value does.
         self.left: dict[int, Flags] = {}
-        inner = np.flatnonzero(ensemble.feature >= 0)
-        for feature in np.unique(ensemble.feature[inner]):
-            nodes = inner[ensemble.feature[inner] == feature]
+        inner = np.flatnonzero(ensemble.nodes.feature >= 0)
+        for feature in np.unique(ensemble.nodes.feature[inner]):
+            nodes = inner[ensemble.nodes.feature[inner] == feature]
             left, absent = decisions(ensemble, bins, nodes)
             extra = absent if int(feature) in self.missing else np.zeros(len(nodes), bool)
             for node, flags, last in zip(nodes, left, extra, strict=True):
@@ -86,7 +86,7 @@ class _Walk:
         waiting: list[tuple[int, dict[int, Flags]]] = [(root, {})]
         while waiting:
             node, path = waiting.pop()
-            feature = int(ensemble.feature[node])
+            feature = int(ensemble.nodes.feature[node])
             if feature < 0:
                 self._leaf(tree, node, path)
                 continue
@@ -94,7 +94,7 @@ class _Walk:
             right = ~left
             if feature not in self.missing:
                 right[-1] = False  # there are no missing values
-            for child, allowed in ((ensemble.right[node], right), (ensemble.left[node], left)):
+            for child, allowed in ((ensemble.nodes.right[node], right), (ensemble.nodes.left[node], left)):
                 both = allowed if before is None else allowed & before
                 if both.any():
                     waiting.append((int(child), {**path, feature: both}))

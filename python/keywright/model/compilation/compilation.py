@@ -8,6 +8,7 @@ from typing import Any, Literal
 from keywright import compiler
 from keywright._core import BootstrapperPlan, Parameters
 from keywright._units import format_bytes
+from keywright.compiler.approximating import ApproximatedModel
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.presets import BootstrapPreset, bootstrap_plans
 from keywright.errors import MemoryBudgetError, ModelRefusedError, TooDeepError
@@ -67,7 +68,7 @@ class Compilation:
 
     def __init__(
         self,
-        approximated: compiler.ApproximatedModel,
+        approximated: ApproximatedModel,
         ring: str | Ring | None = None,
         *,
         client: Client = "slots",
@@ -76,7 +77,7 @@ class Compilation:
         labels: tuple[str, ...] = (),
     ) -> None:
         if client == "thin" and (isinstance(ring, Ring) or ring in Parameters.presets()):
-            what = "parameters=" if isinstance(ring, Ring) else f"preset={ring!r}"
+            what = "parameters=" if isinstance(ring, Ring) else f"parameters={ring!r}"
             raise ChoiceError(
                 f"{what} has no bootstrapping, which thin clients need; leave it out, choose client='slots', "
                 f"or name one of {', '.join(BootstrapperPlan.presets())}"
@@ -112,7 +113,7 @@ class Compilation:
     def refusal(self, refusal: MemoryBudgetError, model: Model) -> MemoryBudgetError:
         """Return a refusal with the presets of bootstraps that may need less, and what the smallest bootstrap
         needs. Nothing is compiled for them."""
-        own = {bootstrap.preset for bootstrap in model.program.bootstraps}
+        own = {bootstrap.preset for bootstrap in model.program.operands.bootstraps}
         if self.batch is not None or not own:
             return refusal
         resident, slots = resident_bytes(), min(plan.slots for plan in model.bootstraps)
@@ -234,8 +235,7 @@ class Compilation:
             slots=plan.slots,
             levels=plan.output_level,
             output_level=plan.input_level,
-            fixed_slots=True,
-            unit_inputs=True,
+            packing="coefficients",
         )
         program = compiler.compile(self.approximated, target, costs=cost_table(plan.parameters, []))
         entry = read_entry(program, [], plan.parameters, {"preset": preset})
@@ -250,8 +250,7 @@ class Compilation:
             output_level=shipped.plan.input_level,
             bootstraps=shipped.options,
             rings=shipped.rings,
-            fixed_slots=True,
-            unit_inputs=True,
+            packing="coefficients",
         )
         program = compiler.compile(self.approximated, target)
         plans = bootstrap_plans(program)

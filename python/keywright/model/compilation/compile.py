@@ -1,8 +1,8 @@
 """`compile`: compiles a model for private inference."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TypedDict, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -12,24 +12,8 @@ from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.errors import ModelRefusedError
 from keywright.errors.network import ChoiceError, RefusalError
 from keywright.model.model import Model
-from keywright.model.report.encrypted_error import REFUSED_SHARE, require_precision
-from keywright.plan.keys import plan_file
-from keywright.plan.keys.key_plan import KeyPlan
 
 from .compilation import Client, Compilation, Ring
-
-
-class FitOptions(TypedDict, total=False):
-    """Choices of `keywright.compiler.Fit`, but for the calibration data."""
-
-    accuracy: float | None
-    error: float | None
-    activations: Mapping[str, str]
-    margin: float | None
-    headroom: float
-    input_range: tuple[float, float] | None
-    thresholds: str
-    bins: int | None
 
 
 def compile(  # noqa: A001 (read as keywright.compile)
@@ -37,91 +21,64 @@ def compile(  # noqa: A001 (read as keywright.compile)
     calibration: ArrayLike | None = None,
     *,
     client: Client = "slots",
-    example: ArrayLike | None = None,
-    preset: str | None = None,
-    parameters: Parameters | None = None,
-    slots: int | None = None,
-    levels: int | None = None,
+    fit: compiler.Fit | None = None,
+    parameters: str | Parameters | Ring | None = None,
     batch: int | None = None,
     samples: int = 1,
-    plan: KeyPlan | str | Path | None = None,
-    memory: int | None = None,
-    key_memory: int | None = None,
-    noise: float = REFUSED_SHARE,
-    name: str | None = None,
     labels: Sequence[str] = (),
-    **fit: Unpack[FitOptions],
 ) -> Model:
     """Compile a model for private inference. Parameters, polynomials, packing and keys are chosen
-    automatically, and each choice can be overridden.
+    automatically, and each choice can be overridden; `Model.with_plan`, `Model.with_keys_within` and
+    `Model.with_server_within` choose other keys.
 
     Args:
         model: an ONNX model, its bytes or its path; a ``torch.nn.Module``; or a fitted estimator or pipeline
-            of scikit-learn: see `keywright.compiler.to_onnx`.
+            of scikit-learn. One that cannot be exported with the shape of the calibration data is exported
+            first: see `keywright.compiler.to_onnx`.
         calibration: typical inputs, (count, *input_shape), required for activations other than polynomials
             and for deep models.
         client: who encrypts. "slots": a client with this package; its ciphertexts are those that the program
             computes on, so the server need not bootstrap. "thin": one with a single prime and no Fourier
             transform, in a browser or in C, that uploads less than a megabyte per request; the server
             bootstraps its ciphertexts.
-        example: inputs, (count, *input_shape), whose shape the exporters of other libraries use; by default
-            the calibration data.
-        preset: parameters by name, one of `keywright.Parameters.presets()` or of
-            `keywright.BootstrapperPlan.presets()`; by default the smallest that are deep enough. Thin clients
-            need one with a bootstrapping.
-        parameters: parameters of your own, without bootstraps, instead of a preset.
-        slots, levels: of the ciphertexts to compute on, with ``parameters``; by default all.
+        fit: how closely the program must follow the model; with calibration data of its own if
+            ``calibration`` is not given.
+        parameters: by name, one of `keywright.Parameters.presets()` or of
+            `keywright.BootstrapperPlan.presets()`; or parameters of your own, without bootstraps, with
+            `keywright.model.Ring` a part of their slots and levels. By default the smallest named ones that
+            are deep enough. Thin clients need named ones with a bootstrapping.
         batch: number of samples that share ciphertexts, a power of two.
         samples: number of samples to evaluate at a time; without ``batch``, the fastest batch for them is
             chosen. `Model.save` stores the program of this batch, so clients of a service send as many
             samples in a request.
-        plan: key plan from ``keywright plan``.
-        memory: bytes of the server's process; the fastest keys within it are planned. By default, the fewest
-            bytes of keys with nearly the best speed.
-        key_memory: bytes of a client's keys in the server's memory; the fastest keys within it are planned.
-        noise: largest predicted error of encryption, as a share of the spread (the standard deviation on the
-            calibration data) of any output. A model above it is refused, one above a hundredth is warned of.
-        name: for people; by default the file's name.
         labels: labels of the outputs.
-        fit: how closely polynomials follow the model: ``accuracy``, ``error``, ``activations``, ``margin``,
-            ``headroom`` and ``input_range`` of `keywright.compiler.Fit`, and for trees ``thresholds`` and
-            ``bins``.
 
     Raises:
-        TypeError: another kind of model, or a missing example.
+        TypeError: another kind of model, or missing calibration data.
         PackageMissingError: the library that exports such a model is not installed.
         ModelRefusedError: the model cannot be compiled; with every reason.
         InvalidSamplesError: calibration data of the wrong shape or not finite.
-        ChoiceError: choices that contradict each other.
-        ChoiceError: ciphertexts have fewer slots than the batch has samples.
-        PlanMismatchError: the plan is for something else.
-        MemoryBudgetError: no keys fit the memory.
+        ChoiceError: choices that contradict each other, or ciphertexts have fewer slots than the batch has
+            samples.
     """
-    if preset is not None and parameters is not None:
-        raise ChoiceError("preset= and parameters= exclude each other; give one of them")
-    if parameters is None and (slots is not None or levels is not None):
-        raise ChoiceError("slots= and levels= need parameters=, because a preset has its own; leave them out")
-    if [plan, memory, key_memory].count(None) < 2:
-        raise ChoiceError("plan= names the keys, memory= and key_memory= plan them; give one of them")
-    chosen = compiler.Fit(calibration=calibration, **fit)
+    fit = compiler.Fit() if fit is None else fit
+    if calibration is not None and fit.calibration is not None:
+        raise ChoiceError(
+            "calibration= and the calibration data of fit= exclude each other; give one of them"
+        )
+    fit = fit if calibration is None else replace(fit, calibration=calibration)
     try:
-        loaded = to_source(model, calibration if example is None else example)
+        loaded = to_source(model, fit.calibration)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
     compilation = Compilation(
-        compiler.approximate(loaded, chosen),
-        preset if parameters is None else Ring(parameters, slots, levels),
+        compiler.approximate(loaded, fit),
+        Ring(parameters) if isinstance(parameters, Parameters) else parameters,
         client=client,
         batch=batch,
-        name=name or (Path(model).stem if isinstance(model, str | Path) else "model"),
+        name=Path(model).stem if isinstance(model, str | Path) else "model",
         labels=tuple(labels),
     )
     compiled = compilation.for_samples(samples)
-    if plan is not None:
-        compiled = compiled.with_plan(plan if isinstance(plan, KeyPlan) else plan_file.load(Path(plan)))
-    elif memory is not None:
-        compiled = compiled.with_server_within(memory)
-    elif key_memory is not None:
-        compiled = compiled.with_keys_within(key_memory)
-    require_precision(compiled.encrypted_error, chosen.accuracy, noise)
+    compiled.require_precision()
     return compiled

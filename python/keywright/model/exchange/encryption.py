@@ -76,7 +76,7 @@ class Encryption:
         """
         manifest = self.manifest
         entering = manifest.entering(batch)
-        rows = manifest.input.pack(entering, first)
+        rows = manifest.input.places.pack(entering, first)
         if self._thin is not None:
             require_magnitude(batch, entering, manifest.input_magnitude)
             one = 2.0**self._thin.parameters.fraction_bits
@@ -84,8 +84,8 @@ class Encryption:
         return [bytes(self._slots(row).to_bytes()) for row in rows]
 
     def _slots(self, row: NDArray[np.float64]) -> Ciphertext | SeededCiphertext:
-        manifest, ring = self.manifest, self.manifest.input_ring
-        size, level, magnitude = len(row), manifest.input_level, manifest.input_magnitude
+        manifest, ring = self.manifest, self.manifest.input.ring
+        size, level, magnitude = len(row), manifest.input.level, manifest.input_magnitude
         if self._secret is not None:
             return self._decryptor.encrypt(row, size, level, ring or None, magnitude)
         if self._public is None:
@@ -114,7 +114,7 @@ class Encryption:
             ParameterError: thin clients add no noise.
         """
         manifest = self.manifest
-        places = manifest.output
+        places = manifest.output.places
         rows = [self._numbers(data, flooding) for data in objects]
         if len(rows) != places.ciphertexts or any(len(row) != places.size for row in rows):
             raise FormatError(
@@ -131,7 +131,7 @@ class Encryption:
         return manifest.leaving(places.unpack(np.asarray(rows), count, first or 0))
 
     def _numbers(self, data: bytes, flooding: Flooding | None) -> NDArray[np.float64]:
-        if self.manifest.packing == "slots":
+        if self.manifest.format.packing == "slots":
             return self._decryptor.decrypt(Ciphertext.from_bytes(data, self.parameters), flooding)
         if flooding is not None:
             raise ParameterError(
@@ -144,10 +144,10 @@ class Encryption:
     @cached_property
     def _thin(self) -> Client | None:
         """The thin client's keys; None if values are in slots."""
-        if self.manifest.packing == "slots":
+        if self.manifest.format.packing == "slots":
             return None
         return Client.from_secret_bytes(
-            require_secret(self._secret).to_bytes(), ClientParameters.from_bytes(self.manifest.client)
+            require_secret(self._secret).to_bytes(), ClientParameters.from_bytes(self.manifest.format.client)
         )
 
     @cached_property

@@ -4,8 +4,9 @@ import numpy as np
 
 from keywright import compiler
 from keywright._core import Parameters
+from keywright.model.served.ends import ManifestInput, ManifestOutput, Places
 from keywright.model.served.entry import Entry
-from keywright.model.served.manifest import Manifest, Packing, Places
+from keywright.model.served.manifest import CiphertextFormat, KeyList, Manifest, Packing
 from keywright.program.file.storage import digest
 from keywright.program.operands.layout import Layout
 
@@ -17,9 +18,9 @@ def input_range(program: compiler.Program, entry: Entry | None) -> tuple[float, 
     """Return (low, high) of the inputs, None if unbounded. Thin clients divide inputs by the program's input
     scale, and the results must be at most 1 in size."""
     if entry is None:
-        return program.input_range
-    most = program.input_scale
-    low, high = program.input_range or (-most, most)
+        return program.input.range
+    most = program.input.scale
+    low, high = program.input.range or (-most, most)
     return max(low, -most), min(high, most)
 
 
@@ -29,33 +30,34 @@ def interface(
     """Return the manifest without keys, which need a plan."""
     client = None if entry is None else entry.plan.client_parameters(FRACTION_BITS)
     packing: Packing = "slots" if client is None else "coefficients"
-    ring = program.input_log_n
-    slots = [program.ring_slots(each) for each in (ring, program.rings[program.outputs[0]])]
+    ring = program.input.log_n
+    slots = [program.ring_slots(each) for each in (ring, program.rings[program.output.ciphertexts[0]])]
     if entry is not None:
         slots = [entry.plan.slots] * 2
-    entering = program.input_shape if program.binning is None else (program.binning.bits,)
+    entering = program.input.shape if program.input.binning is None else (program.input.binning.bits,)
+    scale = round(parameters.scale) if client is None else client.scale
     return Manifest(
-        name=name,
-        packing=packing,
-        client=b"" if client is None else client.to_bytes(),
-        parameters=parameters.to_bytes(),
-        key_set=b"",
-        key_bytes=0,
-        input=_places(program.input_layout, entering, slots[0]),
-        output=_places(program.output_layout, program.output_shape, slots[1]),
-        input_level=program.input_level if client is None else 0,
-        output_level=program.output_level if client is None else 0,
-        scale=round(parameters.scale) if client is None else client.scale,
-        input_range=input_range(program, entry),
-        divisor=program.input_scale,
-        factor=float(program.output_scale),
-        program=digest(program),
-        labels=labels,
-        client_part=program.client_part,
-        input_normalisation=program.input_normalisation,
-        output_normalisation=program.output_normalisation,
-        input_ring=ring,
-        binning=program.binning,
+        name,
+        digest(program),
+        CiphertextFormat(packing, parameters.to_bytes(), b"" if client is None else client.to_bytes(), scale),
+        KeyList(),
+        ManifestInput(
+            _places(program.input.layout, entering, slots[0]),
+            program.input.level if client is None else 0,
+            input_range(program, entry),
+            program.input.scale,
+            program.input.normalisation,
+            program.input.binning,
+            ring,
+        ),
+        ManifestOutput(
+            _places(program.output.layout, program.output.shape, slots[1]),
+            program.output.level if client is None else 0,
+            float(program.output.scale),
+            program.output.normalisation,
+            labels,
+            program.output.client_part,
+        ),
     )
 
 

@@ -44,8 +44,10 @@ class Requests:
     @property
     def most_bytes(self) -> int:
         """Maximum bytes of the ciphertexts of a batch of samples."""
-        level = self.manifest.input_level
-        return self.manifest.input.ciphertexts * (2 * self.parameters.n * 8 * (level + 1) + HEADER_BYTES)
+        level = self.manifest.input.level
+        return self.manifest.input.places.ciphertexts * (
+            2 * self.parameters.n * 8 * (level + 1) + HEADER_BYTES
+        )
 
     def read_all(self, messages: Sequence[bytes]) -> list[Ciphertext]:
         """Read the ciphertexts of a message, or the sums of those of several messages whose samples are at
@@ -54,7 +56,7 @@ class Requests:
         Raises:
             BadRequestError, InvalidObjectError: as for `framing.split` and `read`.
         """
-        count = self.manifest.input.ciphertexts
+        count = self.manifest.input.places.ciphertexts
         rows = [[self.read(data) for data in framing.split(message, count)] for message in messages]
         add = Evaluator(self.parameters).add
         return [reduce(add, column) for column in zip(*rows, strict=True)]
@@ -84,16 +86,16 @@ class Requests:
                 raise
             raise InvalidObjectError(f"a ciphertext cannot be read: {error}") from error
         manifest = self.manifest
-        slots, ring = manifest.input.size, manifest.input_ring or self.parameters.log_n
-        expected = (manifest.input_level, slots, 1, ring)
+        slots, ring = manifest.input.places.size, manifest.input.ring or self.parameters.log_n
+        expected = (manifest.input.level, slots, 1, ring)
         if (ciphertext.level, ciphertext.slots, ciphertext.degree, ciphertext.log_n) != expected:
             raise InvalidObjectError(
-                f"the model takes {slots} slots at level {manifest.input_level}, degree 1, in a ring of "
+                f"the model takes {slots} slots at level {manifest.input.level}, degree 1, in a ring of "
                 f"degree 2^{ring}; got {ciphertext!r}"
             )
-        if abs(ciphertext.scale / manifest.scale - 1.0) > UPLOAD_SCALE_TOLERANCE:
+        if abs(ciphertext.scale / manifest.format.scale - 1.0) > UPLOAD_SCALE_TOLERANCE:
             raise InvalidObjectError(
-                f"the model takes ciphertexts of scale {manifest.scale}, got {ciphertext.scale:.0f}"
+                f"the model takes ciphertexts of scale {manifest.format.scale}, got {ciphertext.scale:.0f}"
             )
         return ciphertext
 

@@ -47,6 +47,6 @@ class Shared:
     @cached_property
     def requests(self) -> Requests:
         """The server's side of the ciphertexts."""
-        client = self.interface.client
+        client = self.interface.format.client
         thin = ClientParameters.from_bytes(client) if client else None
         return Requests(self.interface, self.parameters, thin)

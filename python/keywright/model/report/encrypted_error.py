@@ -19,8 +19,8 @@ SAMPLES = 4
 
 REPETITIONS = 2
 
-WARNED_SHARE, REFUSED_SHARE = 0.01, 0.1
-"""Errors above these shares of an output's spread are warned of, or refused."""
+WARNED_SHARE = 0.01
+"""Errors above this share of an output's spread are warned of; `keywright.compiler.Fit.noise` refuses."""
 
 CONSTANT = 1e-9
 """Outputs that vary by less than this share of their size are constant: their spread is their size."""
@@ -58,7 +58,7 @@ class EncryptedError:
         """A warning if the share is large."""
         if self.share <= WARNED_SHARE:
             return ()
-        return (f"{self}; use parameters with a larger scale (preset=, parameters=)",)
+        return (f"{self}; use parameters with a larger scale (parameters=)",)
 
     def __str__(self) -> str:
         worst = self.worst
@@ -71,16 +71,12 @@ class EncryptedError:
 def predict_error(
     model: ApproximatedModel, program: compiler.Program, plan: PlanExecution, entry: int | None = None
 ) -> EncryptedError | None:
-    """Simulate a few calibration samples. Returns None without calibration data, or if a bootstrap has no
-    prediction.
+    """Simulate a few calibration samples. Returns None if a bootstrap has no prediction.
 
     Args:
         entry: for thin clients, index of the bootstrap through which their ciphertexts enter.
     """
-    run = model.run
-    if not len(run.samples):
-        return None
-    samples = model.samples[: max(SAMPLES, program.batch)].reshape(-1, *program.input_shape)
+    samples = model.samples[: max(SAMPLES, program.batch)].reshape(-1, *program.input.shape)
     try:
         simulated = simulate(
             program,

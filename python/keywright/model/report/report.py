@@ -1,7 +1,7 @@
 """The costs of a compiled model: levels, keys, bytes, predicted time, and how closely it follows the
 model."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from keywright._core import ClientParameters, Parameters
 from keywright._units import format_bytes, format_seconds
@@ -15,53 +15,95 @@ SEEDED_HEADER_BYTES, HEADER_BYTES = 160, 128
 
 
 @dataclass(frozen=True)
-class ModelReport:
-    """Figures of a compiled model, before any key is made.
+class RingFigures:
+    """The rings of a model's ciphertexts.
 
     Attributes:
         parameters: a description.
         log_n: log2 of the ring degree.
         rings: log2 of the degrees of smaller rings of values.
-        batch: samples that share ciphertexts.
-        depth: levels from the input to the result.
-        bootstraps: number in one run.
-        keys: number of evaluation keys of the plan.
-        key_bytes: their bytes as they are sent, once.
-        sent_bytes, returned_bytes: of the ciphertexts of a batch.
-        seconds: predicted for a batch, on one thread.
-        fit: how the program in the clear differs from the model; None without calibration data.
-        encrypted_error: the predicted error of encryption beside the spread of each output.
-        first_step: what the client's first step reveals; empty if there is none.
     """
 
     parameters: str
     log_n: int
     rings: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class RunFigures:
+    """What one run of a model takes.
+
+    Attributes:
+        batch: samples that share ciphertexts.
+        depth: levels from the input to the result.
+        bootstraps: number of them.
+        seconds: predicted for a batch, on one thread.
+    """
+
     batch: int
     depth: int
     bootstraps: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of a model's keys and ciphertexts.
+
+    Attributes:
+        keys: number of evaluation keys of the plan.
+        key_bytes: their bytes as they are sent, once.
+        sent_bytes, returned_bytes: of the ciphertexts of a batch.
+    """
+
     keys: int
     key_bytes: int
     sent_bytes: int
     returned_bytes: int
-    seconds: float
+
+
+@dataclass(frozen=True)
+class ModelReport:
+    """Figures of a compiled model, before any key is made.
+
+    Attributes:
+        ring: rings of the ciphertexts.
+        run: what one run takes.
+        sizes: of keys and ciphertexts.
+        fit: how the program in the clear differs from the model; None without calibration data.
+        encrypted_error: the predicted error of encryption beside the spread of each output.
+        first_step: what the client's first step reveals; empty if there is none.
+    """
+
+    ring: RingFigures
+    run: RunFigures
+    sizes: Sizes
     fit: FitReport | None
     encrypted_error: EncryptedError | None = None
     first_step: str = ""
 
     @property
+    def figures(self) -> dict[str, object]:
+        """Return ring, run and sizes by name."""
+        return {**asdict(self.ring), **asdict(self.run), **asdict(self.sizes), "first_step": self.first_step}
+
+    @property
     def lines(self) -> dict[str, str]:
         """Return the lines of the report, by name."""
-        sample = "a sample" if self.batch == 1 else f"{self.batch} samples"
-        smaller = f", values also in {', '.join(f'2^{ring}' for ring in self.rings)}" if self.rings else ""
+        sample = "a sample" if self.run.batch == 1 else f"{self.run.batch} samples"
+        smaller = (
+            f", values also in {', '.join(f'2^{ring}' for ring in self.ring.rings)}"
+            if self.ring.rings
+            else ""
+        )
         found = {
-            "parameters": self.parameters,
-            "ring degree": f"2^{self.log_n}{smaller}",
-            "levels": f"{self.depth} deep, {self.bootstraps or 'no'} bootstraps",
-            "keys": f"{self.keys}, {format_bytes(self.key_bytes)}, sent once",
-            "traffic": f"{format_bytes(self.sent_bytes)} sent and {format_bytes(self.returned_bytes)} "
-            f"returned for {sample}",
-            "time": f"about {format_seconds(self.seconds)} for {sample} on one thread, predicted",
+            "parameters": self.ring.parameters,
+            "ring degree": f"2^{self.ring.log_n}{smaller}",
+            "levels": f"{self.run.depth} deep, {self.run.bootstraps or 'no'} bootstraps",
+            "keys": f"{self.sizes.keys}, {format_bytes(self.sizes.key_bytes)}, sent once",
+            "traffic": f"{format_bytes(self.sizes.sent_bytes)} sent and "
+            f"{format_bytes(self.sizes.returned_bytes)} returned for {sample}",
+            "time": f"about {format_seconds(self.run.seconds)} for {sample} on one thread, predicted",
         }
         if self.fit is None:
             found["fit"] = "no activation is replaced and no calibration data were given"
@@ -91,12 +133,12 @@ def fit_text(fit: FitReport) -> str:
     if not fit.activations and not fit.bins:
         return "no activation is replaced: the program computes the model's own function"
     kind = "held-out calibration samples" if fit.held_out else "calibration samples, none held out"
-    share = "" if fit.agreement is None else f"{fit.agreement:.2%} equal predictions, "
+    share = "" if fit.outputs.agreement is None else f"{fit.outputs.agreement:.2%} equal predictions, "
     rounded = f"thresholds rounded to the edges of at most {fit.bins} bins; " if fit.bins else ""
     return (
         f"{rounded}program in the clear against the model, {fit.compared} {kind}: {share}outputs off by "
-        f"{fit.mean_change:.2g} in the mean and {fit.largest_change:.2g} at most "
-        f"(largest output {fit.largest_output:.3g}); errors of encryption come on top"
+        f"{fit.outputs.mean_change:.2g} in the mean and {fit.outputs.largest_change:.2g} at most "
+        f"(largest output {fit.outputs.largest_output:.3g}); errors of encryption come on top"
     )
 
 
@@ -108,16 +150,16 @@ def sent_bytes(program: Program, parameters: Parameters, thin: ClientParameters 
         thin: parameters of thin clients; None if clients encrypt slots.
     """
     if thin is not None:
-        return program.input_layout.ciphertexts * thin.ciphertext_bytes(dropped=(0, 0))
-    size = _polynomial_bytes(parameters, program.input_log_n, program.input_level)
-    return program.input_layout.ciphertexts * (size + SEEDED_HEADER_BYTES)
+        return program.input.layout.ciphertexts * thin.ciphertext_bytes(dropped=(0, 0))
+    size = _polynomial_bytes(parameters, program.input.log_n, program.input.level)
+    return program.input.layout.ciphertexts * (size + SEEDED_HEADER_BYTES)
 
 
 def returned_bytes(program: Program, parameters: Parameters, thin: ClientParameters | None = None) -> int:
     """Return the most bytes of the ciphertexts of a batch's results; arguments as of `sent_bytes`."""
-    ring = program.rings[program.outputs[0]]
-    size = _polynomial_bytes(parameters, ring, program.output_level if thin is None else 0)
-    return program.output_layout.ciphertexts * (2 * size + HEADER_BYTES)
+    ring = program.rings[program.output.ciphertexts[0]]
+    size = _polynomial_bytes(parameters, ring, program.output.level if thin is None else 0)
+    return program.output.layout.ciphertexts * (2 * size + HEADER_BYTES)
 
 
 def _polynomial_bytes(parameters: Parameters, log_n: int, level: int) -> int:

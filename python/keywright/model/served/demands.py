@@ -163,7 +163,7 @@ def require_address(url: SplitResult, own: SplitResult, allowed: Iterable[str]) 
             return
     raise StorageError(
         f"the server asks for keys at {scheme}://{host}:{port}, which is not its own address; add "
-        f"{host}:{port} to allowed_hosts if that is its object storage",
+        f"{host}:{port} to the hosts of direct= if that is its object storage",
         found=f"{host}:{port}",
         code="foreign_address",
     )

@@ -39,8 +39,8 @@ class Entry:
         """
         plan = self.plan
         offered = (plan.slots, plan.output_level, plan.input_level)
-        period = max(program.input_layout.period, program.output_layout.period)
-        needs = (period, program.input_level, program.output_level)
+        period = max(program.input.layout.period, program.output.layout.period)
+        needs = (period, program.input.level, program.output.level)
         low = period > offered[0] or needs[1] > offered[1] or needs[2] < offered[2]
         if low or plan.slots > program.slots:
             raise ModelFolderError(
@@ -52,8 +52,8 @@ class Entry:
 def deep_entry(program: compiler.Program) -> compiler.Bootstrap:
     """Return how ciphertexts enter a program that bootstraps: as in its own bootstrap in the largest ring,
     with as many slots as its inputs and outputs need."""
-    own = program.bootstraps[0]
-    slots = max(own.slots, program.input_layout.period, program.output_layout.period)
+    own = program.operands.bootstraps[0]
+    slots = max(own.slots, program.input.layout.period, program.output.layout.period)
     return compiler.Bootstrap(slots, own.input_level, own.output_level, preset=own.preset)
 
 
@@ -94,7 +94,7 @@ def read_entry(
 
 
 def _shipped(program: compiler.Program, plans: Sequence[BootstrapperPlan], name: str) -> BootstrapperPlan:
-    for bootstrap, plan in zip(program.bootstraps, plans, strict=True):
+    for bootstrap, plan in zip(program.operands.bootstraps, plans, strict=True):
         if bootstrap.preset == name:
             return plan
     return BootstrapperPlan.preset(name)
@@ -110,7 +110,7 @@ def _deep(
 ) -> BootstrapperPlan:
     input_level = BootstrapperPlan.preset(preset).input_level
     wanted = compiler.Bootstrap(slots, input_level, output_level, preset=preset)
-    for bootstrap, plan in zip(program.bootstraps, plans, strict=True):
+    for bootstrap, plan in zip(program.operands.bootstraps, plans, strict=True):
         if deep_literal(bootstrap) == deep_literal(wanted) and not bootstrap.input_log_n:
             return plan
     return preset_plan(wanted, program)

@@ -5,12 +5,10 @@ another manifest. To pin a model, a client pins that hash.
 """
 
 import base64
-import binascii
 import hashlib
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
 
@@ -21,11 +19,24 @@ from keywright._core import ClientParameters, KeySpec, Parameters, read_key_set_
 from keywright.errors import KeywrightError, SecurityError
 from keywright.errors.network import OutOfRangeError, ProgramFormatError
 from keywright.errors.service import ManifestError
-from keywright.program.client_part import ClientPart
-from keywright.program.operands.binning import Binning
 from keywright.program.operands.normalisation import Normalisation, declared_magnitude
 
 from .demands import Demands, require_message
+from .ends import ManifestInput, ManifestOutput, Places
+from .fields import (
+    read_binning,
+    read_bytes,
+    read_client_part,
+    read_divisor,
+    read_list,
+    read_normalisation,
+    read_number,
+    read_object,
+    read_positive,
+    read_range,
+    read_scale,
+    read_text,
+)
 
 FORMAT = "keywright-manifest"
 VERSION = 4
@@ -37,83 +48,38 @@ VERSIONS = (VERSION, NORMALISED_VERSION, BINNED_VERSION)
 MAX_BYTES = 16 << 20
 """Maximum size in bytes of a manifest that is read."""
 
-MAX_VALUES = 1 << 24
-"""Maximum number of values of a sample or result for which a client allocates memory."""
-
 Packing = Literal["coefficients", "slots"]
 
 
 @dataclass(frozen=True)
-class Places:
-    """Positions of the values of samples in the ciphertexts that the samples share.
-
-    Value ``i``, in row-major order, of sample ``b < batch`` is at ``start[i] + b + k * stride`` for every ``k
-    < repeat``. Place ``p`` is slot ``p % size`` of ciphertext ``p // size``. A full client encrypts that
-    slot. A thin client encrypts the coefficient that the server's bootstrapping moves to that slot.
+class CiphertextFormat:
+    """The format of the ciphertexts that clients send and get.
 
     Attributes:
-        shape: shape of one sample.
-        batch: number of samples. Fewer samples are repeated, because unused slots must hold values in the
-            model's range.
-        ciphertexts: number of ciphertexts.
-        size: slots of each.
+        packing: whether values are in coefficients, as a client without a Fourier transform sends them, or in
+            slots.
+        parameters: bytes of `Parameters`.
+        client: bytes of a thin client's `ClientParameters`; empty for clients that encrypt slots.
+        scale: scale at which values are encrypted.
     """
 
-    shape: tuple[int, ...]
-    batch: int
-    ciphertexts: int
-    size: int
-    start: tuple[int, ...]
-    repeat: int
-    stride: int
+    packing: Packing
+    parameters: bytes
+    client: bytes
+    scale: int
 
-    def pack(self, values: NDArray[np.float64], first: int | None = None) -> NDArray[np.float64]:
-        """Pack tensors of 1 to ``batch`` samples, (count, *shape), into (ciphertexts, size); other places are
-        zero.
 
-        Args:
-            first: the first place that these samples use; the others are left to other requests. By default,
-                samples are repeated in all places.
-        """
-        packed = np.zeros(self.ciphertexts * self.size)
-        taken = np.arange(self.batch) if first is None else first + np.arange(len(values))
-        places = taken[:, None, None] + np.asarray(self.start)[:, None]
-        places = places + np.arange(self.repeat) * self.stride
-        packed[places] = values.reshape(len(values), -1, 1)[np.arange(len(taken)) % len(values)]
-        return packed.reshape(self.ciphertexts, self.size)
+@dataclass(frozen=True)
+class KeyList:
+    """The keys that a server needs.
 
-    def unpack(self, packed: NDArray[np.float64], count: int, first: int = 0) -> NDArray[np.float64]:
-        """Unpack ``count`` samples from place ``first`` on: from (ciphertexts, size) to (count, *shape)."""
-        places = first + np.arange(count)[:, None] + np.asarray(self.start)
-        values: NDArray[np.float64] = packed.reshape(-1)[places].reshape(count, *self.shape)
-        return values
+    Attributes:
+        head: the head of the key set, see `keywright.keys.set_head`.
+        size: bytes of that set.
+    """
 
-    @staticmethod
-    def read(value: object, what: str) -> "Places":
-        """Read places from JSON and check every number.
-
-        Raises:
-            ManifestError: the numbers are inconsistent.
-        """
-        entry = _object(value, what)
-        shape = tuple(
-            _number(extent, f"{what}.shape", 1, MAX_VALUES) for extent in _list(entry, "shape", what)
-        )
-        count = 1
-        for extent in shape:
-            count = min(count * extent, MAX_VALUES + 1)
-        ciphertexts = _number(entry.get("ciphertexts"), f"{what}.ciphertexts", 1, 1 << 10)
-        size = _number(entry.get("size"), f"{what}.size", 1, min(1 << 17, MAX_VALUES // ciphertexts))
-        repeat = _number(entry.get("repeat"), f"{what}.repeat", 1, size)
-        stride = _number(entry.get("stride"), f"{what}.stride", 1, size)
-        batch = _number(entry.get("batch"), f"{what}.batch", 1, size)
-        last = ciphertexts * size - batch - (repeat - 1) * stride
-        start = tuple(_number(place, f"{what}.start", 0, last) for place in _list(entry, "start", what))
-        if len(start) != count:
-            raise ManifestError(
-                f"{what} has the shape {list(shape)}, which does not match its {len(start)} places"
-            )
-        return Places(shape, batch, ciphertexts, size, start, repeat, stride)
+    head: bytes = b""
+    size: int = 0
 
 
 @dataclass(frozen=True)
@@ -122,73 +88,39 @@ class Manifest:
 
     Attributes:
         name: of the model, for people.
-        packing: whether values are in coefficients, as a client without a Fourier transform sends them, or in
-            slots.
-        client: bytes of a thin client's `ClientParameters`; empty for clients that encrypt slots.
-        parameters: bytes of `Parameters`.
-        key_set: the head of the key set that the server needs, see `keywright.keys.set_head`.
-        key_bytes: bytes of that set.
-        input, output: places of the values.
-        input_level: level of the ciphertexts that clients send.
-        output_level: level of the ciphertexts that come back.
-        scale: scale at which values are encrypted.
-        input_range: (low, high) of the model's inputs; None if unbounded.
-        divisor: a power of two that inputs are divided by before encryption; thin clients encrypt values of
-            at most 1 in size.
-        factor: decrypted numbers are multiplied by it.
         program: SHA-256 of the program, which binds the weights without revealing them.
-        labels: labels of the outputs; empty if they have no names.
-        client_part: the part of the model behind its outputs, which the client computes; None if there is
-            none.
-        input_normalisation, output_normalisation: the client normalises inputs by the first and inverts the
-            second; None, as always for thin clients, if there is nothing to do.
-        input_ring: log2 of the degree of the smaller ring in which clients encrypt; 0 for the largest.
-        binning: the client's first step, which turns a sample into the values of ``input``; None if there is
-            none, as always for thin clients.
+        format: packing, parameters and scale of the ciphertexts.
+        keys: the keys that the server needs.
+        input, output: the values that clients encrypt and decrypt.
     """
 
     name: str
-    packing: Packing
-    client: bytes = field(repr=False)
-    parameters: bytes = field(repr=False)
-    key_set: bytes = field(repr=False)
-    key_bytes: int
-    input: Places = field(repr=False)
-    output: Places = field(repr=False)
-    input_level: int
-    output_level: int
-    scale: int
-    input_range: tuple[float, float] | None
-    divisor: float
-    factor: float
     program: str
-    labels: tuple[str, ...] = ()
-    client_part: ClientPart | None = field(default=None, repr=False)
-    input_normalisation: Normalisation | None = field(default=None, repr=False)
-    output_normalisation: Normalisation | None = field(default=None, repr=False)
-    input_ring: int = 0
-    binning: Binning | None = field(default=None, repr=False)
+    format: CiphertextFormat = field(repr=False)
+    keys: KeyList = field(repr=False)
+    input: ManifestInput = field(repr=False)
+    output: ManifestOutput = field(repr=False)
 
     @property
     def sample_shape(self) -> tuple[int, ...]:
         """The shape of a sample, before the client's first step."""
-        return self.input.shape if self.binning is None else (self.binning.features,)
+        return self.input.places.shape if self.input.binning is None else (self.input.binning.features,)
 
     def missing(self, samples: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return which values of samples, (..., *sample_shape), are not numbers that the model takes."""
         wrong: NDArray[np.bool_] = ~np.isfinite(samples)
-        return wrong if self.binning is None else wrong & ~self.binning.absent(samples)
+        return wrong if self.input.binning is None else wrong & ~self.input.binning.absent(samples)
 
     def entering(self, samples: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return samples, (count, *sample_shape), as they are packed."""
-        normal, flat = self.input_normalisation, samples.reshape(len(samples), -1)
-        flat = flat if self.binning is None else self.binning.apply(flat)
+        normal, flat = self.input.normalisation, samples.reshape(len(samples), -1)
+        flat = flat if self.input.binning is None else self.input.binning.apply(flat)
         flat = flat if normal is None else normal.apply(flat)
-        return flat.reshape(len(samples), *self.input.shape) / self.divisor
+        return flat.reshape(len(samples), *self.input.places.shape) / self.input.divisor
 
     def leaving(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the outputs, (count, *output.shape), from unpacked values."""
-        normal, flat = self.output_normalisation, values.reshape(len(values), -1) * self.factor
+        normal, flat = self.output.normalisation, values.reshape(len(values), -1) * self.output.factor
         return (flat if normal is None else normal.invert(flat)).reshape(values.shape)
 
     def require_range(self, samples: NDArray[np.float64]) -> None:
@@ -197,9 +129,9 @@ class Manifest:
         Raises:
             OutOfRangeError: names the value furthest outside.
         """
-        if self.input_range is None or self.binning is not None:
+        if self.input.range is None or self.input.binning is not None:
             return
-        low, high = self.input_range
+        low, high = self.input.range
         worst = samples.flat[np.maximum(low - samples, samples - high).argmax()]
         if not low <= worst <= high:
             raise OutOfRangeError("the model's input", float(worst), low, high)
@@ -208,24 +140,24 @@ class Manifest:
     def input_magnitude(self) -> float:
         """The magnitude that ciphertexts of inputs declare, after division by the divisor; 1 for thin
         clients."""
-        if self.packing == "coefficients":
+        if self.format.packing == "coefficients":
             return 1.0
-        declared = declared_magnitude(self.input_range, self.divisor, self.input_normalisation)
-        return declared or Parameters.from_bytes(self.parameters).default_magnitude
+        declared = declared_magnitude(self.input.range, self.input.divisor, self.input.normalisation)
+        return declared or Parameters.from_bytes(self.format.parameters).default_magnitude
 
     def other_inputs(self, other: "Manifest") -> tuple[str, ...]:
         """Return in words what decides which samples a client refuses, or how many it joins in a request, and
         differs from another manifest."""
         mine, theirs = (
             {
-                "packing": each.packing,
+                "packing": each.format.packing,
                 "shape of inputs": each.sample_shape,
-                "batch": each.input.batch,
-                "input range": each.input_range,
-                "normalisation of inputs": (each.divisor, _map(each.input_normalisation)),
-                "binning of inputs": each.binning and each.binning.to_json(),
+                "batch": each.input.places.batch,
+                "input range": each.input.range,
+                "normalisation of inputs": (each.input.divisor, _map(each.input.normalisation)),
+                "binning of inputs": each.input.binning and each.input.binning.to_json(),
                 "declared magnitude": each.input_magnitude,
-                "fixed-point format": _number_format(each.client),
+                "fixed-point format": _number_format(each.format.client),
             }
             for each in (self, other)
         )
@@ -243,10 +175,10 @@ class Manifest:
             ManifestError: the shape is wrong, or a step of the client's part cannot be run.
         """
         values = np.asarray(outputs, np.float64)
-        if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.output.shape:
-            raise ManifestError(f"outputs have shape (count, {self.output.shape}), got {values.shape}")
+        if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.output.places.shape:
+            raise ManifestError(f"outputs have shape (count, {self.output.places.shape}), got {values.shape}")
         try:
-            return {} if self.client_part is None else self.client_part.run(values)
+            return {} if self.output.client_part is None else self.output.client_part.run(values)
         except ProgramFormatError as error:
             raise ManifestError(f"the client's part of the manifest cannot be used: {error}") from error
 
@@ -259,7 +191,7 @@ class Manifest:
             SecurityError: a key has less than 128 bits of security.
         """
         try:
-            return read_key_set_head(self.key_set, _parameters(self.parameters))
+            return read_key_set_head(self.keys.head, _parameters(self.format.parameters))
         except SecurityError:
             raise
         except KeywrightError as error:
@@ -268,8 +200,8 @@ class Manifest:
     @cached_property
     def answer_bytes(self) -> int:
         """Most bytes of an answer."""
-        n = 1 << _parameters(self.parameters).log_n
-        return self.output.ciphertexts * (2 * n * 8 * (self.output_level + 1) + 8192)
+        n = 1 << _parameters(self.format.parameters).log_n
+        return self.output.places.ciphertexts * (2 * n * 8 * (self.output.level + 1) + 8192)
 
     def require(self, demands: Demands) -> None:
         """Refuse what a client should not make or send, before it has a secret.
@@ -279,22 +211,22 @@ class Manifest:
             DemandError: the manifest asks for more than the limits.
             ManifestError: the list of keys cannot be used.
         """
-        parameters = _parameters(self.parameters)
+        parameters = _parameters(self.format.parameters)
         demands.require_secure(parameters)
-        demands.require_keys(1, self.key_bytes)
+        demands.require_keys(1, self.keys.size)
         # Residues of 8 bytes in memory are packed to the bits of their primes in a file.
         bits = min(prime.bit_length() for prime in (*parameters.q, *parameters.p))
         least = sum(spec.bytes for spec in self.specs) * bits // 64
-        demands.require_keys(len(self.specs), max(self.key_bytes, least))
+        demands.require_keys(len(self.specs), max(self.keys.size, least))
         n = 1 << parameters.log_n
-        require_message("a request", self.input.ciphertexts * 2 * n * 8 * (self.input_level + 1))
+        require_message("a request", self.input.places.ciphertexts * 2 * n * 8 * (self.input.level + 1))
         require_message("an answer", self.answer_bytes)
 
     @cached_property
     def encoded(self) -> bytes:
         """Return the bytes that are sent."""
-        q = _parameters(self.parameters)
-        ends = {"input": self.input_normalisation, "output": self.output_normalisation}
+        q, form, entering, leaving = _parameters(self.format.parameters), self.format, self.input, self.output
+        ends = {"input": entering.normalisation, "output": leaving.normalisation}
         normalised = {
             end: {"offset": each.offset.tolist(), "scale": each.scale.tolist()}
             for end, each in ends.items()
@@ -303,23 +235,32 @@ class Manifest:
         version = NORMALISED_VERSION if normalised else VERSION
         entry: dict[str, Any] = {
             "format": FORMAT,
-            "version": version if self.binning is None else BINNED_VERSION,
+            "version": version if entering.binning is None else BINNED_VERSION,
+            "name": self.name,
+            "packing": form.packing,
+            "client": base64.b64encode(form.client).decode(),
+            "parameters": base64.b64encode(form.parameters).decode(),
+            "key_set": base64.b64encode(self.keys.head).decode(),
+            "key_bytes": self.keys.size,
+            "input": asdict(entering.places),
+            "output": asdict(leaving.places),
+            "input_level": entering.level,
+            "output_level": leaving.level,
+            "scale": str(form.scale),
+            "input_range": entering.range,
+            "divisor": entering.divisor,
+            "factor": leaving.factor,
+            "program": self.program,
+            "labels": leaving.labels,
         }
-        steps = ("client_part", "input_normalisation", "output_normalisation", "binning")
-        plain = asdict(replace(self, **dict.fromkeys(steps)))  # type: ignore[arg-type]
-        entry |= {name: value for name, value in plain.items() if name not in steps}
-        if self.binning is not None:
-            entry["binning"] = self.binning.to_json()
+        if entering.ring:
+            entry["input_ring"] = entering.ring
+        if entering.binning is not None:
+            entry["binning"] = entering.binning.to_json()
         if normalised:
             entry["normalised"] = normalised
-        if not self.input_ring:
-            del entry["input_ring"]
-        if self.client_part is not None:
-            entry["client_part"] = self.client_part.to_json()
-        entry["client"] = base64.b64encode(self.client).decode()
-        entry["parameters"] = base64.b64encode(self.parameters).decode()
-        entry["key_set"] = base64.b64encode(self.key_set).decode()
-        entry["scale"] = str(self.scale)
+        if leaving.client_part is not None:
+            entry["client_part"] = leaving.client_part.to_json()
         # A summary of the parameters, for clients that do not parse them.
         entry["log_n"], entry["modulus"], entry["insecure"] = q.log_n, str(q.q[0]), q.insecure
         return json.dumps(entry, allow_nan=False).encode()
@@ -339,7 +280,7 @@ class Manifest:
         if len(data) > MAX_BYTES:
             raise ManifestError(f"the manifest has {len(data)} bytes; at most {MAX_BYTES} are read")
         try:
-            entry = _object(json.loads(data), "the manifest")
+            entry = read_object(json.loads(data), "the manifest")
         except (ValueError, RecursionError) as error:
             raise ManifestError(
                 "the manifest is not JSON; is this the address of keywright serve?"
@@ -353,59 +294,59 @@ class Manifest:
             raise ManifestError(
                 f"the packing {entry.get('packing')!r:.60} of values is unknown; this release may be too old"
             )
-        parameters_bytes = _bytes(entry, "parameters")
+        parameters_bytes = read_bytes(entry, "parameters")
         try:
             parameters = _parameters(parameters_bytes)
         except KeywrightError as error:
             raise ManifestError(f"the parameters of the manifest cannot be used: {error}") from error
         level, output = parameters.max_level, Places.read(entry.get("output"), "output")
         manifest = Manifest(
-            name=_string(entry, "name"),
-            packing=entry["packing"],
-            client=_bytes(entry, "client"),
-            parameters=parameters_bytes,
-            key_set=_bytes(entry, "key_set"),
-            key_bytes=_number(entry.get("key_bytes"), "key_bytes", 0, 1 << 48),
-            input=Places.read(entry.get("input"), "input"),
-            output=output,
-            input_level=_number(entry.get("input_level"), "input_level", 0, level),
-            output_level=_number(entry.get("output_level"), "output_level", 0, level),
-            scale=_scale(entry),
-            input_range=_range(entry),
-            divisor=_divisor(entry),
-            factor=_real(entry, "factor"),
-            program=_string(entry, "program"),
-            labels=tuple(
-                _string({"label": label}, "label") for label in _list(entry, "labels", "the manifest")
+            name=read_text(entry, "name"),
+            program=read_text(entry, "program"),
+            format=CiphertextFormat(
+                entry["packing"], parameters_bytes, read_bytes(entry, "client"), read_scale(entry)
             ),
-            client_part=_client_part(entry, len(output.start)),
-            input_normalisation=_normalisation(entry, "input"),
-            output_normalisation=_normalisation(entry, "output"),
-            input_ring=_number(entry.get("input_ring", 0), "input_ring", 0, parameters.log_n - 1),
-            binning=_binning(entry),
+            keys=KeyList(
+                read_bytes(entry, "key_set"), read_number(entry.get("key_bytes"), "key_bytes", 0, 1 << 48)
+            ),
+            input=ManifestInput(
+                Places.read(entry.get("input"), "input"),
+                read_number(entry.get("input_level"), "input_level", 0, level),
+                read_range(entry),
+                read_divisor(entry),
+                read_normalisation(entry, "input"),
+                read_binning(entry),
+                read_number(entry.get("input_ring", 0), "input_ring", 0, parameters.log_n - 1),
+            ),
+            output=ManifestOutput(
+                output,
+                read_number(entry.get("output_level"), "output_level", 0, level),
+                read_positive(entry, "factor"),
+                read_normalisation(entry, "output"),
+                tuple(
+                    read_text({"label": label}, "label")
+                    for label in read_list(entry, "labels", "the manifest")
+                ),
+                read_client_part(entry, len(output.start)),
+            ),
         )
-        if manifest.binning is not None and (
-            manifest.input.shape != (manifest.binning.bits,) or manifest.packing == "coefficients"
-        ):
-            raise ManifestError(
-                f"the first step gives {manifest.binning.bits} bits for an input of {manifest.input.shape}"
-            )
-        if manifest.input.batch != manifest.output.batch:
-            raise ManifestError(
-                f"{manifest.input.batch} samples go in and {manifest.output.batch} come out at a time"
-            )
-        for end, places in (("input", manifest.input), ("output", manifest.output)):
-            normal = getattr(manifest, f"{end}_normalisation")
-            if normal is not None and len(normal.scale) not in (1, math.prod(places.shape)):
-                raise ManifestError(f"the {end}'s normalisation has {len(normal.scale)} elements")
-        if manifest.packing == "coefficients":
-            low, high = manifest.input_range or (-math.inf, math.inf)
-            if not -manifest.divisor <= low < high <= manifest.divisor:
+        places, binning = manifest.input.places, manifest.input.binning
+        if binning is not None and (places.shape != (binning.bits,) or manifest.format.packing != "slots"):
+            raise ManifestError(f"the first step gives {binning.bits} bits for an input of {places.shape}")
+        if places.batch != output.batch:
+            raise ManifestError(f"{places.batch} samples go in and {output.batch} come out at a time")
+        for name, end in (("input", manifest.input), ("output", manifest.output)):
+            normal = end.normalisation
+            if normal is not None and len(normal.scale) not in (1, math.prod(end.places.shape)):
+                raise ManifestError(f"the {name}'s normalisation has {len(normal.scale)} elements")
+        if manifest.format.packing == "coefficients":
+            low, high = manifest.input.range or (-math.inf, math.inf)
+            if not -manifest.input.divisor <= low < high <= manifest.input.divisor:
                 raise ManifestError(
-                    f"inputs from {low} to {high}, divided by {manifest.divisor}, exceed 1 in size"
+                    f"inputs from {low} to {high}, divided by {manifest.input.divisor}, exceed 1 in size"
                 )
-        most = parameters.max_slots if manifest.packing == "slots" else _capacity(manifest, parameters)
-        for places in (manifest.input, manifest.output):
+        most = parameters.max_slots if manifest.format.packing == "slots" else _capacity(manifest, parameters)
+        for places in (manifest.input.places, manifest.output.places):
             if places.size > most:
                 raise ManifestError(f"{places.size} places exceed the {most} of a ciphertext")
         if manifest.encoded != data:
@@ -422,11 +363,11 @@ def _parameters(data: bytes) -> Parameters:
 def _capacity(manifest: Manifest, parameters: Parameters) -> int:
     """Check a thin client's parameters and return the number of values in its ciphertext."""
     try:
-        client = ClientParameters.from_bytes(manifest.client)
+        client = ClientParameters.from_bytes(manifest.format.client)
     except KeywrightError as error:
         raise ManifestError(f"the client's parameters of the manifest cannot be used: {error}") from error
     found = (client.log_n, client.modulus, client.scale)
-    expected = (parameters.log_n, parameters.q[0], manifest.scale)
+    expected = (parameters.log_n, parameters.q[0], manifest.format.scale)
     if found != expected:
         raise ManifestError(f"the client's parameters are for {found}, the server's for {expected}")
     if client.maximum < 1 << client.fraction_bits:
@@ -447,113 +388,3 @@ def _number_format(client: bytes) -> tuple[int, int] | None:
         return None
     parameters = ClientParameters.from_bytes(client)
     return parameters.fraction_bits, parameters.maximum
-
-
-def _client_part(entry: Mapping[str, Any], size: int) -> ClientPart | None:
-    """Read the client's part from a manifest."""
-    if "client_part" not in entry:
-        return None
-    try:
-        return ClientPart.read(entry["client_part"], size)
-    except ProgramFormatError as error:
-        raise ManifestError(f"the client's part of the manifest cannot be used: {error}") from error
-
-
-def _object(value: object, what: str) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise ManifestError(f"{what} is not a JSON object")
-    return value
-
-
-def _list(entry: Mapping[str, Any], name: str, what: str) -> list[object]:
-    value = entry.get(name)
-    if not isinstance(value, list) or len(value) > MAX_VALUES:
-        raise ManifestError(f"{what} has no list {name!r} of at most {MAX_VALUES} entries")
-    return value
-
-
-def _number(value: object, what: str, low: int, high: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise ManifestError(f"{what} must be an integer from {low} to {high}, got {value!r:.60}")
-    return value
-
-
-def _real(entry: Mapping[str, Any], name: str) -> float:
-    value = entry.get(name)
-    if not isinstance(value, float) or not 0.0 < value < float("inf"):
-        raise ManifestError(f"{name} must be a finite number above 0, got {value!r:.60}")
-    return value
-
-
-def _range(entry: Mapping[str, Any]) -> tuple[float, float] | None:
-    ends = entry.get("input_range")
-    if ends is None:
-        return None
-    if not isinstance(ends, list) or len(ends) != 2 or not all(isinstance(end, float) for end in ends):
-        raise ManifestError(f"input_range must be two numbers with a point, got {ends!r:.60}")
-    low, high = ends
-    if not -math.inf < low < high < math.inf:
-        raise ManifestError(f"inputs from {low} to {high}")
-    return low, high
-
-
-def _divisor(entry: Mapping[str, Any]) -> float:
-    value = _real(entry, "divisor")
-    if math.frexp(value)[0] != 0.5:
-        raise ManifestError(f"divisor must be a power of two, got {value}")
-    return value
-
-
-def _normalisation(entry: Mapping[str, Any], end: str) -> Normalisation | None:
-    ends = entry.get("normalised", {})
-    if not isinstance(ends, dict) or end not in ends:
-        return None
-    parts = [_object(ends[end], "a normalisation").get(part) for part in ("offset", "scale")]
-    for part in parts:
-        if not isinstance(part, list) or not all(isinstance(each, float) for each in part):
-            raise ManifestError(f"the {end}'s normalisation must be lists of numbers with a point")
-    offset, scale = (np.asarray(part, np.float64) for part in parts)
-    sound = len(offset) == len(scale) > 0 and np.isfinite([*offset, *scale]).all() and (scale > 0).all()
-    if not sound:
-        raise ManifestError(f"the {end}'s normalisation has offsets or scales that no value has")
-    return Normalisation(offset, scale)
-
-
-def _binning(entry: Mapping[str, Any]) -> Binning | None:
-    if "binning" not in entry:
-        return None
-    step = _object(entry["binning"], "the first step")
-    lists = [_list(step, name, "the first step") for name in ("columns", "edges", "missing")]
-    flags = [step.get(name) for name in ("single", "thresholds")]
-    if not all(isinstance(flag, bool) for flag in flags) or not all(isinstance(e, float) for e in lists[1]):
-        raise ManifestError("the first step has flags that are not true or false, or edges without a point")
-    features = _number(step.get("features"), "features", 1, MAX_VALUES)
-    columns, missing = (
-        np.asarray([_number(each, "a feature", 0, features - 1) for each in found], np.int64)
-        for found in (lists[0], lists[2])
-    )
-    try:
-        return Binning(features, columns, np.asarray(lists[1], np.float64), missing, *map(bool, flags))
-    except ValueError as error:
-        raise ManifestError(f"the first step: {error}") from error
-
-
-def _string(entry: Mapping[str, Any], name: str) -> str:
-    value = entry.get(name)
-    if not isinstance(value, str) or len(value) > 200 or not value.isprintable():
-        raise ManifestError(f"{name} must be text of at most 200 printable characters")
-    return value
-
-
-def _scale(entry: Mapping[str, Any]) -> int:
-    text = _string(entry, "scale")
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) > 0):
-        raise ManifestError(f"scale must be an integer above 0 in decimal digits, got {text!r:.60}")
-    return int(text)
-
-
-def _bytes(entry: Mapping[str, Any], name: str) -> bytes:
-    try:
-        return base64.b64decode(entry.get(name, ""), validate=True)
-    except (binascii.Error, TypeError, ValueError) as error:
-        raise ManifestError(f"{name} is not base64") from error

@@ -62,38 +62,55 @@ class KeyFamily:
 
 
 @dataclass(frozen=True)
+class DerivationCosts:
+    """The costs of deriving keys.
+
+    Attributes:
+        derived: number of derived keys, including intermediate ones.
+        depth: maximum number of derivations of a key here.
+        client_seconds: predicted time of making the master keys and the keys that are not derived.
+        server_seconds: predicted time of deriving all keys once, on one thread.
+        noise_bits: as for a plan, with the noise of derived keys.
+    """
+
+    derived: int
+    depth: int
+    client_seconds: float
+    server_seconds: float
+    noise_bits: float
+
+
+@dataclass(frozen=True)
 class DerivationDesign:
     """The Galois keys of a plan, derived from master keys.
 
     Attributes:
         plan: the server's plan.
         masters: automorphisms of the master keys.
-        extra_bits: widths of the extra primes.
-        shape: the shape of every master key, over the chain.
         direct: keys that the client makes and sends: relinearization, keys whose primes leave no room for
             extra primes, keys that the masters do not reach, and small keys.
-        derived: number of derived keys, including intermediate ones.
-        depth: maximum number of derivations for a key.
-        client_seconds: predicted time of making the master keys and the keys that are not derived.
-        server_seconds: predicted time of deriving all keys once, on one thread.
-        noise_bits: as for a plan, with the noise of derived keys.
         max_hops: maximum number of derivations for a key.
+        costs: of deriving.
         error_variances: of the plan's derived keys, relative to a key made by its owner.
     """
 
     plan: KeyPlan
     masters: tuple[Automorphism, ...]
-    extra_bits: tuple[int, ...]
-    shape: Shape
     direct: tuple[PlannedKey, ...]
-    derived: int
-    depth: int
-    client_seconds: float
-    server_seconds: float
-    noise_bits: float
     max_hops: int
+    costs: DerivationCosts
     error_variances: Mapping[PlannedKey, float] = field(repr=False, compare=False)
     reach: "_Reach" = field(repr=False, compare=False)
+
+    @property
+    def extra_bits(self) -> tuple[int, ...]:
+        """Widths of the extra primes."""
+        return self.reach.extra_bits
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of every master key, over the chain."""
+        return self.reach.shape
 
     @property
     def planned(self) -> KeyPlan:
@@ -261,15 +278,9 @@ class DerivationPlanner:
         return DerivationDesign(
             self.plan,
             kept,
-            reached.extra_bits,
-            reached.shape,
             tuple(direct),
-            derived,
-            depth,
-            client,
-            seconds,
-            noise,
             self.max_hops,
+            DerivationCosts(derived, depth, client, seconds, noise),
             variances,
             reached,
         )
@@ -359,7 +370,7 @@ class DerivationPlanner:
         ]
         quiet = [price for price in found if self._quiet(price)]
         if found and not quiet:
-            least = min(price.noise_bits for price in found)
+            least = min(price.costs.noise_bits for price in found)
             raise InfeasibleBudgetError(
                 f"{self.plan.workload.name}: with derived keys an automorphism has at least {least:.2f} "
                 f"bits of noise, above the error budget of {self.plan.workload.noise_bits:.2f}; plan keys "
@@ -370,7 +381,7 @@ class DerivationPlanner:
 
     def _quiet(self, price: DerivationDesign) -> bool:
         budget = self.plan.workload.noise_bits
-        return budget is None or price.noise_bits <= budget
+        return budget is None or price.costs.noise_bits <= budget
 
     def best(self, sent_bytes: float) -> DerivationDesign:
         """Return the fastest derivation within a limit on bytes sent: the best candidate, with additional
@@ -382,13 +393,13 @@ class DerivationPlanner:
         fitting = [price for price in self.priced if price.sent_bytes <= sent_bytes]
         if not fitting:
             raise InfeasibleBudgetError(f"{self.plan.workload.name}: {self._least(sent_bytes)}")
-        best = min(fitting, key=lambda price: (price.server_seconds, price.sent_bytes))
+        best = min(fitting, key=lambda price: (price.costs.server_seconds, price.sent_bytes))
         while best.sent_bytes + best.shape.stored_bytes <= sent_bytes:
             more = (a for a in self._differences(best.reach) if a not in best.masters)
             longer = [self.price((*best.masters, a), best.reach) for a in more]
             priced = [p for p in longer if p is not None and p.sent_bytes <= sent_bytes and self._quiet(p)]
-            better = min(priced, key=lambda price: price.server_seconds, default=best)
-            if better.server_seconds >= best.server_seconds * (1 - 1e-9):
+            better = min(priced, key=lambda price: price.costs.server_seconds, default=best)
+            if better.costs.server_seconds >= best.costs.server_seconds * (1 - 1e-9):
                 break
             best = better
         return best
@@ -429,7 +440,7 @@ def _steady(shape: Shape) -> bool:
 
 def _frontier(found: Iterable[DerivationDesign]) -> tuple[DerivationDesign, ...]:
     out: list[DerivationDesign] = []
-    for price in sorted(found, key=lambda price: (price.sent_bytes, price.server_seconds)):
-        if not out or price.server_seconds < out[-1].server_seconds:
+    for price in sorted(found, key=lambda price: (price.sent_bytes, price.costs.server_seconds)):
+        if not out or price.costs.server_seconds < out[-1].costs.server_seconds:
             out.append(price)
     return tuple(out)

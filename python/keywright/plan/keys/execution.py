@@ -109,7 +109,7 @@ class PlanExecution:
         their previous ring."""
         workload, parameters = self.in_ring(log_n).plan.workload, self.parameters
         out = {}
-        for keys in ring_keys(workload.chain, workload.ring_switches):
+        for keys in ring_keys(workload.chain, workload.common.ring_switches):
             shape, source, ring = keys.shape, keys.source, workload.chain.log_n
             level, alpha, special = shape.level, shape.alpha, list(shape.special_primes)
             if source > ring:
@@ -372,7 +372,7 @@ class PlanExecution:
             step = network.instructions[bundle.instruction]
             if step.opcode not in ("linear_transform", "bootstrap"):
                 continue
-            transform = None if step.opcode == "bootstrap" else network.transforms[step.argument]
+            transform = None if step.opcode == "bootstrap" else network.operands.transforms[step.argument]
             groups: dict[int, list[Group]] = {}
             for group in bundle.groups:
                 if group.form != "whole":
@@ -487,16 +487,16 @@ class PlanExecution:
 
 def as_planned(workload: Workload, bootstraps: Sequence[BootstrapperPlan]) -> tuple[BootstrapperPlan, ...]:
     """Return bootstraps with the factors that a workload states; unchanged if it states none."""
-    if not workload.bootstraps:
+    if not workload.common.bootstraps:
         return tuple(bootstraps)
-    if len(workload.bootstraps) != len(bootstraps):
+    if len(workload.common.bootstraps) != len(bootstraps):
         raise PlanMismatchError(
-            f"the plan is for {len(workload.bootstraps)} bootstraps, but there are {len(bootstraps)}"
+            f"the plan is for {len(workload.common.bootstraps)} bootstraps, but there are {len(bootstraps)}"
         )
     try:
         return tuple(
             bootstrap.with_factors(list(factors))
-            for bootstrap, factors in zip(bootstraps, workload.bootstraps, strict=True)
+            for bootstrap, factors in zip(bootstraps, workload.common.bootstraps, strict=True)
         )
     except ParameterError as error:
         raise PlanMismatchError(f"the plan is for other bootstraps: {error}") from error

@@ -47,6 +47,6 @@ def live_bytes(network: Program, chain: Chain) -> list[int]:
         total += sum(map(take, held[step.result]))
         out.append(total)
         for operand in set(step.operands):
-            if last_use[operand] == index and operand not in network.outputs:
+            if last_use[operand] == index and operand not in network.output.ciphertexts:
                 total -= sum(map(leave, held[operand]))
     return out

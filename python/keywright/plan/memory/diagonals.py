@@ -70,7 +70,7 @@ def network_diagonals(network: Program, plan: PlanExecution, model: CostModel) -
             uses[place] = uses.get(place, 0) + 1
     out = []
     for (index, level, ring), count in uses.items():
-        transform = network.transforms[index]
+        transform = network.operands.transforms[index]
         periods = list(_periods(transform))
         execution = plan.in_ring(ring)
         chain, special = execution.plan.workload.chain, execution.special(level, transform)

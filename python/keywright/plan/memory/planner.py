@@ -23,7 +23,7 @@ from keywright.program.program import Program
 from .ciphertexts import live_bytes
 from .diagonals import BOOTSTRAP, Kept, Place, Storage, Way, bootstrap_diagonals, network_diagonals
 from .key_stream import least_key_memory, stream_seconds
-from .process import Memory, ProcessPlan
+from .process import DiagonalStorage, Memory, ProcessPlan
 from .scratch import Scratch
 
 Value = Callable[[Kept, Way], float]
@@ -222,10 +222,12 @@ class _Candidate:
         making = self.making_seconds + sum(way.making_seconds for way in chosen.values())
         return ProcessPlan(
             self.execution,
-            {place: way.storage for place, way in chosen.items() if place[1] != BOOTSTRAP},
-            tuple(
-                chosen[index, BOOTSTRAP, 0].storage if (index, BOOTSTRAP, 0) in chosen else "streamed"
-                for index in range(len(self.plans))
+            DiagonalStorage(
+                {place: way.storage for place, way in chosen.items() if place[1] != BOOTSTRAP},
+                tuple(
+                    chosen[index, BOOTSTRAP, 0].storage if (index, BOOTSTRAP, 0) in chosen else "streamed"
+                    for index in range(len(self.plans))
+                ),
             ),
             key_memory,
             memory,

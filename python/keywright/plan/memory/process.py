@@ -49,13 +49,25 @@ class Memory:
 
 
 @dataclass(frozen=True)
+class DiagonalStorage:
+    """How diagonals are stored.
+
+    Attributes:
+        transforms: those of each transform of the network, by its index and its level.
+        bootstraps: those of each bootstrap, in order.
+    """
+
+    transforms: Mapping[Place, Storage]
+    bootstraps: tuple[Storage, ...]
+
+
+@dataclass(frozen=True)
 class ProcessPlan:
     """The memory plan of a process that evaluates a network.
 
     Attributes:
         execution: of the keys.
-        storage: how the diagonals of each transform of the network are stored, by its index and its level.
-        bootstraps: how those of each bootstrap are stored, in order.
+        diagonals: how diagonals are stored.
         key_memory: maximum bytes of keys in memory, if they are streamed from a file; None if all are in
             memory.
         memory: predicted peak.
@@ -66,8 +78,7 @@ class ProcessPlan:
     """
 
     execution: PlanExecution
-    storage: Mapping[Place, Storage]
-    bootstraps: tuple[Storage, ...]
+    diagonals: DiagonalStorage
     key_memory: int | None
     memory: Memory
     budget: int
@@ -77,13 +88,15 @@ class ProcessPlan:
 
     def explain(self) -> str:
         """Describe how keys and diagonals are stored."""
-        counts = {kind: sum(kept == kind for kept in self.storage.values()) for kind in STORAGES}
+        counts = {kind: sum(kept == kind for kept in self.diagonals.transforms.values()) for kind in STORAGES}
         kept = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
         keys = (
             "in memory" if self.key_memory is None else f"{format_bytes(self.key_memory)} of them in memory"
         )
         text = f"keys {keys}; diagonals of transforms: {kept or 'none'}"
-        return text + (f"; of bootstraps: {', '.join(self.bootstraps)}" if self.bootstraps else "")
+        return text + (
+            f"; of bootstraps: {', '.join(self.diagonals.bootstraps)}" if self.diagonals.bootstraps else ""
+        )
 
 
 STORAGES: tuple[Storage, ...] = ("encoded", "coefficients", "streamed")

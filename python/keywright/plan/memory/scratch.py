@@ -42,7 +42,7 @@ class Scratch:
             case "mul":
                 return self.product(step.level + 1)
             case "polynomial":
-                polynomial = network.polynomials[step.argument]
+                polynomial = network.operands.polynomials[step.argument]
                 level = step.level + polynomial_depth(polynomial.degree)
                 key = KeySpec.relinearization(self.plan.parameters, level)
                 coefficients, basis = polynomial.coefficients, polynomial.basis
@@ -61,7 +61,7 @@ class Scratch:
 
     def transform(self, network: Program, step: Instruction, storage: Storage) -> int:
         """Return the scratch of a linear transform, without diagonals made for it."""
-        transform, level = network.transforms[step.argument], step.level + 1
+        transform, level = network.operands.transforms[step.argument], step.level + 1
         used = [index for index, diagonals in enumerate(transform.diagonals) if diagonals]
         steps = [list(transform.diagonals[index]) for index in used]
         periods = [transform.periods[index] for index in used for _ in transform.diagonals[index]]

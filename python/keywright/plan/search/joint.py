@@ -134,7 +134,7 @@ class JointPlanner:
                 priced = derivation.priced
                 if not priced:
                     continue
-                within = [price.server_seconds for price in priced if price.sent_bytes <= sent_bytes]
+                within = [price.costs.server_seconds for price in priced if price.sent_bytes <= sent_bytes]
                 if within:
                     fitting.append((min(within), derivation))
         if not fitting:

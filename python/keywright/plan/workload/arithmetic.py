@@ -68,7 +68,9 @@ def network_operations(
         out += [Operation(name, level + 1, visits=2, rescaled=2) for level in changed]
         match step.opcode:
             case "linear_transform":
-                out.append(transform_operation(name, step.level + 1, network.transforms[step.argument]))
+                out.append(
+                    transform_operation(name, step.level + 1, network.operands.transforms[step.argument])
+                )
             case "add":
                 out.append(Operation(name, step.level, visits=2))
             case "add_plain":
@@ -76,7 +78,7 @@ def network_operations(
             case "mul":
                 out.append(product_operation(name, step.level + 1, square=len(set(step.operands)) == 1))
             case "polynomial":
-                polynomial = network.polynomials[step.argument]
+                polynomial = network.operands.polynomials[step.argument]
                 top = step.level + polynomial_depth(polynomial.degree)
                 for below, counts in polynomial_arithmetic(polynomial.coefficients, polynomial.basis):
                     out.append(Operation(name, top - below, **counts))

@@ -18,7 +18,7 @@ from .arithmetic import bootstrap_operations, factor_operations, network_operati
 from .factors import COUNTS
 from .open_workload import Alternative, Choice, OpenWorkload
 from .ring_switches import RingSwitches
-from .workload import Group, Relinearizations, Workload
+from .workload import CommonWork, Group, Relinearizations, Workload
 
 
 def on_parameters(workload: Workload, parameters: Parameters) -> Workload:
@@ -62,7 +62,8 @@ def convert(
     used = bootstraps if any(step.opcode == "bootstrap" for step in network.instructions) else ()
     operations = network_operations(network, bootstraps, log_n)
     workload = _workload(name, chain, listed, operations, () if log_n else used)
-    return replace(workload, ring_switches=_ring_switches(network, log_n, parameters.log_n))
+    switches = _ring_switches(network, log_n, parameters.log_n)
+    return replace(workload, common=replace(workload.common, ring_switches=switches))
 
 
 def _ring_switches(network: Program, log_n: int, largest: int) -> tuple[RingSwitches, ...]:
@@ -385,8 +386,12 @@ def _workload(
         tuple(group for step in listed for group in step.groups),
         tuple(Relinearizations(level, count) for level, count in sorted(relinearizations.items())),
         operations=tuple(operations),
-        fixed=tuple(FixedKeys(level, special, count) for (level, special), count in sorted(fixed.items())),
-        bootstraps=tuple(tuple(plan.factors) for plan in bootstraps),
+        common=CommonWork(
+            fixed=tuple(
+                FixedKeys(level, special, count) for (level, special), count in sorted(fixed.items())
+            ),
+            bootstraps=tuple(tuple(plan.factors) for plan in bootstraps),
+        ),
     )
 
 

@@ -82,7 +82,7 @@ class OpenWorkload:
                 )
             if choice.factor is not None:
                 bootstrap, factor = choice.factor
-                known = self.workload.bootstraps
+                known = self.workload.common.bootstraps
                 if not (0 <= bootstrap < len(known) and 0 <= factor < len(known[bootstrap])):
                     raise WorkloadError(
                         f"{where}: the program has no factor {factor} of bootstrap {bootstrap}"
@@ -110,7 +110,7 @@ class OpenWorkload:
         """
         groups = tuple(group for _, group in self.ordered(selection))
         operations = list(self.workload.operations)
-        bootstraps = [list(factors) for factors in self.workload.bootstraps]
+        bootstraps = [list(factors) for factors in self.workload.common.bootstraps]
         for choice, picked in zip(self.choices, selection, strict=True):
             taken = choice.alternatives[picked]
             operations += [operation.times(len(choice.places)) for operation in taken.operations]
@@ -122,7 +122,7 @@ class OpenWorkload:
             self.workload,
             groups=groups,
             operations=tuple(operations),
-            bootstraps=tuple(tuple(factors) for factors in bootstraps),
+            common=replace(self.workload.common, bootstraps=tuple(tuple(factors) for factors in bootstraps)),
         )
 
     def ordered(self, selection: Sequence[int]) -> Iterator[tuple[int | None, Group]]:

@@ -8,7 +8,7 @@ their count.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -76,6 +76,23 @@ MIN_LOG_N, MAX_LOG_N = 3, 17
 
 
 @dataclass(frozen=True)
+class CommonWork:
+    """What is the same in every plan of a workload.
+
+    Attributes:
+        ephemeral: switches to and from an ephemeral secret.
+        fixed: keys of such switches that the operations count.
+        bootstraps: how the factors of each bootstrapping of a compiled network are evaluated.
+        ring_switches: ciphertexts that come from other rings, each ring and level once.
+    """
+
+    ephemeral: tuple[EphemeralSwitch, ...] = ()
+    fixed: tuple[FixedKeys, ...] = ()
+    bootstraps: tuple[Factors, ...] = ()
+    ring_switches: tuple[RingSwitches, ...] = ()
+
+
+@dataclass(frozen=True)
 class Workload:
     """Every key switch of a workload.
 
@@ -86,10 +103,7 @@ class Workload:
         relinearizations: by level, each level once.
         noise_bits: the error budget: maximum of `KeyPlan.noise_bits` of a plan; None for no limit.
         operations: the other operations; without them times are those of key switches alone.
-        ephemeral: switches to and from an ephemeral secret, whose keys are the same in every plan.
-        fixed: keys of such switches that the operations count.
-        bootstraps: how the factors of each bootstrapping of a compiled network are evaluated.
-        ring_switches: ciphertexts that come from other rings, each ring and level once.
+        common: what is the same in every plan.
     """
 
     name: str
@@ -98,10 +112,7 @@ class Workload:
     relinearizations: tuple[Relinearizations, ...] = ()
     noise_bits: float | None = None
     operations: tuple[Operation, ...] = ()
-    ephemeral: tuple[EphemeralSwitch, ...] = ()
-    fixed: tuple[FixedKeys, ...] = ()
-    bootstraps: tuple[Factors, ...] = ()
-    ring_switches: tuple[RingSwitches, ...] = ()
+    common: CommonWork = field(default_factory=CommonWork)
 
     def __post_init__(self) -> None:
         """Check levels and counts.
@@ -120,9 +131,9 @@ class Workload:
         uses: tuple[Group | Relinearizations | EphemeralSwitch | FixedKeys | RingSwitches, ...] = (
             *self.groups,
             *self.relinearizations,
-            *self.ephemeral,
-            *self.fixed,
-            *self.ring_switches,
+            *self.common.ephemeral,
+            *self.common.fixed,
+            *self.common.ring_switches,
         )
         for use in uses:
             where = f"{self.name}: {use.name if isinstance(use, Group) else _KINDS[type(use)]}"
@@ -130,21 +141,21 @@ class Workload:
                 raise WorkloadError(f"{where}: level {use.level} is not in [0, {self.chain.max_level}]")
             if not 1 <= use.count < MAX_COUNT:
                 raise WorkloadError(f"{where}: count {use.count} is not in [1, {MAX_COUNT})")
-        for switches in self.ring_switches:
+        for switches in self.common.ring_switches:
             if switches.source == self.chain.log_n or not MIN_LOG_N <= switches.source <= MAX_LOG_N:
                 raise WorkloadError(
                     f"{self.name}: ciphertexts from a ring of degree 2^{switches.source}; it must differ "
                     f"from 2^{self.chain.log_n} and be from 2^{MIN_LOG_N} to 2^{MAX_LOG_N}"
                 )
-        for switch in self.ephemeral:
+        for switch in self.common.ephemeral:
             self._require_secure(switch)
-        for keys in self.fixed:
+        for keys in self.common.fixed:
             if not 1 <= keys.special <= len(self.chain.p):
                 raise WorkloadError(
                     f"{self.name}: {_KINDS[FixedKeys]} with {keys.special} special primes; "
                     f"there are {len(self.chain.p)}"
                 )
-        for factors in self.bootstraps:
+        for factors in self.common.bootstraps:
             if not 1 <= len(factors) <= MAX_FACTORS:
                 raise WorkloadError(
                     f"{self.name}: a bootstrap of {len(factors)} factors; 1 to {MAX_FACTORS} are allowed"
@@ -211,29 +222,29 @@ class Workload:
     @property
     def ephemeral_bytes(self) -> int:
         """Bytes of the keys to and from an ephemeral secret and between rings, each once."""
-        keys = {(use.weight, use.level, use.special): use for use in self.ephemeral}
+        keys = {(use.weight, use.level, use.special): use for use in self.common.ephemeral}
         switched = sum(use.stored_bytes(self.chain) for use in keys.values())
-        switched += sum(keys.stored_bytes for keys in ring_keys(self.chain, self.ring_switches))
-        return switched + sum(use.stored_bytes(self.chain) for use in self.fixed)
+        switched += sum(keys.stored_bytes for keys in ring_keys(self.chain, self.common.ring_switches))
+        return switched + sum(use.stored_bytes(self.chain) for use in self.common.fixed)
 
     @property
     def ephemeral_keys(self) -> int:
         """Number of these keys."""
-        switches = {(use.weight, use.level, use.special) for use in self.ephemeral}
-        parts = sum(keys.parts for keys in ring_keys(self.chain, self.ring_switches))
-        return len(switches) + parts + sum(use.count for use in self.fixed)
+        switches = {(use.weight, use.level, use.special) for use in self.common.ephemeral}
+        parts = sum(keys.parts for keys in ring_keys(self.chain, self.common.ring_switches))
+        return len(switches) + parts + sum(use.count for use in self.common.fixed)
 
     def ephemeral_key_seconds(self, model: CostModel) -> float:
         """Return the predicted time of making these keys."""
-        switches = {(use.weight, use.level, use.special): use for use in self.ephemeral}
+        switches = {(use.weight, use.level, use.special): use for use in self.common.ephemeral}
         switched = sum(use.key_seconds(self.chain, model) for use in switches.values())
-        switched += sum(keys.key_seconds(model) for keys in ring_keys(self.chain, self.ring_switches))
-        return switched + sum(use.key_seconds(self.chain, model) for use in self.fixed)
+        switched += sum(keys.key_seconds(model) for keys in ring_keys(self.chain, self.common.ring_switches))
+        return switched + sum(use.key_seconds(self.chain, model) for use in self.common.fixed)
 
     def ephemeral_seconds(self, model: CostModel) -> float:
         """Return the predicted time of the switches to and from an ephemeral secret and between rings."""
-        rings = ring_seconds(self.chain, self.ring_switches, model)
-        return rings + sum(use.seconds(self.chain, model) for use in self.ephemeral)
+        rings = ring_seconds(self.chain, self.common.ring_switches, model)
+        return rings + sum(use.seconds(self.chain, model) for use in self.common.ephemeral)
 
     @property
     def highest_levels(self) -> dict[Automorphism, int]:
@@ -248,16 +259,18 @@ class Workload:
         """Return the documented format: automorphisms are rotations to the left; with a conjugation they are
         [step, 1]."""
         budget = {} if self.noise_bits is None else {"noise_bits": self.noise_bits}
-        fixed = {"ephemeral": [asdict(use) for use in self.ephemeral]} if self.ephemeral else {}
-        if self.fixed:
-            fixed["fixed_keys"] = [asdict(keys) for keys in self.fixed]
+        fixed = {"ephemeral": [asdict(use) for use in self.common.ephemeral]} if self.common.ephemeral else {}
+        if self.common.fixed:
+            fixed["fixed_keys"] = [asdict(keys) for keys in self.common.fixed]
         beside: dict[str, object] = {}
         if self.operations:
             beside["operations"] = [use.describe() for use in self.operations]
-        if self.ring_switches:
-            beside["ring_switches"] = [asdict(use) for use in self.ring_switches]
-        if self.bootstraps:
-            beside["bootstraps"] = [[list(factor) for factor in factors] for factors in self.bootstraps]
+        if self.common.ring_switches:
+            beside["ring_switches"] = [asdict(use) for use in self.common.ring_switches]
+        if self.common.bootstraps:
+            beside["bootstraps"] = [
+                [list(factor) for factor in factors] for factors in self.common.bootstraps
+            ]
         return json.dumps(
             {
                 "format": FORMAT,
@@ -348,16 +361,18 @@ def _read(cls: type[Workload], data: Mapping[str, Any]) -> Workload:
         tuple(_numbers(Relinearizations, entry) for entry in data["relinearizations"]),
         None if noise is None else number(noise, "noise_bits"),
         tuple(Operation.read(entry) for entry in data.get("operations", ())),
-        tuple(_numbers(EphemeralSwitch, entry) for entry in data.get("ephemeral", ())),
-        tuple(_numbers(FixedKeys, entry) for entry in data.get("fixed_keys", ())),
-        tuple(
+        CommonWork(
+            tuple(_numbers(EphemeralSwitch, entry) for entry in data.get("ephemeral", ())),
+            tuple(_numbers(FixedKeys, entry) for entry in data.get("fixed_keys", ())),
             tuple(
-                (whole(layers, "layers of a factor"), whole(babies, "baby steps of a factor"))
-                for layers, babies in factors
-            )
-            for factors in data.get("bootstraps", ())
+                tuple(
+                    (whole(layers, "layers of a factor"), whole(babies, "baby steps of a factor"))
+                    for layers, babies in factors
+                )
+                for factors in data.get("bootstraps", ())
+            ),
+            tuple(_numbers(RingSwitches, entry) for entry in data.get("ring_switches", ())),
         ),
-        tuple(_numbers(RingSwitches, entry) for entry in data.get("ring_switches", ())),
     )
 
 
@@ -367,5 +382,5 @@ Numbers = TypeVar("Numbers", Relinearizations, EphemeralSwitch, FixedKeys, RingS
 def _numbers(kind: type[Numbers], entry: Mapping[str, Any]) -> Numbers:
     """Return an object with only whole numbers."""
     return kind(
-        **{field.name: whole(entry[field.name], f"{_KINDS[kind]}: {field.name}") for field in fields(kind)}
+        **{each.name: whole(entry[each.name], f"{_KINDS[kind]}: {each.name}") for each in fields(kind)}
     )

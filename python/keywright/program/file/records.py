@@ -6,7 +6,7 @@ from typing import Any
 
 from keywright._reading.records import number, whole
 from keywright.errors.network import ProgramFormatError
-from keywright.program.fit_report import FitReport, FittedActivation
+from keywright.program.fit_report import FitReport, FittedActivation, OutputDifference
 from keywright.program.instructions import ValueRange
 
 MAX_ACTIVATIONS = 1 << 14
@@ -99,10 +99,12 @@ def read_report(entry: Mapping[str, Any]) -> FitReport:
         samples=samples,
         held_out=held_out,
         escaped=escaped,
-        largest_change=_least(entry["largest_change"], "largest_change"),
-        mean_change=_least(entry["mean_change"], "mean_change"),
-        largest_output=_least(entry["largest_output"], "largest_output"),
-        agreement=None if agreement is None else _least(agreement, "agreement"),
+        outputs=OutputDifference(
+            _least(entry["largest_change"], "largest_change"),
+            _least(entry["mean_change"], "mean_change"),
+            _least(entry["largest_output"], "largest_output"),
+            None if agreement is None else _least(agreement, "agreement"),
+        ),
         bins=_count(entry, "bins") if "bins" in entry else 0,
     )
 

@@ -28,11 +28,13 @@ from keywright._reading.arrays import read_array, require_file
 from keywright.errors.network import ProgramFormatError
 from keywright.program.client_part import ClientPart
 from keywright.program.instructions import Instruction, Layer
+from keywright.program.interface import ProgramInput, ProgramOutput
 from keywright.program.operands.binning import Binning
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.diagonals import DiagonalMatrix, Diagonals, copies_of, distinct_of, period_of
 from keywright.program.operands.layout import Layout, next_power_of_two
 from keywright.program.operands.normalisation import Normalisation
+from keywright.program.operands.operands import Operands
 from keywright.program.operands.polynomials import PolynomialSpec
 from keywright.program.program import Program
 
@@ -122,21 +124,21 @@ def _description(program: Program) -> dict[str, Any]:
             "version": VERSION,
             "slots": program.slots,
             "batch": program.batch,
-            "input_shape": program.input_shape,
-            "output_shape": program.output_shape,
-            "input_period": program.input_layout.period,
-            "output_period": program.output_layout.period,
-            "input_range": program.input_range,
-            "input_scale": program.input_scale,
-            "output_scale": program.output_scale,
-            "input_level": program.input_level,
-            "output_level": program.output_level,
-            "outputs": program.outputs,
+            "input_shape": program.input.shape,
+            "output_shape": program.output.shape,
+            "input_period": program.input.layout.period,
+            "output_period": program.output.layout.period,
+            "input_range": program.input.range,
+            "input_scale": program.input.scale,
+            "output_scale": program.output.scale,
+            "input_level": program.input.level,
+            "output_level": program.output.level,
+            "outputs": program.output.ciphertexts,
             "instructions": [
                 [step.opcode, step.result, step.operands, step.level, step.argument]
                 for step in program.instructions
             ],
-            "input_log_n": program.input_log_n,
+            "input_log_n": program.input.log_n,
             "transforms": [
                 {
                     "slots": transform.slots,
@@ -150,23 +152,25 @@ def _description(program: Program) -> dict[str, Any]:
                         for diagonals in transform.diagonals
                     ],
                 }
-                for transform in program.transforms
+                for transform in program.operands.transforms
             ],
-            "vectors": [len(vector) for vector in program.vectors],
+            "vectors": [len(vector) for vector in program.operands.vectors],
             "polynomials": [
                 {"basis": polynomial.basis, "coefficients": polynomial.coefficients.tolist()}
-                for polynomial in program.polynomials
+                for polynomial in program.operands.polynomials
             ],
-            "fit_report": None if program.fit_report is None else dataclasses.asdict(program.fit_report),
+            "fit_report": None if program.fit_report is None else program.fit_report.to_json(),
             "ranges": [
                 dataclasses.astuple(range_)[: None if range_.slots else -1] for range_ in program.ranges
             ],
-            "bootstraps": [dataclasses.asdict(bootstrap) for bootstrap in program.bootstraps],
+            "bootstraps": [dataclasses.asdict(bootstrap) for bootstrap in program.operands.bootstraps],
             "layers": [dataclasses.astuple(layer) for layer in program.layers],
-            "client_part": None if program.client_part is None else program.client_part.to_json(),
+            "client_part": None
+            if program.output.client_part is None
+            else program.output.client_part.to_json(),
         }
         | ({"normalised": normalised} if normalised else {})
-        | _described_binning(program.binning)
+        | _described_binning(program.input.binning)
     )
 
 
@@ -180,25 +184,25 @@ def _described_binning(binning: Binning | None) -> dict[str, Any]:
 
 def _normalisations(program: Program) -> dict[str, Normalisation | None]:
     """Return the normalisations of both ends."""
-    return {"input": program.input_normalisation, "output": program.output_normalisation}
+    return {"input": program.input.normalisation, "output": program.output.normalisation}
 
 
 def _arrays(program: Program) -> Iterator[tuple[str, NDArray[np.generic]]]:
     """Yield all arrays by name; diagonals are made one table at a time."""
-    yield "input.npy", program.input_layout.positions
-    yield "output.npy", program.output_layout.positions
+    yield "input.npy", program.input.layout.positions
+    yield "output.npy", program.output.layout.positions
     for end, each in _normalisations(program).items():
         if each is not None:
             yield f"{end}.offset.npy", each.offset
             yield f"{end}.scale.npy", each.scale
-    if program.binning is not None:
-        yield "binning.columns.npy", program.binning.columns
-        yield "binning.edges.npy", program.binning.edges
-        yield "binning.missing.npy", program.binning.missing
-    for number, transform in enumerate(program.transforms):
+    if program.input.binning is not None:
+        yield "binning.columns.npy", program.input.binning.columns
+        yield "binning.edges.npy", program.input.binning.edges
+        yield "binning.missing.npy", program.input.binning.missing
+    for number, transform in enumerate(program.operands.transforms):
         for operand, diagonals in enumerate(transform.diagonals):
             yield f"transforms/{number}.{operand}.npy", distinct_of(diagonals)
-    for number, vector in enumerate(program.vectors):
+    for number, vector in enumerate(program.operands.vectors):
         yield f"vectors/{number}.npy", vector
 
 
@@ -294,20 +298,27 @@ def _read(reader: _Reader) -> Program:
         )
         for number, length in enumerate(data["vectors"])
     )
+    part = data["client_part"]
     return Program(
-        slots=slots,
-        input_shape=shapes[0],
-        output_shape=shapes[1],
-        input_layout=layouts[0],
-        output_layout=layouts[1],
-        input_range=read_input_range(data["input_range"]),
-        input_scale=read_input_scale(data["input_scale"]),
-        output_scale=_scale(data["output_scale"]),
-        binning=binning,
-        input_normalisation=_normalisation(reader, data, "input", (sizes[0],)),
-        output_normalisation=_normalisation(reader, data, "output", shapes[1]),
-        input_level=_integer(data["input_level"], "input_level"),
-        output_level=_integer(data["output_level"], "output_level"),
+        input=ProgramInput(
+            shapes[0],
+            layouts[0],
+            _integer(data["input_level"], "input_level"),
+            read_input_range(data["input_range"]),
+            read_input_scale(data["input_scale"]),
+            _normalisation(reader, data, "input", (sizes[0],)),
+            binning,
+            _integer(data["input_log_n"], "input_log_n"),
+        ),
+        output=ProgramOutput(
+            shapes[1],
+            layouts[1],
+            _integer(data["output_level"], "output_level"),
+            tuple(_integer(ct, "output") for ct in data["outputs"]),
+            _scale(data["output_scale"]),
+            _normalisation(reader, data, "output", shapes[1]),
+            None if part is None else ClientPart.read(part, math.prod(shapes[1])),
+        ),
         instructions=tuple(
             Instruction(
                 operation,
@@ -318,22 +329,19 @@ def _read(reader: _Reader) -> Program:
             )
             for operation, result, cts, level, argument in data["instructions"]
         ),
-        outputs=tuple(_integer(ct, "output") for ct in data["outputs"]),
-        transforms=tuple(transforms),
-        vectors=vectors,
-        polynomials=tuple(
-            PolynomialSpec(np.asarray(entry["coefficients"], np.float64), entry["basis"])
-            for entry in data["polynomials"]
+        operands=Operands(
+            tuple(transforms),
+            vectors,
+            tuple(
+                PolynomialSpec(np.asarray(entry["coefficients"], np.float64), entry["basis"])
+                for entry in data["polynomials"]
+            ),
+            tuple(_bootstrap(**entry) for entry in data["bootstraps"]),
         ),
-        fit_report=None if data["fit_report"] is None else read_report(data["fit_report"]),
-        ranges=tuple(read_range(*entry) for entry in data["ranges"]),
-        bootstraps=tuple(_bootstrap(**entry) for entry in data["bootstraps"]),
         layers=tuple(_layer(*entry) for entry in data["layers"]),
+        ranges=tuple(read_range(*entry) for entry in data["ranges"]),
+        fit_report=None if data["fit_report"] is None else read_report(data["fit_report"]),
         created=_created(data.get("created", 0)),
-        input_log_n=_integer(data["input_log_n"], "input_log_n"),
-        client_part=None
-        if (part := data["client_part"]) is None
-        else ClientPart.read(part, math.prod(shapes[1])),
     )
 
 

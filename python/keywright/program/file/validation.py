@@ -35,17 +35,17 @@ def validate(program: Program) -> None:
     Raises:
         ProgramFormatError: names the first inconsistency.
     """
-    for transform in program.transforms:
+    for transform in program.operands.transforms:
         _transform(transform)
-    for polynomial in program.polynomials:
+    for polynomial in program.operands.polynomials:
         _polynomial(polynomial)
-    for vector in program.vectors:
+    for vector in program.operands.vectors:
         _finite("a vector", vector)
-    for option in program.bootstraps:
+    for option in program.operands.bootstraps:
         held = program.ring_slots(option.input_log_n)
         _require(option.slots <= held, f"a bootstrap of {option.slots} slots, and its ring has {held}")
     _require(
-        program.input_log_n == 0 or _is_ring(program.input_log_n), _no_ring("the input", program.input_log_n)
+        program.input.log_n == 0 or _is_ring(program.input.log_n), _no_ring("the input", program.input.log_n)
     )
     levels: dict[int, int] = {}
     inputs = []
@@ -66,15 +66,15 @@ def validate(program: Program) -> None:
             0 <= layer.start < layer.stop <= len(program.instructions),
             f"a layer of instructions {layer.start} to {layer.stop} of {len(program.instructions)}",
         )
-    _layout("input", program.input_layout, len(inputs))
-    _layout("output", program.output_layout, len(program.outputs))
+    _layout("input", program.input.layout, len(inputs))
+    _layout("output", program.output.layout, len(program.output.ciphertexts))
     _require(inputs == list(range(len(inputs))), f"inputs are numbered {inputs}, not from 0 upwards")
-    _require(bool(program.outputs), "there are no outputs")
-    for ct in program.outputs:
+    _require(bool(program.output.ciphertexts), "there are no outputs")
+    for ct in program.output.ciphertexts:
         _require(ct in levels, f"output {ct} is never computed")
         _require(
-            levels[ct] == program.output_level,
-            f"output {ct} is at level {levels[ct]} instead of {program.output_level}",
+            levels[ct] == program.output.level,
+            f"output {ct} is at level {levels[ct]} instead of {program.output.level}",
         )
 
 
@@ -152,20 +152,22 @@ def _instruction(program: Program, step: Instruction, levels: dict[int, int]) ->
     before = [levels[operand] for operand in step.operands]
     rings = {program.rings[operand] for operand in step.operands}
     _require(len(rings) <= 1, f"{step.opcode} has operands in the rings {sorted(rings)} instead of one")
-    slots = program.ring_slots(min(rings, default=program.input_log_n))
+    slots = program.ring_slots(min(rings, default=program.input.log_n))
     known = len(step.operands)
     if step.opcode == "linear_transform":
-        _require(step.argument < len(program.transforms), f"transform {step.argument} does not exist")
-        expected = len(program.transforms[step.argument].diagonals)
-        found = program.transforms[step.argument].slots
+        _require(
+            step.argument < len(program.operands.transforms), f"transform {step.argument} does not exist"
+        )
+        expected = len(program.operands.transforms[step.argument].diagonals)
+        found = program.operands.transforms[step.argument].slots
         _require(found == slots, f"a transform of {found} slots in a ring of {slots} slots")
     else:
         expected = OPERAND_COUNT[step.opcode]
     _require(known == expected, f"{step.opcode} has {known} operands instead of {expected}")
     if step.opcode == "input":
         _require(
-            step.level == program.input_level,
-            f"an input at level {step.level} instead of {program.input_level}",
+            step.level == program.input.level,
+            f"an input at level {step.level} instead of {program.input.level}",
         )
         return step.level
     _require(len(set(before)) == 1, f"{step.opcode} has operands at the levels {before} instead of one")
@@ -173,17 +175,21 @@ def _instruction(program: Program, step: Instruction, levels: dict[int, int]) ->
     if step.opcode in ("linear_transform", "mul"):
         spent = 1
     elif step.opcode == "polynomial":
-        _require(step.argument < len(program.polynomials), f"polynomial {step.argument} does not exist")
-        spent = polynomial_depth(program.polynomials[step.argument].degree)
+        _require(
+            step.argument < len(program.operands.polynomials), f"polynomial {step.argument} does not exist"
+        )
+        spent = polynomial_depth(program.operands.polynomials[step.argument].degree)
     elif step.opcode == "add_plain":
-        _require(step.argument < len(program.vectors), f"vector {step.argument} does not exist")
-        found = len(program.vectors[step.argument])
+        _require(step.argument < len(program.operands.vectors), f"vector {step.argument} does not exist")
+        found = len(program.operands.vectors[step.argument])
         _require(found == slots, f"a vector of {found} values in a ring of {slots} slots")
     elif step.opcode == "rotate":
         _require(0 < step.argument < slots, f"a rotation by {step.argument} of {slots} slots")
     if step.opcode == "bootstrap":
-        _require(step.argument < len(program.bootstraps), f"bootstrap {step.argument} does not exist")
-        option = program.bootstraps[step.argument]
+        _require(
+            step.argument < len(program.operands.bootstraps), f"bootstrap {step.argument} does not exist"
+        )
+        option = program.operands.bootstraps[step.argument]
         _require(
             before[0] >= option.input_level,
             f"a bootstrap of a ciphertext at level {before[0]}, below its input level {option.input_level}",

@@ -36,7 +36,7 @@ from .encoded_transforms import Transforms
 
 def _match(program: Program, plans: Sequence[BootstrapperPlan]) -> None:
     offered = [(plan.slots, plan.input_level, plan.output_level, input_ring(plan)) for plan in plans]
-    asked = [(b.slots, b.input_level, b.output_level, b.input_log_n) for b in program.bootstraps]
+    asked = [(b.slots, b.input_level, b.output_level, b.input_log_n) for b in program.operands.bootstraps]
     if asked and asked != offered:
         raise BackendMisuseError(
             f"the program needs bootstraps with (slots, input level, output level, input's ring) {asked}, "
@@ -49,13 +49,13 @@ def encrypt_sample(program: Program, encryptor: Encryptor, sample: ArrayLike) ->
     program takes.
 
     Args:
-        sample: of shape ``program.input_shape``, or up to ``program.batch`` samples, (count, *input_shape).
+        sample: of shape ``program.input.shape``, or up to ``program.batch`` samples, (count, *input_shape).
 
     Raises:
         InvalidSamplesError: another shape, or values that are not finite.
         EncodeError: a value is above `Program.input_magnitude`, which every ciphertext states.
     """
-    level, magnitude = program.input_level, program.input_magnitude
+    level, magnitude = program.input.level, program.input.magnitude
     return [encryptor.encrypt(row, len(row), level, magnitude) for row in program.pack(sample)]
 
 
@@ -64,7 +64,7 @@ def encrypt_sample_seeded(
 ) -> list[SeededCiphertext]:
     """Encrypt a sample with the secret key: half the bytes of `encrypt_sample`, with the same arguments and
     errors."""
-    level, log_n, magnitude = program.input_level, program.input_log_n or None, program.input_magnitude
+    level, log_n, magnitude = program.input.level, program.input.log_n or None, program.input.magnitude
     return [decryptor.encrypt(row, len(row), level, log_n, magnitude) for row in program.pack(sample)]
 
 
@@ -81,7 +81,7 @@ def decrypt_result(
         flooding: adds noise, so that the result may be handed to others; every ciphertext is one of its
             queries.
         count: number of encrypted samples: the result has shape (count, *output_shape). None: one, of shape
-            ``output_shape``.
+            ``output.shape``.
 
     Raises:
         InvalidSamplesError: another number of ciphertexts, of slots or of samples than the program returns.
@@ -177,7 +177,7 @@ class EncryptedBackend:
         """
         self._transforms.take(program)
         _match(program, [bootstrapper.plan for bootstrapper in self.bootstrappers])
-        ring = program.input_log_n
+        ring = program.input.log_n
         for ciphertext in inputs:
             if (ciphertext.slots, self._ring(ciphertext)) != (program.ring_slots(ring), ring):
                 raise BackendMisuseError(

@@ -38,7 +38,7 @@ class Transforms:
     def take(self, program: Program) -> None:
         """Note how the transforms of a program are stored."""
         for (index, level, ring), storage in self._storage.items():
-            self._kept[program.transforms[index], level, ring] = storage
+            self._kept[program.operands.transforms[index], level, ring] = storage
 
     def prepare(
         self,
@@ -50,7 +50,7 @@ class Transforms:
         self.take(program)
         for step in program.instructions if steps is None else steps:
             if step.opcode == "linear_transform":
-                transform, level = program.transforms[step.argument], step.level + 1
+                transform, level = program.operands.transforms[step.argument], step.level + 1
                 ring = program.rings[step.result]
                 if self._kept.get((transform, level, ring)) != "streamed":
                     self.of(transform, level, ring)

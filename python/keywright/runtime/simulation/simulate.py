@@ -124,7 +124,7 @@ def simulate(
     }
     backend = SimulatedBackend(noise, plan)
     packed = np.asarray([program.pack(batch) for batch in batches])
-    level, ring = program.input_level, program.input_log_n
+    level, ring = program.input.level, program.input.log_n
     encrypted: list[Value] = [
         backend.encrypt(packed[:, row], level, repetitions, public=public, ring=ring)
         if entry is None

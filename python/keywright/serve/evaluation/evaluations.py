@@ -5,6 +5,7 @@ message and answer pass through the worker's pipe. An evaluation that does not e
 (`keep`), as is every evaluation whose request does not wait.
 """
 
+import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -206,23 +207,22 @@ class Evaluations:
         """Accept an evaluation whose message has arrived; raises the errors of `submit`."""
         model = self._catalog.model(expected.model)
         SecretScanner().scan(message)
-        objects = framing.split(message, model.manifest.input.ciphertexts)
+        objects = framing.split(message, model.manifest.input.places.ciphertexts)
         if not held:
             for data in objects:
                 model.requests.read(data)
                 self._saw(expected.identifier, ExchangedObject.of("received", data))
-        job = self._jobs.add(
+        job = Job(
+            secrets.token_hex(16),
             expected.identifier,
             expected.model,
-            model.steps,
-            message,
             expected.priority,
+            model.steps,
             expected.tenant,
             expected.places,
-            None if held else self._note,
             held,
-            expected.place,
         )
+        self._jobs.add(job, message, None if held else self._note, expected.place)
         self._event(f"{len(message)} bytes to evaluate")
         return job
 
@@ -230,7 +230,7 @@ class Evaluations:
         """Check that a priority and the places of samples exist."""
         if not 0 <= priority <= MAX_PRIORITY:
             raise BadRequestError(f"?priority= must be 0 to {MAX_PRIORITY}, got {priority}")
-        batch = self._catalog.model(model).manifest.input.batch
+        batch = self._catalog.model(model).manifest.input.places.batch
         if places is not None and not (self.joins[model] and 0 <= places.start < places.stop <= batch):
             raise BadRequestError(
                 f"?first={places.start}&samples={len(places)}: the model has places for {batch} samples"
@@ -346,7 +346,7 @@ class Evaluations:
             self._metrics.count("key_evictions_total", len(end["evicted"]))
         # Record this before the job counts as done, so that a later `seen` includes it.
         answer = self._jobs.answered(job, end.get("answer"))
-        output = self._catalog.model(job.model).manifest.output.ciphertexts
+        output = self._catalog.model(job.model).manifest.output.places.ciphertexts
         self._saw_all(job, "sent", framing.split(answer, output))
         return float(end["seconds"])
 
@@ -387,7 +387,7 @@ class Evaluations:
                 raise
         self._use(job, end["processor"])
         for content in passed.get("bodies", ()):
-            self._saw_all(job, "received", framing.split(content, model.manifest.input.ciphertexts))
+            self._saw_all(job, "received", framing.split(content, model.manifest.input.places.ciphertexts))
         return end
 
     def _use(self, job: Job, seconds: float) -> None:

@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-import secrets
 import threading
 import time
 from collections import OrderedDict
@@ -53,6 +52,11 @@ class Job:
         model: hash of the model.
         priority: 0 to `MAX_PRIORITY`: among one client's jobs, larger ones run first.
         total: number of steps.
+        tenant: tenant of the client; empty without accounts.
+        places: places of its samples in the batch; None if it uses all of them. They are not stored: after a
+            restart it is evaluated alone.
+        held: whether its request waits for the answer, and the job is in memory alone until `Jobs.release` or
+            `Jobs.keep`.
         state: state of the job.
         attempts: number of starts.
         done: steps that are done.
@@ -60,13 +64,10 @@ class Job:
         error: the reason of its failure.
         touched: time of its end or of the last fetch, in seconds of a monotonic clock.
         fetched: whether the answer was fetched.
-        tenant: tenant of the client; empty without accounts.
         request: identifier of its request, for logs; empty after a restart.
         message_bytes, answer_bytes: stored bytes of message and answer.
         arrived: time of its arrival in this process, by the clock of `touched`.
-        places: places of its samples in the batch; None if it uses all of them.
         others: jobs that are evaluated with it, whose samples have other places.
-        held: whether its request waits for the answer, and the job is in memory alone.
         message, answer: ciphertexts of a held job and of its answer.
         noted: whether the audit file has an entry for it.
     """
@@ -76,24 +77,24 @@ class Job:
     model: str
     priority: int
     total: int
-    state: State = "waiting"
-    attempts: int = 0
-    done: int = 0
-    seconds: float = 0.0
-    error: ServeError | None = None
-    touched: float = 0.0
-    fetched: bool = False
     tenant: str = ""
-    request: str = ""
-    message_bytes: int = 0
-    answer_bytes: int = 0
-    arrived: float = field(default_factory=time.monotonic)
     places: range | None = None
-    others: list["Job"] = field(default_factory=list)
     held: bool = False
-    message: bytes = field(default=b"", repr=False)
-    answer: bytes = field(default=b"", repr=False)
-    noted: bool = False
+    state: State = field(default="waiting", init=False)
+    attempts: int = field(default=0, init=False)
+    done: int = field(default=0, init=False)
+    seconds: float = field(default=0.0, init=False)
+    error: ServeError | None = field(default=None, init=False)
+    touched: float = field(default=0.0, init=False)
+    fetched: bool = field(default=False, init=False)
+    request: str = field(default="", init=False)
+    message_bytes: int = field(default=0, init=False)
+    answer_bytes: int = field(default=0, init=False)
+    arrived: float = field(default_factory=time.monotonic, init=False)
+    others: list["Job"] = field(default_factory=list, init=False)
+    message: bytes = field(default=b"", init=False, repr=False)
+    answer: bytes = field(default=b"", init=False, repr=False)
+    noted: bool = field(default=False, init=False)
 
     @property
     def client(self) -> str:
@@ -167,9 +168,9 @@ class Jobs:
     def _recover(self, row: Row, there: Mapping[str, int]) -> None:
         identifier, self._number = str(row["job"]), int(str(row["number"])) + 1
         priority, total, attempts = (int(str(row[name])) for name in ("priority", "total", "attempts"))
-        job = Job(identifier, str(row["owner"]), str(row["model"]), priority, total, attempts=attempts)
-        job.seconds, job.touched = float(str(row["seconds"])), time.monotonic()
-        job.tenant = str(row["tenant"])
+        job = Job(identifier, str(row["owner"]), str(row["model"]), priority, total, str(row["tenant"]))
+        job.attempts, job.seconds = attempts, float(str(row["seconds"]))
+        job.touched = time.monotonic()
         job.message_bytes, job.answer_bytes = there.get(_message(job), 0), there.get(_answer(job), 0)
         if row["state"] == "failed":
             code, _, text = str(row["error"]).partition(" ")
@@ -238,23 +239,16 @@ class Jobs:
 
     def add(
         self,
-        owner: str,
-        model: str,
-        total: int,
+        job: Job,
         message: bytes,
-        priority: int = 0,
-        tenant: str = "",
-        places: range | None = None,
         admit: Callable[[Job], object] | None = None,
-        held: bool = False,
         place: Reservation | None = None,
     ) -> Job:
-        """Accept a job and write it to the disk, unless it is ``held``. Its places are not stored: after a
-        restart it is evaluated alone.
+        """Accept a job and write it to the disk, unless it is held; returns it.
 
         Args:
+            message: its ciphertexts.
             admit: called with the job before it is accepted; an exception refuses the job.
-            held: whether it stays in memory alone until `release` or `keep`.
             place: its reservation, which is used up; by default the job is admitted now.
 
         Raises:
@@ -262,15 +256,13 @@ class Jobs:
         """
         with self._turn:
             if place is None:
-                self._require_place(tenant or owner)
+                self._require_place(job.client)
             else:
                 self._reserved.discard(place)
-            job = Job(secrets.token_hex(16), owner, model, priority, total, tenant=tenant, places=places)
-            job.message_bytes = len(message)
-            job.held, job.request = held, request_identifier()
+            job.message_bytes, job.request = len(message), request_identifier()
             if admit is not None:
                 admit(job)
-            if held:
+            if job.held:
                 job.message = message
             else:
                 self._store(job, message)

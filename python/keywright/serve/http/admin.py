@@ -78,9 +78,9 @@ def render(overview: Overview) -> str:
     rows = {
         "state": state,
         "up for": _span(overview.uptime),
-        "evaluations that wait": f"{overview.waiting} of at most {overview.limit}",
-        "the oldest of them": _span(overview.oldest) if overview.waiting else "none waits",
-        "evaluations that run": str(overview.running),
+        "evaluations that wait": f"{overview.queue.waiting} of at most {overview.queue.limit}",
+        "the oldest of them": _span(overview.queue.oldest) if overview.queue.waiting else "none waits",
+        "evaluations that run": str(overview.queue.running),
     }
     queue = "".join(f"<tr><th scope=row>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows.items())
     models = _table(

@@ -51,6 +51,7 @@ class UploadedKeys:
         configuration: the configuration of the keys.
         made: start of the upload, in seconds since 1970.
         tenant: its tenant.
+        holder: address that the set counts for among sets of one tenant, or its identifier.
         parts: bytes of each object, by its offset. Objects are adjacent, or have gaps between them.
         digest: SHA-256 of a ready set.
         ready: whether all bytes have arrived and were checked.
@@ -62,7 +63,6 @@ class UploadedKeys:
         checking: whether it is being checked.
         gone: whether it was deleted.
         begun: whether it ever counted towards the capacity.
-        holder: address that the set counts for among sets of one tenant, or its identifier.
         lock: held while any of these change.
     """
 
@@ -71,20 +71,20 @@ class UploadedKeys:
     configuration: Configuration
     made: float
     tenant: str = ""
-    parts: dict[int, int] = field(default_factory=dict)
-    digest: str = ""
-    ready: bool = False
-    used: float = field(default_factory=time.monotonic)
-    moved: float = field(default_factory=time.monotonic)
-    receiving: list[IncomingRange] = field(default_factory=list)
-    boundaries: set[int] = field(default_factory=set)
-    unseen: bool = False
-    checking: bool = False
-    gone: bool = False
-    begun: bool = False
     holder: str = ""
-    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _mark: int = 0
+    parts: dict[int, int] = field(default_factory=dict)
+    digest: str = field(default="", init=False)
+    ready: bool = field(default=False, init=False)
+    used: float = field(default_factory=time.monotonic, init=False)
+    moved: float = field(default_factory=time.monotonic, init=False)
+    receiving: list[IncomingRange] = field(default_factory=list, init=False)
+    boundaries: set[int] = field(default_factory=set, init=False)
+    unseen: bool = field(default=False, init=False)
+    checking: bool = field(default=False, init=False)
+    gone: bool = field(default=False, init=False)
+    begun: bool = field(default=False, init=False)
+    lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+    _mark: int = field(default=0, init=False)
 
     @property
     def runs(self) -> list[tuple[int, int]]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from keywright import compiler
 from keywright.compiler.front_ends.trees.objects import to_source
-from keywright.compiler.trees.ensemble import Ensemble, Tree, joined
+from keywright.compiler.trees.ensemble import Ensemble, Nodes, joined
 from keywright.compiler.trees.last_step import LastStep
 from keywright.compiler.trees.quantising import QuantisedEnsemble, quantise
 from numpy.typing import NDArray
@@ -119,23 +119,23 @@ def walked(trees: Ensemble, sample: Array) -> Array:
     values = sample.astype(np.float32).astype(float) if trees.single else sample
     for root in trees.roots:
         node = int(root)
-        while trees.feature[node] >= 0:
-            value = values[trees.feature[node]]
+        while trees.nodes.feature[node] >= 0:
+            value = values[trees.nodes.feature[node]]
             if np.isnan(value):
-                left = bool(trees.missing_left[node])
-            elif node in trees.members:
-                left = value in trees.members[node]
+                left = bool(trees.nodes.missing_left[node])
+            elif node in trees.nodes.members:
+                left = value in trees.nodes.members[node]
             else:
-                left = value <= trees.threshold[node]
-            node = int(trees.left[node] if left else trees.right[node])
-        total += trees.values[node]
+                left = value <= trees.nodes.threshold[node]
+            node = int(trees.nodes.left[node] if left else trees.nodes.right[node])
+        total += trees.nodes.values[node]
     return total
 
 
 def random_ensemble(rng: np.random.Generator, trees: int, depth: int, features: int) -> Ensemble:
     """An ensemble with random thresholds, memberships and missing directions, of irregular trees."""
 
-    def grown() -> Tree:
+    def grown() -> Nodes:
         feature: list[int] = []
         threshold: list[float] = []
         children: list[tuple[int, int]] = []
@@ -159,15 +159,13 @@ def random_ensemble(rng: np.random.Generator, trees: int, depth: int, features: 
 
         node(depth)
         both = np.asarray(children, np.int64)
-        return Tree(
+        return Nodes(
             np.asarray(feature, np.int64), np.asarray(threshold), both[:, 0], both[:, 1],
             np.asarray(missing), np.asarray(values), members,
         )  # fmt: skip
 
-    nodes: Any = joined([grown() for _ in range(trees)])
-    return Ensemble(
-        features=features, base=np.asarray([0.5]), last=LastStep(values="variable"), missing=True, **nodes
-    )
+    roots, nodes = joined([grown() for _ in range(trees)])
+    return Ensemble(features, roots, nodes, np.asarray([0.5]), LastStep(values="variable"), missing=True)
 
 
 def samples_of(rng: np.random.Generator, count: int, features: int) -> Array:

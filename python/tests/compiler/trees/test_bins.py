@@ -25,7 +25,8 @@ def test_edges_depend_on_samples_and_used_features_alone(seed: int, count: int) 
     trees = random_ensemble(rng, 5, 4, 5)
     samples = samples_of(rng, 300, 5)
     bins = private_bins(trees, samples, count)
-    moved = dataclasses.replace(trees, threshold=trees.threshold + 0.3, members={})
+    nodes = dataclasses.replace(trees.nodes, threshold=trees.nodes.threshold + 0.3, members={})
+    moved = dataclasses.replace(trees, nodes=nodes)
     other = private_bins(moved, samples, count)
     assert np.array_equal(bins.binning.edges, other.binning.edges)
     assert np.array_equal(bins.binning.columns, other.binning.columns)
@@ -91,24 +92,25 @@ def test_the_first_step_is_in_the_program_file(tmp_path: Path) -> None:
     program = compiler.compile(to_source(model), compiler.Target(slots=4096, levels=8), fit)
     compiler.save(program, tmp_path / "tree.kwp")
     stored = compiler.load(tmp_path / "tree.kwp")
-    assert stored.binning is not None
-    assert program.binning is not None
+    assert stored.input.binning is not None
+    assert program.input.binning is not None
     for name in ("columns", "edges", "missing"):
-        assert np.array_equal(getattr(stored.binning, name), getattr(program.binning, name))
-    assert (stored.binning.single, stored.binning.thresholds) == (True, False)
+        assert np.array_equal(getattr(stored.input.binning, name), getattr(program.input.binning, name))
+    assert (stored.input.binning.single, stored.input.binning.thresholds) == (True, False)
     assert np.array_equal(stored.pack(samples[0]), program.pack(samples[0]))
     assert stored.fit_report == program.fit_report
-    assert stored.input_shape == (6,)
+    assert stored.input.shape == (6,)
 
 
 def test_a_damaged_first_step_is_refused(tmp_path: Path) -> None:
     model, samples = fitted("tree of three labels")
     fit = compiler.Fit(calibration=samples)
     program = compiler.compile(to_source(model), compiler.Target(slots=4096, levels=8), fit)
-    assert program.binning is not None
-    wrong = dataclasses.replace(program.binning)
+    assert program.input.binning is not None
+    wrong = dataclasses.replace(program.input.binning)
     object.__setattr__(wrong, "edges", wrong.edges[::-1].copy())
-    compiler.save(dataclasses.replace(program, binning=wrong), tmp_path / "tree.kwp")
+    damaged = dataclasses.replace(program, input=dataclasses.replace(program.input, binning=wrong))
+    compiler.save(damaged, tmp_path / "tree.kwp")
     with pytest.raises(ProgramFormatError, match="first step: edges are not in ascending order"):
         compiler.load(tmp_path / "tree.kwp")
 

@@ -64,7 +64,7 @@ def test_random_ensembles_are_walked_node_by_node(seed: int) -> None:
     samples = samples_of(rng, 200, 5)
     expected = trees.base + np.asarray([walked(trees, sample) for sample in samples])
     assert np.allclose(trees.base + trees.sums(samples), expected)
-    step = 2.0**-STEP_BITS * 4 * max(np.abs(trees.values).max(), 1) * len(trees.roots)
+    step = 2.0**-STEP_BITS * 4 * max(np.abs(trees.nodes.values).max(), 1) * len(trees.roots)
     found = quantise(trees, compiler.Fit(calibration=samples, thresholds="public"))
     outputs = np.concatenate([values[found.graph.output] for _, values in found.graph.runs(found.bits)])
     assert np.abs(outputs - expected).max() <= step * len(trees.roots)
@@ -100,10 +100,10 @@ def test_the_report_says_what_rounding_changes() -> None:
     assert trees.report is not None
     held = trees.held_out
     expected = model.predict(samples)[held] == answers(trees, samples)["label"][held]
-    assert trees.report.agreement == expected.mean() < 1
+    assert trees.report.outputs.agreement == expected.mean() < 1
     assert trees.report.bins == 4
     assert trees.report.warnings
     finer = quantised(model, samples, bins=256).report
     assert finer is not None
-    assert finer.agreement is not None
-    assert finer.agreement > expected.mean()
+    assert finer.outputs.agreement is not None
+    assert finer.outputs.agreement > expected.mean()

@@ -1,13 +1,14 @@
 """What is refused, and that it is refused by counts."""
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from keywright import compiler
 from keywright.compiler.front_ends.trees.objects import to_source
-from keywright.compiler.trees.ensemble import MAX_TREES, Ensemble, Tree, joined
+from keywright.compiler.trees.ensemble import MAX_TREES, Ensemble, Nodes, joined
 from keywright.errors import ModelRefusedError
 from keywright.errors.network import (
     CalibrationMissingError,
@@ -81,9 +82,13 @@ def test_a_million_trees_are_refused_before_anything_of_their_size_is_made() -> 
     none = np.zeros((len(leaf), 1))
     with pytest.raises(ModelTooLargeError, match="65537 trees, but 65536 are allowed; fit fewer"):
         Ensemble(
-            4, np.arange(len(leaf)), leaf, none[:, 0], leaf, leaf, leaf < 0, none, one.base, one.last
-        )  # fmt: skip
-    tree = Tree(leaf[:1], np.zeros(1), leaf[:1], leaf[:1], leaf[:1] < 0, np.zeros((1, 1)))
+            4,
+            np.arange(len(leaf)),
+            Nodes(leaf, none[:, 0], leaf, leaf, leaf < 0, none),
+            one.base,
+            one.last,
+        )
+    tree = Nodes(leaf[:1], np.zeros(1), leaf[:1], leaf[:1], leaf[:1] < 0, np.zeros((1, 1)))
     with pytest.raises(ModelTooLargeError, match="1000000 trees"):
         joined([tree] * 1_000_000)
     assert time.perf_counter() - start < 10
@@ -92,12 +97,12 @@ def test_a_million_trees_are_refused_before_anything_of_their_size_is_made() -> 
 @pytest.mark.parametrize("change", ["cycle", "shared", "outside", "feature", "leaf", "threshold"])
 def test_nodes_that_are_no_trees_are_refused(change: str) -> None:
     trees = random_ensemble(np.random.default_rng(1), 1, 5, 4)
-    inner = np.flatnonzero(trees.feature >= 0)
-    named = {name: getattr(trees, name).copy() for name in ("left", "feature", "values", "threshold")}
+    inner = np.flatnonzero(trees.nodes.feature >= 0)
+    named = {name: getattr(trees.nodes, name).copy() for name in ("left", "feature", "values", "threshold")}
     if change == "cycle":
         named["left"][inner[-1]] = 0
     elif change == "shared":
-        named["left"][inner[0]] = trees.right[inner[0]]
+        named["left"][inner[0]] = trees.nodes.right[inner[0]]
     elif change == "outside":
         named["left"][inner[0]] = 1 << 40
     elif change == "feature":
@@ -105,9 +110,9 @@ def test_nodes_that_are_no_trees_are_refused(change: str) -> None:
     elif change == "leaf":
         named["values"][0] = np.nan
     else:
-        named["threshold"][[node for node in inner if node not in trees.members]] = np.inf
+        named["threshold"][[node for node in inner if node not in trees.nodes.members]] = np.inf
     with pytest.raises(InvalidModelError, match=r"tree|compares|finite"):
-        Ensemble(**({field: getattr(trees, field) for field in trees.__dataclass_fields__} | named))
+        replace(trees, nodes=replace(trees.nodes, **named))
 
 
 def test_parts_of_estimators_without_an_encrypted_form_are_named() -> None:
@@ -129,7 +134,7 @@ def test_parts_of_estimators_without_an_encrypted_form_are_named() -> None:
 
 def test_thin_clients_are_refused() -> None:
     model, samples = source("forest")
-    thin = compiler.Target(slots=8192, levels=8, unit_inputs=True)
+    thin = compiler.Target(slots=8192, levels=8, packing="coefficients")
     with pytest.raises(ModelRefusedError, match="compile for full clients") as caught:
         compiler.compile(model, thin, compiler.Fit(calibration=samples))
     reason = caught.value.exceptions[0]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright._reading.records import refusing
-from keywright.compiler.trees.ensemble import MAX_NODES, Ensemble, Tree, joined, require_counts
+from keywright.compiler.trees.ensemble import MAX_NODES, Ensemble, Nodes, joined, require_counts
 from keywright.compiler.trees.last_step import LastStep, Transform
 from keywright.errors.network import (
     InvalidModelError,
@@ -81,18 +81,11 @@ def _read(dump: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
     if labels is None and objective in ("binary", "multiclass", "multiclassova"):
         labels = np.arange(max(outputs, 2))
     last = LastStep(transform, labels, values="variable" if labels is None else "probabilities")
-    nodes: Any = joined(trees)
-    return Ensemble(
-        features=int(dump["max_feature_idx"]) + 1,
-        base=np.zeros(outputs),
-        last=last,
-        factor=factor,
-        missing=True,
-        **nodes,
-    )
+    features = int(dump["max_feature_idx"]) + 1
+    return Ensemble(features, *joined(trees), np.zeros(outputs), last, factor, missing=True)
 
 
-def _tree(structure: Mapping[str, Any], output: int, outputs: int) -> Tree:
+def _tree(structure: Mapping[str, Any], output: int, outputs: int) -> Nodes:
     feature: list[int] = []
     threshold: list[float] = []
     children: list[list[int]] = []
@@ -133,7 +126,7 @@ def _tree(structure: Mapping[str, Any], output: int, outputs: int) -> Tree:
     both = np.asarray(children, np.int64)
     column = np.zeros((len(values), outputs))
     column[:, output] = values
-    return Tree(
+    return Nodes(
         np.asarray(feature, np.int64),
         np.asarray(threshold, np.float64),
         both[:, 0],

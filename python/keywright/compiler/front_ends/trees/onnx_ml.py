@@ -11,8 +11,8 @@ from onnx import helper
 
 from keywright.compiler.front_ends.classical import standardised
 from keywright.compiler.front_ends.model_file import sample_shape
-from keywright.compiler.trees.ensemble import Ensemble, Tree, joined
-from keywright.compiler.trees.last_step import LastStep, Transform
+from keywright.compiler.trees.ensemble import Ensemble, Nodes, joined
+from keywright.compiler.trees.last_step import LastStep, Remainder, Transform
 from keywright.errors.network import (
     InvalidModelError,
     RefusalError,
@@ -75,25 +75,18 @@ class _Reader:
         features, double = shape[0], inputs[0].type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
         scale, offset = self._before(inputs[0].name, features)
         columns = tree_columns(self.node, self.attributes, single=not double)
-        trees: Sequence[Tree] = [_scaled(tree, scale, offset) for tree in columns.trees()]
+        trees: Sequence[Nodes] = [_scaled(tree, scale, offset) for tree in columns.trees()]
         average = columns.aggregate == "AVERAGE"
         if columns.aggregate not in ("SUM", "AVERAGE"):
             raise self._refused("aggregate_function", columns.aggregate, "SUM or AVERAGE")
         trees, base, last = self._finished(columns, trees)
-        nodes: Any = joined(trees)
-        return Ensemble(
-            features=features,
-            base=base,
-            last=self._behind(replace(last, single=not double)),
-            factor=1 / len(trees) if average else 1.0,
-            single=not double,
-            missing=True,
-            **nodes,
-        )
+        last = self._behind(replace(last, single=not double))
+        factor = 1 / len(trees) if average else 1.0
+        return Ensemble(features, *joined(trees), base, last, factor, single=not double, missing=True)
 
-    def _finished(self, columns: Columns, trees: Sequence[Tree]) -> tuple[Sequence[Tree], Vector, LastStep]:
+    def _finished(self, columns: Columns, trees: Sequence[Nodes]) -> tuple[Sequence[Nodes], Vector, LastStep]:
         """Return trees, base and last step as the operator defines them."""
-        outputs, base = columns.outputs, columns.base
+        outputs, base = columns.leaves.outputs, columns.base
         if columns.transform not in TRANSFORMS:
             raise self._refused("post_transform", columns.transform, f"one of {', '.join(TRANSFORMS)}")
         transform = TRANSFORMS[columns.transform]
@@ -102,12 +95,12 @@ class _Reader:
             return trees, self._base(base, outputs), LastStep(transform, values=self.node.output[0])
         labels, names = columns.labels, list(self.node.output) + [""] * (2 - len(self.node.output))
         label, values = names[0] or "label", names[1] or "probabilities"
-        if len(labels) == 2 and len(columns.written) == 1:
+        if len(labels) == 2 and len(columns.leaves.written) == 1:
             # Scores of one of two classes: shares above 1/2, or scores above 0, have the second label.
-            column = columns.written[0]
+            column = columns.leaves.written[0]
             trees = [replace(tree, values=tree.values[:, [column]]) for tree in trees]
             base = base if len(base) else np.zeros(1)
-            shares = columns.positive
+            shares = columns.leaves.positive
             if not shares and transform == "none":
                 transform = "opposite"
             elif shares:
@@ -186,7 +179,7 @@ class _Reader:
         standard = [entry for entry in opsets if entry.domain == ""]
         if not standard or standard[0].version < 13:
             opsets = []
-        return replace(last, behind=[*extra, *kept], constants=constants, outputs=outputs, opsets=opsets)
+        return replace(last, behind=Remainder([*extra, *kept], constants, outputs, opsets))
 
     def _refused(self, attribute: str, value: object, allowed: str) -> RefusalError:
         return unsupported_attribute(
@@ -194,7 +187,7 @@ class _Reader:
         )
 
 
-def _scaled(tree: Tree, scale: Vector, offset: Vector) -> Tree:
+def _scaled(tree: Nodes, scale: Vector, offset: Vector) -> Nodes:
     """Return a tree of features that are not scaled."""
     inner = tree.feature >= 0
     if tree.feature.max(initial=-1) >= len(scale):

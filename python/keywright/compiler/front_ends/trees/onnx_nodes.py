@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from keywright.compiler.trees.ensemble import Tree, require_counts
+from keywright.compiler.trees.ensemble import Nodes, require_counts
 from keywright.errors.network import InvalidModelError
 from keywright.program.arrays import Vector
 from keywright.program.stored_tensors import array_of
@@ -42,48 +42,59 @@ class Branch:
 
 
 @dataclass(frozen=True, eq=False)
+class Leaves:
+    """The leaves of an operator of trees.
+
+    Attributes:
+        weights: for a tree and a key, the outputs and weights of a leaf.
+        outputs: number of outputs.
+        written: outputs that a leaf has a weight for, ascending.
+        positive: whether no weight is negative.
+    """
+
+    weights: Mapping[tuple[int, Any], Sequence[tuple[int, float]]]
+    outputs: int
+    written: Sequence[int]
+    positive: bool
+
+
+@dataclass(frozen=True, eq=False)
 class Columns:
     """The attributes of an operator of trees.
 
     Attributes:
         branches: nodes of every tree by key, with the root first.
-        leaves: for a tree and a key, the outputs and weights of a leaf.
-        outputs: number of them.
+        leaves: of every tree.
         base: values that are added; empty if there are none.
         labels: of classes; empty for values.
-        written: outputs that a leaf has a weight for, ascending.
-        positive: whether no weight is negative.
         aggregate, transform: by name.
         single: whether features are compared in single precision.
     """
 
     branches: Sequence[Mapping[Any, Branch]]
-    leaves: Mapping[tuple[int, Any], Sequence[tuple[int, float]]]
-    outputs: int
+    leaves: Leaves
     base: Vector
     labels: NDArray[Any]
-    written: Sequence[int]
-    positive: bool
     aggregate: str
     transform: str
     single: bool
 
-    def trees(self) -> Iterator[Tree]:
+    def trees(self) -> Iterator[Nodes]:
         """Yield every tree. Raises `ModelTooLargeError` before the first if all are too large."""
-        require_counts(len(self.branches), sum(map(len, self.branches)), self.outputs)
+        require_counts(len(self.branches), sum(map(len, self.branches)), self.leaves.outputs)
         for number, branches in enumerate(self.branches):
             yield self._tree(number, branches)
 
-    def _tree(self, number: int, branches: Mapping[Any, Branch]) -> Tree:
+    def _tree(self, number: int, branches: Mapping[Any, Branch]) -> Nodes:
         place = {key: index for index, key in enumerate(branches)}
         count = len(branches)
         feature, threshold = np.full(count, -1, np.int64), np.zeros(count)
         left, right = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
-        missing, values = np.zeros(count, np.bool_), np.zeros((count, self.outputs))
+        missing, values = np.zeros(count, np.bool_), np.zeros((count, self.leaves.outputs))
         members: dict[int, Vector] = {}
         for index, branch in enumerate(branches.values()):
             if not branch.mode:
-                for output, weight in self.leaves.get((number, branch.key), ()):
+                for output, weight in self.leaves.weights.get((number, branch.key), ()):
                     values[index, output] += weight
                 continue
             try:
@@ -102,7 +113,7 @@ class Columns:
             # A comparison with NaN is false, "is not equal" true.
             to_true = branch.missing_true or branch.mode == "BRANCH_NEQ"
             missing[index] = to_true != swapped
-        return Tree(feature, threshold, left, right, missing, values, members)
+        return Nodes(feature, threshold, left, right, missing, values, members)
 
 
 def _comparison(mode: str, value: float, single: bool) -> tuple[bool, bool, float]:
@@ -179,12 +190,9 @@ def _older(node: onnx.NodeProto, attributes: Mapping[str, Any], single: bool) ->
     count = len(labels) if classes else int(attributes.get("n_targets", 1))
     return Columns(
         rooted,
-        leaves,
-        count,
+        Leaves(leaves, count, sorted(set(outputs)), min(weights, default=0.0) >= 0),
         np.asarray(_list(attributes, "base_values"), np.float64),
         labels,
-        sorted(set(outputs)),
-        min(weights, default=0.0) >= 0,
         attributes.get("aggregate_function", b"SUM").decode(),
         attributes.get("post_transform", b"NONE").decode(),
         single,
@@ -240,12 +248,14 @@ def _newest(attributes: Mapping[str, Any], single: bool) -> Columns:
         branches.append(made)
     return Columns(
         branches,
-        leaves,
-        int(attributes.get("n_targets", 1)),
+        Leaves(
+            leaves,
+            int(attributes.get("n_targets", 1)),
+            sorted(set(targets)),
+            min(weights, default=0.0) >= 0,
+        ),
         np.zeros(0),
         np.zeros(0),
-        sorted(set(targets)),
-        min(weights, default=0.0) >= 0,
         AGGREGATES[attributes.get("aggregate_function", 1)],
         POSTS[attributes.get("post_transform", 0)],
         single,

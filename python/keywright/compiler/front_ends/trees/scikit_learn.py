@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from keywright.compiler.trees.ensemble import Ensemble, Tree, joined
+from keywright.compiler.trees.ensemble import Ensemble, Nodes, joined
 from keywright.compiler.trees.last_step import LastStep, Transform
 from keywright.errors.network import ModelRefusedError, unsupported_attribute
 from keywright.program.arrays import Vector
@@ -80,9 +80,9 @@ def of_histogram_boosting(model: Any) -> Ensemble:
     return _ensemble(model, trees, base, last, single=False)
 
 
-def _histogram_tree(nodes: Any, output: int, outputs: int) -> Tree:
+def _histogram_tree(nodes: Any, output: int, outputs: int) -> Nodes:
     leaf = nodes["is_leaf"].astype(bool)
-    return Tree(
+    return Nodes(
         np.where(leaf, -1, nodes["feature_idx"]).astype(np.int64),
         np.where(leaf, 0.0, np.clip(nodes["num_threshold"], -LARGEST, LARGEST)),
         nodes["left"].astype(np.int64),
@@ -127,10 +127,10 @@ def _refused(model: Any, attribute: str, value: object, allowed: str) -> ModelRe
     return ModelRefusedError([unsupported_attribute(kind, kind, attribute, value, allowed)])
 
 
-def _tree(tree: Any, values: Vector) -> Tree:
+def _tree(tree: Any, values: Vector) -> Nodes:
     leaf = tree.children_left < 0
     go_left = tree.__getstate__()["nodes"]["missing_go_to_left"]
-    return Tree(
+    return Nodes(
         np.where(leaf, -1, tree.feature).astype(np.int64),
         np.where(leaf, 0.0, np.clip(tree.threshold, -LARGEST, LARGEST)),
         np.asarray(tree.children_left, np.int64),
@@ -142,7 +142,7 @@ def _tree(tree: Any, values: Vector) -> Tree:
 
 def _ensemble(
     model: Any,
-    trees: Sequence[Tree],
+    trees: Sequence[Nodes],
     base: Vector,
     last: LastStep,
     factor: float = 1.0,
@@ -150,13 +150,5 @@ def _ensemble(
     single: bool = True,
 ) -> Ensemble:
     missing = bool(model.__sklearn_tags__().input_tags.allow_nan)
-    nodes: Any = joined(trees)
-    return Ensemble(
-        features=int(model.n_features_in_),
-        base=base,
-        last=last,
-        factor=factor,
-        single=single,
-        missing=missing,
-        **nodes,
-    )
+    features = int(model.n_features_in_)
+    return Ensemble(features, *joined(trees), base, last, factor, single=single, missing=missing)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright._reading.records import refusing
-from keywright.compiler.trees.ensemble import Ensemble, Tree, joined, require_counts
+from keywright.compiler.trees.ensemble import Ensemble, Nodes, joined, require_counts
 from keywright.compiler.trees.last_step import LastStep, Transform
 from keywright.errors.network import (
     InvalidModelError,
@@ -79,10 +79,8 @@ def _read(learner: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
     if labels is None and objective in (*SOFTMAX, "binary:logistic"):
         labels = np.arange(max(outputs, 2))
     last = LastStep(transform, labels, values="variable" if labels is None else "probabilities")
-    nodes: Any = joined(trees)
-    return Ensemble(
-        features=int(parameters["num_feature"]), base=base, last=last, single=True, missing=True, **nodes
-    )
+    features = int(parameters["num_feature"])
+    return Ensemble(features, *joined(trees), base, last, single=True, missing=True)
 
 
 def _transform(objective: str) -> Transform:
@@ -98,7 +96,7 @@ def _transform(objective: str) -> Transform:
     raise unsupported_attribute("Booster", "Booster", "objective", objective, f"one of {known}")
 
 
-def _tree(tree: Mapping[str, Any], output: int, outputs: int, weight: float) -> Tree:
+def _tree(tree: Mapping[str, Any], output: int, outputs: int, weight: float) -> Nodes:
     left, right = (np.asarray(tree[f"{side}_children"], np.int64) for side in ("left", "right"))
     if int(tree.get("tree_param", {}).get("size_leaf_vector", 1) or 1) > 1:
         raise unsupported_attribute(
@@ -120,7 +118,7 @@ def _tree(tree: Mapping[str, Any], output: int, outputs: int, weight: float) -> 
     # x < t in single precision is x <= the number before t.
     before = np.nextafter(conditions, np.float32(-np.inf)).astype(np.float64)
     before[categorical] = 0.0
-    return Tree(
+    return Nodes(
         np.where(leaf, -1, np.asarray(tree["split_indices"], np.int64)),
         np.where(leaf, 0.0, before),
         left,

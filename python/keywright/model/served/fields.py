@@ -1,0 +1,139 @@
+"""The fields of a manifest's JSON, each checked as it is read; a wrong one raises `ManifestError`."""
+
+import base64
+import binascii
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from keywright.errors.network import ProgramFormatError
+from keywright.errors.service import ManifestError
+from keywright.program.client_part import ClientPart
+from keywright.program.operands.binning import Binning
+from keywright.program.operands.normalisation import Normalisation
+
+MAX_VALUES = 1 << 24
+"""Maximum number of values of a sample or result for which a client allocates memory."""
+
+
+def read_client_part(entry: Mapping[str, Any], size: int) -> ClientPart | None:
+    """Return the client's part of the model behind outputs of ``size`` values; None if there is none."""
+    if "client_part" not in entry:
+        return None
+    try:
+        return ClientPart.read(entry["client_part"], size)
+    except ProgramFormatError as error:
+        raise ManifestError(f"the client's part of the manifest cannot be used: {error}") from error
+
+
+def read_object(value: object, what: str) -> Mapping[str, Any]:
+    """Return a JSON object."""
+    if not isinstance(value, dict):
+        raise ManifestError(f"{what} is not a JSON object")
+    return value
+
+
+def read_list(entry: Mapping[str, Any], name: str, what: str) -> list[object]:
+    """Return a list of an object, of at most `MAX_VALUES` entries."""
+    value = entry.get(name)
+    if not isinstance(value, list) or len(value) > MAX_VALUES:
+        raise ManifestError(f"{what} has no list {name!r} of at most {MAX_VALUES} entries")
+    return value
+
+
+def read_number(value: object, what: str, low: int, high: int) -> int:
+    """Return an integer from ``low`` to ``high``."""
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise ManifestError(f"{what} must be an integer from {low} to {high}, got {value!r:.60}")
+    return value
+
+
+def read_positive(entry: Mapping[str, Any], name: str) -> float:
+    """Return a finite number above 0."""
+    value = entry.get(name)
+    if not isinstance(value, float) or not 0.0 < value < float("inf"):
+        raise ManifestError(f"{name} must be a finite number above 0, got {value!r:.60}")
+    return value
+
+
+def read_range(entry: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Return the range of the inputs; None if they are unbounded."""
+    ends = entry.get("input_range")
+    if ends is None:
+        return None
+    if not isinstance(ends, list) or len(ends) != 2 or not all(isinstance(end, float) for end in ends):
+        raise ManifestError(f"input_range must be two numbers with a point, got {ends!r:.60}")
+    low, high = ends
+    if not -math.inf < low < high < math.inf:
+        raise ManifestError(f"inputs from {low} to {high}")
+    return low, high
+
+
+def read_divisor(entry: Mapping[str, Any]) -> float:
+    """Return the power of two that inputs are divided by."""
+    value = read_positive(entry, "divisor")
+    if math.frexp(value)[0] != 0.5:
+        raise ManifestError(f"divisor must be a power of two, got {value}")
+    return value
+
+
+def read_normalisation(entry: Mapping[str, Any], end: str) -> Normalisation | None:
+    """Return the normalisation of the input or the output; None if there is none."""
+    ends = entry.get("normalised", {})
+    if not isinstance(ends, dict) or end not in ends:
+        return None
+    parts = [read_object(ends[end], "a normalisation").get(part) for part in ("offset", "scale")]
+    for part in parts:
+        if not isinstance(part, list) or not all(isinstance(each, float) for each in part):
+            raise ManifestError(f"the {end}'s normalisation must be lists of numbers with a point")
+    offset, scale = (np.asarray(part, np.float64) for part in parts)
+    sound = len(offset) == len(scale) > 0 and np.isfinite([*offset, *scale]).all() and (scale > 0).all()
+    if not sound:
+        raise ManifestError(f"the {end}'s normalisation has offsets or scales that no value has")
+    return Normalisation(offset, scale)
+
+
+def read_binning(entry: Mapping[str, Any]) -> Binning | None:
+    """Return the client's first step; None if there is none."""
+    if "binning" not in entry:
+        return None
+    step = read_object(entry["binning"], "the first step")
+    lists = [read_list(step, name, "the first step") for name in ("columns", "edges", "missing")]
+    flags = [step.get(name) for name in ("single", "thresholds")]
+    if not all(isinstance(flag, bool) for flag in flags) or not all(isinstance(e, float) for e in lists[1]):
+        raise ManifestError("the first step has flags that are not true or false, or edges without a point")
+    features = read_number(step.get("features"), "features", 1, MAX_VALUES)
+    columns, missing = (
+        np.asarray([read_number(each, "a feature", 0, features - 1) for each in found], np.int64)
+        for found in (lists[0], lists[2])
+    )
+    try:
+        return Binning(features, columns, np.asarray(lists[1], np.float64), missing, *map(bool, flags))
+    except ValueError as error:
+        raise ManifestError(f"the first step: {error}") from error
+
+
+def read_text(entry: Mapping[str, Any], name: str) -> str:
+    """Return printable text."""
+    value = entry.get(name)
+    if not isinstance(value, str) or len(value) > 200 or not value.isprintable():
+        raise ManifestError(f"{name} must be text of at most 200 printable characters")
+    return value
+
+
+def read_scale(entry: Mapping[str, Any]) -> int:
+    """Return the scale, in decimal digits."""
+    text = read_text(entry, "scale")
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) > 0):
+        raise ManifestError(f"scale must be an integer above 0 in decimal digits, got {text!r:.60}")
+    return int(text)
+
+
+def read_bytes(entry: Mapping[str, Any], name: str) -> bytes:
+    """Return bytes that are stored in base64."""
+    try:
+        return base64.b64decode(entry.get(name, ""), validate=True)
+    except (binascii.Error, TypeError, ValueError) as error:
+        raise ManifestError(f"{name} is not base64") from error

@@ -1,0 +1,72 @@
+"""The input and the output of a program: tensors, their places in ciphertexts, and what clients compute."""
+
+from dataclasses import dataclass
+
+from keywright.program.operands.binning import Binning
+from keywright.program.operands.layout import Layout
+from keywright.program.operands.normalisation import Normalisation, declared_magnitude
+
+from .arrays import Shape
+from .client_part import ClientPart
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramInput:
+    """The tensor that a program takes.
+
+    Attributes:
+        shape: of one sample, without the batch dimension.
+        layout: positions of its elements.
+        level: level at which ciphertexts enter.
+        range: (low, high) of the values; None if it was never stated or measured.
+        scale: `Program.pack` divides by it; a power of two, and 1 unless clients need numbers of at most 1.
+        normalisation: `Program.pack` normalises samples by it; None if they are as calibrated. Results of
+            ciphertexts then hardly depend on the size of the inputs.
+        binning: what `Program.pack` does first, if the program takes bits; None if it takes samples as they
+            are.
+        log_n: log2 of the degree of the smaller ring of the ciphertexts; 0 for the largest.
+    """
+
+    shape: Shape
+    layout: Layout
+    level: int
+    range: tuple[float, float] | None = None
+    scale: float = 1.0
+    normalisation: Normalisation | None = None
+    binning: Binning | None = None
+    log_n: int = 0
+
+    @property
+    def magnitude(self) -> float | None:
+        """The magnitude that ciphertexts of packed inputs declare; None for the parameters' default."""
+        return declared_magnitude(self.range, self.scale, self.normalisation)
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramOutput:
+    """The tensor that a program gives.
+
+    Attributes:
+        shape: for one sample, without the batch dimension.
+        layout: positions of its elements.
+        level: level at which ciphertexts leave.
+        ciphertexts: numbers of the ciphertexts that hold it.
+        scale: `Program.unpack` multiplies by it; a power of two that brings results on calibration data to at
+            most 1, so that they fit under the last prime.
+        normalisation: `Program.unpack` inverts it.
+        client_part: the part of the model behind the results, such as softmax; None if there is none.
+    """
+
+    shape: Shape
+    layout: Layout
+    level: int
+    ciphertexts: tuple[int, ...]
+    scale: float = 1.0
+    normalisation: Normalisation | None = None
+    client_part: ClientPart | None = None
+
+    @property
+    def unit(self) -> float:
+        """The largest change of an output if a decrypted value changes by 1."""
+        normal = self.normalisation
+        return self.scale * (1.0 if normal is None else float(normal.scale.max()))
