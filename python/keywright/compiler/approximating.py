@@ -15,11 +15,11 @@ from keywright.compiler.activations.approximation.method import Method
 from keywright.compiler.activations.choosing import choose, outputs_of
 from keywright.compiler.activations.fit import OPERATORS, Fit
 from keywright.compiler.activations.ranges import ExactRun, run_exact
-from keywright.compiler.front_ends.client_end import load_parts
 from keywright.compiler.front_ends.model_file import load_model
 from keywright.compiler.front_ends.onnx_importer import ImportedModel, import_model
 from keywright.compiler.front_ends.operators.attention.masks import require_hidden
 from keywright.compiler.front_ends.operators.attention.softmax import more_halvings
+from keywright.compiler.front_ends.parts.client_end import load_parts
 from keywright.compiler.front_ends.trees import onnx_ml
 from keywright.compiler.graph.graph import Activation, Graph, Input
 from keywright.compiler.graph.simplify import simplify
@@ -150,7 +150,7 @@ def read_model(model: Source, fit: Fit) -> ReadModel:
         server, client = load_parts(model)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
-    read = _imported(server, fit)
+    read = _imported(server, fit, frozenset() if client is None else client.shapes)
     graph, reasons = read.graph, read.reasons
     if graph.output >= 0:
         graph = simplify(graph)
@@ -165,14 +165,15 @@ def read_model(model: Source, fit: Fit) -> ReadModel:
         unknown = [name for name in fit.methods if name not in OPERATORS and name not in nodes]
         if unknown:
             reasons.append(unknown_activation(unknown, [*sorted(OPERATORS), *nodes]))
-    if client is not None:
-        client = replace(client, shape=read.result_shape)
-    return ReadModel(graph, read.result_shape, reasons, read.masks, client)
+    part = None
+    if client is not None and not reasons:
+        part = client.part(read.scores, read.known)
+    return ReadModel(graph, read.scores, reasons, read.masks, read.known, part)
 
 
-def _imported(model: onnx.ModelProto, fit: Fit) -> ImportedModel:
+def _imported(model: onnx.ModelProto, fit: Fit, wanted: frozenset[str]) -> ImportedModel:
     """Return a model's graph, with as many halvings of each softmax as calibration data need."""
-    read, halvings = import_model(model), dict[str, int]()
+    read, halvings = import_model(model, wanted=wanted), dict[str, int]()
     while fit.calibration is not None and not read.reasons:
         nodes = read.graph.nodes
         if not any(isinstance(node, Activation) and node.operator == "Softmax" for node in nodes.values()):
@@ -187,7 +188,7 @@ def _imported(model: onnx.ModelProto, fit: Fit) -> ImportedModel:
         if more is None:
             break
         halvings = more
-        read = import_model(model, halvings)
+        read = import_model(model, halvings, wanted)
     if read.masks and not read.reasons and fit.calibration is not None:
         try:
             require_hidden(read.masks, read.graph, _samples(read.graph, fit.calibration))
@@ -205,8 +206,9 @@ def put_polynomials(read: ReadModel, fit: Fit) -> ApproximatedModel:
     """
     graph = read.graph
     signed = read.client_part is not None and read.client_part.takes_signs
-    run = replace(run_exact(graph, _samples(graph, fit.calibration)), signed=signed)
-    if fit.accuracy is not None and run.outputs.shape[1] == 1 and not signed:
+    run = run_exact(graph, _samples(graph, fit.calibration))
+    run = replace(run, signed=signed, several=len(read.scores) > 1)
+    if fit.accuracy is not None and (run.several or (run.outputs.shape[1] == 1 and not signed)):
         raise ModelRefusedError([no_labels()])
     try:
         chosen = choose(graph, run, fit, price)

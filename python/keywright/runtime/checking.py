@@ -8,7 +8,7 @@ import onnx
 from numpy.typing import ArrayLike
 
 from keywright.compiler.activations.ranges import predictions
-from keywright.compiler.front_ends.client_end import load_parts
+from keywright.compiler.front_ends.parts.client_end import load_parts
 from keywright.errors import PackageMissingError
 from keywright.program.arrays import Vector
 from keywright.program.program import Program
@@ -65,7 +65,8 @@ def _run_batch(program: Program, samples: Vector) -> Vector:
 
 def run_onnxruntime(model: onnx.ModelProto, samples: Vector) -> Vector:
     """Return the model's outputs, (count, *output_shape), for samples (count, *input_shape), evaluated one at
-    a time. If the model has a fixed batch size, the sample is repeated.
+    a time; several outputs of a sample one behind the other. If the model has a fixed batch size, the sample
+    is repeated.
 
     Raises:
         PackageMissingError: onnxruntime is not installed.
@@ -85,8 +86,9 @@ def run_onnxruntime(model: onnx.ModelProto, samples: Vector) -> Vector:
     batch = source.shape[0] if source.shape and isinstance(source.shape[0], int) else 1
     outputs = []
     for sample in samples:
-        (result, *_) = session.run(None, {source.name: np.repeat(sample[None].astype(kind), batch, axis=0)})
-        outputs.append(result[0] if np.ndim(result) and len(result) == batch else result)
+        results = session.run(None, {source.name: np.repeat(sample[None].astype(kind), batch, axis=0)})
+        parts = [each[0] if np.ndim(each) and len(each) == batch else each for each in results]
+        outputs.append(parts[0] if len(parts) == 1 else np.concatenate(list(map(np.ravel, parts))))
     return np.asarray(outputs, np.float64)
 
 
