@@ -24,7 +24,8 @@ from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.placement import Placement
 from keywright.compiler.placement.ring import Ring
 from keywright.program.arrays import Shape, Vector
-from keywright.program.client_part import ClientPart
+from keywright.program.client.client_part import ClientPart
+from keywright.program.client.first_steps import FirstSteps
 from keywright.program.fit_report import FitReport
 from keywright.program.instructions import Instruction, Layer, Opcode, ValueRange
 from keywright.program.operands.binning import Binning
@@ -55,7 +56,7 @@ class Assembly:
         output_ring: ring of the output; None for the one that it is computed in.
         input_level: level of the input; at least the level needed.
         fit_report, output_scale, input_range, input_scale, output_shape, client_part, input_normalisation,
-            output_normalisation, binning: attributes of the program.
+            output_normalisation, binning, first_steps: attributes of the program.
     """
 
     graph: Graph
@@ -80,6 +81,7 @@ class Assembly:
     input_normalisation: Normalisation | None = None
     output_normalisation: Normalisation | None = None
     binning: Binning | None = None
+    first_steps: FirstSteps | None = None
 
     def program(self) -> Program:
         """Return the program."""
@@ -112,6 +114,7 @@ class Assembly:
             input_normalisation=self.input_normalisation,
             output_normalisation=self.output_normalisation,
             binning=self.binning,
+            first_steps=self.first_steps,
             bootstraps=tuple(assembler.bootstraps) if self.placement.bootstraps else (),
             layers=tuple(assembler.layers),
             input_log_n=self.log_n(self.ring_of.get(source, 0)),

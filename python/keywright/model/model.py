@@ -49,7 +49,7 @@ from .exchange.shared import Shared
 from .folder.description import Description
 from .folder.files import DESCRIPTION, PARAMETERS, PLAN, PROGRAM, has_file, new_folder
 from .report.encrypted_error import EncryptedError, predict_error
-from .report.report import ModelReport, returned_bytes, sent_bytes
+from .report.report import ModelReport, returned_bytes, revealed, sent_bytes
 from .served.entry import Entry, read_entry
 from .served.manifest import Manifest
 from .server import ModelServer
@@ -286,16 +286,13 @@ class Model:
     def _plan(self, process: Process, budget: int) -> ProcessPlan:
         return plan_process(self.candidates, self._entered, process, budget, stored_model() or CostModel())
 
-    def _samples(self, samples: ArrayLike) -> NDArray[np.float64]:
-        """Return samples with a batch axis.
+    def _samples(self, samples: Any) -> NDArray[np.float64]:
+        """Return the features of samples, with a batch axis.
 
         Raises:
             InvalidSamplesError: there are none, or they have another shape or values that are not finite.
         """
-        values = np.asarray(samples, np.float64)
-        values = values[None] if values.shape == self.program.input_shape else values
-        self.program.batches(values)
-        return values
+        return self.program.features(samples)[0]
 
     # Runs
 
@@ -317,7 +314,7 @@ class Model:
             seconds=self._seconds,
             fit=program.fit_report,
             encrypted_error=self.encrypted_error,
-            first_step="" if program.binning is None else str(program.binning),
+            first_step=revealed(program),
         )
 
     @property
@@ -357,7 +354,7 @@ class Model:
         return self.source.for_batch(batch)
 
     def simulate(
-        self, samples: ArrayLike, *, public: bool = False, repetitions: int = REPETITIONS, seed: int = SEED
+        self, samples: Any, *, public: bool = False, repetitions: int = REPETITIONS, seed: int = SEED
     ) -> Simulation:
         """Simulate `predict`: run samples in the clear with random errors as encryption would add them, with
         the batch and the keys that it would use. Returns outputs and their errors. No keys are made. The mean
@@ -365,7 +362,8 @@ class Model:
         errors of entering and leaving are left out.
 
         Args:
-            samples: one, of shape ``program.input_shape``, or several, (count, *input_shape).
+            samples: one, of shape ``program.input_shape``, or several, (count, *input_shape); what
+                `Program.features` takes, if the model has first steps.
             public, repetitions, seed: see `keywright.runtime.simulate`.
 
         Raises:
@@ -380,7 +378,7 @@ class Model:
 
     def predict(
         self,
-        samples: ArrayLike,
+        samples: Any,
         *,
         force: bool = False,
         memory: int | None = None,
@@ -392,7 +390,8 @@ class Model:
         fastest batch for these samples is used; the program of each batch is compiled once.
 
         Args:
-            samples: one, of shape ``program.input_shape``, or several, (count, *input_shape).
+            samples: one, of shape ``program.input_shape``, or several, (count, *input_shape); what
+                `Program.features` takes, if the model has first steps.
             force: also evaluate samples that leave a range of the program; their results are wrong.
             memory: maximum bytes of this process; by default 80 percent of the free memory.
             key_memory: maximum bytes of keys in memory; others are read from a file. By default, as memory
@@ -407,12 +406,12 @@ class Model:
             InvalidSamplesError: another shape, no samples, or values that are not finite.
             MemoryBudgetError: keys and diagonals do not fit the memory.
         """
-        values = self._samples(samples)
+        values, single = self.program.features(samples)
         if not force:
-            ModelClient(self.shared).guard(values)
+            ModelClient(self.shared).guard_features(values)
         model, planned = self.plan_batches(len(values), memory, key_memory)
         outputs = model.infer(values, planned, progress).outputs
-        return outputs[0] if np.shape(samples) == self.program.input_shape else outputs
+        return outputs[0] if single else outputs
 
     def infer(
         self, samples: NDArray[np.float64], planned: ProcessPlan, progress: Progress = silent

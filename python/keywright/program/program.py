@@ -16,7 +16,8 @@ from keywright.program.operands.normalisation import Normalisation, declared_mag
 from keywright.program.operands.polynomials import PolynomialSpec
 
 from .arrays import Shape, Vector
-from .client_part import ClientPart
+from .client.client_part import ClientPart
+from .client.first_steps import FirstSteps
 from .fit_report import FitReport
 from .instructions import Instruction, Layer, ValueRange
 from .key_switches import KeySwitch, RequiredKey, list_key_switches, required_keys
@@ -51,6 +52,8 @@ class Program:
         layers: in order of execution, the layers and their instructions.
         input_log_n: log2 of the degree of the smaller ring of the input; 0 for the largest.
         client_part: the part of the model behind the results, such as softmax; None if there is none.
+        first_steps: what clients compute before, such as imputing and look-ups; ``input_shape`` is that of
+            their results, the features. None if samples are features.
     """
 
     slots: int
@@ -78,6 +81,7 @@ class Program:
     output_normalisation: Normalisation | None = None
     created: int = 0
     binning: Binning | None = None
+    first_steps: FirstSteps | None = None
 
     @property
     def output_unit(self) -> float:
@@ -155,6 +159,25 @@ class Program:
             depth[step.result] = max((depth[operand] for operand in step.operands), default=0) + spent
             level[step.result] = step.level
         return max(depth[output] for output in self.outputs)
+
+    def features(self, samples: Any) -> tuple[Vector, bool]:
+        """Return what the first steps give for samples, (count, *input_shape), and whether a single sample
+        was given, without a batch axis. Without first steps, samples are features.
+
+        Args:
+            samples: see `FirstSteps.features`.
+
+        Raises:
+            InvalidSamplesError: samples of another shape or kind, or values that are not finite.
+        """
+        if self.first_steps is not None:
+            values, single = self.first_steps.features(samples)
+        else:
+            values = _numbers(samples)
+            single = values.shape == self.input_shape
+            values = values[None] if single else values
+        self.batches(values)
+        return values, single
 
     def batches(self, samples: ArrayLike) -> list[Vector]:
         """Split samples, (count, *input_shape), into parts that the program takes; all but the last are full.
@@ -248,3 +271,15 @@ class Program:
             wrong &= ~self.binning.absent(values)
         if count := int(wrong.sum()):
             raise InvalidSamplesError(f"the samples hold {count} values that are not finite; remove them")
+
+
+def _numbers(samples: Any) -> Vector:
+    """Return samples as numbers.
+
+    Raises:
+        InvalidSamplesError: they are others.
+    """
+    try:
+        return np.asarray(samples, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidSamplesError(f"samples hold values that are no numbers: {error}") from error

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -92,20 +93,20 @@ def run_onnxruntime(model: onnx.ModelProto, samples: Vector) -> Vector:
     return np.asarray(outputs, np.float64)
 
 
-def check(program: Program, samples: ArrayLike, model: onnx.ModelProto | str | Path | bytes) -> CheckReport:
+def check(program: Program, samples: Any, model: onnx.ModelProto | str | Path | bytes) -> CheckReport:
     """Compare a program, evaluated in the clear, with its model, evaluated by onnxruntime.
 
     Args:
-        samples: (count, *input_shape).
+        samples: (count, *input_shape); what `Program.features` takes, if the program has first steps.
         model: the source of the program.
 
     Raises:
         InvalidSamplesError: no samples, or another shape.
         PackageMissingError: onnxruntime is not installed.
     """
-    inputs = np.asarray(samples, np.float64)
+    inputs, _ = program.features(samples)
     outputs = np.concatenate([_run_batch(program, batch) for batch in program.batches(inputs)])
-    expected = run_onnxruntime(load_parts(model)[0], inputs).reshape(outputs.shape)
+    expected = run_onnxruntime(load_parts(model, samples)[0], inputs).reshape(outputs.shape)
     flat, reference = outputs.reshape(len(inputs), -1), expected.reshape(len(inputs), -1)
     signed = program.client_part is not None and program.client_part.takes_signs
     found, wanted = predictions(flat, signed=signed), predictions(reference, signed=signed)

@@ -27,7 +27,7 @@ THREE = np.digitize(SAMPLES[:, 0] + SAMPLES[:, 2], [-0.6, 0.6]) + 7
 TWO = np.where(SAMPLES[:, 0] > SAMPLES[:, 1], "yes", "no")
 TARGETS = np.stack((SAMPLES[:, 0] * 2, SAMPLES[:, 1] + SAMPLES[:, 2]), axis=1)
 TARGET = compiler.Target(slots=256, levels=30)
-WEIGHTS: dict[str, NDArray[np.float32]] = {
+WEIGHTS: dict[str, NDArray[Any]] = {
     "w0": RNG.normal(size=(8, 16)).astype(np.float32) / 3,
     "w1": RNG.normal(size=(16, 3)).astype(np.float32) / 3,
     "w2": RNG.normal(size=(16, 2)).astype(np.float32) / 3,
@@ -153,7 +153,8 @@ def test_an_end_that_reads_weights_of_the_encrypted_part_is_refused() -> None:
     with pytest.raises(ModelRefusedError, match="read the weights 'w1' of shape") as caught:
         compiler.compile(model([*BODY, *nodes], ["y"]), TARGET)
     (reason,) = caught.value.exceptions
-    assert isinstance(reason, RefusalError) and reason.code == "client"
+    assert isinstance(reason, RefusalError)
+    assert reason.code == "client"
 
 
 def logistic() -> LogisticRegression:

@@ -14,7 +14,7 @@ from keywright.compiler.limits import MAX_ELEMENTS, require_elements
 from keywright.errors import ModelTooLargeError, RefusalError
 from keywright.errors.network import InvalidModelError, dynamic_shape, unsupported_operator
 from keywright.program.arrays import Shape, Vector
-from keywright.program.client_part import ONLY_HERE
+from keywright.program.client.client_part import ONLY_HERE
 from keywright.program.stored_tensors import array_of
 
 from .operator_context import FLOATS, of_sample

@@ -56,6 +56,7 @@ def interface(
         output_normalisation=program.output_normalisation,
         input_ring=ring,
         binning=program.binning,
+        first_steps=program.first_steps,
     )
 
 

@@ -31,7 +31,7 @@ class ModelReport:
         seconds: predicted for a batch, on one thread.
         fit: how the program in the clear differs from the model; None without calibration data.
         encrypted_error: the predicted error of encryption beside the spread of each output.
-        first_step: what the client's first step reveals; empty if there is none.
+        first_step: what the client's first and last steps reveal; empty if there are none.
     """
 
     parameters: str
@@ -84,6 +84,14 @@ class ModelReport:
     def __str__(self) -> str:
         width = max(map(len, self.lines))
         return "\n".join(f"{name:<{width}}  {text}" for name, text in self.lines.items())
+
+
+def revealed(program: Program) -> str:
+    """Return in words what the client's steps reveal of the model; empty if there are none."""
+    steps = [] if program.first_steps is None else [str(program.first_steps)]
+    steps += [] if program.binning is None else [str(program.binning)]
+    steps += [] if program.client_part is None else [str(program.client_part)]
+    return "; ".join(steps)
 
 
 def fit_text(fit: FitReport) -> str:

@@ -21,7 +21,8 @@ from keywright._core import ClientParameters, KeySpec, Parameters, read_key_set_
 from keywright.errors import KeywrightError, SecurityError
 from keywright.errors.network import OutOfRangeError, ProgramFormatError
 from keywright.errors.service import ManifestError
-from keywright.program.client_part import ClientPart
+from keywright.program.client.client_part import ClientPart
+from keywright.program.client.first_steps import FirstSteps
 from keywright.program.operands.binning import Binning
 from keywright.program.operands.normalisation import Normalisation, declared_magnitude
 
@@ -33,8 +34,10 @@ NORMALISED_VERSION = 5
 """Of manifests with normalised inputs or outputs, which clients of version 4 would not apply."""
 BINNED_VERSION = 6
 """Of manifests with a first step, which clients of version 5 would not compute."""
-VERSIONS = (VERSION, NORMALISED_VERSION, BINNED_VERSION)
-MAX_BYTES = 16 << 20
+STEPPED_VERSION = 7
+"""Of manifests with first steps before that, such as imputing and look-ups."""
+VERSIONS = (VERSION, NORMALISED_VERSION, BINNED_VERSION, STEPPED_VERSION)
+MAX_BYTES = 96 << 20
 """Maximum size in bytes of a manifest that is read."""
 
 MAX_VALUES = 1 << 24
@@ -145,6 +148,8 @@ class Manifest:
         input_ring: log2 of the degree of the smaller ring in which clients encrypt; 0 for the largest.
         binning: the client's first step, which turns a sample into the values of ``input``; None if there is
             none, as always for thin clients.
+        first_steps: what the client computes before anything else, such as imputing and look-ups; None if
+            there are none, as always for thin clients.
     """
 
     name: str
@@ -168,11 +173,27 @@ class Manifest:
     output_normalisation: Normalisation | None = field(default=None, repr=False)
     input_ring: int = 0
     binning: Binning | None = field(default=None, repr=False)
+    first_steps: FirstSteps | None = field(default=None, repr=False)
 
     @property
     def sample_shape(self) -> tuple[int, ...]:
-        """The shape of a sample, before the client's first step."""
+        """The shape of a sample's features, before they are binned."""
         return self.input.shape if self.binning is None else (self.binning.features,)
+
+    def features(self, samples: Any) -> tuple[NDArray[np.float64], bool]:
+        """Return the features of samples, (count, *sample_shape), and whether a single sample was given.
+
+        Args:
+            samples: see `FirstSteps.features`; without first steps, an array of features.
+
+        Raises:
+            InvalidSamplesError: samples of another shape or kind.
+        """
+        if self.first_steps is not None:
+            return self.first_steps.features(samples)
+        values = np.asarray(samples, np.float64)
+        single = values.shape == self.sample_shape
+        return (values[None] if single else values), single
 
     def missing(self, samples: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return which values of samples, (..., *sample_shape), are not numbers that the model takes."""
@@ -224,6 +245,7 @@ class Manifest:
                 "input range": each.input_range,
                 "normalisation of inputs": (each.divisor, _map(each.input_normalisation)),
                 "binning of inputs": each.binning and each.binning.to_json(),
+                "first steps": each.first_steps and each.first_steps.in_manifest(),
                 "declared magnitude": each.input_magnitude,
                 "fixed-point format": _number_format(each.client),
             }
@@ -305,7 +327,9 @@ class Manifest:
             "format": FORMAT,
             "version": version if self.binning is None else BINNED_VERSION,
         }
-        steps = ("client_part", "input_normalisation", "output_normalisation", "binning")
+        steps = ("client_part", "input_normalisation", "output_normalisation", "binning", "first_steps")
+        if self.first_steps is not None:
+            entry |= {"version": STEPPED_VERSION, "first_steps": self.first_steps.in_manifest()}
         plain = asdict(replace(self, **dict.fromkeys(steps)))  # type: ignore[arg-type]
         entry |= {name: value for name, value in plain.items() if name not in steps}
         if self.binning is not None:
@@ -347,7 +371,7 @@ class Manifest:
         if entry.get("format") != FORMAT or entry.get("version") not in VERSIONS:
             raise ManifestError(
                 f"the manifest has format {entry.get('format')!r:.60}, version {entry.get('version')!r:.20}; "
-                f"this release reads {FORMAT}, versions {VERSION} to {BINNED_VERSION}"
+                f"this release reads {FORMAT}, versions {VERSION} to {STEPPED_VERSION}"
             )
         if entry.get("packing") not in get_args(Packing):
             raise ManifestError(
@@ -383,7 +407,15 @@ class Manifest:
             output_normalisation=_normalisation(entry, "output"),
             input_ring=_number(entry.get("input_ring", 0), "input_ring", 0, parameters.log_n - 1),
             binning=_binning(entry),
+            first_steps=_first_steps(entry),
         )
+        if manifest.first_steps is not None and (
+            manifest.first_steps.shape != manifest.sample_shape or manifest.packing == "coefficients"
+        ):
+            raise ManifestError(
+                f"the first steps give features of shape {manifest.first_steps.shape} for a model of "
+                f"{manifest.sample_shape}"
+            )
         if manifest.binning is not None and (
             manifest.input.shape != (manifest.binning.bits,) or manifest.packing == "coefficients"
         ):
@@ -536,6 +568,15 @@ def _binning(entry: Mapping[str, Any]) -> Binning | None:
         return Binning(features, columns, np.asarray(lists[1], np.float64), missing, *map(bool, flags))
     except ValueError as error:
         raise ManifestError(f"the first step: {error}") from error
+
+
+def _first_steps(entry: Mapping[str, Any]) -> FirstSteps | None:
+    if "first_steps" not in entry:
+        return None
+    try:
+        return FirstSteps.read(entry["first_steps"])
+    except ProgramFormatError as error:
+        raise ManifestError(f"the first steps of the manifest cannot be used: {error}") from error
 
 
 def _string(entry: Mapping[str, Any], name: str) -> str:

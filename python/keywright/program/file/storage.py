@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from keywright._files import replacing
 from keywright._reading.arrays import read_array, require_file
 from keywright.errors.network import ProgramFormatError
-from keywright.program.client_part import ClientPart
+from keywright.program.client.client_part import ClientPart
+from keywright.program.client.first_steps import FirstSteps
 from keywright.program.instructions import Instruction, Layer
 from keywright.program.operands.binning import Binning
 from keywright.program.operands.bootstraps import Bootstrap
@@ -167,6 +168,11 @@ def _description(program: Program) -> dict[str, Any]:
         }
         | ({"normalised": normalised} if normalised else {})
         | _described_binning(program.binning)
+        | (
+            {}
+            if program.first_steps is None
+            else {"first_steps": program.first_steps.to_json() | {"bytes": len(program.first_steps.data)}}
+        )
     )
 
 
@@ -195,6 +201,8 @@ def _arrays(program: Program) -> Iterator[tuple[str, NDArray[np.generic]]]:
         yield "binning.columns.npy", program.binning.columns
         yield "binning.edges.npy", program.binning.edges
         yield "binning.missing.npy", program.binning.missing
+    if program.first_steps is not None:
+        yield "first_steps.npy", np.frombuffer(program.first_steps.data, np.uint8)
     for number, transform in enumerate(program.transforms):
         for operand, diagonals in enumerate(transform.diagonals):
             yield f"transforms/{number}.{operand}.npy", distinct_of(diagonals)
@@ -304,6 +312,7 @@ def _read(reader: _Reader) -> Program:
         input_scale=read_input_scale(data["input_scale"]),
         output_scale=_scale(data["output_scale"]),
         binning=binning,
+        first_steps=_first_steps(reader, data, shapes[0]),
         input_normalisation=_normalisation(reader, data, "input", (sizes[0],)),
         output_normalisation=_normalisation(reader, data, "output", shapes[1]),
         input_level=_integer(data["input_level"], "input_level"),
@@ -378,6 +387,19 @@ def _binning(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> B
         )
     except ValueError as error:
         raise ProgramFormatError(f"the first step: {error}") from error
+
+
+def _first_steps(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> FirstSteps | None:
+    entry = data.get("first_steps")
+    if entry is None:
+        return None
+    if not isinstance(entry, dict):
+        raise ProgramFormatError("the first steps are not an object")
+    size = _integer(entry["bytes"], "the bytes of the first steps")
+    found = FirstSteps.read(entry, reader.array("first_steps.npy", (size,), np.uint8).tobytes())
+    if found.shape != shape:
+        raise ProgramFormatError(f"the first steps give {found.shape}, and the program takes {shape}")
+    return found
 
 
 def _bootstrap(

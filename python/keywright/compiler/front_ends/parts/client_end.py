@@ -18,7 +18,9 @@ from keywright.compiler.front_ends.operator_context import FLOATS
 from keywright.compiler.front_ends.written_out import with_softmax
 from keywright.errors.network import RefusalError
 from keywright.program.arrays import Shape
-from keywright.program.client_part import ALLOWED, ELEMENTWISE, ONLY_HERE, ClientPart
+from keywright.program.client.client_part import ALLOWED, ELEMENTWISE, ONLY_HERE, ClientPart
+
+from .client_start import start
 
 SCORES = "keywright/scores"
 """Name of the client's input where it gets several scores, one behind the other."""
@@ -85,10 +87,18 @@ class _End:
     activations: int
 
 
-def load_parts(model: onnx.ModelProto | str | Path | bytes) -> tuple[onnx.ModelProto, ClientEnd | None]:
-    """Return a model in standard operators up to its scores, and the client's end; errors as for
-    `load_model` and `divide`."""
-    return divide(with_softmax(standardised(load_model(model))))
+def load_parts(
+    model: onnx.ModelProto | str | Path | bytes, samples: Any = None
+) -> tuple[onnx.ModelProto, ClientEnd | None]:
+    """Return a model in standard operators from the features up to its scores, and the client's end.
+
+    Args:
+        samples: calibration data; see `client_start.start`.
+
+    Raises:
+        InvalidModelError, RefusalError: as for `load_model`, `start` and `divide`.
+    """
+    return divide(with_softmax(start(standardised(load_model(model)), samples).model))
 
 
 def divide(model: onnx.ModelProto) -> tuple[onnx.ModelProto, ClientEnd | None]:
