@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 from keywright import compiler
-from keywright.compiler.front_ends.client_end import load_parts
 from keywright.compiler.front_ends.onnx_importer import import_model
+from keywright.compiler.front_ends.parts.client_end import load_parts
 from keywright.compiler.graph.simplify import simplify
 from keywright.errors import ModelRefusedError
 from keywright.runtime.checking import run_clear
@@ -85,14 +85,14 @@ def watch(path: Path, samples: Array, outputs: Array, calibration: int, *, compi
 def _read(model: onnx.ModelProto, samples: Array, outputs: Array) -> tuple[float, Array]:
     """The largest difference, and the graph's scores."""
     server, client = load_parts(model)
-    read = import_model(server)
+    read = import_model(server, wanted=() if client is None else client.shapes)
     if read.reasons:
         raise ModelRefusedError(read.reasons)
     graph = simplify(read.graph)
     scores = graph.evaluate(samples.reshape(len(samples), -1).astype(np.float64))[graph.output]
     found: Array = scores
     if client is not None:
-        found = next(iter(replace(client, shape=read.result_shape).run(scores).values()))
+        found = next(iter(client.part(read.scores, read.known).run(scores).values()))
     found = found.reshape(outputs.shape)
     if outputs.dtype.kind in "iuU":
         if not np.array_equal(found, outputs):

@@ -19,11 +19,11 @@ from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self, TypeVar
+from typing import IO, Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from keywright._core import (
     KeyGenerator,
@@ -190,21 +190,27 @@ class RemoteModel:
                     return entry.get("joins") is True
         return False
 
-    def check(self, samples: ArrayLike, *, force: bool = False) -> NDArray[np.float64]:
-        """Check and convert samples, before keys are made for them. With the program, samples are run through
-        it in the clear. Without it, inputs must be in the range that the manifest states. The server sees
-        neither.
+    def check(self, samples: Any, *, force: bool = False) -> NDArray[np.float64]:
+        """Check and convert samples, before keys are made for them, and compute their features by the model's
+        first steps, if it has any. With the program, features are run through it in the clear. Without it,
+        they must be in the range that the manifest states. The server sees neither.
 
         Args:
-            samples: one, of shape ``manifest.input``, or several, (count, *shape).
-            force: whether samples may leave the range; results are then wrong.
+            samples: one, of shape ``manifest.sample_shape``, or several, (count, *shape); what
+                `Manifest.features` takes, if the model has first steps.
+            force: whether features may leave the range; results are then wrong.
 
         Raises:
             BadRequestError: the shape is wrong, or values are not finite.
+            InvalidSamplesError: the first steps do not take the samples.
             OutOfRangeError: a sample leaves the range of the inputs, or one inside the program.
         """
-        manifest, values = self.manifest, np.asarray(samples, np.float64)
-        shape = manifest.sample_shape
+        manifest, shape = self.manifest, self.manifest.sample_shape
+        if manifest.input.first_steps is None:
+            values = np.asarray(samples, np.float64)
+        else:
+            found, single = manifest.features(samples)
+            values = found[0] if single else found
         if values.shape != shape and (values.shape[1:] != shape or values.size == 0):
             raise BadRequestError(f"the model takes samples of shape {shape}, got {values.shape}")
         if manifest.missing(values).any():
@@ -437,7 +443,7 @@ class Session:
 
     def infer(
         self,
-        samples: ArrayLike,
+        samples: Any,
         progress: Progress | None = None,
         *,
         force: bool = False,
@@ -454,7 +460,7 @@ class Session:
         together if the model packs several samples.
 
         Args:
-            samples: one, of the shape of ``manifest.input``, or any number of them, (count, *shape).
+            samples: one, or any number of them; see `RemoteModel.check`.
             progress: called with what is done and with all, in thousandths of a request.
             force: whether samples may leave the ranges of the model; see `RemoteModel.check`.
             checks: spot checks, for a server that may answer garbage: some answers are compared with the

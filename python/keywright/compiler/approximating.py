@@ -15,12 +15,15 @@ from keywright.compiler.activations.approximation.method import Method
 from keywright.compiler.activations.choosing import choose, outputs_of
 from keywright.compiler.activations.fit import OPERATORS, Fit
 from keywright.compiler.activations.ranges import ExactRun, run_exact
-from keywright.compiler.front_ends.client_end import load_parts
+from keywright.compiler.front_ends.classical import standardised
 from keywright.compiler.front_ends.model_file import load_model
 from keywright.compiler.front_ends.onnx_importer import ImportedModel, import_model
 from keywright.compiler.front_ends.operators.attention.masks import require_hidden
 from keywright.compiler.front_ends.operators.attention.softmax import more_halvings
+from keywright.compiler.front_ends.parts.client_end import divide
+from keywright.compiler.front_ends.parts.client_start import start
 from keywright.compiler.front_ends.trees import onnx_ml
+from keywright.compiler.front_ends.written_out import with_softmax
 from keywright.compiler.graph.graph import Activation, Graph, Input
 from keywright.compiler.graph.simplify import simplify
 from keywright.compiler.layout.layer_work import LayerWork
@@ -37,7 +40,8 @@ from keywright.errors.network import (
     unknown_activation,
 )
 from keywright.program.arrays import Shape, Vector
-from keywright.program.client_part import ClientPart
+from keywright.program.client.client_part import ClientPart
+from keywright.program.client.first_steps import FirstSteps
 from keywright.program.fit_report import FittedActivation
 from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
 
@@ -58,6 +62,8 @@ class ApproximatedModel:
         output_shape: of a sample's result.
         client_part: the part of the model that the client computes, if any.
         trees: the ensemble that the graph computes, if it is one; the run then is on its bits.
+        first_steps: what the client computes before, if anything; the model and the run are about its
+            results, the features.
     """
 
     graph: Graph
@@ -67,6 +73,7 @@ class ApproximatedModel:
     output_shape: Shape
     client_part: ClientPart | None
     trees: QuantisedEnsemble | None = None
+    first_steps: FirstSteps | None = None
 
     @property
     def least_log_scale(self) -> int:
@@ -75,7 +82,7 @@ class ApproximatedModel:
 
     @property
     def samples(self) -> Vector:
-        """The calibration data as the client has them, flattened: (count, features)."""
+        """The calibration data behind the first steps, flattened: (count, features)."""
         return self.run.samples if self.trees is None else self.trees.samples
 
     @cached_property
@@ -110,28 +117,53 @@ def approximate(model: Source, fit: Fit | None = None) -> ApproximatedModel:
         ModelRefusedError: with all reasons; see `keywright.compiler.compile`.
         InvalidSamplesError: calibration data of the wrong shape or not finite.
     """
-    fit = Fit() if fit is None else fit
-    if (ensemble := ensemble_in(model)) is not None:
-        return _approximated_ensemble(ensemble, fit)
-    read = read_model(model, fit)
+    begun = begin(model, Fit() if fit is None else fit)
+    if isinstance(begun.model, Ensemble):
+        return begun.approximated(_approximated_ensemble(begun.model, begun.fit))
+    read = read_model(begun.model, begun.fit)
     if read.reasons:
         raise ModelRefusedError(read.reasons)
-    return put_polynomials(read, fit)
+    return begun.approximated(put_polynomials(read, begun.fit))
 
 
-def ensemble_in(model: Source) -> Ensemble | None:
-    """Return the ensemble that a model is; None for another model.
+@dataclass(frozen=True, eq=False)
+class Begun:
+    """A model behind the client's first steps.
+
+    Attributes:
+        model: in standard operators, or an ensemble of trees.
+        fit: with the features of the calibration data.
+        first_steps: if there are any.
+    """
+
+    model: onnx.ModelProto | Ensemble
+    fit: Fit
+    first_steps: FirstSteps | None
+
+    def approximated(self, model: ApproximatedModel) -> ApproximatedModel:
+        """Return a model with the first steps."""
+        return replace(model, first_steps=self.first_steps)
+
+
+def begin(model: Source, fit: Fit) -> Begun:
+    """Split off the first steps of a model, and compute them for the calibration data.
 
     Raises:
-        ModelRefusedError: a part of the ensemble, or what surrounds it, is not supported.
+        ModelRefusedError: the model, or what surrounds an ensemble of trees, is not supported.
+        InvalidSamplesError: the first steps do not take the calibration data.
     """
     if isinstance(model, Ensemble):
-        return model
+        return Begun(model, fit, None)
     try:
-        loaded = load_model(model)
-        return onnx_ml.ensemble_of(loaded) if onnx_ml.has_trees(loaded) else None
+        started = start(standardised(load_model(model)), fit.calibration)
+        rest = started.model
+        ensemble = onnx_ml.ensemble_of(rest) if onnx_ml.has_trees(rest) else None
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
+    if started.steps is not None and fit.calibration is not None:
+        features, _ = started.steps.features(fit.calibration)
+        fit = replace(fit, calibration=features)
+    return Begun(rest if ensemble is None else ensemble, fit, started.steps)
 
 
 def _approximated_ensemble(ensemble: Ensemble, fit: Fit) -> ApproximatedModel:
@@ -148,15 +180,14 @@ def _approximated_ensemble(ensemble: Ensemble, fit: Fit) -> ApproximatedModel:
     return ApproximatedModel(trees.graph, (), run, inner, (ensemble.outputs,), trees.client_part, trees)
 
 
-def read_model(model: Source, fit: Fit) -> ReadModel:
-    """Return the model's simplified graph, with the minimum levels of its activations, and every reason why
-    it cannot be compiled for any target."""
-    assert not isinstance(model, Ensemble)
+def read_model(model: onnx.ModelProto, fit: Fit) -> ReadModel:
+    """Return the simplified graph of a model in standard operators, with the minimum levels of its
+    activations, and every reason why it cannot be compiled for any target."""
     try:
-        server, client = load_parts(model)
+        server, client = divide(with_softmax(model))
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
-    read = _imported(server, fit)
+    read = _imported(server, fit, frozenset() if client is None else client.shapes)
     graph, reasons = read.graph, read.reasons
     if graph.output >= 0:
         graph = simplify(graph)
@@ -171,14 +202,15 @@ def read_model(model: Source, fit: Fit) -> ReadModel:
         unknown = [name for name in fit.methods if name not in OPERATORS and name not in nodes]
         if unknown:
             reasons.append(unknown_activation(unknown, [*sorted(OPERATORS), *nodes]))
-    if client is not None:
-        client = replace(client, shape=read.result_shape)
-    return ReadModel(graph, read.result_shape, reasons, read.masks, client)
+    part = None
+    if client is not None and not reasons:
+        part = client.part(read.scores, read.known)
+    return ReadModel(graph, read.scores, reasons, read.masks, read.known, part)
 
 
-def _imported(model: onnx.ModelProto, fit: Fit) -> ImportedModel:
+def _imported(model: onnx.ModelProto, fit: Fit, wanted: frozenset[str]) -> ImportedModel:
     """Return a model's graph, with as many halvings of each softmax as calibration data need."""
-    read, halvings = import_model(model), dict[str, int]()
+    read, halvings = import_model(model, wanted=wanted), dict[str, int]()
     while fit.calibration is not None and not read.reasons:
         nodes = read.graph.nodes
         if not any(isinstance(node, Activation) and node.operator == "Softmax" for node in nodes.values()):
@@ -193,7 +225,7 @@ def _imported(model: onnx.ModelProto, fit: Fit) -> ImportedModel:
         if more is None:
             break
         halvings = more
-        read = import_model(model, halvings)
+        read = import_model(model, halvings, wanted)
     if read.masks and not read.reasons and fit.calibration is not None:
         try:
             require_hidden(read.masks, read.graph, _samples(read.graph, fit.calibration))
@@ -211,8 +243,9 @@ def put_polynomials(read: ReadModel, fit: Fit) -> ApproximatedModel:
     """
     graph = read.graph
     signed = read.client_part is not None and read.client_part.takes_signs
-    run = replace(run_exact(graph, _samples(graph, fit.calibration)), signed=signed)
-    if fit.accuracy is not None and run.outputs.shape[1] == 1 and not signed:
+    run = run_exact(graph, _samples(graph, fit.calibration))
+    run = replace(run, signed=signed, several=len(read.scores) > 1)
+    if fit.accuracy is not None and (run.several or (run.outputs.shape[1] == 1 and not signed)):
         raise ModelRefusedError([no_labels()])
     try:
         chosen = choose(graph, run, fit, price)

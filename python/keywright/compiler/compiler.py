@@ -23,17 +23,20 @@ from keywright.compiler.graph.simplify import scale_value, shift_input, shift_ou
 from keywright.compiler.placement.bounding import largest_values
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.target import Target
+from keywright.compiler.trees.ensemble import Ensemble
 from keywright.errors.network import (
     InvalidSamplesError,
     ModelRefusedError,
     RefusalError,
     TooDeepError,
     ranges_missing,
+    thin_first_steps,
     too_wide,
     unsupported_operator,
 )
 from keywright.program.arrays import Shape, Vector
 from keywright.program.fit_report import FitReport
+from keywright.program.interface import ClientSteps
 from keywright.program.operands.normalisation import (
     HEADROOM,
     LARGE,
@@ -44,7 +47,7 @@ from keywright.program.operands.normalisation import (
 )
 from keywright.program.program import Program
 
-from .approximating import ApproximatedModel, Source, approximate, ensemble_in, put_polynomials, read_model
+from .approximating import ApproximatedModel, Source, approximate, begin, put_polynomials, read_model
 from .arrangement import arrange
 from .assembly import Assembly
 
@@ -86,6 +89,8 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
     if approximated.trees is not None and target.thin:
         advice = "thin clients do not compute the first step of trees, their bits; compile for full clients"
         _refuse([unsupported_operator("trees", "TreeEnsemble", advice)])
+    if approximated.first_steps is not None and target.thin:
+        _refuse([thin_first_steps(approximated.first_steps.operators)])
     run, fit = approximated.run, approximated.fit
     input_range = _input_range(approximated, target)
     input_scale = _input_scale(input_range) if target.thin and input_range is not None else 1.0
@@ -138,7 +143,7 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
             range=input_range,
             scale=input_scale,
             normalisation=entering if input_scale == 1 else None,
-            binning=binning,
+            steps=ClientSteps(approximated.first_steps, binning),
         ),
         output=replace(
             program.output,
@@ -158,15 +163,16 @@ def _approximated(model: Source | ApproximatedModel, target: Target, fit: Fit | 
         if fit is not None:
             raise TypeError("an approximated model already has its fit; leave fit out")
         return model
-    fit = Fit() if fit is None else fit
-    if (ensemble := ensemble_in(model)) is not None:
-        return approximate(ensemble, fit)
-    read = read_model(model, fit)
+    begun = begin(model, Fit() if fit is None else fit)
+    fit = begun.fit
+    if isinstance(begun.model, Ensemble):
+        return begun.approximated(approximate(begun.model, fit))
+    read = read_model(begun.model, fit)
     reasons = list(read.reasons)
     if read.graph.output >= 0:
         reasons += _too_deep(read.graph, target, measured=fit.calibration is not None)
     _refuse(reasons)
-    return put_polynomials(read, fit)
+    return begun.approximated(put_polynomials(read, fit))
 
 
 def _report(

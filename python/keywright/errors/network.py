@@ -198,6 +198,17 @@ def mask_without_effect(node: str, constant: float, gap: float) -> RefusalError:
     )
 
 
+def thin_first_steps(operators: Sequence[str]) -> RefusalError:
+    """Return the refusal of first steps for thin clients, which do not compute them."""
+    shown = ", ".join(dict.fromkeys(operators))
+    return RefusalError(
+        f"the client computes first steps ({shown}), which thin clients do not; compile for full clients "
+        "(client='slots'), or compile the model behind these steps for their results",
+        code="client",
+        operators=tuple(operators),
+    )
+
+
 def dynamic_shape(name: str, shape: Sequence[object]) -> RefusalError:
     """Return the refusal of a dimension other than the batch that is not a number."""
     return RefusalError(

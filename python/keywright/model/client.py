@@ -78,17 +78,20 @@ class ModelClient:
         key in memory at a time."""
         save_keys(folder, self._owner, self.execution, progress)
 
-    def guard(self, samples: ArrayLike) -> None:
+    def guard(self, samples: Any) -> None:
         """Refuse samples that leave the ranges of the program, which a server cannot detect.
 
         Raises:
             OutOfRangeError: names the layer, the value and the range.
+            InvalidSamplesError: another shape, no samples, or values that are not finite.
         """
+        self.guard_features(self.program.features(samples)[0])
+
+    def guard_features(self, values: NDArray[np.float64]) -> None:
+        """Refuse features, (count, *input_shape), as `guard` does samples."""
         q, program = self.parameters.q, self.program
         bits = sum(map(math.log2, q[: program.output.level + 1])) - self.parameters.log_scale - 1
-        guard(program, samples, 2.0 ** min(bits, MOST_BITS))
-        values = np.asarray(samples, np.float64)
-        values = values[None] if values.shape == program.input.shape else values
+        guard(program, values, 2.0 ** min(bits, MOST_BITS))
         declared = program.input.magnitude or self.parameters.default_magnitude
         if self._shared.entry is not None:
             # Beyond it, the bootstrap by which thin clients enter wraps.
@@ -97,12 +100,13 @@ class ModelClient:
         for batch in program.batches(values):
             require_magnitude(batch, program.entering(batch), declared)
 
-    def encrypt(self, samples: ArrayLike, *, force: bool = False) -> bytes:
+    def encrypt(self, samples: Any, *, force: bool = False) -> bytes:
         """Encrypt samples and return the message for the server. With the secret key, half of every
         ciphertext is a 32-byte seed; with a public key alone, messages take twice the bytes.
 
         Args:
-            samples: one, of shape ``program.input.shape``, or several, (count, *input_shape).
+            samples: one, of shape ``program.input.shape``, or several, (count, *input_shape); what
+                `Program.features` takes, if the model has first steps.
             force: also encrypt samples that leave a range of the program; their results are wrong.
 
         Raises:
@@ -111,11 +115,10 @@ class ModelClient:
             EncodeError: a forced sample is above the magnitude that the program declares for its inputs.
             KeysMissingError: the client has neither a secret nor a public key.
         """
-        values = np.asarray(samples, np.float64)
-        single = values.shape == self.program.input.shape
+        values, single = self.program.features(samples)
         if not force:
-            self.guard(values)
-        batches = self.program.batches(values[None] if single else values)
+            self.guard_features(values)
+        batches = self.program.batches(values)
         objects = [data for batch in batches for data in self.encrypt_batch(batch)]
         return Message(None if single else len(values), objects, self.identity).to_bytes()
 

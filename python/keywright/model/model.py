@@ -50,7 +50,15 @@ from .exchange.shared import Shared
 from .folder.description import Description
 from .folder.files import DESCRIPTION, PARAMETERS, PLAN, PROGRAM, has_file, new_folder
 from .report.encrypted_error import EncryptedError, predict_error, require_precision
-from .report.report import ModelReport, RingFigures, RunFigures, Sizes, returned_bytes, sent_bytes
+from .report.report import (
+    ModelReport,
+    RingFigures,
+    RunFigures,
+    Sizes,
+    returned_bytes,
+    revealed,
+    sent_bytes,
+)
 from .served.entry import Entry, read_entry
 from .served.manifest import KeyList, Manifest
 from .server import ModelServer
@@ -289,16 +297,13 @@ class Model:
     def _plan(self, process: Process, budget: int) -> ProcessPlan:
         return plan_process(self.candidates, self._entered, process, budget, stored_model() or CostModel())
 
-    def _samples(self, samples: ArrayLike) -> NDArray[np.float64]:
-        """Return samples with a batch axis.
+    def _samples(self, samples: Any) -> NDArray[np.float64]:
+        """Return the features of samples, with a batch axis.
 
         Raises:
             InvalidSamplesError: there are none, or they have another shape or values that are not finite.
         """
-        values = np.asarray(samples, np.float64)
-        values = values[None] if values.shape == self.program.input.shape else values
-        self.program.batches(values)
-        return values
+        return self.program.features(samples)[0]
 
     # Runs
 
@@ -327,7 +332,7 @@ class Model:
             ),
             program.fit_report,
             self.encrypted_error,
-            "" if program.input.binning is None else str(program.input.binning),
+            revealed(program),
         )
 
     @property
@@ -380,7 +385,7 @@ class Model:
         return self.source.for_batch(batch)
 
     def simulate(
-        self, samples: ArrayLike, *, public: bool = False, repetitions: int = REPETITIONS, seed: int = SEED
+        self, samples: Any, *, public: bool = False, repetitions: int = REPETITIONS, seed: int = SEED
     ) -> Simulation:
         """Simulate `predict`: run samples in the clear with random errors as encryption would add them, with
         the batch and the keys that it would use. Returns outputs and their errors. No keys are made. The mean
@@ -388,7 +393,8 @@ class Model:
         errors of entering and leaving are left out.
 
         Args:
-            samples: one, of shape ``program.input.shape``, or several, (count, *input_shape).
+            samples: one, of shape ``program.input.shape``, or several, (count, *input_shape); what
+                `Program.features` takes, if the model has first steps.
             public, repetitions, seed: see `keywright.runtime.simulate`.
 
         Raises:
@@ -403,7 +409,7 @@ class Model:
 
     def predict(
         self,
-        samples: ArrayLike,
+        samples: Any,
         *,
         force: bool = False,
         memory: int | None = None,
@@ -415,7 +421,8 @@ class Model:
         fastest batch for these samples is used; the program of each batch is compiled once.
 
         Args:
-            samples: one, of shape ``program.input.shape``, or several, (count, *input_shape).
+            samples: one, of shape ``program.input.shape``, or several, (count, *input_shape); what
+                `Program.features` takes, if the model has first steps.
             force: also evaluate samples that leave a range of the program; their results are wrong.
             memory: maximum bytes of this process; by default 80 percent of the free memory.
             key_memory: maximum bytes of keys in memory; others are read from a file. By default, as memory
@@ -430,12 +437,12 @@ class Model:
             InvalidSamplesError: another shape, no samples, or values that are not finite.
             MemoryBudgetError: keys and diagonals do not fit the memory.
         """
-        values = self._samples(samples)
+        values, single = self.program.features(samples)
         if not force:
-            ModelClient(self.shared).guard(values)
+            ModelClient(self.shared).guard_features(values)
         model, planned = self.plan_batches(len(values), memory, key_memory)
         outputs = model.infer(values, planned, progress).outputs
-        return outputs[0] if np.shape(samples) == self.program.input.shape else outputs
+        return outputs[0] if single else outputs
 
     def infer(
         self, samples: NDArray[np.float64], planned: ProcessPlan, progress: Progress = silent

@@ -7,7 +7,21 @@ from keywright.program.operands.layout import Layout
 from keywright.program.operands.normalisation import Normalisation, declared_magnitude
 
 from .arrays import Shape
-from .client_part import ClientPart
+from .client.client_part import ClientPart
+from .client.first_steps import FirstSteps
+
+
+@dataclass(frozen=True, eq=False)
+class ClientSteps:
+    """What clients compute of a model before they encrypt, in this order.
+
+    Attributes:
+        first: such as imputing and look-ups, whose results are the features; None if samples are features.
+        binning: turns features into bits; None if the program takes features as they are.
+    """
+
+    first: FirstSteps | None = None
+    binning: Binning | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +36,7 @@ class ProgramInput:
         scale: `Program.pack` divides by it; a power of two, and 1 unless clients need numbers of at most 1.
         normalisation: `Program.pack` normalises samples by it; None if they are as calibrated. Results of
             ciphertexts then hardly depend on the size of the inputs.
-        binning: what `Program.pack` does first, if the program takes bits; None if it takes samples as they
-            are.
+        steps: of the client. Their first ones make the features, of which ``shape`` is the shape.
         log_n: log2 of the degree of the smaller ring of the ciphertexts; 0 for the largest.
     """
 
@@ -33,8 +46,18 @@ class ProgramInput:
     range: tuple[float, float] | None = None
     scale: float = 1.0
     normalisation: Normalisation | None = None
-    binning: Binning | None = None
+    steps: ClientSteps = ClientSteps()
     log_n: int = 0
+
+    @property
+    def binning(self) -> Binning | None:
+        """What `Program.pack` does first; None if the program takes features as they are."""
+        return self.steps.binning
+
+    @property
+    def first_steps(self) -> FirstSteps | None:
+        """What `Program.features` does; None if samples are features."""
+        return self.steps.first
 
     @property
     def magnitude(self) -> float | None:

@@ -115,6 +115,25 @@ class Program:
             level[step.result] = step.level
         return max(depth[output] for output in self.output.ciphertexts)
 
+    def features(self, samples: Any) -> tuple[Vector, bool]:
+        """Return what the first steps give for samples, (count, *input_shape), and whether a single sample
+        was given, without a batch axis. Without first steps, samples are features.
+
+        Args:
+            samples: see `FirstSteps.features`.
+
+        Raises:
+            InvalidSamplesError: samples of another shape or kind, or values that are not finite.
+        """
+        if self.input.first_steps is not None:
+            values, single = self.input.first_steps.features(samples)
+        else:
+            values = _numbers(samples)
+            single = values.shape == self.input.shape
+            values = values[None] if single else values
+        self.batches(values)
+        return values, single
+
     def batches(self, samples: ArrayLike) -> list[Vector]:
         """Split samples, (count, *input_shape), into parts that the program takes; all but the last are full.
 
@@ -207,3 +226,15 @@ class Program:
             wrong &= ~self.input.binning.absent(values)
         if count := int(wrong.sum()):
             raise InvalidSamplesError(f"the samples hold {count} values that are not finite; remove them")
+
+
+def _numbers(samples: Any) -> Vector:
+    """Return samples as numbers.
+
+    Raises:
+        InvalidSamplesError: they are others.
+    """
+    try:
+        return np.asarray(samples, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidSamplesError(f"samples hold values that are no numbers: {error}") from error

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 from numpy.typing import ArrayLike
 
 from keywright.compiler.activations.ranges import predictions
-from keywright.compiler.front_ends.client_end import load_parts
+from keywright.compiler.front_ends.parts.client_end import load_parts
 from keywright.errors import PackageMissingError
 from keywright.program.arrays import Vector
 from keywright.program.program import Program
@@ -65,7 +66,8 @@ def _run_batch(program: Program, samples: Vector) -> Vector:
 
 def run_onnxruntime(model: onnx.ModelProto, samples: Vector) -> Vector:
     """Return the model's outputs, (count, *output_shape), for samples (count, *input_shape), evaluated one at
-    a time. If the model has a fixed batch size, the sample is repeated.
+    a time; several outputs of a sample one behind the other. If the model has a fixed batch size, the sample
+    is repeated.
 
     Raises:
         PackageMissingError: onnxruntime is not installed.
@@ -85,25 +87,26 @@ def run_onnxruntime(model: onnx.ModelProto, samples: Vector) -> Vector:
     batch = source.shape[0] if source.shape and isinstance(source.shape[0], int) else 1
     outputs = []
     for sample in samples:
-        (result, *_) = session.run(None, {source.name: np.repeat(sample[None].astype(kind), batch, axis=0)})
-        outputs.append(result[0] if np.ndim(result) and len(result) == batch else result)
+        results = session.run(None, {source.name: np.repeat(sample[None].astype(kind), batch, axis=0)})
+        parts = [each[0] if np.ndim(each) and len(each) == batch else each for each in results]
+        outputs.append(parts[0] if len(parts) == 1 else np.concatenate(list(map(np.ravel, parts))))
     return np.asarray(outputs, np.float64)
 
 
-def check(program: Program, samples: ArrayLike, model: onnx.ModelProto | str | Path | bytes) -> CheckReport:
+def check(program: Program, samples: Any, model: onnx.ModelProto | str | Path | bytes) -> CheckReport:
     """Compare a program, evaluated in the clear, with its model, evaluated by onnxruntime.
 
     Args:
-        samples: (count, *input_shape).
+        samples: (count, *input_shape); what `Program.features` takes, if the program has first steps.
         model: the source of the program.
 
     Raises:
         InvalidSamplesError: no samples, or another shape.
         PackageMissingError: onnxruntime is not installed.
     """
-    inputs = np.asarray(samples, np.float64)
+    inputs, _ = program.features(samples)
     outputs = np.concatenate([_run_batch(program, batch) for batch in program.batches(inputs)])
-    expected = run_onnxruntime(load_parts(model)[0], inputs).reshape(outputs.shape)
+    expected = run_onnxruntime(load_parts(model, samples)[0], inputs).reshape(outputs.shape)
     flat, reference = outputs.reshape(len(inputs), -1), expected.reshape(len(inputs), -1)
     signed = program.output.client_part is not None and program.output.client_part.takes_signs
     found, wanted = predictions(flat, signed=signed), predictions(reference, signed=signed)

@@ -1,7 +1,6 @@
 """Files that PyTorch, Keras, Flax and scikit-learn exported, written by `python -m studies.exporters` in
 `benchmarks`: read, compiled, and computed as onnxruntime computes them."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ import onnx
 import onnxruntime
 import pytest
 from keywright import compiler
-from keywright.compiler.front_ends.client_end import load_parts
 from keywright.compiler.front_ends.model_file import load_model, sample_shape
 from keywright.compiler.front_ends.onnx_importer import import_model
+from keywright.compiler.front_ends.parts.client_end import load_parts
 from keywright.compiler.graph.simplify import simplify
 from keywright.errors import ModelRefusedError
 from keywright.runtime.checking import run_clear
@@ -60,13 +59,13 @@ def own_outputs(model: onnx.ModelProto, samples: NDArray[Any]) -> NDArray[Any]:
 def read(model: onnx.ModelProto, samples: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return scores of the graph with exact functions, and the outputs of the client's part."""
     server, client = load_parts(model)
-    found = import_model(server)
+    found = import_model(server, wanted=() if client is None else client.shapes)
     assert not found.reasons
     graph = simplify(found.graph)
     scores = graph.evaluate(samples.reshape(COUNT, -1).astype(np.float64))[graph.output]
     if client is None:
         return scores, scores
-    return scores, next(iter(replace(client, shape=found.result_shape).run(scores).values()))
+    return scores, next(iter(client.part(found.scores, found.known).run(scores).values()))
 
 
 def test_there_are_files() -> None:

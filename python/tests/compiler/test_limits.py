@@ -13,7 +13,7 @@ from keywright import compiler
 from keywright.compiler import limits
 from keywright.compiler.front_ends.model_file import load_model
 from keywright.errors import ModelRefusedError, ModelTooLargeError, ProgramFormatError
-from keywright.program.client_part import ClientPart
+from keywright.program.client.client_part import ClientPart
 from onnx import TensorProto, helper, numpy_helper
 
 node = helper.make_node

@@ -77,6 +77,7 @@ class ExactRun:
             to compare.
         inputs: of the activations.
         signed: whether a single output's sign is the model's prediction.
+        several: whether outputs are several scores, so that no largest one is a prediction.
     """
 
     samples: Vector
@@ -84,11 +85,12 @@ class ExactRun:
     outputs: Vector
     inputs: ActivationInputs = field(default_factory=ActivationInputs)
     signed: bool = False
+    several: bool = False
 
     def predictions(self, outputs: Vector) -> NDArray[np.int64] | None:
         """Return the predictions of outputs, (count, n): indices of the largest, or signs; None if a single
-        output is a value."""
-        return predictions(outputs, signed=self.signed)
+        output, or each of several scores, is a value."""
+        return None if self.several else predictions(outputs, signed=self.signed)
 
     @property
     def compared(self) -> NDArray[np.bool_]:

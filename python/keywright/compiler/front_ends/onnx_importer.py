@@ -1,7 +1,7 @@
 """Imports an ONNX model as a `Graph`, and refuses what has no encrypted form."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from keywright.compiler.limits import MAX_ELEMENTS, require_elements
 from keywright.errors import ModelTooLargeError, RefusalError
 from keywright.errors.network import InvalidModelError, dynamic_shape, unsupported_operator
 from keywright.program.arrays import Shape, Vector
-from keywright.program.client_part import ONLY_HERE
+from keywright.program.client.client_part import ONLY_HERE
 from keywright.program.stored_tensors import array_of
 
 from .operator_context import FLOATS, of_sample
@@ -48,23 +48,30 @@ class ImportedModel:
 
     Attributes:
         graph: for one sample.
-        result_shape: of a sample's result, as the model has it, with the batch.
+        scores: shapes of a sample's results, as the model has them, with the batch; the graph's output has
+            them one behind the other.
         reasons: why the model cannot be compiled. If there are any, the graph only serves to count levels.
         masks: finite constants that were taken for masks of a softmax.
+        known: the constants that were asked for.
     """
 
     graph: Graph
-    result_shape: Shape
+    scores: tuple[Shape, ...]
     reasons: list[RefusalError]
     masks: list[FiniteMask]
+    known: Mapping[str, NDArray[np.generic]]
 
     @property
     def output_shape(self) -> Shape:
         """The result's shape without the batch."""
-        return of_sample(self.result_shape)
+        if len(self.scores) != 1:
+            return (sum(math.prod(shape) for shape in self.scores),)
+        return of_sample(self.scores[0])
 
 
-def import_model(model: onnx.ModelProto, halvings: Mapping[str, int] | None = None) -> ImportedModel:
+def import_model(
+    model: onnx.ModelProto, halvings: Mapping[str, int] | None = None, wanted: Collection[str] = ()
+) -> ImportedModel:
     """Return the model's graph and every reason why it cannot be compiled.
 
     A refused node is replaced by a layer without weights of the shape that ONNX infers, so that the rest is
@@ -72,25 +79,32 @@ def import_model(model: onnx.ModelProto, halvings: Mapping[str, int] | None = No
 
     Args:
         halvings: of the operand of each softmax, by node; none by default.
+        wanted: names of constants to return.
     """
-    return _Importer(model, halvings or {}).run()
+    return _Importer(model, halvings or {}, wanted).run()
 
 
 class _Importer:
-    def __init__(self, model: onnx.ModelProto, halvings: Mapping[str, int]) -> None:
-        self.model, self.halvings = model, halvings
+    def __init__(self, model: onnx.ModelProto, halvings: Mapping[str, int], wanted: Collection[str]) -> None:
+        self.model, self.halvings, self.wanted = model, halvings, wanted
         self.graph = Graph()
         self.reasons: list[RefusalError] = []
         self.masks: list[FiniteMask] = []
         self.values: dict[str, Operand] = {}
         self.reference = Reference(list(model.opset_import))
         self.batch = 1
-        self.result_shape: Shape = ()
+        self.scores: tuple[Shape, ...] = ()
 
     def run(self) -> ImportedModel:
         """See `import_model`."""
         self._read()
-        return ImportedModel(self.graph, self.result_shape, self.reasons, self.masks)
+        found = {name: self.values[name] for name in self.wanted if name in self.values}
+        known = {name: value.array for name, value in found.items() if isinstance(value, Constant)}
+        if missing := sorted(set(self.wanted) - set(known)):
+            self.reasons.append(
+                InvalidModelError(f"{missing[0]!r}, which the client's last steps read, is not a constant")
+            )
+        return ImportedModel(self.graph, self.scores, self.reasons, self.masks, known)
 
     def _read(self) -> None:
         body = self.model.graph
@@ -115,15 +129,8 @@ class _Importer:
         self.inferred = self._inferred_shapes()
         for index, node in enumerate(body.node):
             self._node(node, node.name or f"{node.op_type}_{index}")
-        if len(body.output) != 1 and not self.reasons:
-            named = ", ".join(repr(value.name) for value in body.output[:5])
-            self.reasons.append(
-                InvalidModelError(
-                    f"the model has {len(body.output)} outputs ({named}) that are not all computed from "
-                    "one; keep one of them"
-                )
-            )
-        for value in body.output[:1]:
+        found = []
+        for value in body.output:
             result = self.values.get(value.name)
             if isinstance(result, EncryptedValue):
                 if result.masked is not None:
@@ -132,10 +139,25 @@ class _Importer:
                             f"output {value.name!r} has a mask of minus infinity, and no Softmax behind it"
                         )
                     )
-                result = self._row_major(result, value.name)
-                self.graph.output, self.result_shape = result.number, result.shape
+                found.append(self._row_major(result, value.name))
             elif not self.reasons:
                 self.reasons.append(InvalidModelError(f"output {value.name!r} does not depend on the input"))
+
+        if len(found) == len(body.output):
+            self.graph.output = found[0].number if len(found) == 1 else self._joined(found)
+            self.scores = tuple(result.shape for result in found)
+
+    def _joined(self, results: list[EncryptedValue]) -> int:
+        """Return the number of a value with the elements of several results, one behind the other."""
+        end = OperatorContext(self.graph, onnx.NodeProto(op_type="Concat"), "outputs", [], self.reference)
+        ends = np.cumsum([0, *(result.size for result in results)])
+        size, terms = int(ends[-1]), []
+        for result, first in zip(results, ends, strict=False):
+            own = np.arange(result.size)
+            ones = np.ones(result.size)
+            matrix = SparseMatrix.from_distinct((size, result.size), first + own, own, ones)
+            terms.append((result, matrix))
+        return end.total(terms, (1, size)).number
 
     def _row_major(self, result: EncryptedValue, name: str) -> EncryptedValue:
         """Return the result with its elements in row-major order."""

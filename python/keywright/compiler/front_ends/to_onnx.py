@@ -33,6 +33,9 @@ COMPARED, DIFFERENT = 16, 2.0**-6
 """Samples on which an exported estimator is compared with the estimator, and the least difference, as a share
 of the largest value, that roundings do not explain."""
 
+MOST_LABELS = 0.25
+"""Share of labels that roundings may change on these samples."""
+
 
 def to_onnx(model: object, example: ArrayLike | None = None) -> onnx.ModelProto:
     """Export a model to ONNX.
@@ -144,20 +147,42 @@ def _from_scikit_learn(model: Any, sample: np.ndarray[Any, np.dtype[Any]]) -> on
             )
     except Exception as error:
         raise _not_exported(model, "skl2onnx", error) from error
-    return _as_discriminant(model, load_model(exported.SerializeToString()))
+    return _corrected(model, load_model(exported.SerializeToString()))
 
 
-def _as_discriminant(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
-    """Return an exported estimator with the scores of a discriminant analysis of two classes halved: skl2onnx
-    writes the softmax of -d and d, whose probability is the sigmoid of 2 d and not of d."""
+def _corrected(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
+    """Return an exported estimator that computes what the estimator does, where skl2onnx is known not to.
+
+    Of a discriminant analysis of two classes it writes the softmax of -d and d, whose probability is the
+    sigmoid of 2 d and not of d; of one against one, the numbers of labels instead of these.
+    """
     last = model.steps[-1][1] if getattr(model, "steps", None) else model
-    if type(last).__name__ != "LinearDiscriminantAnalysis" or len(last.classes_) != 2:
-        return exported
-    for node in exported.graph.node:
-        if node.op_type == "LinearClassifier":
-            for attribute in node.attribute:
-                if attribute.name in ("coefficients", "intercepts"):
-                    attribute.floats[:] = [value / 2 for value in attribute.floats]
+    kind, graph = type(last).__name__, exported.graph
+    if kind == "LinearDiscriminantAnalysis" and len(last.classes_) == 2:
+        for node in graph.node:
+            if node.op_type == "LinearClassifier":
+                for attribute in node.attribute:
+                    if attribute.name in ("coefficients", "intercepts"):
+                        attribute.floats[:] = [value / 2 for value in attribute.floats]
+    if kind == "OneVsOneClassifier":
+        name, classes = graph.output[0].name, np.asarray(last.classes_)
+        for node in graph.node:
+            node.output[:] = [f"{each}/numbers" if each == name else each for each in node.output]
+            node.input[:] = [f"{each}/numbers" if each == name else each for each in node.input]
+        strings = classes.dtype.kind in "OSU"
+        values = classes.astype(object) if strings else classes.astype(np.int64)
+        graph.initializer.append(onnx.numpy_helper.from_array(values, f"{name}/labels"))
+        flat = onnx.numpy_helper.from_array(np.asarray([-1], np.int64), f"{name}/shape")
+        graph.initializer.append(flat)
+        graph.node.extend(
+            [
+                onnx.helper.make_node("Reshape", [f"{name}/numbers", flat.name], [f"{name}/flat"]),
+                onnx.helper.make_node("Gather", [f"{name}/labels", f"{name}/flat"], [name]),
+            ]
+        )
+        del graph.output[0].type.tensor_type.shape.dim[1:]
+        elements = onnx.TensorProto.STRING if strings else onnx.TensorProto.INT64
+        graph.output[0].type.tensor_type.elem_type = elements
     return exported
 
 
@@ -177,11 +202,17 @@ def _require_same(model: Any, exported: onnx.ModelProto, samples: np.ndarray[Any
             warnings.simplefilter("ignore")
             found: Any = ReferenceEvaluator(exported).run(None, {source.name: samples.astype(kind)})
             wanted = np.asarray(getattr(model, method)(samples), np.float64)
+            labels = np.ravel(model.predict(samples)) if hasattr(model, "classes_") else None
     except Exception:  # noqa: BLE001 (of any library)
         return  # no evaluator for its operators, or samples that the estimator refuses: nothing to compare
     result = found[-1] if method == "predict_proba" else found[0]
     if isinstance(result, list):
         result = [list(row.values()) for row in result]
+    if labels is not None and len(found[0]) == len(labels):
+        others = float((np.ravel(found[0]) != labels).mean())
+        if others > MOST_LABELS:
+            text = f"{others:.0%} of the labels that it writes are not those of predict"
+            raise _not_exported(model, "skl2onnx", ValueError(text))
     values = np.asarray(result, np.float64)
     if values.size != wanted.size:
         return

@@ -19,7 +19,7 @@ from keywright.errors.network import (
     unknown_activation,
 )
 from keywright.program.arrays import Vector
-from keywright.program.client_part import ClientPart
+from keywright.program.client.client_part import ClientPart
 from keywright.program.fit_report import MEAN_CHANGE, FitReport, OutputDifference
 from keywright.program.operands.binning import Binning
 

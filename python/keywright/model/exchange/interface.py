@@ -48,6 +48,7 @@ def interface(
             program.input.scale,
             program.input.normalisation,
             program.input.binning,
+            program.input.first_steps,
             ring,
         ),
         ManifestOutput(

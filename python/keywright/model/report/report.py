@@ -72,7 +72,7 @@ class ModelReport:
         sizes: of keys and ciphertexts.
         fit: how the program in the clear differs from the model; None without calibration data.
         encrypted_error: the predicted error of encryption beside the spread of each output.
-        first_step: what the client's first step reveals; empty if there is none.
+        first_step: what the client's first and last steps reveal; empty if there are none.
     """
 
     ring: RingFigures
@@ -126,6 +126,14 @@ class ModelReport:
     def __str__(self) -> str:
         width = max(map(len, self.lines))
         return "\n".join(f"{name:<{width}}  {text}" for name, text in self.lines.items())
+
+
+def revealed(program: Program) -> str:
+    """Return in words what the client's steps reveal of the model; empty if there are none."""
+    steps = [] if program.input.first_steps is None else [str(program.input.first_steps)]
+    steps += [] if program.input.binning is None else [str(program.input.binning)]
+    steps += [] if program.output.client_part is None else [str(program.output.client_part)]
+    return "; ".join(steps)
 
 
 def fit_text(fit: FitReport) -> str:

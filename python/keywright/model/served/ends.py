@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.errors.service import ManifestError
-from keywright.program.client_part import ClientPart
+from keywright.program.client.client_part import ClientPart
+from keywright.program.client.first_steps import FirstSteps
 from keywright.program.operands.binning import Binning
 from keywright.program.operands.normalisation import Normalisation
 
@@ -102,6 +103,8 @@ class ManifestInput:
             nothing to do.
         binning: the client's first step, which turns a sample into the values; None if there is none, as
             always for thin clients.
+        first_steps: what the client computes before that, such as imputing and look-ups; None if there are
+            none, as always for thin clients.
         ring: log2 of the degree of the smaller ring in which clients encrypt; 0 for the largest.
     """
 
@@ -111,6 +114,7 @@ class ManifestInput:
     divisor: float
     normalisation: Normalisation | None = None
     binning: Binning | None = None
+    first_steps: FirstSteps | None = None
     ring: int = 0
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from keywright.errors.network import ProgramFormatError
 from keywright.errors.service import ManifestError
-from keywright.program.client_part import ClientPart
+from keywright.program.client.client_part import ClientPart
+from keywright.program.client.first_steps import FirstSteps
 from keywright.program.operands.binning import Binning
 from keywright.program.operands.normalisation import Normalisation
 
@@ -113,6 +114,16 @@ def read_binning(entry: Mapping[str, Any]) -> Binning | None:
         return Binning(features, columns, np.asarray(lists[1], np.float64), missing, *map(bool, flags))
     except ValueError as error:
         raise ManifestError(f"the first step: {error}") from error
+
+
+def read_first_steps(entry: Mapping[str, Any]) -> FirstSteps | None:
+    """Return what the client computes before its step of binning; None if there is nothing."""
+    if "first_steps" not in entry:
+        return None
+    try:
+        return FirstSteps.read(entry["first_steps"])
+    except ProgramFormatError as error:
+        raise ManifestError(f"the first steps of the manifest cannot be used: {error}") from error
 
 
 def read_text(entry: Mapping[str, Any], name: str) -> str:

@@ -28,6 +28,7 @@ from .fields import (
     read_bytes,
     read_client_part,
     read_divisor,
+    read_first_steps,
     read_list,
     read_normalisation,
     read_number,
@@ -44,8 +45,10 @@ NORMALISED_VERSION = 5
 """Of manifests with normalised inputs or outputs, which clients of version 4 would not apply."""
 BINNED_VERSION = 6
 """Of manifests with a first step, which clients of version 5 would not compute."""
-VERSIONS = (VERSION, NORMALISED_VERSION, BINNED_VERSION)
-MAX_BYTES = 16 << 20
+STEPPED_VERSION = 7
+"""Of manifests with first steps before that, such as imputing and look-ups."""
+VERSIONS = (VERSION, NORMALISED_VERSION, BINNED_VERSION, STEPPED_VERSION)
+MAX_BYTES = 96 << 20
 """Maximum size in bytes of a manifest that is read."""
 
 Packing = Literal["coefficients", "slots"]
@@ -103,8 +106,23 @@ class Manifest:
 
     @property
     def sample_shape(self) -> tuple[int, ...]:
-        """The shape of a sample, before the client's first step."""
+        """The shape of a sample's features, before they are binned."""
         return self.input.places.shape if self.input.binning is None else (self.input.binning.features,)
+
+    def features(self, samples: Any) -> tuple[NDArray[np.float64], bool]:
+        """Return the features of samples, (count, *sample_shape), and whether a single sample was given.
+
+        Args:
+            samples: see `FirstSteps.features`; without first steps, an array of features.
+
+        Raises:
+            InvalidSamplesError: samples of another shape or kind.
+        """
+        if self.input.first_steps is not None:
+            return self.input.first_steps.features(samples)
+        values = np.asarray(samples, np.float64)
+        single = values.shape == self.sample_shape
+        return (values[None] if single else values), single
 
     def missing(self, samples: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return which values of samples, (..., *sample_shape), are not numbers that the model takes."""
@@ -156,6 +174,7 @@ class Manifest:
                 "input range": each.input.range,
                 "normalisation of inputs": (each.input.divisor, _map(each.input.normalisation)),
                 "binning of inputs": each.input.binning and each.input.binning.to_json(),
+                "first steps": each.input.first_steps and each.input.first_steps.in_manifest(),
                 "declared magnitude": each.input_magnitude,
                 "fixed-point format": _number_format(each.format.client),
             }
@@ -257,6 +276,8 @@ class Manifest:
             entry["input_ring"] = entering.ring
         if entering.binning is not None:
             entry["binning"] = entering.binning.to_json()
+        if entering.first_steps is not None:
+            entry |= {"version": STEPPED_VERSION, "first_steps": entering.first_steps.in_manifest()}
         if normalised:
             entry["normalised"] = normalised
         if leaving.client_part is not None:
@@ -288,7 +309,7 @@ class Manifest:
         if entry.get("format") != FORMAT or entry.get("version") not in VERSIONS:
             raise ManifestError(
                 f"the manifest has format {entry.get('format')!r:.60}, version {entry.get('version')!r:.20}; "
-                f"this release reads {FORMAT}, versions {VERSION} to {BINNED_VERSION}"
+                f"this release reads {FORMAT}, versions {VERSION} to {STEPPED_VERSION}"
             )
         if entry.get("packing") not in get_args(Packing):
             raise ManifestError(
@@ -316,6 +337,7 @@ class Manifest:
                 read_divisor(entry),
                 read_normalisation(entry, "input"),
                 read_binning(entry),
+                read_first_steps(entry),
                 read_number(entry.get("input_ring", 0), "input_ring", 0, parameters.log_n - 1),
             ),
             output=ManifestOutput(
@@ -330,7 +352,13 @@ class Manifest:
                 read_client_part(entry, len(output.start)),
             ),
         )
-        places, binning = manifest.input.places, manifest.input.binning
+        places, binning, steps = manifest.input.places, manifest.input.binning, manifest.input.first_steps
+        if steps is not None and (
+            steps.shape != manifest.sample_shape or manifest.format.packing == "coefficients"
+        ):
+            raise ManifestError(
+                f"the first steps give features of shape {steps.shape} for a model of {manifest.sample_shape}"
+            )
         if binning is not None and (places.shape != (binning.bits,) or manifest.format.packing != "slots"):
             raise ManifestError(f"the first step gives {binning.bits} bits for an input of {places.shape}")
         if places.batch != output.batch:

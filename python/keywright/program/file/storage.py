@@ -26,9 +26,10 @@ from numpy.typing import NDArray
 from keywright._files import replacing
 from keywright._reading.arrays import read_array, require_file
 from keywright.errors.network import ProgramFormatError
-from keywright.program.client_part import ClientPart
+from keywright.program.client.client_part import ClientPart
+from keywright.program.client.first_steps import FirstSteps
 from keywright.program.instructions import Instruction, Layer
-from keywright.program.interface import ProgramInput, ProgramOutput
+from keywright.program.interface import ClientSteps, ProgramInput, ProgramOutput
 from keywright.program.operands.binning import Binning
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.diagonals import DiagonalMatrix, Diagonals, copies_of, distinct_of, period_of
@@ -171,6 +172,11 @@ def _description(program: Program) -> dict[str, Any]:
         }
         | ({"normalised": normalised} if normalised else {})
         | _described_binning(program.input.binning)
+        | (
+            {}
+            if (steps := program.input.first_steps) is None
+            else {"first_steps": steps.to_json() | {"bytes": len(steps.data)}}
+        )
     )
 
 
@@ -199,6 +205,8 @@ def _arrays(program: Program) -> Iterator[tuple[str, NDArray[np.generic]]]:
         yield "binning.columns.npy", program.input.binning.columns
         yield "binning.edges.npy", program.input.binning.edges
         yield "binning.missing.npy", program.input.binning.missing
+    if program.input.first_steps is not None:
+        yield "first_steps.npy", np.frombuffer(program.input.first_steps.data, np.uint8)
     for number, transform in enumerate(program.operands.transforms):
         for operand, diagonals in enumerate(transform.diagonals):
             yield f"transforms/{number}.{operand}.npy", distinct_of(diagonals)
@@ -307,7 +315,7 @@ def _read(reader: _Reader) -> Program:
             read_input_range(data["input_range"]),
             read_input_scale(data["input_scale"]),
             _normalisation(reader, data, "input", (sizes[0],)),
-            binning,
+            ClientSteps(_first_steps(reader, data, shapes[0]), binning),
             _integer(data["input_log_n"], "input_log_n"),
         ),
         output=ProgramOutput(
@@ -386,6 +394,19 @@ def _binning(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> B
         )
     except ValueError as error:
         raise ProgramFormatError(f"the first step: {error}") from error
+
+
+def _first_steps(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> FirstSteps | None:
+    entry = data.get("first_steps")
+    if entry is None:
+        return None
+    if not isinstance(entry, dict):
+        raise ProgramFormatError("the first steps are not an object")
+    size = _integer(entry["bytes"], "the bytes of the first steps")
+    found = FirstSteps.read(entry, reader.array("first_steps.npy", (size,), np.uint8).tobytes())
+    if found.shape != shape:
+        raise ProgramFormatError(f"the first steps give {found.shape}, and the program takes {shape}")
+    return found
 
 
 def _bootstrap(

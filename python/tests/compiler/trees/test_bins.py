@@ -109,7 +109,8 @@ def test_a_damaged_first_step_is_refused(tmp_path: Path) -> None:
     assert program.input.binning is not None
     wrong = dataclasses.replace(program.input.binning)
     object.__setattr__(wrong, "edges", wrong.edges[::-1].copy())
-    damaged = dataclasses.replace(program, input=dataclasses.replace(program.input, binning=wrong))
+    steps = dataclasses.replace(program.input.steps, binning=wrong)
+    damaged = dataclasses.replace(program, input=dataclasses.replace(program.input, steps=steps))
     compiler.save(damaged, tmp_path / "tree.kwp")
     with pytest.raises(ProgramFormatError, match="first step: edges are not in ascending order"):
         compiler.load(tmp_path / "tree.kwp")

@@ -8,7 +8,8 @@ import onnxruntime
 import pytest
 import skl2onnx
 from keywright import compiler
-from keywright.compiler.approximating import ensemble_in
+from keywright.compiler.approximating import begin
+from keywright.compiler.trees.ensemble import Ensemble
 from keywright.compiler.trees.quantising import quantise
 from keywright.errors import ModelRefusedError
 from keywright.errors.network import InvalidModelError, RefusalError
@@ -43,8 +44,8 @@ MODELS: dict[str, tuple[Any, Any]] = {
 
 
 def answered(model: onnx.ModelProto, samples: Any, thresholds: str = "public") -> dict[str, Any]:
-    source = ensemble_in(model)
-    assert source is not None
+    source = begin(model, compiler.Fit()).model
+    assert isinstance(source, Ensemble)
     fit = compiler.Fit(calibration=samples, thresholds=thresholds)
     return answers(quantise(source, fit), np.asarray(samples[:SHOWN], np.float64))
 
@@ -154,7 +155,7 @@ def test_missing_values_follow_the_nodes() -> None:
 )
 def test_attributes_without_a_meaning_are_refused(changes: Any, kind: type[Exception], match: str) -> None:
     with pytest.raises(ModelRefusedError, match=match) as caught:
-        ensemble_in(newest(**changes))
+        begin(newest(**changes), compiler.Fit())
     assert isinstance(caught.value.exceptions[0], kind)
 
 
@@ -164,7 +165,7 @@ def test_other_operators_around_trees_are_refused() -> None:
     model.graph.node[0].input[0] = "t"
     model.graph.node.insert(0, before)
     with pytest.raises(ModelRefusedError, match="before trees") as caught:
-        ensemble_in(model)
+        begin(model, compiler.Fit())
     reason = caught.value.exceptions[0]
     assert isinstance(reason, RefusalError)
     assert reason.code == "operator"

@@ -11,19 +11,14 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import ArrayLike, NDArray
-from onnx.reference import ReferenceEvaluator
 
 from keywright._reading.records import refusing, whole
-from keywright.errors.network import InvalidModelError, ProgramFormatError
+from keywright.errors.network import ProgramFormatError
+from keywright.program.arrays import Shape
 
-from .arrays import Shape
-from .stored_tensors import require_inside
+from .small_model import MAX_RANK, SmallModel
 
 MAX_BYTES = 1 << 20
-MAX_NODES = 1 << 8
-MAX_RANK = 8
-MAX_VALUES = 1 << 24
-"""Maximum product of the sizes of a node's operands; its result is no larger."""
 
 ONLY_HERE = frozenset(
     [
@@ -137,26 +132,9 @@ class ClientPart:
     shape: Shape
 
     def __post_init__(self) -> None:
-        if len(self.data) > MAX_BYTES:
-            raise ProgramFormatError(
-                f"the client's part of a model has {len(self.data)} bytes, at most {MAX_BYTES} are read"
-            )
-        try:
-            require_inside(self._model)
-        except InvalidModelError as error:
-            raise ProgramFormatError(f"the client's part of a model cannot be read: {error}") from error
-        nodes = self._model.graph.node
-        if len(nodes) > MAX_NODES:
-            raise ProgramFormatError(f"the client's part has {len(nodes)} nodes, at most {MAX_NODES} are run")
-        for node in nodes:
-            if node.op_type not in ALLOWED or node.domain not in ("", "ai.onnx", "ai.onnx.ml"):
-                raise ProgramFormatError(
-                    f"the client's part has the operator {node.op_type!r}, which clients do not run"
-                )
-        if len(self._model.graph.input) != 1:
-            raise ProgramFormatError(
-                f"the client's part has {len(self._model.graph.input)} inputs; it must have one"
-            )
+        inputs = self._steps.model.graph.input
+        if len(inputs) != 1:
+            raise ProgramFormatError(f"the client's part has {len(inputs)} inputs; it must have one")
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON object that `read` accepts."""
@@ -186,16 +164,13 @@ class ClientPart:
         return ClientPart(data, shape)
 
     @cached_property
-    def _model(self) -> onnx.ModelProto:
-        try:
-            return onnx.load_model_from_string(self.data)
-        except Exception as error:
-            raise ProgramFormatError(f"the client's part of a model cannot be read: {error}") from error
+    def _steps(self) -> SmallModel:
+        return SmallModel(self.data, "the client's part", ALLOWED, MAX_BYTES)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the model's outputs."""
-        return tuple(output.name for output in self._model.graph.output)
+        return self._steps.outputs
 
     @property
     def takes_signs(self) -> bool:
@@ -205,21 +180,7 @@ class ClientPart:
     @property
     def operators(self) -> tuple[str, ...]:
         """ONNX operator types, in order."""
-        return tuple(node.op_type for node in self._model.graph.node)
-
-    @cached_property
-    def _steps(self) -> list[tuple[onnx.NodeProto, ReferenceEvaluator]]:
-        steps = []
-        for node in self._model.graph.node:
-            body = onnx.helper.make_graph(
-                [node],
-                "step",
-                [onnx.ValueInfoProto(name=name) for name in dict.fromkeys(node.input) if name],
-                [onnx.ValueInfoProto(name=name) for name in node.output if name],
-            )
-            model = onnx.helper.make_model(body, opset_imports=self._model.opset_import)
-            steps.append((node, ReferenceEvaluator(model)))
-        return steps
+        return self._steps.operators
 
     def run(self, scores: ArrayLike) -> dict[str, NDArray[Any]]:
         """Compute the model's outputs by name.
@@ -238,30 +199,19 @@ class ClientPart:
         except Exception as error:
             raise ProgramFormatError(f"the client's part cannot be run: {error!r}") from error
 
-    @cached_property
-    def _constants(self) -> Mapping[str, NDArray[Any]]:
-        return {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in self._model.graph.initializer}
+    def __str__(self) -> str:
+        """What the client gets, in words."""
+        arrays = [each for each in self._steps.constants.values() if each.dtype.kind == "f"]
+        numbers = sum(array.size for array in arrays)
+        numbers += sum(len(entry.floats) for node in self._steps.model.graph.node for entry in node.attribute)
+        holds = f" with {numbers} numbers of the model" if numbers else ""
+        return f"last steps ({', '.join(dict.fromkeys(self.operators))}){holds}"
 
     def _run_one(self, scores: NDArray[np.float64]) -> Mapping[str, NDArray[Any]]:
-        graph = self._model.graph
-        values = dict(self._constants)
-        double = graph.input[0].type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
+        source = self._steps.model.graph.input[0]
+        double = source.type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
         kind = np.float64 if double else np.float32
-        values[graph.input[0].name] = scores.reshape(self.shape).astype(kind)
-        for node, evaluator in self._steps:
-            try:
-                feeds = {name: values[name] for name in node.input if name}
-                if np.prod([float(array.size) for array in feeds.values()]) > MAX_VALUES:
-                    raise ProgramFormatError(
-                        f"{node.op_type} of the client's part has operands that are too large"
-                    )
-                with np.errstate(all="ignore"):
-                    results = evaluator.run(None, feeds)
-            except ProgramFormatError:
-                raise
-            except Exception as error:
-                raise ProgramFormatError(f"{node.op_type} of the client's part: {error}") from error
-            values.update(zip([name for name in node.output if name], map(np.asarray, results), strict=True))
+        values = self._steps.run({source.name: scores.reshape(self.shape).astype(kind)})
         found = {name: values[name] for name in self.names}
         return {
             name: array[0] if array.ndim and array.shape[0] == 1 else array for name, array in found.items()

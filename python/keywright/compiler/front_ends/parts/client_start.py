@@ -1,0 +1,509 @@
+"""Splits a model where encryption begins: the start that has no encrypted form, and several inputs."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from keywright.compiler.front_ends.operator_context import FLOATS
+from keywright.compiler.front_ends.reference import Reference
+from keywright.errors.network import InvalidSamplesError, RefusalError, dynamic_shape
+from keywright.program.arrays import Shape
+from keywright.program.client.client_part import ALLOWED, ONLY_HERE
+from keywright.program.client.first_steps import BEFORE, FirstSteps
+from keywright.program.client.samples import Column, Kind, SampleInput
+from keywright.program.client.small_model import SmallModel
+
+COLUMNS = "keywright.columns"
+"""Metadata of a model that takes a table: its columns as JSON, each a name, a kind and categories."""
+
+FEATURES = "keywright/features"
+"""Name of the server's input if the client gives several values, one behind the other."""
+
+TRIED = 8
+"""Calibration samples on which it is tried whether the steps take several samples together."""
+
+TREES = frozenset(["TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor"])
+INDEXED = frozenset(["Gather", "GatherElements", "GatherND"])
+CLEAR = frozenset(
+    [
+        "FeatureVectorizer",
+        "Imputer",
+        "LabelEncoder",
+        "OneHot",
+        "OneHotEncoder",
+        "StringNormalizer",
+    ]
+)
+"""Operators that a start may have and nothing else."""
+
+COMPARED = frozenset(["Greater", "GreaterOrEqual", "Less", "LessOrEqual"])
+ENCRYPTED = COMPARED | frozenset(
+    [
+        "ArrayFeatureExtractor",
+        "LinearClassifier",
+        "LogSoftmax",
+        "LpNormalization",
+        "Normalizer",
+        "ReduceL1",
+        "ReduceL2",
+        "ReduceLogSum",
+        "ReduceLogSumExp",
+        "SVMClassifier",
+        "Softmax",
+    ]
+)
+EITHER = (ONLY_HERE | {"IsInf", "Mod", "Trunc"}) - ENCRYPTED - CLEAR
+"""Operators without an encrypted form that belong to the start if a matrix or the like follows."""
+
+MOVING = frozenset(
+    [
+        "Cast",
+        "Concat",
+        "Flatten",
+        "Identity",
+        "Reshape",
+        "Slice",
+        "Split",
+        "Squeeze",
+        "Transpose",
+        "Unsqueeze",
+    ]
+)
+"""Operators without weights that join the client's values."""
+
+
+@dataclass(frozen=True, eq=False)
+class Started:
+    """A model behind its first steps.
+
+    Attributes:
+        model: takes the features; the model itself if there are no first steps.
+        steps: what the client computes before; None if there are none.
+    """
+
+    model: onnx.ModelProto
+    steps: FirstSteps | None
+
+
+def start(model: onnx.ModelProto, samples: Any = None) -> Started:
+    """Split a model into the client's first steps and the rest.
+
+    The client gets the nodes that need values in the clear: encoders, imputers, look-ups by ids, roundings,
+    and all that computes with texts or integers; what leads to them; and what joins their results.
+
+    Args:
+        samples: calibration data, from which axes that the model leaves open are taken.
+
+    Raises:
+        RefusalError: an axis is open and there are no samples; or a value that the client computes can not be
+            encrypted.
+    """
+    flow = _Flow(model, samples)
+    nodes = flow.client_nodes()
+    if not nodes and len(flow.used) <= 1 and not flow.columns:
+        return Started(flow.model, None)
+    return flow.divided(nodes)
+
+
+class _Flow:
+    def __init__(self, model: onnx.ModelProto, samples: Any) -> None:
+        self.model = onnx.ModelProto()
+        self.model.CopyFrom(model)
+        self.graph, self.samples = self.model.graph, samples
+        self.columns = _columns(model)
+        constants = {tensor.name for tensor in self.graph.initializer}
+        self.inputs = {value.name: value for value in self.graph.input if value.name not in constants}
+        if samples is not None and not self.columns:
+            self._fix_axes()
+        self._read()
+
+    def _read(self) -> None:
+        """Note who makes and who reads each value."""
+        self.nodes = list(self.graph.node)
+        self.maker = {name: index for index, node in enumerate(self.nodes) for name in node.output if name}
+        self.data, self.following = set(self.inputs), set(self.inputs)
+        self.readers: dict[str, list[int]] = {}
+        for index, node in enumerate(self.nodes):
+            for name in node.input:
+                self.readers.setdefault(name, []).append(index)
+            made = [name for name in node.output if name]
+            if node.op_type not in ("Shape", "Size") and any(name in self.data for name in node.input):
+                self.data.update(made)
+            if any(name in self.following for name in node.input):
+                self.following.update(made)
+        read = {name for node in self.nodes for name in node.input}
+        read |= {value.name for value in self.graph.output}
+        self.used = [name for name in self.inputs if name in read]
+
+    def _fix_axes(self) -> None:
+        """Take open axes from the samples."""
+        arrays = self.samples if isinstance(self.samples, Mapping) else None
+        if arrays is None:
+            if len(self.inputs) != 1:
+                return
+            arrays = dict.fromkeys(self.inputs, self.samples)
+        for name, value in self.inputs.items():
+            if name not in arrays:
+                continue
+            shape = np.shape(arrays[name])
+            declared = value.type.tensor_type.shape
+            if not value.type.tensor_type.HasField("shape"):
+                declared.dim.extend([onnx.TensorShapeProto.Dimension(dim_param="batch") for _ in shape])
+            if len(declared.dim) == len(shape):
+                for axis, size in zip(declared.dim[1:], shape[1:], strict=True):
+                    if axis.dim_value <= 0:
+                        axis.dim_value = size
+
+    # The client's nodes
+
+    def client_nodes(self) -> set[int]:
+        """Return the client's nodes, by index."""
+        types = self._types()
+        forced = [index for index in range(len(self.nodes)) if self._forced(index, types)]
+        if not forced and len(self.used) <= 1 and not self.columns:
+            return set()
+        self._fold_shapes()
+        types = self._types()
+        found: set[int] = set()
+        for index in range(len(self.nodes)):
+            if self._forced(index, types) and (before := self._leading(index)) is not None:
+                found |= before
+        if TREES.intersection(node.op_type for node in self.nodes) and (found or len(self.used) > 1):
+            for index, node in enumerate(self.nodes):
+                if node.op_type in TREES and (before := self._leading(index)) is not None:
+                    found |= before - {index}
+        return self._joined(found, types)
+
+    def _types(self) -> dict[str, int]:
+        """Return the types of values, as far as they are known."""
+        found = {name: value.type.tensor_type.elem_type for name, value in self.inputs.items()}
+        try:
+            inferred = onnx.shape_inference.infer_shapes(self.model).graph
+        except (onnx.shape_inference.InferenceError, ValueError):
+            return found
+        for value in [*inferred.value_info, *inferred.output]:
+            found.setdefault(value.name, value.type.tensor_type.elem_type)
+        return found
+
+    def _forced(self, index: int, types: Mapping[str, int]) -> bool:
+        """Whether a node needs its operands in the clear, and is no last step."""
+        node = self.nodes[index]
+        operands = [name for name in node.input if name in self.data]
+        if not operands or node.op_type in ("Shape", "Size"):
+            return False
+        if node.op_type in CLEAR or (node.op_type in INDEXED and node.input[1] in self.data):
+            return self._leading(index) is not None
+        clear = [name for name in operands if types.get(name, 0) not in {*FLOATS, TensorProto.BOOL, 0}]
+        cast = node.op_type == "Cast" and not any(
+            entry.i in FLOATS for entry in node.attribute if entry.name == "to"
+        )
+        same = node.op_type == "Equal" and node.input[0] == node.input[1]
+        either = cast or (node.op_type in EITHER and not same)
+        if not clear and not either:
+            return False
+        return self._leading(index) is not None and self._served(index)
+
+    def _leading(self, index: int) -> set[int] | None:
+        """Return a node and all that it follows from; None if a client can not run some of it."""
+        found, waiting = set[int](), [index]
+        while waiting:
+            current = waiting.pop()
+            node = self.nodes[current]
+            if node.op_type not in (BEFORE | TREES if current == index else BEFORE):
+                return None
+            if current not in found:
+                found.add(current)
+                waiting += [self.maker[n] for n in node.input if n in self.following and n in self.maker]
+        return found
+
+    def _served(self, index: int) -> bool:
+        """Whether something that only a server computes follows a node."""
+        seen, waiting = set[int](), [index]
+        while waiting:
+            current = waiting.pop()
+            if self.nodes[current].op_type not in ALLOWED | BEFORE:
+                return True
+            if current not in seen:
+                seen.add(current)
+                waiting += [r for name in self.nodes[current].output for r in self.readers.get(name, [])]
+        return False
+
+    def _joined(self, found: set[int], types: Mapping[str, int]) -> set[int]:
+        """Return the client's nodes with those that join their results, and those that take a value of
+        another type than floats from them.
+
+        Raises:
+            RefusalError: such a node can not be run by clients.
+        """
+        found = set(found)
+        several = len(self.used) > 1 or bool(self.columns)
+        changed = True
+        while changed:
+            changed = False
+            cut = self._cut(found)
+            made = {name for index in found for name in self.nodes[index].output}
+            for index, node in enumerate(self.nodes):
+                operands = [name for name in node.input if name in self.data]
+                if index in found or not operands or not set(operands) <= cut | made:
+                    continue
+                wrong = [name for name in operands if types.get(name, 1) not in FLOATS and name in cut]
+                if wrong and node.op_type not in BEFORE and types.get(wrong[0]) == TensorProto.BOOL:
+                    continue
+                joins = node.op_type in MOVING and (several or made.intersection(operands))
+                if (joins or wrong) and (before := self._leading(index)) is not None:
+                    found |= before
+                    changed = True
+                    break
+                if wrong:
+                    raise RefusalError(
+                        f"node {node.name or node.op_type!r}: {node.op_type} takes {wrong[0]!r}, which the "
+                        "client computes and which holds no floating-point numbers, so it can not be "
+                        "encrypted; cast it to floats in the model",
+                        code="client",
+                        node=node.name,
+                    )
+        return found
+
+    def _cut(self, found: Iterable[int]) -> set[str]:
+        """Return the values that the client has and the server reads, or the model returns."""
+        found = set(found)
+        made = {name for index in found for name in self.nodes[index].output} | set(self.used)
+        read = {
+            name
+            for index, node in enumerate(self.nodes)
+            if index not in found and node.op_type not in ("Shape", "Size")
+            for name in node.input
+        }
+        read |= {value.name for value in self.graph.output}
+        return made & read & self.data
+
+    # Shapes
+
+    def _fold_shapes(self) -> None:
+        """Replace values that follow from the shapes of inputs alone by constants.
+
+        Raises:
+            RefusalError: an axis is open.
+        """
+        known: dict[str, NDArray[Any]] = {
+            tensor.name: numpy_helper.to_array(tensor) for tensor in self.graph.initializer
+        }
+        shapes = {name: np.asarray((1, *self.shape_of(name)), np.int64) for name in self.used}
+        reference, kept = Reference(list(self.model.opset_import)), list[onnx.NodeProto]()
+        folded = dict[str, NDArray[Any]]()
+        for node in self.nodes:
+            names = [name for name in node.input if name]
+            if node.op_type in ("Shape", "Size") and node.input[0] in shapes:
+                whole = shapes[node.input[0]]
+                ends = {entry.name: entry.i for entry in node.attribute}
+                part = whole[ends.get("start", 0) : ends.get("end", len(whole))]
+                results = [part if node.op_type == "Shape" else np.asarray(whole.prod(), np.int64)]
+            elif any(n in folded for n in names) and all(n in known or n in folded for n in names):
+                feeds = {name: folded.get(name, known.get(name)) for name in names}
+                results = reference.run(node, node.name or node.op_type, feeds)  # type: ignore[arg-type]
+            else:
+                if not names and node.op_type == "Constant":
+                    value = reference.run(node, node.name or node.op_type, {})
+                    known[node.output[0]] = value[0]
+                kept.append(node)
+                continue
+            folded.update(zip([name for name in node.output if name], results, strict=True))
+        if folded:
+            del self.graph.node[:]
+            self.graph.node.extend(kept)
+            self.graph.initializer.extend(numpy_helper.from_array(a, n) for n, a in folded.items())
+            self._read()
+
+    def shape_of(self, name: str) -> Shape:
+        """Return the shape of a sample of an input.
+
+        Raises:
+            RefusalError: an axis is open.
+        """
+        dimensions = list(self.inputs[name].type.tensor_type.shape.dim)
+        sizes = [d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in dimensions]
+        fixed = tuple(size for size in sizes[1:] if isinstance(size, int) and size > 0)
+        if not sizes or len(fixed) < len(sizes) - 1:
+            raise dynamic_shape(name, sizes)
+        return fixed
+
+    # Both halves
+
+    def divided(self, nodes: set[int]) -> Started:
+        """Return both halves."""
+        cut = sorted(self._cut(nodes), key=lambda name: (self.maker.get(name, -1), name))
+        if not cut:
+            raise RefusalError(
+                "the model returns what its first steps, which the client computes, give: nothing is left to "
+                "encrypt",
+                code="client",
+            )
+        inputs = tuple(SampleInput(name, self.shape_of(name), self._kind(name)) for name in self.used)
+        body = helper.make_graph(
+            [self.nodes[index] for index in sorted(nodes | self._constants_of(nodes))],
+            "client",
+            [self._alone(name) for name in self.used],
+            [onnx.ValueInfoProto(name=name) for name in cut],
+            [t for t in self.graph.initializer if t.name in self._read_by(nodes)],
+        )
+        client = self._model(body)
+        data = client.SerializeToString()
+        values = SmallModel(data, "the client's first steps", BEFORE, len(data)).run(
+            {each.name: _example(each, self.inputs[each.name]) for each in inputs}
+        )
+        shapes = {name: values[name].shape for name in cut}
+        for name in cut:
+            if values[name].dtype.kind != "f" and name in self.maker:
+                raise RefusalError(
+                    f"the client computes {name!r}, which holds no floating-point numbers, so it can not be "
+                    "encrypted; cast it to floats in the model",
+                    code="client",
+                )
+        whole = len(cut) == 1 and len(shapes[cut[0]]) > 1 and shapes[cut[0]][0] == 1
+        shape = shapes[cut[0]][1:] if whole else (sum(math.prod(shapes[name]) for name in cut),)
+        steps = FirstSteps(data, inputs, shape, columns=self.columns)
+        if self._together(steps):
+            steps = FirstSteps(data, inputs, shape, True, self.columns)
+        rest = self._rest(nodes, values, {name: shapes[name] for name in cut}, whole=whole)
+        return Started(rest, steps)
+
+    def _constants_of(self, nodes: set[int]) -> set[int]:
+        """Return the nodes that compute constants for some nodes."""
+        found, waiting = set[int](), [name for index in nodes for name in self.nodes[index].input]
+        while waiting:
+            maker = self.maker.get(waiting.pop())
+            if maker is not None and maker not in nodes and maker not in found:
+                found.add(maker)
+                waiting += self.nodes[maker].input
+        return found
+
+    def _read_by(self, nodes: set[int]) -> set[str]:
+        return {name for index in nodes | self._constants_of(nodes) for name in self.nodes[index].input}
+
+    def _kind(self, name: str) -> Kind:
+        kind = self.inputs[name].type.tensor_type.elem_type
+        if kind == TensorProto.STRING:
+            return "text"
+        return "numbers" if kind in FLOATS else "integers"
+
+    def _alone(self, name: str) -> onnx.ValueInfoProto:
+        """Return an input for one sample."""
+        kind = self.inputs[name].type.tensor_type.elem_type
+        return helper.make_tensor_value_info(name, kind, (1, *self.shape_of(name)))
+
+    def _together(self, steps: FirstSteps) -> bool:
+        """Whether the steps give the same for several calibration samples together as for each.
+
+        Raises:
+            InvalidSamplesError: the samples are of another shape or kind.
+        """
+        if self.samples is None:
+            return False
+        few = _first(self.samples, TRIED)
+        alone, single = steps.features(few)
+        if single or len(alone) < 2:
+            return False
+        try:
+            both, _ = FirstSteps(steps.data, steps.inputs, steps.shape, True, steps.columns).features(few)
+        except InvalidSamplesError:
+            return False
+        return np.array_equal(alone, both, equal_nan=True)
+
+    def _rest(
+        self,
+        nodes: set[int],
+        values: Mapping[str, NDArray[Any]],
+        shapes: Mapping[str, Shape],
+        *,
+        whole: bool,
+    ) -> onnx.ModelProto:
+        """Return the server's half, with the client's values as its input."""
+        kept = [node for index, node in enumerate(self.nodes) if index not in nodes]
+        made = {name for index in nodes for name in self.nodes[index].output} | set(self.used)
+        known, rest = list[onnx.TensorProto](), list[onnx.NodeProto]()
+        for node in kept:
+            if node.op_type in ("Shape", "Size") and node.input[0] in made:
+                shape = np.asarray(values[node.input[0]].shape, np.int64)
+                ends = {entry.name: entry.i for entry in node.attribute}
+                part = shape[ends.get("start", 0) : ends.get("end", len(shape))]
+                found = part if node.op_type == "Shape" else np.asarray(shape.prod(), np.int64)
+                known.append(numpy_helper.from_array(found, node.output[0]))
+            else:
+                rest.append(node)
+        before: list[onnx.NodeProto] = []
+        kind = helper.np_dtype_to_tensor_dtype(max(values[name].dtype for name in shapes))
+        kind = kind if kind in FLOATS else TensorProto.FLOAT
+        if whole:
+            (name,) = shapes
+            source = helper.make_tensor_value_info(name, kind, ("batch", *shapes[name][1:]))
+        else:
+            ends = np.cumsum([0, *(math.prod(shape) for shape in shapes.values())])
+            source = helper.make_tensor_value_info(FEATURES, kind, ("batch", int(ends[-1])))
+            for index, (name, shape) in enumerate(shapes.items()):
+                parts: dict[str, Any] = {
+                    "from": ends[index : index + 1],
+                    "to": ends[index + 1 : index + 2],
+                    "axis": [1],
+                }
+                names = {
+                    each: f"{FEATURES}/{index}/{each}" for each in (*parts, "shape", "values", "restored")
+                }
+                arrays = [*parts.items(), ("shape", shape)]
+                known += [numpy_helper.from_array(np.asarray(a, np.int64), names[each]) for each, a in arrays]
+                sliced = [FEATURES, names["from"], names["to"], names["axis"]]
+                own = helper.np_dtype_to_tensor_dtype(values[name].dtype)
+                own = own if own in FLOATS else TensorProto.FLOAT
+                before += [
+                    helper.make_node("Slice", sliced, [names["values"]]),
+                    helper.make_node("Reshape", [names["values"], names["shape"]], [names["restored"]]),
+                    helper.make_node("Cast", [names["restored"]], [name], to=own),
+                ]
+        read = {name for node in rest for name in node.input} | {value.name for value in self.graph.output}
+        body = helper.make_graph(
+            [*before, *rest],
+            self.graph.name,
+            [source],
+            list(self.graph.output),
+            [*known, *(tensor for tensor in self.graph.initializer if tensor.name in read)],
+        )
+        return self._model(body)
+
+    def _model(self, body: onnx.GraphProto) -> onnx.ModelProto:
+        return helper.make_model(
+            body, opset_imports=self.model.opset_import, ir_version=self.model.ir_version
+        )
+
+
+def _columns(model: onnx.ModelProto) -> tuple[Column, ...]:
+    """Return the columns of a model that takes a table."""
+    for entry in model.metadata_props:
+        if entry.key == COLUMNS:
+            return tuple(
+                Column(name, kind, None if known is None else tuple(known))
+                for name, kind, known in json.loads(entry.value)
+            )
+    return ()
+
+
+def _example(value: SampleInput, declared: onnx.ValueInfoProto) -> NDArray[Any]:
+    """Return a sample of an input: zeros, or empty texts."""
+    if value.kind == "text":
+        return np.full((1, *value.shape), "", object)
+    kind = helper.tensor_dtype_to_np_dtype(declared.type.tensor_type.elem_type)
+    return np.zeros((1, *value.shape), kind)
+
+
+def _first(samples: Any, count: int) -> Any:
+    """Return the first samples of an array, a mapping or a data frame."""
+    if isinstance(samples, Mapping):
+        return {name: np.asarray(each)[:count] for name, each in samples.items()}
+    if hasattr(samples, "columns"):
+        return {name: np.asarray(samples[name])[:count] for name in samples.columns}
+    return samples[:count]

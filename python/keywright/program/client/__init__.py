@@ -1,0 +1,1 @@
+"""The steps of a model that a client computes: before encryption and after decryption."""

@@ -1,0 +1,196 @@
+"""Samples as people have them, before the first steps: arrays, ids, texts, tables, several inputs."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright.errors.network import InvalidSamplesError
+from keywright.program.arrays import Shape
+
+Kind = Literal["numbers", "integers", "text"]
+KINDS = get_args(Kind)
+
+MISSING = "\0"
+"""Stands for a missing text, which is None or NaN outside."""
+
+SHOWN = 8
+"""Names of columns in a message."""
+
+MAX_TEXT = 1 << 16
+"""Maximum number of characters of a text."""
+
+
+@dataclass(frozen=True)
+class SampleInput:
+    """An input of the first steps.
+
+    Attributes:
+        name: of the model's input.
+        shape: of one sample.
+        kind: of its values.
+    """
+
+    name: str
+    shape: Shape
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        name: of the column.
+        kind: "numbers" or "text".
+        categories: the values that it may have; None for any.
+    """
+
+    name: str
+    kind: Kind
+    categories: tuple[float | str, ...] | None = None
+
+    @cached_property
+    def known(self) -> frozenset[float | str]:
+        """The categories, for look-ups."""
+        return frozenset(self.categories or ())
+
+    def require_known(self, values: NDArray[Any]) -> None:
+        """Refuse values that are no category of the column.
+
+        Raises:
+            InvalidSamplesError: names the column and the first such value.
+        """
+        if self.categories is None:
+            return
+        takes_nan = any(each != each for each in self.categories)
+        for value in values.tolist():
+            if value not in self.known and not (value != value and takes_nan):
+                shown = "a missing value" if value == MISSING or value != value else repr(value)[:60]
+                raise InvalidSamplesError(
+                    f"column {self.name!r} has {shown}, which is none of the {len(self.categories)} "
+                    "categories that the model knows; map it to one of them, or fit the encoder with handle_unknown="
+                )
+
+
+def read_table(samples: Any, columns: Sequence[Column]) -> tuple[dict[str, NDArray[Any]], bool]:
+    """Return the columns of a table by name, each (count,), and whether it is a single row.
+
+    Args:
+        samples: a data frame, a mapping of columns by name, an array (count, columns), or one row.
+
+    Raises:
+        InvalidSamplesError: columns are missing, have different lengths or values of another kind.
+    """
+    names = [column.name for column in columns]
+    if isinstance(samples, Mapping) or hasattr(samples, "columns"):
+        present = list(samples.keys() if isinstance(samples, Mapping) else samples.columns)
+        missing = [name for name in names if name not in present]
+        if missing:
+            lacking, taken = (", ".join(map(repr, each[:SHOWN])) for each in (missing, names))
+            raise InvalidSamplesError(
+                f"the samples lack the columns {lacking}; the model takes {taken}, by these names"
+            )
+        given = [np.asarray(samples[name]) for name in names]
+        single = all(each.ndim == 0 for each in given)
+        given = [each.reshape(1) if single else each for each in given]
+    else:
+        table = np.asarray(samples, None if isinstance(samples, np.ndarray) else object)
+        single = table.ndim == 1
+        table = table[None] if single else table
+        if table.ndim != 2 or table.shape[1] != len(names) or len(table) == 0:
+            raise InvalidSamplesError(
+                f"samples are a table of the columns {', '.join(map(repr, names[:SHOWN]))}, (count, "
+                f"{len(names)}); got an array of shape {table.shape}"
+            )
+        given = list(table.T)
+    if any(each.ndim != 1 or len(each) != len(given[0]) or len(each) == 0 for each in given):
+        raise InvalidSamplesError("columns of a table have one length, which is the number of samples")
+    found = {}
+    for column, each in zip(columns, given, strict=True):
+        found[column.name] = converted(each, column.kind, f"column {column.name!r}")
+        column.require_known(found[column.name])
+    return found, single
+
+
+def read_arrays(samples: Any, inputs: Sequence[SampleInput]) -> tuple[dict[str, NDArray[Any]], bool]:
+    """Return the inputs by name, each (count, *shape), and whether they are a single sample.
+
+    Args:
+        samples: an array for the only input, or a mapping of arrays by name; (count, *shape), or a single
+            sample, of shape ``shape``.
+
+    Raises:
+        InvalidSamplesError: an input is missing, or has another shape or values of another kind.
+    """
+    names = [each.name for each in inputs]
+    if isinstance(samples, Mapping):
+        if sorted(samples) != sorted(names):
+            raise InvalidSamplesError(
+                f"the model takes the inputs {', '.join(map(repr, names[:SHOWN]))}, got "
+                f"{', '.join(map(repr, list(samples)[:SHOWN]))}"
+            )
+    elif len(inputs) == 1:
+        samples = {names[0]: samples}
+    else:
+        raise InvalidSamplesError(
+            f"the model takes several inputs; give a mapping with the arrays of {', '.join(map(repr, names))}"
+        )
+    found = {e.name: converted(samples[e.name], e.kind, f"input {e.name!r}") for e in inputs}
+    single = all(found[each.name].shape == each.shape for each in inputs)
+    if single:
+        found = {name: array[None] for name, array in found.items()}
+    counts = {len(array) if array.ndim else 0 for array in found.values()}
+    for each in inputs:
+        shape = found[each.name].shape
+        if shape[1:] != each.shape or len(counts) != 1 or counts == {0}:
+            raise InvalidSamplesError(
+                f"input {each.name!r} has shape (count, {', '.join(map(str, each.shape))}), with one count "
+                f"for all inputs; got {shape}"
+            )
+    return found, single
+
+
+def converted(values: Any, kind: Kind, what: str) -> NDArray[Any]:
+    """Return values as float64 with NaN for missing ones, as int64, or as objects with `MISSING`.
+
+    Raises:
+        InvalidSamplesError: they are of another kind.
+    """
+    array = np.asarray(values)
+    if kind == "text":
+        flat = [_text(each, what) for each in array.astype(object).ravel().tolist()]
+        texts = np.empty(len(flat), object)
+        texts[:] = flat
+        return texts.reshape(array.shape)
+    try:
+        if array.dtype.kind in "SU":
+            raise ValueError(f"texts such as {str(array.ravel()[0])[:40]!r}")
+        numbers = array.astype(np.float64) if kind == "numbers" or array.dtype.kind not in "biu" else array
+    except (TypeError, ValueError) as error:
+        raise InvalidSamplesError(f"{what} takes {kind}, and the samples hold others: {error}") from error
+    if kind == "numbers":
+        return numbers
+    if numbers.dtype.kind == "f" and not (
+        (np.abs(numbers) < 2.0**53).all() and (numbers == np.rint(numbers)).all()
+    ):
+        raise InvalidSamplesError(f"{what} takes whole numbers, such as ids, and the samples hold others")
+    return numbers.astype(np.int64)
+
+
+def _text(value: Any, what: str) -> str:
+    if value is None or value != value:
+        return MISSING
+    if not isinstance(value, str) or len(value) > MAX_TEXT or MISSING in value:
+        raise InvalidSamplesError(
+            f"{what} takes texts of at most {MAX_TEXT} characters, got {repr(value)[:60]}; convert the column"
+        )
+    return value
+
+
+def kind_of(values: Iterable[Any]) -> Kind:
+    """Return the kind of the values of a column: text if any value is a string."""
+    return "text" if any(isinstance(value, str) for value in values) else "numbers"

@@ -1,0 +1,180 @@
+"""A small ONNX model that a client runs: of allowed operators, node by node, with bounded results."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx.reference import ReferenceEvaluator
+
+from keywright.errors.network import InvalidModelError, ProgramFormatError
+from keywright.program.stored_tensors import require_inside
+
+MAX_NODES = 1 << 10
+MAX_RANK = 8
+MAX_VALUES = 1 << 24
+"""Maximum product of the sizes of a node's operands; its result is no larger."""
+
+Values = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class SmallModel:
+    """An ONNX model that may come from anybody.
+
+    Attributes:
+        data: the model.
+        what: its name in messages.
+        allowed: operators that it may have: their results are no larger than the product of their operands'
+            sizes, or `bound` knows how large.
+        most_bytes: maximum size of ``data``.
+
+    Raises:
+        ProgramFormatError: the model has another operator, or exceeds the limits.
+    """
+
+    data: bytes
+    what: str
+    allowed: frozenset[str]
+    most_bytes: int
+
+    def __post_init__(self) -> None:
+        if len(self.data) > self.most_bytes:
+            raise ProgramFormatError(
+                f"{self.what} of a model has {len(self.data)} bytes, at most {self.most_bytes} are read"
+            )
+        try:
+            require_inside(self.model)
+        except InvalidModelError as error:
+            raise ProgramFormatError(f"{self.what} of a model cannot be read: {error}") from error
+        nodes = self.model.graph.node
+        if len(nodes) > MAX_NODES:
+            raise ProgramFormatError(f"{self.what} has {len(nodes)} nodes, at most {MAX_NODES} are run")
+        for node in nodes:
+            if node.op_type not in self.allowed or node.domain not in ("", "ai.onnx", "ai.onnx.ml"):
+                raise ProgramFormatError(
+                    f"{self.what} has the operator {node.op_type!r}, which clients do not run"
+                )
+
+    @cached_property
+    def model(self) -> onnx.ModelProto:
+        """The model, parsed."""
+        try:
+            return onnx.load_model_from_string(self.data)
+        except Exception as error:
+            raise ProgramFormatError(f"{self.what} of a model cannot be read: {error}") from error
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the outputs."""
+        return tuple(output.name for output in self.model.graph.output)
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """ONNX operator types, in order."""
+        return tuple(node.op_type for node in self.model.graph.node)
+
+    @cached_property
+    def constants(self) -> Values:
+        """Stored tensors by name."""
+        return {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in self.model.graph.initializer}
+
+    @cached_property
+    def _steps(self) -> list[tuple[onnx.NodeProto, ReferenceEvaluator | None]]:
+        return [
+            (node, None if node.op_type in OWN else _evaluator(node, self.model))
+            for node in self.model.graph.node
+        ]
+
+    def run(self, inputs: Values) -> Values:
+        """Return all values by name.
+
+        Raises:
+            ProgramFormatError: a node cannot be run, or its operands are too large.
+        """
+        values = {**self.constants, **inputs}
+        for node, evaluator in self._steps:
+            try:
+                feeds = {name: values[name] for name in node.input if name}
+                if bound(node, feeds) > MAX_VALUES:
+                    raise ProgramFormatError(f"{node.op_type} of {self.what} has operands that are too large")
+                if evaluator is None:
+                    results = [OWN[node.op_type](node, *feeds.values())]
+                else:
+                    with np.errstate(all="ignore"):
+                        results = list(evaluator.run(None, feeds))  # type: ignore[arg-type]
+            except ProgramFormatError:
+                raise
+            except Exception as error:
+                raise ProgramFormatError(f"{node.op_type} of {self.what}: {error}") from error
+            values.update(zip([name for name in node.output if name], map(np.asarray, results), strict=True))
+        return values
+
+
+def _evaluator(node: onnx.NodeProto, model: onnx.ModelProto) -> ReferenceEvaluator:
+    body = onnx.helper.make_graph(
+        [node],
+        "step",
+        [onnx.ValueInfoProto(name=name) for name in dict.fromkeys(node.input) if name],
+        [onnx.ValueInfoProto(name=name) for name in node.output if name],
+    )
+    return ReferenceEvaluator(onnx.helper.make_model(body, opset_imports=model.opset_import))
+
+
+def bound(node: onnx.NodeProto, feeds: Values) -> float:
+    """Return a number that the size of a node's result does not exceed."""
+    sizes = [float(array.size) for array in feeds.values()]
+    attributes = {entry.name: entry for entry in node.attribute}
+    operands = [feeds[name] for name in node.input if name]
+    match node.op_type:
+        case "Gather" if len(operands) == 2 and operands[0].ndim:
+            axis = attributes["axis"].i if "axis" in attributes else 0
+            rows = max(operands[0].shape[axis], 1)
+            return float(operands[0].size / rows * max(operands[1].size, 1))
+        case "OneHot" if len(operands) == 3:
+            return float(max(operands[0].size, 1) * np.max(np.abs(operands[1]), initial=1))
+        case "OneHotEncoder":
+            known = sum(len(entry.strings) + len(entry.ints) for entry in node.attribute)
+            return float(max(operands[0].size, 1) * max(known, 1))
+        case "FeatureVectorizer":
+            widths = [abs(width) for entry in node.attribute for width in entry.ints]
+            return float(sum(sizes) + sum(widths) * max(len(each) if each.ndim else 1 for each in operands))
+        case "Concat" | "Where":
+            return (
+                float(np.prod([max(size, 1.0) for size in sizes])) if node.op_type == "Where" else sum(sizes)
+            )
+        case _:
+            return float(np.prod(sizes))
+
+
+def _string_normalizer(node: onnx.NodeProto, texts: NDArray[Any]) -> NDArray[Any]:
+    """Return texts in one case. ONNX's reference implementation changes the locale of the process."""
+    attributes = {entry.name: onnx.helper.get_attribute_value(entry) for entry in node.attribute}
+    if attributes.get("stopwords"):
+        raise ValueError("stop words are not removed by clients")
+    case = attributes.get("case_change_action", b"NONE").decode()
+    changes: dict[str, Callable[[str], str]] = {"LOWER": str.lower, "UPPER": str.upper, "NONE": str}
+    flat = [changes[case](str(text)) for text in texts.ravel()]
+    return np.asarray(flat, object).reshape(texts.shape)
+
+
+def _one_hot(
+    node: onnx.NodeProto, indices: NDArray[Any], depth: NDArray[Any], values: NDArray[Any]
+) -> NDArray[Any]:
+    """Return one-hot vectors. ONNX's reference implementation takes no depth with an axis."""
+    axis = next((entry.i for entry in node.attribute if entry.name == "axis"), -1)
+    size = int(np.ravel(depth)[0])
+    wrapped = np.where(indices < 0, indices + size, indices)
+    places = np.expand_dims(wrapped, axis)
+    steps = [1] * places.ndim
+    steps[axis] = size
+    off, on = np.ravel(values)
+    hot = places == np.arange(size).reshape(steps)
+    return np.asarray(np.where(hot, on, off), values.dtype)
+
+
+OWN: Mapping[str, Callable[..., NDArray[Any]]] = {"OneHot": _one_hot, "StringNormalizer": _string_normalizer}
+"""Operators that are not run by ONNX's reference implementation."""
