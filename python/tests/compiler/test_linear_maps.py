@@ -45,6 +45,28 @@ def test_layouts_are_injective_and_invertible(shape: tuple[int, ...], slots: int
         )
 
 
+@pytest.mark.parametrize(
+    ("tokens", "rows", "columns", "blocks"), [(8, 24, 16, 8), (40, 16, 16, 40), (32, 3, 4, 0), (9, 40, 1, 0)]
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_maps_of_every_token_are_multiplied_block_by_block(
+    tokens: int, rows: int, columns: int, blocks: int, first: bool
+) -> None:
+    """A layer on every token, with tokens first or last, and its multiples: as entries alone give it."""
+    rng = np.random.default_rng(7)
+    weights, inputs = rng.normal(size=(rows, columns)), rng.normal(size=(3, tokens * columns))
+    identity = np.eye(tokens)
+    dense = np.kron(identity, weights) if first else np.kron(weights, identity)
+    places = rng.permutation(np.count_nonzero(dense))
+    into, origin = (each[places] for each in np.nonzero(dense))
+    matrix = SparseMatrix.from_distinct(dense.shape, into, origin, dense[into, origin])
+    scales = rng.normal(size=len(dense))
+    for found, expected in ((matrix, dense), (matrix.scaled(scales), scales[:, None] * dense)):
+        assert np.abs(found.apply(inputs) - inputs @ expected.T).max() < 1e-12
+        assert len(found._blocks) == blocks
+    assert (matrix.scaled(scales).apply(inputs) != matrix.apply(inputs)).any()
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_diagonals_are_the_matrix(data: st.DataObject) -> None:

@@ -1,6 +1,7 @@
 """Sparse matrices in coordinate form: every linear layer between flattened tensors is one of these."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -12,6 +13,9 @@ Indices = NDArray[np.int64]
 
 DENSE_SHARE = 8
 """A matrix is multiplied as a dense one if at least one entry in so many is non-zero."""
+
+LEAST_BLOCK = 256
+"""A matrix is multiplied block by block if its dense blocks have so many entries on average."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,18 +72,47 @@ class SparseMatrix:
             dense = np.zeros(self.shape)
             dense[self.rows, self.columns] = self.values
             return np.asarray(flat @ dense.T, np.float64).reshape(*np.shape(x)[:-1], self.shape[0])
+        result = np.zeros((len(flat), self.shape[0]))
         if len(self.values) <= self.shape[0] and self.row_counts().max(initial=0) <= 1:
-            picked = np.zeros((len(flat), self.shape[0]))
-            picked[:, self.rows] = flat[:, self.columns] * self.values
-            return picked.reshape(*np.shape(x)[:-1], self.shape[0])
-        out = [np.bincount(self.rows, self.values * row[self.columns], self.shape[0]) for row in flat]
-        return np.asarray(out, np.float64).reshape(*np.shape(x)[:-1], self.shape[0])
+            result[:, self.rows] = flat[:, self.columns] * self.values
+        elif self._blocks:
+            for rows, columns, places in self._blocks:
+                result[:, rows] = flat[:, columns] @ self.values[places].T
+        else:
+            for row, sums in zip(flat, result, strict=True):
+                sums[:] = np.bincount(self.rows, self.values * row[self.columns], self.shape[0])
+        return result.reshape(*np.shape(x)[:-1], self.shape[0])
+
+    @cached_property
+    def _blocks(self) -> list[tuple[Indices, Indices, Indices]]:
+        """Dense blocks that are the matrix together, as a layer on every token has: rows with entries in the
+        same columns, these columns, and the numbers of the entries, (rows, columns). Empty if there are no
+        large ones."""
+        order = np.lexsort((self.columns, self.rows))
+        columns, (filled, starts) = self.columns[order], np.unique(self.rows[order], return_index=True)
+        counts = np.diff(np.append(starts, len(columns)))
+        marks = np.random.default_rng(0).integers(1, 1 << 62, self.shape[1])
+        signs = np.stack([np.add.reduceat(marks[columns], starts), counts, columns[starts]], axis=1)
+        _, kinds = np.unique(signs, axis=0, return_inverse=True)
+        sizes = np.bincount(kinds.ravel())
+        if LEAST_BLOCK * len(sizes) > len(columns):
+            return []
+        blocks = []
+        for rows in np.split(np.argsort(kinds.ravel(), kind="stable"), np.cumsum(sizes)[:-1]):
+            places = starts[rows][:, None] + np.arange(counts[rows[0]])
+            if (columns[places] != columns[places[0]]).any():
+                return []
+            blocks.append((filled[rows], columns[places[0]], order[places]))
+        return blocks
 
     def scaled(self, rows: Vector | float = 1.0, columns: Vector | float = 1.0) -> Self:
         """Return diag(rows) @ self @ diag(columns)."""
         left = np.broadcast_to(np.asarray(rows, np.float64), self.shape[0])[self.rows]
         right = np.broadcast_to(np.asarray(columns, np.float64), self.shape[1])[self.columns]
-        return type(self)(self.shape, self.rows, self.columns, self.values * left * right)
+        result = type(self)(self.shape, self.rows, self.columns, self.values * left * right)
+        if "_blocks" in self.__dict__:  # they depend on the places of entries alone
+            result.__dict__["_blocks"] = self._blocks
+        return result
 
     @property
     def entries(self) -> int:
