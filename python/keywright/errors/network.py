@@ -14,8 +14,8 @@ class RefusalError(CompilerError):
     """One reason why a model cannot be compiled; raised together with all others in `ModelRefusedError`.
 
     Attributes:
-        code: the kind of reason: ``operator``, ``attribute``, ``dynamic_shape``, ``export``, ``placement``,
-            ``diagonals``, ``method``, ``activation``, ``accuracy``, ``overflow``, ``labels``,
+        code: the kind of reason: ``operator``, ``attribute``, ``dynamic_shape``, ``export``, ``batch``,
+            ``placement``, ``diagonals``, ``method``, ``activation``, ``accuracy``, ``overflow``, ``labels``,
             ``mask`` or ``precision``; empty for a class of its own.
         details: numbers and names of this case.
     """
@@ -228,6 +228,16 @@ def not_exported(model: str, exporter: str, error: Exception) -> RefusalError:
         code="export",
         model=model,
         exporter=exporter,
+    )
+
+
+def samples_mixed(model: str) -> RefusalError:
+    """Return the refusal of a module whose samples depend on each other."""
+    return RefusalError(
+        f"{model} computes other outputs for two samples together than for each alone, so its first axis is "
+        "not that of samples; build its layers with batch_first=True, or move the axis in forward",
+        code="batch",
+        model=model,
     )
 
 

@@ -87,7 +87,7 @@ def test_what_exporters_write(path: Path) -> None:
     else:
         assert found.tolist() == expected.tolist()
     program = compiler.compile(
-        model, compiler.Target(slots=1024, levels=60), compiler.Fit(calibration=samples)
+        model, compiler.Target(slots=1024, levels=80), compiler.Fit(calibration=samples)
     )
     change = np.abs(run_clear(program, samples).reshape(COUNT, -1) - scores).max()
     # What polynomials are chosen for by default is a 16th of the largest output, on calibration data.

@@ -7,6 +7,7 @@ import onnxruntime
 import pytest
 from keywright import compiler
 from keywright.errors import InvalidSamplesError, ModelRefusedError, PackageMissingError, RefusalError
+from keywright.runtime.checking import run_clear
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
@@ -50,6 +51,31 @@ def test_a_module_of_torch() -> None:
     module.eval()
     expected = module(torch.as_tensor(SAMPLES[:1])).detach().numpy()
     np.testing.assert_allclose(run(model, SAMPLES[:1])[0], expected, rtol=0, atol=2**-20)
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+def test_a_transformer_of_torch(batch_first: bool) -> None:
+    """Without ``batch_first`` the first axis is that of tokens, and samples attend to each other."""
+    torch = pytest.importorskip("torch", reason="torch is not installed: no module is exported here")
+    pytest.importorskip("onnxscript", reason="onnxscript is not installed: no module is exported here")
+    torch.manual_seed(1)
+    module = torch.nn.TransformerEncoder(
+        torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=batch_first), 1, enable_nested_tensor=False
+    )
+    samples = RNG.normal(size=(60, 5, 8)).astype(np.float32)
+    if not batch_first:
+        with pytest.raises(ModelRefusedError, match="batch_first=True") as caught:
+            compiler.to_onnx(module, samples)
+        assert caught.value.exceptions[0].code == "batch"  # type: ignore[union-attr]
+        return
+    program = compiler.compile(
+        compiler.to_onnx(module, samples),
+        compiler.Target(slots=1024, levels=80),
+        compiler.Fit(calibration=samples),
+    )
+    expected = module.eval()(torch.as_tensor(samples[:4])).detach().numpy()
+    found = run_clear(program, samples[:4]).reshape(expected.shape)
+    assert np.abs(found - expected).max() <= np.abs(expected).max() / 16
 
 
 def test_a_pipeline_that_ends_in_a_linear_svc() -> None:

@@ -45,6 +45,32 @@ def test_layouts_are_injective_and_invertible(shape: tuple[int, ...], slots: int
         )
 
 
+@pytest.mark.parametrize(
+    ("tokens", "rows", "columns", "blocks"), [(9, 24, 16, 9), (40, 16, 16, 40), (32, 3, 4, 0), (9, 40, 2, 0)]
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_maps_of_every_token_are_multiplied_block_by_block(
+    tokens: int, rows: int, columns: int, blocks: int, first: bool
+) -> None:
+    """A layer on every token, with tokens first or last, and its multiples: as entries alone give it."""
+    rng = np.random.default_rng(7)
+    weights, inputs = rng.normal(size=(rows, columns)), rng.normal(size=(3, tokens * columns))
+    identity = np.eye(tokens)
+    dense = np.kron(identity, weights) if first else np.kron(weights, identity)
+    places = rng.permutation(np.count_nonzero(dense))
+    into, origin = (each[places] for each in np.nonzero(dense))
+    matrix = SparseMatrix.from_distinct(dense.shape, into, origin, dense[into, origin])
+    scales, equal = rng.normal(size=len(dense)), rng.normal(size=rows)
+    equal = np.tile(equal, tokens) if first else np.repeat(equal, tokens)
+    for scale in (1.0, equal, scales):
+        found, expected = matrix.scaled(scale), np.broadcast_to(scale, len(dense))[:, None] * dense
+        assert np.abs(found.apply(inputs) - inputs @ expected.T).max() < 1e-12
+        assert found._kind == "other"
+        assert (0 if found._blocks is None else len(found._blocks.rows)) == blocks
+        if blocks:
+            assert len(found._block_values) == (tokens if scale is scales else 1)
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_diagonals_are_the_matrix(data: st.DataObject) -> None:
@@ -81,6 +107,19 @@ def test_diagonals_are_the_matrix(data: st.DataObject) -> None:
     assert np.array_equal(packed, np.roll(packed, target.period, axis=1))
     if all(matrix.entries for matrix in matrices):
         assert placement_cost(matrices, sources, target, PRICES) == pytest.approx(cost)
+
+
+def test_diagonals_do_not_depend_on_layouts_before() -> None:
+    """Shifts are kept with a matrix and its multiples: every other layout, and its periods, get their own."""
+    rng = np.random.default_rng(5)
+    dense = rng.integers(-5, 6, (40, 40)) * (rng.random((40, 40)) < 0.1)
+    matrix = SparseMatrix.from_dense(dense)
+    for source, target in itertools.product(layouts((40,), 64) + layouts((5, 8), 16), repeat=2):
+        if source.slots == target.slots:
+            between = Between(source, target)
+            fresh = used_diagonals(SparseMatrix.from_dense(dense), between)
+            assert np.array_equal(used_diagonals(matrix.scaled(2.0), between), fresh)
+            assert np.count_nonzero(fresh)
 
 
 def _cost(diagonals: list[list[int]], n1: int) -> float:

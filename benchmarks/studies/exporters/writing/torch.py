@@ -9,9 +9,11 @@ from typing import Any
 
 import onnxscript
 import torch
+import transformers
 from torch import nn
 from torch.nn import functional
 
+from studies.exporters.writing import attention
 from studies.exporters.writing.files import SAMPLES, Case, normal, write
 
 SCRIPTED, DYNAMO = range(13, 21), range(18, 26)
@@ -114,6 +116,7 @@ CASES: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
     "Softmax": (lambda: nn.Sequential(nn.Linear(6, 3), nn.Softmax(-1)), (6,)),
     "LogSoftmax": (lambda: nn.Sequential(nn.Linear(6, 3), nn.LogSoftmax(-1)), (6,)),
     "ArgMax": (_Labels, (6,)),
+    **attention.CASES,
 }
 """By name, with the shape of a sample."""
 
@@ -146,6 +149,11 @@ def cases(dynamo: bool) -> Iterator[Case]:
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    versions = {"torch": torch.__version__, "onnxscript": onnxscript.__version__}
+    torch.backends.mha.set_fastpath_enabled(False)  # its operators have no ONNX form in TorchScript
+    versions = {
+        "torch": torch.__version__,
+        "onnxscript": onnxscript.__version__,
+        "transformers": transformers.__version__,
+    }
     write("TorchScript", cases(False), SCRIPTED, versions)
     write("dynamo", cases(True), DYNAMO, versions)

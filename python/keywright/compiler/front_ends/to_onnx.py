@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from onnx.reference import ReferenceEvaluator
 
 from keywright.errors import PackageMissingError
-from keywright.errors.network import InvalidSamplesError, ModelRefusedError, not_exported
+from keywright.errors.network import InvalidSamplesError, ModelRefusedError, not_exported, samples_mixed
 
 from .model_file import load_model
 
@@ -31,7 +31,7 @@ that cannot be exported in double precision is refused."""
 
 COMPARED, DIFFERENT = 16, 2.0**-6
 """Samples on which an exported estimator is compared with the estimator, and the least difference, as a share
-of the largest value, that roundings do not explain."""
+of the largest value, that roundings do not explain, there and between samples of a module."""
 
 MOST_LABELS = 0.25
 """Share of labels that roundings may change on these samples."""
@@ -51,14 +51,15 @@ def to_onnx(model: object, example: ArrayLike | None = None) -> onnx.ModelProto:
         TypeError: another kind of model, or a missing example.
         InvalidSamplesError: the example has no samples.
         PackageMissingError: the exporter is not installed.
-        ModelRefusedError: the exporter cannot export the model (`RefusalError`), or it is not a valid
-            ONNX model (`InvalidModelError`, `ModelTooLargeError`).
+        ModelRefusedError: the exporter cannot export the model, or its samples depend on each other
+            (`RefusalError`); or it is not a valid ONNX model (`InvalidModelError`, `ModelTooLargeError`).
         FileNotFoundError: there is no such file.
     """
     if isinstance(model, onnx.ModelProto | str | Path | bytes):
         return load_model(model)
     if _is_of(model, "torch", "torch.nn", "Module"):
-        return _from_torch(model, _one_sample(example, "a torch.nn.Module"))
+        sample = _one_sample(example, "a torch.nn.Module")
+        return _from_torch(model, sample, np.asarray(example, np.float32)[:2])
     if _is_of(model, "sklearn", "sklearn.base", "BaseEstimator"):
         sample = _one_sample(example, "a scikit-learn estimator")
         lost = _lost_share(example)
@@ -115,7 +116,9 @@ def _exporter(module: str, package: str, extra: str) -> ModuleType:
         raise PackageMissingError(package, extra) from error
 
 
-def _from_torch(model: Any, sample: np.ndarray[Any, np.dtype[np.float32]]) -> onnx.ModelProto:
+def _from_torch(
+    model: Any, sample: np.ndarray[Any, np.dtype[np.float32]], pair: np.ndarray[Any, np.dtype[np.float32]]
+) -> onnx.ModelProto:
     torch = _exporter("torch", "torch", "torch")
     _exporter("onnxscript", "onnxscript", "torch")
     dtype = next((parameter.dtype for parameter in model.parameters()), torch.float32)
@@ -130,11 +133,30 @@ def _from_torch(model: Any, sample: np.ndarray[Any, np.dtype[np.float32]]) -> on
                 model, (example.to(device),), dynamo=True, opset_version=OPSET, verbose=False
             )
             program.save(file)
+            mixed = _mixes(model, torch.as_tensor(pair).to(example))
     except Exception as error:
         raise _not_exported(model, "torch.onnx.export", error) from error
     finally:
         model.train(training)
+    if mixed:
+        raise ModelRefusedError([samples_mixed(type(model).__qualname__)])
     return load_model(file.getvalue())
+
+
+def _mixes(model: Any, samples: Any) -> bool:
+    """Whether outputs of two samples together differ from those of each alone, as where the first axis is
+    that of tokens. False for modules that take no two samples."""
+    alone = [model(samples[index : index + 1]) for index in range(len(samples))]
+    try:
+        together = model(samples)
+    except (RuntimeError, TypeError, ValueError):
+        return False
+    if len(samples) < 2 or not all(hasattr(output, "shape") for output in [*alone, together]):
+        return False
+    if together.shape[0] != 2 or any(output.shape != together[:1].shape for output in alone):
+        return False
+    change = max(float((together[i] - output[0]).abs().max()) for i, output in enumerate(alone))
+    return change > DIFFERENT * float(together.abs().max())
 
 
 def _from_scikit_learn(model: Any, sample: np.ndarray[Any, np.dtype[Any]]) -> onnx.ModelProto:

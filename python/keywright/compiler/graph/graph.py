@@ -273,7 +273,11 @@ def _evaluate(node: Node, sample: Vector, values: dict[int, Vector]) -> Vector:
             return sample
         case Linear():
             terms = zip(node.operands, node.matrices, strict=True)
-            return node.bias + sum(matrix.apply(values[operand]) for operand, matrix in terms)
+            total, *others = (matrix.apply(values[operand]) for operand, matrix in terms)
+            for other in others:
+                total += other
+            total += node.bias
+            return total
         case Shift():
             return values[node.operands[0]] + node.vector
         case Add():

@@ -1,7 +1,8 @@
 """Sparse matrices in coordinate form: every linear layer between flattened tensors is one of these."""
 
 from dataclasses import dataclass
-from typing import Self
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,23 @@ Indices = NDArray[np.int64]
 
 DENSE_SHARE = 8
 """A matrix is multiplied as a dense one if at least one entry in so many is non-zero."""
+
+LEAST_BLOCK = 256
+"""A matrix is multiplied block by block if its dense blocks have at least so many entries."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Blocks:
+    """Dense blocks: rows that have entries in the same columns.
+
+    Attributes:
+        rows, columns: their numbers, (blocks, size).
+        places: numbers of the entries, (blocks, rows, columns).
+    """
+
+    rows: Indices
+    columns: Indices
+    places: Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,24 +80,93 @@ class SparseMatrix:
     def apply(self, x: Vector) -> Vector:
         """Multiply each row of ``x``: (..., columns) to (..., rows)."""
         flat = np.asarray(x, np.float64).reshape(-1, self.shape[1])
-        if self.is_diagonal():
-            return np.asarray(flat * self.values, np.float64).reshape(np.shape(x))
-        if DENSE_SHARE * len(self.values) >= self.shape[0] * self.shape[1]:
+        return self._applied(flat).reshape(*np.shape(x)[:-1], self.shape[0])
+
+    def _applied(self, flat: Vector) -> Vector:
+        kind = self._kind
+        if kind == "diagonal":
+            return np.asarray(flat * self.values, np.float64)
+        if kind == "dense":
             dense = np.zeros(self.shape)
             dense[self.rows, self.columns] = self.values
-            return np.asarray(flat @ dense.T, np.float64).reshape(*np.shape(x)[:-1], self.shape[0])
+            return np.asarray(flat @ dense.T, np.float64)
+        if kind == "moves":
+            return np.asarray(flat[:, self.columns], np.float64)
+        result = np.zeros((len(flat), self.shape[0]))
+        if kind == "picks":
+            result[:, self.rows] = flat[:, self.columns] * self.values
+        elif (blocks := self._blocks) is not None:
+            values, taken = self._block_values, flat[:, blocks.columns]
+            if len(values) == 1:  # the same weights for every block
+                products = taken.reshape(-1, taken.shape[2]) @ values[0].T
+                result[:, blocks.rows] = products.reshape(len(flat), *blocks.rows.shape)
+            else:
+                products = np.matmul(taken.transpose(1, 0, 2), values.transpose(0, 2, 1))
+                result[:, blocks.rows] = products.transpose(1, 0, 2)
+        else:
+            for row, sums in zip(flat, result, strict=True):
+                sums[:] = np.bincount(self.rows, self.values * row[self.columns], self.shape[0])
+        return result
+
+    @cached_property
+    def _kind(self) -> str:
+        """How the matrix is multiplied."""
+        if self.is_diagonal():
+            return "diagonal"
+        if DENSE_SHARE * len(self.values) >= self.shape[0] * self.shape[1]:
+            return "dense"
         if len(self.values) <= self.shape[0] and self.row_counts().max(initial=0) <= 1:
-            picked = np.zeros((len(flat), self.shape[0]))
-            picked[:, self.rows] = flat[:, self.columns] * self.values
-            return picked.reshape(*np.shape(x)[:-1], self.shape[0])
-        out = [np.bincount(self.rows, self.values * row[self.columns], self.shape[0]) for row in flat]
-        return np.asarray(out, np.float64).reshape(*np.shape(x)[:-1], self.shape[0])
+            all_ = np.array_equal(self.rows, np.arange(self.shape[0])) and bool((self.values == 1).all())
+            return "moves" if all_ else "picks"
+        return "other"
+
+    @cached_property
+    def of_places(self) -> dict[object, Any]:
+        """Results that depend on the places of entries alone: scaled matrices share them."""
+        return {}
+
+    @property
+    def _blocks(self) -> "_Blocks | None":
+        if _Blocks not in self.of_places:
+            self.of_places[_Blocks] = self._dense_blocks()
+        found: _Blocks | None = self.of_places[_Blocks]
+        return found
+
+    def _dense_blocks(self) -> "_Blocks | None":
+        """Return dense blocks of one size that are the matrix together, as a layer on every token has; None
+        if there are no large ones."""
+        order = np.lexsort((self.columns, self.rows))
+        columns, (filled, starts) = self.columns[order], np.unique(self.rows[order], return_index=True)
+        counts = np.diff(np.append(starts, len(columns)))
+        if (counts != counts[0]).any():
+            return None
+        marks = np.random.default_rng(0).integers(1, 1 << 62, self.shape[1])
+        signs = np.stack([np.add.reduceat(marks[columns], starts), columns[starts]], axis=1)
+        _, kinds = np.unique(signs, axis=0, return_inverse=True)
+        kinds = kinds.ravel()
+        sizes = np.bincount(kinds)
+        if (sizes != sizes[0]).any() or LEAST_BLOCK * len(sizes) > len(columns):
+            return None
+        members = np.argsort(kinds, kind="stable").reshape(len(sizes), sizes[0])
+        places = starts[members][:, :, None] + np.arange(counts[0])
+        if (columns[places] != columns[places[:, :1]]).any():
+            return None
+        return _Blocks(filled[members], columns[places[:, 0]], order[places])
+
+    @cached_property
+    def _block_values(self) -> Vector:
+        """The values of all blocks, (blocks, rows, columns); of one if all are equal."""
+        assert self._blocks is not None
+        values = self.values[self._blocks.places]
+        return values[:1].copy() if (values == values[0]).all() else values
 
     def scaled(self, rows: Vector | float = 1.0, columns: Vector | float = 1.0) -> Self:
         """Return diag(rows) @ self @ diag(columns)."""
         left = np.broadcast_to(np.asarray(rows, np.float64), self.shape[0])[self.rows]
         right = np.broadcast_to(np.asarray(columns, np.float64), self.shape[1])[self.columns]
-        return type(self)(self.shape, self.rows, self.columns, self.values * left * right)
+        result = type(self)(self.shape, self.rows, self.columns, self.values * left * right)
+        result.__dict__["of_places"] = self.of_places
+        return result
 
     @property
     def entries(self) -> int:

@@ -78,14 +78,26 @@ def used_diagonals(matrix: Matrix, between: Between) -> Used:
     if parts is not None:
         parts.mark(used)
         return used
-    explicit = matrix.explicit()
-    into, origin = target.positions[explicit.rows], source.positions[explicit.columns]
-    diagonal = between.diagonal(origin - into)
-    if target.ciphertexts == source.ciphertexts == 1:
-        used[0, 0, diagonal] = True
-    else:
-        used[into // source.slots, origin // source.slots, diagonal] = True
+    block_into, block_origin, shifts = _shifts(matrix.explicit(), source, target)
+    used[block_into, block_origin, between.diagonal(shifts)] = True
     return used
+
+
+def _shifts(matrix: SparseMatrix, source: Layout, target: Layout) -> tuple[Steps, Steps, Steps]:
+    """Return the ciphertexts of the target and of the source between which entries are, and their distinct
+    shifts there, modulo the slots. They do not depend on periods."""
+    key = ("shifts", source.slots, source.digest, target.digest)
+    if key not in matrix.of_places:
+        slots, sources = source.slots, source.ciphertexts
+        found = np.zeros(target.ciphertexts * sources * slots, bool)
+        into, origin = target.positions[matrix.rows], source.positions[matrix.columns]
+        places = (origin - into) & (slots - 1)
+        if target.ciphertexts > 1 or sources > 1:
+            places = (into // slots * sources + origin // slots) * slots + places
+        found[places] = True
+        matrix.of_places[key] = np.unravel_index(np.flatnonzero(found), (target.ciphertexts, sources, slots))
+    shifts: tuple[Steps, Steps, Steps] = matrix.of_places[key]
+    return shifts
 
 
 def fill_table(matrix: Matrix, between: Between, block: tuple[int, int], used: Used) -> Vector:

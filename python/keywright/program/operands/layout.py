@@ -7,6 +7,8 @@ smaller than a ciphertext repeats with a period, so that rotations wrap around i
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,10 +61,15 @@ class Layout:
     grid: Grid | None = None
     batch: int = 1
 
-    @property
+    @cached_property
     def ciphertexts(self) -> int:
         """Number of ciphertexts of the tensor."""
         return int(self.positions.max()) // self.slots + 1
+
+    @cached_property
+    def digest(self) -> bytes:
+        """Hash of the positions of the first sample, which layouts of several periods share."""
+        return blake2b(self.positions.astype(np.int32).tobytes(), digest_size=16).digest()
 
     def separated(self, pixels: int) -> tuple[Positions, Positions] | None:
         """Return the position of every channel's first pixel, and the offset of each of its ``pixels``,
