@@ -90,7 +90,8 @@ def encrypted(case: Case, clear: Array, memory: int) -> dict[str, Any]:
         "evaluate_s": sum(result.evaluate_seconds),
         "decrypt_s": sum(result.decrypt_seconds),
         "run_cpu_s": used,
-        "key_bytes": result.key_bytes,
+        "key_bytes": chosen.report.key_bytes,
+        "key_memory_bytes": result.key_bytes,
         "sent_bytes": result.sent_bytes * len(result.batches),
         "returned_bytes": result.returned_bytes * len(result.batches),
     }
