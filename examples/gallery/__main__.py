@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 from pathlib import Path
 
 from keywright.commands.helpers.inputs import parse_bytes
@@ -13,6 +14,9 @@ from . import page
 from .entry import entry, names
 from .measure import measure
 from .packages import CACHE, install, pinned
+
+sys.path.append(str(page.ROOT / "benchmarks"))
+from harness import machine  # noqa: E402 (in the folder of the benchmarks)
 
 GIGABYTE = 10**9
 
@@ -35,6 +39,7 @@ def main() -> None:
     if options.tests is not None:
         case = case.first(options.tests)
     line = measure(options.name, chosen, case, pinned(options.name), options.memory)
+    line["machine"] = machine.describe()
     print(json.dumps(line, indent=1))
     if options.record is not None:
         options.record.mkdir(parents=True, exist_ok=True)
