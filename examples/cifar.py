@@ -83,16 +83,20 @@ class OnnxWriter:
         ]
         return self.node("Add", self.node("Add", *terms), self.constant(c0.reshape(1, -1, 1, 1)), name=name)
 
-    def save(self, result: str, path: Path) -> None:
-        """Write the network from ``image`` (batch, 3, 32, 32) to ``result`` (batch, 10)."""
+    def model(self, source: str, shape: tuple[int, ...], result: str, outputs: int) -> onnx.ModelProto:
+        """The network from ``source`` (batch, *shape) to ``result`` (batch, outputs)."""
         graph = helper.make_graph(
             self.nodes,
-            path.stem,
-            [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["batch", 3, 32, 32])],
-            [helper.make_tensor_value_info(result, TensorProto.FLOAT, ["batch", 10])],
+            "network",
+            [helper.make_tensor_value_info(source, TensorProto.FLOAT, ["batch", *shape])],
+            [helper.make_tensor_value_info(result, TensorProto.FLOAT, ["batch", outputs])],
             self.tensors,
         )
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
         onnx.checker.check_model(model)
+        return model
+
+    def save(self, result: str, path: Path) -> None:
+        """Write the network from ``image`` (batch, 3, 32, 32) to ``result`` (batch, 10)."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        onnx.save(model, path)
+        onnx.save(self.model("image", (3, 32, 32), result, 10), path)

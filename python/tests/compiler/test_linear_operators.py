@@ -135,6 +135,16 @@ CASES: dict[str, tuple[list[onnx.NodeProto], tuple[int, ...], Constants]] = {
         {"s": np.asarray([1, 1, 2, 2], np.float32)},
     ),
     "average pool of one axis": (one("AveragePool", [], kernel_shape=[2], strides=[2]), (3, 8), {}),
+    "average pool whose last windows exceed the padding": (
+        one("AveragePool", [], kernel_shape=[2, 2], strides=[2, 3], pads=[0, 1, 0, 0], ceil_mode=1),
+        (2, 5, 6),
+        {},
+    ),
+    "average pool whose last window would start in the padding": (
+        one("AveragePool", [], kernel_shape=[2], strides=[3], pads=[1, 1], ceil_mode=1),
+        (1, 5),
+        {},
+    ),
     "casts": (
         [node("Cast", ["x"], ["d"], to=TensorProto.DOUBLE), node("Cast", ["d"], ["y"], to=1)],
         (3,),

@@ -33,8 +33,14 @@ def test_a_preset_whose_bootstraps_alone_take_longer_is_not_compiled_for() -> No
     least = BootstrapPreset(second, CostModel()).least_seconds(100)
     assert compiled_for({first: least * 0.99, second: 0.0}, 100) == (first, [first])
     assert compiled_for({first: least * 1.01, second: least}, 100) == (second, [first, second])
+
+
+def test_a_preset_whose_bootstraps_cannot_be_placed_is_left_out() -> None:
+    first, second = DEEP_PRESETS
+    assert compiled_for({first: -1.0, second: 5.0}, 100) == (second, [first, second])
+    assert compiled_for({first: 1e9, second: -1.0}, 100) == (first, [first, second])
     with pytest.raises(ModelRefusedError, match=first):
-        compiled_for({first: -1.0, second: 0.0}, 100)
+        compiled_for({first: -1.0, second: -1.0}, 100)
 
 
 @pytest.mark.parametrize("name", DEEP_PRESETS)

@@ -260,18 +260,30 @@ class Compilation:
 
     def _faster(self, presets: Sequence[str], compiled: Callable[[str], Model]) -> Model:
         """Compile for bootstrap presets and return the fastest model. A preset whose bootstraps alone take
-        longer than the model so far is left out.
+        longer than the model so far is left out, and so is one whose bootstraps cannot be placed.
 
         Raises:
-            ModelRefusedError: one of them refuses.
+            ModelRefusedError: all of them refuse, or the first refuses for another reason.
         """
-        best, again = compiled(presets[0]), self._again
-        for name in presets[1:]:
+        best: Model | None = None
+        again = self._again
+        first: ModelRefusedError | None = None
+        for name in presets:
             shipped = BootstrapPreset(name, stored_model() or CostModel())
-            if shipped.least_seconds(self.approximated.graph.depth()) < _seconds(best):
-                other = compiled(name)
-                if _seconds(other) < _seconds(best):
-                    best, again = other, self._again
+            if best is not None and not shipped.least_seconds(self.approximated.graph.depth()) < _seconds(best):
+                continue
+            try:
+                model = compiled(name)
+            except ModelRefusedError as refusal:
+                if best is None and not _unplaced(refusal):
+                    raise
+                first = first or refusal
+                continue
+            if best is None or _seconds(model) < _seconds(best):
+                best, again = model, self._again
+        if best is None:
+            assert first is not None
+            raise first
         self._again = again
         return best
 
@@ -307,6 +319,14 @@ def _lowest(parameters: Parameters) -> int:
 def _too_deep(refusal: ModelRefusedError) -> bool:
     """Return whether nothing but too few levels speaks against a model."""
     return all(isinstance(reason, TooDeepError) for reason in refusal.exceptions)
+
+
+def _unplaced(refusal: ModelRefusedError) -> bool:
+    """Return whether other bootstraps may fit the model."""
+    return all(
+        isinstance(reason, TooDeepError) or getattr(reason, "code", "") == "placement"
+        for reason in refusal.exceptions
+    )
 
 
 def _seconds(model: Model) -> float:

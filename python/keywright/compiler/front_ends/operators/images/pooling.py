@@ -20,6 +20,8 @@ def average_pool(context: OperatorContext) -> EncryptedValue:
     require_at_most(f"node {context.name!r}", "entries", channels * len(out_pixel), MAX_ENTRIES)
     out_size = rows.output * columns.output
     if context.attribute("count_include_pad", 0):
+        if ceil := context.attribute("ceil_mode", 0):  # what the last windows count depends on the opset
+            raise context.refuse("ceil_mode", ceil, "0, or count_include_pad = 0")
         share = np.full(len(out_pixel), 1.0 / math.prod(kernel))
     else:
         share = 1.0 / np.bincount(out_pixel, minlength=out_size)[out_pixel]

@@ -32,8 +32,8 @@ class Axis:
 
 
 def window_axes(context: OperatorContext, sizes: tuple[int, int], kernel: list[int]) -> tuple[Axis, Axis]:
-    """Return the two axes of a window of ``kernel`` taps, from strides, dilations, pads and auto_pad of the
-    node. A node with one spatial axis slides along the width of images of height 1.
+    """Return the two axes of a window of ``kernel`` taps, from strides, dilations, pads, auto_pad and
+    ceil_mode of the node. A node with one spatial axis slides along the width of images of height 1.
 
     Raises:
         RefusalError: ranks that do not match, or a window larger than the padded image.
@@ -54,8 +54,6 @@ def window_axes(context: OperatorContext, sizes: tuple[int, int], kernel: list[i
         pads = [0, pads[0], 0, pads[1]]
     if any(pad < 0 for pad in pads):
         raise context.refuse("pads", pads, "values of at least 0")
-    if ceil:
-        raise context.refuse("ceil_mode", ceil, "0")
     axes = []
     for axis in range(2):
         size, stride, extent = sizes[axis], strides[axis], (kernel[axis] - 1) * dilations[axis] + 1
@@ -72,7 +70,12 @@ def window_axes(context: OperatorContext, sizes: tuple[int, int], kernel: list[i
             raise context.refuse(
                 "kernel_shape", kernel, f"at most the padded image, {size + before + after} pixels"
             )
-        output = (size + before + after - extent) // stride + 1
+        steps, left = divmod(size + before + after - extent, stride)
+        # A window that exceeds the padding starts before the padding at the end, or is left out.
+        more = bool(ceil) and left > 0 and (steps + 1) * stride < size + before
+        if more and mode == "VALID":
+            raise context.refuse("ceil_mode", ceil, "0, or auto_pad NOTSET")
+        output = steps + 1 + more
         require_elements(f"the window of node {context.name!r}", (output, kernel[axis]))
         axes.append(Axis(size, kernel[axis], stride, dilations[axis], before, output))
     pairs = [size for axis in axes for size in (axis.output, axis.kernel)]

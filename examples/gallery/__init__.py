@@ -1,0 +1,1 @@
+"""Published models, run as shipped, in the clear and encrypted."""

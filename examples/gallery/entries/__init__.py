@@ -1,0 +1,1 @@
+"""A module for each published model, with its `ENTRY`."""

@@ -1,0 +1,62 @@
+"""Is a word said that wakes a device?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+from gallery.entries.voice2gender import RATE, voices
+from gallery.entry import Array, Case, Entry
+
+FRAMES, STEP, STEPS = 76, 8, 16
+TESTS, CALIBRATION = 8, 120
+
+
+def embeddings(models: Path, count: int, seed: int) -> Array:
+    """Embeddings (count, 16, 96) of 2 s of sound, as the package computes them: vowels that begin and end, of
+    several voices, with noise."""
+    import onnxruntime as ort
+
+    spectrum, embedding = (
+        ort.InferenceSession(models / f"{name}.onnx", providers=["CPUExecutionProvider"])
+        for name in ("melspectrogram", "embedding_model")
+    )
+    rng = np.random.default_rng(seed)
+    vowels = [np.frombuffer(sound, "<i2") for sound in voices(24, seed)[0]]
+    found = []
+    for _ in range(count):
+        sound = rng.uniform(30, 400) * rng.normal(size=2 * RATE + 400)
+        for start in range(0, 2 * RATE - 4000, 4000):
+            vowel = vowels[rng.integers(len(vowels))][: rng.integers(1500, 3500)]
+            sound[start : start + len(vowel)] += rng.uniform(0, 0.6) * vowel * np.hanning(len(vowel))
+        (columns,) = spectrum.run(None, {"input": sound[None].astype(np.float32)})
+        columns = columns.reshape(-1, 32) / 10 + 2
+        starts = range(0, STEP * STEPS, STEP)
+        windows = np.stack([columns[start : start + FRAMES, :, None] for start in starts])
+        found.append(embedding.run(None, {"input_1": windows})[0].reshape(STEPS, 96))
+    return np.stack(found)
+
+
+def head(folder: Path, name: str) -> Case:
+    """A network for one word, as shipped, on embeddings that the client computes."""
+    models = folder / "openwakeword" / "resources" / "models"
+    return Case(
+        onnx.load(models / f"{name}.onnx"),
+        embeddings(models, CALIBRATION, 1),
+        embeddings(models, TESTS, 2),
+        decide=lambda probabilities: probabilities[:, 0] >= 0.5,
+    )
+
+
+def load(folder: Path) -> Case:
+    """The network for the word Alexa."""
+    return head(folder, "alexa_v0.1")
+
+
+ENTRY = Entry(
+    title="is the word Alexa said in 2 s of sound, by its embeddings; three layers with ReLU",
+    licence="Apache-2.0",
+    data="vowels of several voices with noise, none of them the word",
+    load=load,
+)

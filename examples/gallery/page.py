@@ -1,0 +1,92 @@
+"""The page of a record: `docs/reproduction/gallery.md`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "reproduction" / "gallery.md"
+RECORD = ROOT / "benchmarks" / "record" / "2026-11-28-gallery"
+
+INTRODUCTION = """# Published models
+
+Each row is a model that others have published as a package, run in the clear and encrypted by one command:
+
+```sh
+cd examples
+python -m gallery NAME
+```
+
+The command downloads the package, whose version and digest are pinned in `examples/gallery/requirements`, and reads
+its weights. Tensors of torch are read without torch. `keywright.compile` chooses parameters and polynomials with its
+defaults, and the tests are encrypted, evaluated and decrypted in the same process. *Same* counts tests whose
+encrypted label equals the label in the clear, *right* those with the true label, in the clear and encrypted. *Error*
+is the largest of any output, beside the largest output. No package, weight or sample is part of this repository.
+
+"""
+
+HEAD = (
+    "`NAME`: model", "package, licence", "tests", "same", "right", "error", "levels, bootstraps",
+    "compiling, s", "running, s a test", "keys, MB", "sent, returned, kB a test", "peak, GB",
+)  # fmt: skip
+
+
+def text(record: Path) -> str:
+    """The page of a folder of records."""
+    lines = [json.loads(path.read_text()) for path in sorted(record.glob("*.json"))]
+    run = [line for line in lines if "refused" not in line]
+    refused = [line for line in lines if "refused" in line]
+    parts = [INTRODUCTION, *table([HEAD, *map(row, run)])]
+    parts += [
+        "\nTimes are processor seconds of one thread: all of compiling, and per test the keys, the encoding of the "
+        "model,\nencryption, evaluation and decryption. Keys are the bytes that a client sends once. The peak is of one "
+        "process, which\nis client and server. ",
+        f"The [record](../../{record.relative_to(ROOT)}) has wall times and parameters; it was made while other\n"
+        "programs used the machine, so wall times in it are long.\n",
+        "\n## Data and changes\n\n",
+        "\n".join(f"* `{line['name']}`: {note(line)}" for line in lines),
+        "\n",
+    ]
+    if refused:
+        parts.append("\n## What does not fit\n\n")
+        parts += [f"* `{line['name']}`, {line['title']}: {reasons(line)}\n" for line in refused]
+    return "".join(parts)
+
+
+def table(rows: list[tuple[str, ...]]) -> list[str]:
+    """Lines of a table with a heading."""
+    rows = [rows[0], ("---",) * len(rows[0]), *rows[1:]]
+    return [f"| {' | '.join(cells)} |\n" for cells in rows]
+
+
+def row(line: dict[str, Any]) -> tuple[str, ...]:
+    """Cells of a model."""
+    tests = line["tests"]
+    right = f"{line['right_clear']}, {line['right_encrypted']}" if "right_clear" in line else ""
+    return (
+        f"`{line['name']}`: {line['title']}",
+        f"{line['package']}, {line['licence']}",
+        str(tests),
+        str(line["same"]),
+        right,
+        f"{line['error']:.2g} of {line['largest']:.3g}",
+        f"{line['depth']}, {line['bootstraps']}",
+        f"{line['compile_cpu_s']:.0f}",
+        f"{line['run_cpu_s'] / tests:.3g}",
+        f"{line['key_bytes'] / 1e6:.3g}",
+        f"{line['sent_bytes'] / 1e3 / tests:.3g}, {line['returned_bytes'] / 1e3 / tests:.3g}",
+        f"{line['peak_bytes'] / 1e9:.1f}",
+    )
+
+
+def note(line: dict[str, Any]) -> str:
+    """What the tests are, and what differs from the published model."""
+    changes = f"; {line['changes']}" if line["changes"] else ""
+    return f"{line['data']}{changes}"
+
+
+def reasons(line: dict[str, Any]) -> str:
+    """Why a model is refused."""
+    return "; ".join(reason["message"] for reason in line["refused"])
