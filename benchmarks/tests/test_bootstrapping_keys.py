@@ -7,7 +7,7 @@ from typing import Any
 import keywright as kw
 import pytest
 from harness.record import BadRecord
-from studies.bootstrapping_keys import page, paper, plot, relinearization, rotations
+from studies.bootstrapping_keys import page, paper, plot, relinearization, rotations, rule
 from studies.bootstrapping_keys.cases import SETS, Case, schedule, static
 from studies.bootstrapping_keys.record import Result, line, read, result, together
 from studies.bootstrapping_keys.report import ABSENT, Tables
@@ -197,3 +197,30 @@ def test_pictures_are_drawn(make: Make, tmp_path: Path) -> None:
     results = {case: make(case) for case in schedule(SETS, quick=True)}
     plot.draw(Tables(results, 11), "title", tmp_path / "kds.png")
     assert (tmp_path / "kds.png").stat().st_size > 0
+
+
+def test_the_rule_has_an_alpha_for_every_column_of_the_paper() -> None:
+    assert [(alpha, depth) for alpha, depth in rule.series() if alpha in (1, 2, 4, 5, 8)] == [
+        (1, 16), (2, 16), (4, 12), (5, 9), (8, 8),
+    ]  # fmt: skip
+    cases = rule.schedule(16, range(16, 0, -1))
+    assert len(cases) == len(set(cases))
+    for case in cases:
+        if case.alpha != "dynamic_dropped":
+            assert case.alpha in rule.alphas(case.depth)
+            assert case.special == case.alpha
+    assert paper.alphas(1) == [1, 17]
+    assert [depth for depth in range(1, 17) if rule.alphas(depth) == [1]] == [1, 3, 7, 13, 15]
+    primes = {case.depth for case in cases if case.timed}
+    assert primes == set(range(1, 17)) - {15, 13, 7, 3, 1}
+
+
+def test_tables_of_the_rule_need_the_whole_record(make: Make) -> None:
+    results = {case: make(case) for case in rule.schedule(16, range(16, 0, -1))}
+    made = rule.tables(results, 16)
+    assert list(made) == list(rule.NAMES)
+    assert "| 9 | 1, 5 | 6.842 | 8.00 | 2.00 | 2.00 | 1.00x |" in made["rule_depths"]
+    assert "| 13 | 1 | 33.51 | 8.00 | - | - | - |" in made["rule_depths"]
+    assert made["rule_alphas"][2:4] == ["| 1 | 16 | 2.00 | 8.00 |", "| 2 | 16 | 2.00 | 8.00 |"]
+    results.pop(next(iter(results)))
+    assert rule.tables(results, 16) == {}

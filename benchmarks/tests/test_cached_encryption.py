@@ -1,13 +1,17 @@
 """The inputs of the figures of Chem's paper."""
 
 import gzip
+import io
+import tarfile
+import wave
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pytest
 from studies.cached_encryption.nonzero import counted
 from studies.cached_encryption.radix import additions, digit_sum, powers, worst_case
-from studies.cached_encryption.tensors import cars, mnist, speech
+from studies.cached_encryption.tensors import RECORDING, cars, mnist, recording, speech
 
 
 @pytest.mark.parametrize("radix", [2, 3, 7, 10, 16, 255, 256, 1000])
@@ -58,5 +62,25 @@ def test_values_that_are_not_zero_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "t10k-images-idx3-ubyte.gz"
     path.write_bytes(gzip.compress(header + bytes([0, 0, 0, 255, 0, 1, 3, 0])))
     # 255 has eight digits in radix 2 and is 100110 in radix 3; 3 is 11 and 10; 1 takes no addition.
-    assert counted(tmp_path, 1) == ["1", "25.00 %", "1.750", "0.500"]
-    assert counted(tmp_path, 2) == ["2", "37.50 %", "1.000", "0.250"]
+    assert counted("one", mnist(tmp_path, 1)) == ["one", "4", "25.00 %", "1.750", "0.500"]
+    assert counted("two", mnist(tmp_path, 2)) == ["two", "8", "37.50 %", "1.000", "0.250"]
+
+
+def test_a_recording_is_read_from_its_distribution_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound = io.BytesIO()
+    with wave.open(sound, "wb") as audio:
+        audio.setparams((1, 2, 16_000, 0, "NONE", ""))
+        audio.writeframes(np.array([-32_768, 0, 3, 32_767], "<i2").tobytes())
+    path = tmp_path / "pysptk-1.0.1.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        member = tarfile.TarInfo(RECORDING)
+        member.size = len(sound.getvalue())
+        archive.addfile(member, io.BytesIO(sound.getvalue()))
+    with pytest.raises(SystemExit, match=r"is not pysptk-1\.0\.1"):
+        recording(path)
+    monkeypatch.setattr(
+        "studies.cached_encryption.tensors.DISTRIBUTION", sha256(path.read_bytes()).hexdigest()
+    )
+    assert recording(path).samples.tolist() == [[32_768, 0, 3, 32_767]]

@@ -3,6 +3,7 @@ import pytest
 from studies.federated_averaging.__main__ import WAYS, by_exchange, measure
 from studies.federated_averaging.flower import Federation, FlowerSecAgg
 from studies.federated_averaging.updates import Model
+from studies.federated_averaging.ways import OneByOne
 
 SETTING = {"model": "tiny", "partition": "iid", "clients": 4}
 STAGES = ["setup", "share_keys", "collect_masked_vectors", "unmask", "all"]
@@ -28,7 +29,7 @@ def test_every_exchange_of_a_round_is_counted(
 ) -> None:
     used = [way for way in WAYS[name](len(updates)) if isinstance(way, Federation)]
     assert used
-    rows = list(measure(updates, SETTING, list(used), 2))
+    rows = list(measure(updates, SETTING, list(used), 2, warm=False))
     assert len(rows) == 2 * len(used)
     for row in rows:
         assert [e["name"] for e in row["exchanges"]] == exchanges
@@ -48,3 +49,15 @@ def test_a_round_without_an_average_is_not_timed(updates: list[Model]) -> None:
         way.round(updates)
     with pytest.raises(SystemExit):
         FlowerSecAgg(16, 16)
+
+
+@pytest.mark.parametrize("bits", [None, 8])
+def test_a_whole_update_has_a_ciphertext_for_each_value(updates: list[Model], bits: int | None) -> None:
+    sample, whole = OneByOne(bits), OneByOne(bits, whole=True)
+    assert (sample.extrapolated, whole.extrapolated) == (True, False)
+    (row,) = measure(updates, SETTING, [whole], 1, warm=True)
+    values = updates[0]["w"].size
+    one = len(whole.encrypt(np.zeros(1))[0])
+    assert row["update_bytes"] == values * one
+    assert row["client_cpu_s"] > 0
+    assert sample.round(updates).update_bytes == pytest.approx(values * one)

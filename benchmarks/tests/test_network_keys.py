@@ -4,6 +4,7 @@ from pathlib import Path
 from string import Template
 
 import pytest
+from harness.prose import wrapped
 from studies.network_keys import ark, kds, pictures, printed
 from studies.network_keys.rotation_lists import workloads
 
@@ -73,3 +74,24 @@ def test_pictures_are_drawn_again_from_the_page() -> None:
     assert all(set(found) == {"ark-memory", "ark-time", "optimal"} for found in shares.values())
     with pytest.raises(SystemExit, match="no table"):
         printed.figure_7("# A page\n")
+
+
+def test_the_page_has_ark_by_its_text() -> None:
+    """Counts of keys depend on no measured weight, so this part is the command's output."""
+    _, begin, rest = PAGE.read_text().partition("## ARK by its text\n")
+    part = Template(begin + rest.partition("## ARK: tables")[0]).substitute(ark.by_the_text())
+    assert wrapped(part) in PAGE.parents[3].joinpath("docs/reproduction/keys.md").read_text()
+
+
+def test_text_of_ark_decides_how_many_keys_there_are() -> None:
+    rows = {(row[0], row[2]): row[3:] for row in _rows(str(ark.by_the_text()["ark_text"]))}
+    keys = {name: [int(cell.split("/")[0]) for cell in cells] for name, cells in rows.items()}
+    assert keys["2 to 128", "ark-memory"] == [7, 7, 4, 4]
+    assert keys["1 to 16384", "ark-memory"] == [15, 15, 8, 8]
+    assert keys["rot1", "ark-memory"] == [9, 9, 9, 9]
+    assert keys["3-20-1", "ark-memory"] == [91, 108, 91, 104]
+    assert keys["exp2", "ark-time"] == [106, 106, 74, 76]
+
+
+def _rows(table: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]

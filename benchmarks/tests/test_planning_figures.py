@@ -1,17 +1,14 @@
-"""The network of KDS's table 6: its gradients, its features, its file, and the record of its key sets."""
+"""The network of KDS's table 6: its gradients, its features, its file."""
 
 import gzip
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from keywright.plan.ring.chain import published_bytes
-from studies.ledger.records import ROOT
-from studies.network_keys.kds import ROWS
-from studies.planning_figures import gru  # noqa: F401  # its import makes the example's module known
+from studies.executed_keys import subjects  # noqa: F401  # its import makes the example's module known
 from train_nsl_kdd import (
     FIELDS,
+    GROUPS,
     Features,
     Records,
     accuracy,
@@ -29,8 +26,9 @@ def test_gradients_are_those_of_the_loss() -> None:
     up to h^2, and h is 1e-20."""
     rng = np.random.default_rng(3)
     weights = {name: value.astype(np.float64) for name, value in initial_weights(7, rng).items()}
-    weights["keep.c"] += rng.normal(size=128)
-    x, labels = rng.random((5, 7)), np.array([0, 1, 2, 3, 4])
+    for name in ("input.b", "state.b"):
+        weights[name] += rng.normal(size=3 * 128) / 4
+    x, labels = rng.random((5, 3, 7)), np.array([0, 1, 2, 3, 4])
     found, loss = gradients(weights, x, labels)  # type: ignore[arg-type]
 
     def entropy(changed: dict[str, np.ndarray]) -> complex:
@@ -55,9 +53,15 @@ def test_features_are_scaled_by_the_training_set(tmp_path: Path) -> None:
     (tmp_path / "test.txt").write_text(",".join(["99", "icmp", *ROW[2:-2], "mscan", "1"]))
     test = Records(tmp_path / "test.txt")
     (row,) = features(test)
-    assert row[0] == 1.0  # above all of the training set
-    # Two unknown protocols; the one service and the one flag.
-    assert row[-4:].tolist() == [0.0, 0.0, 1.0, 1.0]
+    # Nine columns of the connection, one of whose words is of two; 13, 9 and 10 of the other groups.
+    assert row.shape == (len(GROUPS), features.width) == (4, 13)
+    assert row[0, 0] == 1.0  # above all of the training set
+    # Two unknown protocols; the one service and the one flag; then numbers.
+    assert row[0, 1:5].tolist() == [0.0, 0.0, 1.0, 1.0]
+    assert row[1].all()
+    assert row[2, :9].all()
+    assert not row[2, 9:].any()
+    assert [len(columns) for columns in GROUPS] == [9, 13, 9, 10]
     assert test.labels().tolist() == [2]
     (tmp_path / "short.txt").write_text("1,2,3")
     with pytest.raises(ValueError, match="41 fields"):
@@ -69,24 +73,9 @@ def test_the_file_computes_what_is_trained(tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     weights = initial_weights(7, rng)
     save_onnx(weights, 7, tmp_path / "m.onnx")
-    x = rng.random((20, 7)).astype(np.float32)
+    x = rng.random((20, len(GROUPS), 7)).astype(np.float32)
     (scores,) = runtime.InferenceSession(str(tmp_path / "m.onnx")).run(None, {"features": x})
     expected = forward(weights, x)["scores"]
     # Sums of 128 products of values of size 1 and weights of size 1, in another order.
     assert np.abs(scores - expected).max() <= 128 * 4 * 2**-23 * np.abs(expected).max()
     assert accuracy(weights, x, expected.argmax(axis=1)) == 1.0
-
-
-def test_the_record_counts_bytes_by_the_formula_of_the_paper() -> None:
-    lines = (ROOT / "benchmarks/record/2026-11-23-planning/gru.jsonl").read_text().splitlines()
-    head, *rows = map(json.loads, lines)
-    sets = {(row["index"], row["alpha"], row["level"]): row for row in rows if "alpha" in row}
-    assert set(sets) == {row[:3] for row in ROWS}
-    full = sets["all required", "1", "all"]
-    assert full["rotations"] == head["rotations"]
-    assert full["bytes"] == head["rotations"] * published_bytes(16, 30, 1)
-    assert sets["all required", "dynamic", "needed"]["bytes"] < full["bytes"]
-    best = [row for row in rows if row.get("index") == "optimal"]
-    for row in best:
-        within = sets[tuple(row["within"].rsplit(" ", 2))]
-        assert row["predicted_s"] <= row["times"] * within["predicted_s"] * (1 + 1e-9)

@@ -19,7 +19,7 @@ from harness.plot import or_say
 from harness.programs import build, output
 from harness.table import heading
 
-from studies.bootstrapping_keys import page, plot, relinearization, rotations
+from studies.bootstrapping_keys import page, plot, relinearization, rotations, rule
 from studies.bootstrapping_keys.cases import SETS, Case, schedule, word
 from studies.bootstrapping_keys.record import Result, line, read, result, together
 from studies.bootstrapping_keys.relinearization import Points
@@ -128,7 +128,7 @@ def write(folder: Path, tables: Tables, points: Points, options: argparse.Namesp
         rotations.draw(plan, f"rotation keys of {rotations.PRESET}", folder / "rotations.png")
     if options.page is not None:
         found = {name: lines for name, lines in made.items() if lines != [ABSENT]}
-        options.page.write_text(page.fill(options.page.read_text(), found, made))
+        options.page.write_text(page.fill(options.page.read_text(), found, [*made, *rule.NAMES]))
 
 
 def main() -> int:

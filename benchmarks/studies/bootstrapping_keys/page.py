@@ -33,3 +33,8 @@ def fill(text: str, tables: Mapping[str, Sequence[str]], names: Collection[str])
         return f"{found[1]}" + "".join(f"{line}\n" for line in tables[name]) + found[3]
 
     return MARK.sub(replaced, text)
+
+
+def marks(text: str) -> list[str]:
+    """Names of the tables that a page has marks for."""
+    return [found["name"] for found in MARK.finditer(text)]

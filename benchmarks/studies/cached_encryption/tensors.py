@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
+import wave
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 from harness.idx import read_idx
 from numpy.typing import NDArray
+
+RECORDING = "pysptk-1.0.1/pysptk/example_audio_data/arctic_a0007.wav"
+"""A sentence of CMU ARCTIC in the source distribution of pysptk 1.0.1 on PyPI."""
+
+DISTRIBUTION = "78b1c9338bf795a41cdc3ff03fcd4699c401c323f54630bb71a19710078d0b3f"
+"""SHA-256 of that file, pysptk-1.0.1.tar.gz."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,23 @@ def cars(count: int) -> Tensors:
         image = np.clip(128 + waves + rng.normal(0, 4, y.shape), 1, 255).round()
         samples.append(np.where(rng.random(y.shape) < 0.9873, image, 0).ravel())
     return Tensors("as StanfordCars", 8, np.array(samples).astype(np.int64), made=True)
+
+
+def recording(path: Path) -> Tensors:
+    """The recording of CMU ARCTIC in pysptk's source distribution: magnitudes of 64,000 samples of 16 bits.
+
+    Raises:
+        SystemExit: it is another file.
+    """
+    data = path.read_bytes()
+    if sha256(data).hexdigest() != DISTRIBUTION:
+        raise SystemExit(f"{path} is not pysptk-1.0.1.tar.gz: pip download pysptk==1.0.1 --no-binary :all:")
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        member = archive.extractfile(RECORDING)
+        assert member is not None
+        with wave.open(io.BytesIO(member.read())) as audio:
+            samples = np.frombuffer(audio.readframes(audio.getnframes()), "<i2")
+    return Tensors("CMUARCTIC, one recording", 16, np.abs(samples.astype(np.int64))[None], made=False)
 
 
 def speech(count: int) -> Tensors:

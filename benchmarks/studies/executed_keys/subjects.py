@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from keywright.compiler.presets import BootstrapPreset, bootstrap_plans
 from keywright.plan import CostModel
 from numpy.typing import NDArray
 
-from studies.network_keys.kds import CHAIN
 from studies.networks.networks import cifar, digits
 
 EXAMPLES = HERE.parent / "examples"
@@ -49,11 +48,6 @@ class Subject:
     parameters: Callable[[], kw.Parameters] | None = None
 
 
-def paper_parameters() -> kw.Parameters:
-    """31 primes of about 50 bits, N = 2^16, three special primes."""
-    return kw.Parameters.from_bits(16, [int(b) for b in CHAIN.q], [int(b) for b in CHAIN.p], 50)
-
-
 def small_parameters() -> kw.Parameters:
     """Six levels in a ring without security, for tests."""
     return kw.Parameters.from_bits(11, [51, *[40] * 6], [51] * 3, 40, insecure=True)
@@ -67,6 +61,16 @@ def nsl_kdd(data: Path | None, count: int) -> tuple[Samples, Samples]:
     rows = Features(records)(records).astype(np.float64)
     trained, held = split(len(rows), np.random.default_rng(SEED))
     return rows[list(trained[:300])], rows[list(held[:count])]
+
+
+def labelled(data: Path) -> Iterator[tuple[str, Samples, NDArray[np.int64]]]:
+    """The held-out rows of a folder of NSL-KDD's files, and those of KDDTest+, with their classes."""
+    records, test = Records(data / "KDDTrain+.txt.gz"), Records(data / "KDDTest+.txt")
+    features = Features(records)
+    rows, labels = features(records), records.labels()
+    _, held = split(len(rows), np.random.default_rng(SEED))
+    yield "held out", rows[list(held)].astype(np.float64), labels[list(held)]
+    yield "KDDTest+", features(test).astype(np.float64), test.labels()
 
 
 def cifar_images(data: Path | None, count: int) -> tuple[Samples, Samples]:
@@ -89,11 +93,11 @@ SUBJECTS = {
         parameters=small_parameters,
     ),
     "gru": Subject(
-        "GRU(128) + MLP on NSL-KDD, activations of degree 7",
+        "GRU(128) of four steps + MLP on NSL-KDD, activations of degree 7",
         nsl_kdd,
         EXAMPLES / "models" / "gru_nsl_kdd.onnx",
         {"sigmoid": "chebyshev:7", "tanh": "chebyshev:7"},
-        parameters=paper_parameters,
+        preset="N16_QP1732_L9_S45_real",
     ),
     "resnet20-aespa": Subject("ResNet-20, AESPA, CIFAR-10", cifar_images, preset="N16_QP1732_L9_S45_real"),
     "resnet20-relu": Subject(

@@ -23,6 +23,7 @@ from keywright.federated import ArrayLayout, Encoding, EncryptedSum, SumKey
 
 from studies.federated_averaging.updates import (
     CLIENTS,
+    RATE,
     Model,
     accuracy,
     encoding,
@@ -81,7 +82,7 @@ def experiment(folder: str, model: str, kind: str, fraction: float, rounds: int)
             for client in chosen:
                 own = {name: weight.copy() for name, weight in weights.items()}
                 mine = parts[client]
-                train(own, images[mine], labels[mine], rate=0.05, batch=32, seed=1000 * number + int(client))
+                train(own, images[mine], labels[mine], rate=RATE, batch=32, seed=1000 * number + int(client))
                 models.append(own)
             samples = [len(parts[client]) for client in chosen]
             if way == "plain":

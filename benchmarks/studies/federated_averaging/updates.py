@@ -13,10 +13,24 @@ from encrypted_mnist.data import load, partition
 from encrypted_mnist.federation import encoding
 from encrypted_mnist.network import Model, accuracy, initial, train
 
-__all__ = ["CLIENTS", "Model", "accuracy", "encoding", "initial", "load", "partition", "train", "trained"]
+__all__ = [
+    "CLIENTS",
+    "RATE",
+    "Model",
+    "accuracy",
+    "encoding",
+    "initial",
+    "load",
+    "partition",
+    "train",
+    "trained",
+]
 
 CLIENTS = 30
 """Of the experiment."""
+
+RATE = 0.01
+"""Of training (table 2)."""
 
 
 def trained(folder: str, model: str, kind: str, fraction: float, images: int) -> list[Model]:
@@ -36,6 +50,6 @@ def trained(folder: str, model: str, kind: str, fraction: float, images: int) ->
         own = {name: weight.copy() for name, weight in start.items()}
         mine = partition(labels, CLIENTS, int(client), kind, 1)
         mine = np.random.default_rng(int(client)).permutation(mine)[:images]
-        train(own, pictures[mine], labels[mine], rate=0.05, batch=32, seed=int(client))
+        train(own, pictures[mine], labels[mine], rate=RATE, batch=32, seed=int(client))
         found.append(own)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -52,6 +53,20 @@ class Round:
     update_bytes: float
     sum_bytes: float
     exchanges: list[Exchange] = field(default_factory=list)
+
+    def plus(self, other: Round) -> Round:
+        """Return the round of the values of both, of the same clients."""
+
+        def both(first: Seconds, second: Seconds) -> Seconds:
+            return Seconds(first.wall + second.wall, first.cpu + second.cpu)
+
+        return Round(
+            [both(*pair) for pair in zip(self.client, other.client, strict=True)],
+            both(self.server, other.server),
+            both(self.open, other.open),
+            self.update_bytes + other.update_bytes,
+            self.sum_bytes + other.sum_bytes,
+        )
 
     def times(self, factor: float) -> Round:
         """Return a round of `factor` times the values."""
@@ -166,9 +181,8 @@ class OneByOne:
     """Keywright's CKKS with a ciphertext for each value, encrypted plainly or with Chem; N = 2^13,
     60-40-40-60."""
 
-    extrapolated = True
-
-    def __init__(self, chem_bits: int | None) -> None:
+    def __init__(self, chem_bits: int | None, *, whole: bool = False) -> None:
+        self.extrapolated = not whole
         self.name = "Keywright, a ciphertext a value" if chem_bits is None else f"Chem, {chem_bits} bits"
         self.parameters = kw.Parameters.from_bits(13, [60, 40, 40], [60], 40)
         secret = kw.SecretKey.generate(self.parameters)
@@ -191,8 +205,16 @@ class OneByOne:
         return [made.to_bytes() for made in self.chem.encrypt([int(m) for m in messages])]
 
     def round(self, updates: list[Model]) -> Round:
-        """Of a sample of the values."""
-        values, factor = sampled(updates)
+        """Of a sample of the values, or of all of them, some at a time: the ciphertexts of a model do not fit
+        into memory."""
+        if self.extrapolated:
+            values, factor = sampled(updates)
+            return self.part(values).times(factor)
+        pieces = [np.array_split(flat(update), -(-flat(update).size // SAMPLE)) for update in updates]
+        return reduce(Round.plus, (self.part(list(values)) for values in zip(*pieces, strict=True)))
+
+    def part(self, values: list[NDArray[np.float64]]) -> Round:
+        """Of the same values of every update."""
         sent, seconds = each(self.encrypt, values)
         load = kw.Ciphertext.from_bytes
 
@@ -213,11 +235,11 @@ class OneByOne:
 
         sums, opened = timed(decrypt)
         shift = 0.0 if self.chem is None else BOUND
-        average = np.array(sums) / len(updates) - shift
-        allowed = max(c.error_bound for c in parsed) / len(updates) + self.unit / 2 + 2.0**-40
+        average = np.array(sums) / len(values) - shift
+        allowed = max(c.error_bound for c in parsed) / len(values) + self.unit / 2 + 2.0**-40
         check(self.name, average, values, allowed)
         size = sum(map(len, sent[0]))
-        return Round(seconds, server, opened, size, sum(map(len, total))).times(factor)
+        return Round(seconds, server, opened, size, sum(map(len, total)))
 
 
 class TenSeal:

@@ -67,6 +67,7 @@ def main() -> int:
 
     values["ark"], words = ark.lists(options.seconds)
     values |= words
+    values |= ark.by_the_text()
     layers = ark.figure_7(model)
     values["ark_7"], words = ark.figure_7_table(layers)
     values |= words

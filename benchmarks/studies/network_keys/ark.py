@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 from keywright.errors import InfeasibleBudgetError
 from keywright.plan import (
@@ -21,15 +22,25 @@ from keywright.plan import (
     smallest_basis,
     smallest_shared_basis,
 )
-from keywright.plan.strategies.ark import ark_keys
+from keywright.plan.strategies.ark import OURS, TEXT, Reading, ark_keys
 from published import convfhe
 
 from studies.network_keys.networks import Network
 from studies.network_keys.page_parts import GB, require, step, table
-from studies.network_keys.rotation_lists import read
+from studies.network_keys.rotation_lists import read, workloads
 
 ROT1 = [1152, 4608, 4224, 7680, 9216, 384, 3840, 7296, 8448, 1536, 5760, 3072, 5376, 768, 2304]
 ROT2 = [3, 5, 9, 17, 33, 65, 129, 257, 513, 1025, 2049, 4097, 8193, 16385, 32769, 65537]
+POWERS = [2, 4, 8, 16, 32, 64, 128]
+"""The example of section III.C."""
+
+PRIORITIES: tuple[Literal["memory", "time"], ...] = ("memory", "time")
+READINGS = {
+    "here": OURS,
+    "algorithm 1 by the text": Reading(long_runs=True, every_offset=False),
+    "algorithm 4 by the text": Reading(long_runs=False, every_offset=True),
+    "both by the text": TEXT,
+}
 KERNEL = [32 * i + j for i in range(-2, 3) for j in range(-2, 3) if (i, j) != (0, 0)]
 GROUP = AutomorphismGroup(16)
 LEVEL = 1
@@ -133,6 +144,34 @@ def lists(seconds: float) -> tuple[str, dict[str, object]]:
         rows.append((name, len(numbers), paper, made, fewest, kept, len(shared.keys)))
     headings = ("list", "automorphisms", "ARK's paper", "its algorithms here", "fewest, independent", "keys")
     return table((*headings, "fewest, one input"), rows), _in_words()
+
+
+def by_the_text() -> dict[str, object]:
+    """Keys and rotations of ARK by each reading of its algorithms, each list once."""
+    named = {"2 to 128": POWERS, "1 to 16384": [1 << bit for bit in range(15)], "rot1": ROT1}
+    for name, workload in workloads().items():
+        steps = _signed_steps(workload)
+        if not any(sorted(steps) == sorted(others) for others in named.values()):
+            named[name] = steps
+    rows = []
+    for name, numbers in named.items():
+        for priority in PRIORITIES:
+            found = [ark_keys(numbers, priority, reading) for reading in READINGS.values()]
+            made = [f"{len(one.keys)} / {sum(map(len, one.decompositions.values()))}" for one in found]
+            rows.append((name, len(numbers), f"ark-{priority}", *made))
+    steps = named["3-20-1"]
+    saved = [100 * (1 - len(ark_keys(steps, "memory", one).keys) / len(steps)) for one in (TEXT, OURS)]
+    return {
+        "ark_text": table(("numbers", "how many", "strategy", *READINGS), rows),
+        "ark_text_saves": f"{saved[0]:.0f}",
+        "ark_saves": f"{saved[1]:.0f}",
+    }
+
+
+def _signed_steps(workload: Workload) -> list[int]:
+    slots = workload.automorphisms.slots
+    steps = [one.step for one in workload.highest_levels if not one.conjugate]
+    return [step - slots if step > slots // 2 else step for step in steps]
 
 
 def _in_words() -> dict[str, object]:

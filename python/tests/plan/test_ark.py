@@ -1,6 +1,10 @@
 """The worked examples of the paper: figures 1, 5 and 6."""
 
+from itertools import product
+
 from keywright.plan.strategies.ark import (
+    OURS,
+    TEXT,
     ark_keys,
     find_geometric_patterns,
     find_symmetric_patterns,
@@ -8,7 +12,7 @@ from keywright.plan.strategies.ark import (
     symmetric_keys,
 )
 from studies.network_keys.ark import KERNEL as AROUND
-from studies.network_keys.ark import ROT1, ROT2
+from studies.network_keys.ark import POWERS, ROT1, ROT2
 
 KERNEL = [*AROUND, 0]
 
@@ -61,10 +65,35 @@ def test_figure_6_of_rot2() -> None:
 
 
 def test_decompositions_sum_to_what_they_serve() -> None:
-    for numbers in (ROT1, ROT2, KERNEL, list(range(11)), [7], [], [-5, 1000, 77, 78, 79]):
-        for priority in ("memory", "time"):
-            found = ark_keys(numbers, priority)
+    for numbers in (
+        ROT1,
+        ROT2,
+        KERNEL,
+        POWERS,
+        [2**n - 1 for n in range(2, 9)],
+        list(range(11)),
+        [7],
+        [],
+        [-5, 1000, 77, 78, 79],
+    ):
+        for priority, reading in product(("memory", "time"), (OURS, TEXT)):
+            found = ark_keys(numbers, priority, reading)
             assert set(found.decompositions) == set(numbers) - {0}
             for number, sums in found.decompositions.items():
                 assert sum(sums) == number
                 assert set(sums) <= set(found.keys)
+
+
+def test_powers_of_two_by_the_text() -> None:
+    """Section III.C: of 2, 4 ... 128 every second one has a key, and the others are twice the one before."""
+    found = ark_keys(POWERS, "memory", TEXT)
+    assert found.keys == (2, 8, 32, 128)
+    assert found.decompositions[64] == (32, 32)
+    assert ark_keys(POWERS, "memory").keys == tuple(POWERS)
+
+
+def test_runs_of_two_by_the_text() -> None:
+    assert find_symmetric_patterns([1, 2, 10], OURS) == {1: [1, 2]}
+    assert find_symmetric_patterns([1, 2, 10], TEXT) == {}
+    for reading in (OURS, TEXT):
+        assert find_symmetric_patterns([1, 2, 3, 10], reading) == {1: [1, 2, 3]}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.key_plan import KeyPlan
@@ -9,7 +10,7 @@ from keywright.plan.ring.galois import Automorphism, AutomorphismGroup
 from keywright.plan.workload.workload import Group, Workload
 
 from . import powers
-from .ark import ark_keys
+from .ark import OURS, TEXT, Reading, ark_keys
 from .policy import KeyPolicy
 from .routes import plan_routes
 
@@ -68,8 +69,8 @@ def _lowmem(
 class _Ark:
     """Decompositions of all rotations of a workload, computed once."""
 
-    def __init__(self, time: bool) -> None:
-        self.time = time
+    def __init__(self, priority: Literal["memory", "time"], reading: Reading) -> None:
+        self.priority, self.reading = priority, reading
         self._of: tuple[str, dict[Automorphism, Sequence[Automorphism]]] | None = None
 
     def __call__(
@@ -88,7 +89,7 @@ class _Ark:
             for a in workload.highest_levels
             if not a.conjugate
         }
-        found = ark_keys(signed.values(), "time" if self.time else "memory").decompositions
+        found = ark_keys(signed.values(), self.priority, self.reading).decompositions
         out: dict[Automorphism, Sequence[Automorphism]] = {a: [a] for a in workload.highest_levels}
         for a, step in signed.items():
             out[a] = [group.rotation(value) for value in found[step]]
@@ -105,8 +106,10 @@ STRATEGIES: dict[str, Strategy] = {
         Strategy("signed-power-of-two", "SEAL", _each(powers.signed_powers), _PUBLISHED),
         Strategy("fhelipe", "Fhelipe, PLDI 2024", _each(powers.fhelipe), _PUBLISHED),
         Strategy("lowmem", "LowMem, ePrint 2024/998", _lowmem, _PUBLISHED),
-        Strategy("ark-memory", "ARK, ePrint 2024/1948", _Ark(time=False), _PUBLISHED),
-        Strategy("ark-time", "ARK, ePrint 2024/1948", _Ark(time=True), _PUBLISHED),
+        Strategy("ark-memory", "ARK, ePrint 2024/1948", _Ark("memory", OURS), _PUBLISHED),
+        Strategy("ark-time", "ARK, ePrint 2024/1948", _Ark("time", OURS), _PUBLISHED),
+        Strategy("ark-memory-text", "ARK, ePrint 2024/1948", _Ark("memory", TEXT), _PUBLISHED),
+        Strategy("ark-time-text", "ARK, ePrint 2024/1948", _Ark("time", TEXT), _PUBLISHED),
         Strategy("kds", "KDS, Sensors 2025", _each(powers.all_required), KeyPolicy("dynamic", "needed")),
     )
 }

@@ -2,7 +2,8 @@
 published.
 
 A decomposition is a tuple of stored integers whose sum is the wanted one. Where the pseudocode leaves a
-choice, the comments state the choice made here. The sums are sums of rotation steps. The paper applies the
+choice, the comments state the choice made here; `Reading` has the places where this project departs from the
+paper, each of which changes the number of keys. The sums are sums of rotation steps. The paper applies the
 algorithms to Galois exponents as well (its list rot2), where sums mean nothing: see
 `docs/reproduction/keys.md`.
 """
@@ -20,6 +21,25 @@ five numbers."""
 
 
 @dataclass(frozen=True)
+class Reading:
+    """Where the algorithms are followed to the letter of the paper, and where not.
+
+    Attributes:
+        long_runs: algorithm 1 has runs of more than two numbers, as its description says; otherwise of at
+            least two, as its pseudocode has.
+        every_offset: algorithm 4 takes consecutive powers of two together at every offset, as printed;
+            otherwise at positive offsets alone.
+    """
+
+    long_runs: bool
+    every_offset: bool
+
+
+OURS = Reading(long_runs=False, every_offset=False)
+TEXT = Reading(long_runs=True, every_offset=True)
+
+
+@dataclass(frozen=True)
 class ArkKeys:
     """Rotations with keys, and the decomposition of each wanted rotation.
 
@@ -32,9 +52,9 @@ class ArkKeys:
     decompositions: Mapping[int, Decomposition]
 
 
-def find_symmetric_patterns(numbers: Iterable[int]) -> dict[int, list[int]]:
-    """Algorithm 1: runs of at least two sorted numbers with one difference, by difference. The pseudocode has
-    such runs; the text of the paper has runs of more than two."""
+def find_symmetric_patterns(numbers: Iterable[int], reading: Reading = OURS) -> dict[int, list[int]]:
+    """Algorithm 1: runs of sorted numbers with one difference, by difference."""
+    shortest = 3 if reading.long_runs else 2
     ordered = sorted(set(numbers))
     patterns: dict[int, list[int]] = {}
     index = 0
@@ -43,7 +63,8 @@ def find_symmetric_patterns(numbers: Iterable[int]) -> dict[int, list[int]]:
         difference = ordered[index + 1] - ordered[index]
         while index < len(ordered) - 1 and ordered[index + 1] - ordered[index] == difference:
             index += 1
-        patterns.setdefault(difference, []).extend(ordered[start : index + 1])
+        if index + 1 - start >= shortest:
+            patterns.setdefault(difference, []).extend(ordered[start : index + 1])
         index += 1
     return patterns
 
@@ -95,9 +116,11 @@ def _subdivide(group: list[int]) -> list[list[int]]:
     return [group[start : start + size] for start in range(0, length, size)]
 
 
-def geometric_keys(patterns: Mapping[int, Sequence[int]]) -> dict[int, list[Decomposition]]:
+def geometric_keys(
+    patterns: Mapping[int, Sequence[int]], reading: Reading = OURS
+) -> dict[int, list[Decomposition]]:
     """Algorithm 4: for each number the sums of a power of two and an offset that is worth a key, powers of
-    two first. The paper groups consecutive powers of two at every offset; here the offset is positive."""
+    two first."""
     found: dict[int, list[Decomposition]] = {}
     kept: set[int] = set()
     rest: list[tuple[int, Sequence[int]]] = []
@@ -109,10 +132,10 @@ def geometric_keys(patterns: Mapping[int, Sequence[int]]) -> dict[int, list[Deco
         kept.update(sums)
 
     for offset, numbers in patterns.items():
-        if offset > 0 and len(numbers) > 4 and _consecutive(numbers, offset):
+        if (reading.every_offset or offset > 0) and len(numbers) > 4 and _consecutive(numbers, offset):
             for first, second in zip(numbers[::2], numbers[1::2], strict=False):
                 note(first, (first,))
-                note(second, (first, first, -offset))
+                note(second, (first, first, -offset) if offset else (first, first))
             if len(numbers) % 2:
                 note(numbers[-1], (numbers[-1],))
         elif offset > 0 and offset & (offset - 1) == 0:
@@ -177,12 +200,13 @@ def merge(numbers: Iterable[int], maps: Sequence[Mapping[int, Sequence[Decomposi
     return ArkKeys(tuple(sorted(kept)), chosen)
 
 
-def ark_keys(numbers: Iterable[int], priority: Literal["memory", "time"]) -> ArkKeys:
+def ark_keys(numbers: Iterable[int], priority: Literal["memory", "time"], reading: Reading = OURS) -> ArkKeys:
     """Run all of ARK: patterns, keys for each, merged; "memory" returns the set of fewest keys, "time" the
     one of fewest rotations."""
+    numbers = list(numbers)
     wanted = [number for number in dict.fromkeys(numbers) if number]
-    symmetric = symmetric_keys(find_symmetric_patterns(numbers))
-    geometric = geometric_keys(find_geometric_patterns(wanted))
+    symmetric = symmetric_keys(find_symmetric_patterns(numbers, reading))
+    geometric = geometric_keys(find_geometric_patterns(wanted), reading)
     candidates = [merge(wanted, maps) for maps in ([symmetric], [geometric], [symmetric, geometric])]
 
     def hops(candidate: ArkKeys) -> int:
