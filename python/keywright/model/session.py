@@ -25,11 +25,12 @@ class Inference:
     Attributes:
         outputs: (samples, *output_shape).
         key_seconds: time to make all keys.
-        key_bytes: of the evaluation keys.
+        key_bytes: of the evaluation keys in the server's memory.
         prepare_seconds: time to encode the model, once.
         batches: samples of each batch.
         encrypt_seconds, evaluate_seconds, decrypt_seconds: for each batch.
         sent_bytes, returned_bytes: of the ciphertexts of a batch.
+        request: the last ciphertext that the server received, as bytes.
         error_bound: derived bound on the error of every output.
         kinds: kinds of layers, with their times per batch; see `LayerClock.by_kind`.
         plaintext_bytes: of the encoded model.
@@ -50,6 +51,7 @@ class Inference:
     kinds: list[dict[str, str | int | float]]
     plaintext_bytes: int
     planned: ProcessPlan
+    request: bytes
 
 
 def infer(
@@ -96,7 +98,7 @@ def _evaluate(
     program, runner, clock = client.program, server.runner, time.perf_counter
     batches = program.batches(samples)
     outputs, encrypting, evaluating, decrypting = [], [], [], []
-    sent, returned, error_bound = 0, 0, 0.0
+    sent, returned, error_bound, request = 0, 0, 0.0, b""
     predicted = sum(layer.seconds for layer in program.layers)
     with progress(f"{len(samples)} samples", predicted * len(batches)) as advance:
         for batch in batches:
@@ -113,7 +115,7 @@ def _evaluate(
             start = clock()
             outputs.append(client.decrypt_batch(answer, len(batch)))
             decrypting.append(clock() - start)
-            sent, returned = sum(map(len, message)), sum(map(len, answer))
+            sent, returned, request = sum(map(len, message)), sum(map(len, answer)), message[-1]
             error_bound = max(error_bound, *(result.error_bound for result in results))
     return Inference(
         np.concatenate(outputs),
@@ -130,4 +132,5 @@ def _evaluate(
         runner.clock.by_kind(len(batches)),
         runner.plaintext_bytes,
         planned,
+        request,
     )
