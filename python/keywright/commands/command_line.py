@@ -1,11 +1,9 @@
-"""The parser for all commands, their common options, and their exit statuses."""
+"""All commands, their common options, and their exit statuses."""
 
 import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-
-import shtab
 
 import keywright as kw
 from keywright.commands import completion
@@ -18,28 +16,20 @@ from keywright.commands.models import (
     info,
     serve,
 )
+from keywright.commands.parsing import CommandParser, UsageError, command_name_of
 from keywright.commands.planning import bench, calibrate, plan, presets, security
 from keywright.commands.steps import decrypt, encrypt, keygen, run
 from keywright.commands.terminal import LEVELS, Terminal
 from keywright.errors import KeywrightError
 
-COMMANDS = (
-    demo,
-    infer,
-    keygen,
-    encrypt,
-    run,
-    decrypt,
-    compile,
-    serve,
-    info,
-    presets,
-    security,
-    plan,
-    calibrate,
-    bench,
-    completion,
-)
+GROUPS = {
+    "Try": (demo, infer),
+    "Client and server": (keygen, encrypt, run, decrypt),
+    "Service": (compile, serve),
+    "Look": (info, presets, security),
+    "Plan and measure": (plan, calibrate, bench),
+    "Shell": (completion,),
+}
 FAILED = 2
 
 
@@ -49,19 +39,28 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     Raises:
         KeyboardInterrupt: at ctrl-C.
     """
-    options = parser().parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if not arguments:
+        sys.stdout.write(parser().format_help())
+        return 0
+    try:
+        options = parser().read(arguments)
+    except UsageError as error:
+        Terminal(json="--json" in arguments).error(failure(error))
+        return FAILED
+    command = f"keywright {command_name_of(options)}"
     terminal = Terminal(json=options.json, level=options.log_level)
     try:
         with _threads(options.threads):
             options.run(options, terminal)
     except (CommandError, KeywrightError, OSError, MemoryError) as error:
-        terminal.error(failure(error, options.names))
+        terminal.error(failure(error, options.names, command))
         return FAILED
     except RuntimeError as error:
         # Python has no exception class of its own for a thread that gets no stack.
         if "start new thread" not in str(error):
             raise
-        terminal.error(failure(MemoryError(), options.names))
+        terminal.error(failure(MemoryError(), options.names, command))
         return FAILED
     return 0
 
@@ -80,32 +79,20 @@ def _threads(count: int | None) -> Iterator[None]:
         kw.set_threads(before)
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> CommandParser:
     """Return the parser of all commands."""
-    made = argparse.ArgumentParser(
-        prog="keywright", description="Private inference on encrypted data, with RNS-CKKS and planned keys."
-    )
-    made.add_argument("--version", action="version", version=f"keywright {kw.__version__}")
-    subparsers = made.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in COMMANDS:
-        name = command.__name__.rpartition(".")[2]
-        summary = (command.__doc__ or "").partition("\n")[0]
-        subparser = subparsers.add_parser(name, help=summary, description=command.__doc__)
-        subparser.formatter_class = argparse.RawDescriptionHelpFormatter
-        command.add_arguments(subparser)
-        _add_common_arguments(subparser)
-        for action in subparser._actions:
-            if action.type is Path:
-                action.complete = shtab.FILE  # type: ignore[attr-defined]
-        names = frozenset(action.dest for action in subparser._actions if action.option_strings)
-        subparser.set_defaults(run=command.run, names=names, parser=made)
-    return made
+    out = CommandParser(GROUPS, kw.__version__)
+    for command in out.commands.values():
+        _add_common_arguments(command)
+    out.finish()
+    return out
 
 
-def _add_common_arguments(subparser: argparse.ArgumentParser) -> None:
-    subparser.add_argument("--json", action="store_true", help="print JSON, one object per line")
-    subparser.add_argument("--threads", type=int, metavar="N", help="threads; all cores by default")
-    subparser.add_argument(
+def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
+    common = parser.add_argument_group("of every command")
+    common.add_argument("--json", action="store_true", help="print JSON, one object per line")
+    common.add_argument("--threads", type=int, metavar="N", help="threads (default: all cores)")
+    common.add_argument(
         "--log-level",
         choices=LEVELS,
         default="info",

@@ -12,6 +12,8 @@ import shtab
 
 from keywright.commands.terminal import Terminal
 
+EXAMPLE = "keywright completion bash"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

@@ -23,6 +23,8 @@ Value = str | int | float | bool | None
 Kind = Literal["text", "number", "seconds", "bytes", "ratio"]
 
 PIPE_WIDTH = 1000
+TEXT_WIDTH = 8
+"""Width to which a column of texts is narrowed at least."""
 
 Level = Literal["error", "warning", "info", "debug"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "info", "debug")
@@ -123,12 +125,25 @@ class Terminal:
             return
         heading = Text(title, style="bold") if title else None
         table = Table(title=heading, title_justify="left", title_style="", box=None, pad_edge=False)
-        for column in columns:
+        cells = [[format_value(row.get(column.key), column.kind) for column in columns] for row in rows]
+        widths = [max(map(len, values), default=0) for values in zip(*cells, strict=True)]
+        least: list[int] = []
+        for place, column in enumerate(columns):
             justify: Literal["left", "right"] = "left" if column.kind == "text" else "right"
-            table.add_column(column.heading, justify=justify, overflow="fold")
-        for row in rows:
-            table.add_row(*(Text(format_value(row.get(column.key), column.kind)) for column in columns))
-        self._output.print(table)
+            # Names and numbers stay whole; headings and other texts are wrapped.
+            whole = place == 0 or justify == "right"
+            least.append(widths[place] if cells and whole else min(len(column.heading), TEXT_WIDTH))
+            table.add_column(column.heading, justify=justify, overflow="fold", min_width=least[-1])
+        for values in cells:
+            table.add_row(*map(Text, values))
+        # A table that is too wide even so continues on the terminal's next line.
+        width = max(self._output.width, sum(least) + 2 * len(least))
+        self._output.print(table, width=width, crop=False, soft_wrap=width > self._output.width)
+
+    def text(self, line: str) -> None:
+        """Print a line of results for people; nothing in JSON mode."""
+        if not self.json:
+            self._output.print(Text(line), soft_wrap=True)
 
     def record(self, values: Mapping[str, object]) -> None:
         """Print one object as a line of JSON and flush, so that a reader sees it at once.

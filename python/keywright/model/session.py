@@ -24,7 +24,7 @@ class Preparation:
 
     Attributes:
         key_seconds: time to make all keys.
-        key_bytes: of the evaluation keys.
+        key_bytes: of the evaluation keys in the server's memory.
         seconds: time to encode the model.
         plaintext_bytes: of the encoded model.
     """
@@ -43,6 +43,7 @@ class Batches:
         samples: of each batch.
         encrypt_seconds, evaluate_seconds, decrypt_seconds: of each batch.
         sent_bytes, returned_bytes: of the ciphertexts of a batch.
+        request: the last ciphertext that the server received, as bytes.
     """
 
     samples: list[int] = field(default_factory=list)
@@ -51,6 +52,7 @@ class Batches:
     decrypt_seconds: list[float] = field(default_factory=list)
     sent_bytes: int = 0
     returned_bytes: int = 0
+    request: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,7 @@ def _evaluate(
             start = clock()
             outputs.append(client.decrypt_batch(answer, len(part)))
             costs.decrypt_seconds.append(clock() - start)
+            costs.request = message[-1]
             costs.sent_bytes, costs.returned_bytes = sum(map(len, message)), sum(map(len, answer))
             error_bound = max(error_bound, *(result.error_bound for result in results))
     return Inference(

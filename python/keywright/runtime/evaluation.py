@@ -52,7 +52,7 @@ class Runner:
         ways: Sequence[Storage] = (
             ["encoded"] * len(plans) if planned is None else planned.diagonals.bootstraps
         )
-        with progress("encoding bootstraps", None):
+        with (progress if plans else silent)("encoding bootstraps", None):
             bootstrappers = [Bootstrapper(p, storage=way) for p, way in zip(plans, ways, strict=True)]
         self._entry = None if entry is None else bootstrappers[entry]
         self._backend = EncryptedBackend(

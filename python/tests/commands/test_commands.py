@@ -288,13 +288,21 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert all(row["encrypted"] == row["clear"] for row in predictions)
     sets = {row["set"]: row for row in rows if "set" in row}
     planned, required, powers = sets.values()
-    assert planned["bytes"] < required["bytes"] / 2
+    assert planned["held_bytes"] < required["held_bytes"] / 2
     assert powers["keys"] < planned["keys"]
+    # What is saved is paid in time, and the table says how much.
+    assert powers["relative"] > 2 > required["relative"] > 1 == planned["relative"]
+    # The same keys are made, sent and tabled.
+    (made,) = [row["bytes"] for row in rows if str(row.get("work", "")).startswith("client: make keys")]
+    assert made == planned["sent_bytes"]
     pytest.importorskip("matplotlib")
     assert picture.read_text().startswith("<?xml")
     capsys.readouterr()
     assert main(["demo", "--samples", "1", "--picture", str(tmp_path / "rotations.png")]) == 0
-    assert "Predictions" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "1 of 1 answers as in the clear" in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert len(text.splitlines()) <= 24
 
 
 def test_info(keys: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,13 +38,13 @@ def add_insecure_argument(parser: argparse.ArgumentParser) -> None:
 
 def add_batch_argument(parser: argparse._ActionsContainer, *, automatic: bool = False) -> None:
     """Declare --batch."""
-    chosen = ", or auto (the default): the number that minimises the predicted time of all samples"
+    chosen = ", or auto (default): the number that minimises the predicted time of all samples"
     parser.add_argument(
         "--batch",
         metavar="N",
         type=_batch_or_auto if automatic else _batch,
         help="number of samples that share ciphertexts, a power of "
-        f"two{chosen if automatic else ' (default 1)'}",
+        f"two{chosen if automatic else ' (default: 1)'}",
     )
 
 

@@ -37,20 +37,20 @@ def add_fit_arguments(parser: argparse._ActionsContainer) -> None:
         type=Path,
         help="typical inputs, which set the calibrated ranges: .npy, an image or a folder of images",
     )
-    parser.add_argument("--calibration-count", type=int, help="how many of them to use; all by default")
+    parser.add_argument("--calibration-count", type=int, help="how many of them to use (default: all)")
     parser.add_argument(
         "--activation",
         action="append",
         default=[],
         metavar="NAME=METHOD",
-        help="polynomial for a function or an ONNX node, as relu=minimax:13 (bits) or "
+        help="polynomial for a function or an ONNX node, e.g. relu=minimax:13 (bits) or "
         "sigmoid=chebyshev:15 (degree); may be repeated. The others are chosen so that predictions "
         "on the calibration data do not change",
     )
     parser.add_argument(
         "--accuracy",
         metavar="SHARE",
-        help="share of the calibration samples, as 0.999 or 99.9%%, whose predictions must not change",
+        help="share of the calibration samples, e.g. 0.999 or 99.9%%, whose predictions must not change",
     )
     parser.add_argument(
         "--range",
@@ -92,7 +92,7 @@ def read_fit(options: argparse.Namespace, noise: float = REFUSED_NOISE) -> compi
     for text in options.activation:
         name, equals, method = text.partition("=")
         if not name or not equals:
-            raise CommandError(f"--activation {text} is malformed; write NAME=METHOD, as relu=minimax:13")
+            raise CommandError(f"--activation {text} is malformed; write NAME=METHOD, e.g. relu=minimax:13")
         activations[name] = method
     accuracy = None if options.accuracy is None else _share(options.accuracy)
     if options.calibration is None and (activations or accuracy is not None or options.error is not None):

@@ -36,21 +36,24 @@ UNREADABLE_IMAGE = (
 )
 """Exceptions that Pillow raises for damaged images."""
 
-UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+UNITS = {"": 1} | {
+    f"{prefix}{suffix}".lower(): base**power
+    for power, prefix in enumerate(("", "K", "M", "G", "T"))
+    for suffix, base in (("", 1024), ("B", 1000), ("iB", 1024))
+}
+"""Bytes of the units, in lower case. K, M and G alone are binary, as in the tools of GNU."""
 
 
 def parse_bytes(text: str) -> int:
-    """Parse an amount of memory with a unit, as 8GiB, into bytes.
+    """Parse an amount of memory with a unit in any case, e.g. 8GiB, 8 GB or 8g, into bytes.
 
     Raises:
         CommandError: the text is malformed.
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
-    if match is None or match[2] not in UNITS:
-        raise CommandError(
-            f"{text!r} is not an amount of memory; write a number and one of {', '.join(UNITS)[2:]}"
-        )
-    return int(float(match[1]) * UNITS[match[2]])
+    if match is None or match[2].lower() not in UNITS:
+        raise CommandError(f"{text!r} is not an amount of memory; write, e.g., 8GiB, 600MB or 4096")
+    return int(float(match[1]) * UNITS[match[2].lower()])
 
 
 def load_array(path: Path) -> NDArray[np.float64]:

@@ -1,7 +1,11 @@
 """Errors of the package in the words of the command line: what is wrong, then what to do, with options."""
 
+import difflib
+import errno
 import re
 from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
 
 from keywright.commands.terminal import Failure
 from keywright.errors import KeywrightError
@@ -32,14 +36,20 @@ def in_options(text: str, options: Collection[str]) -> str:
     return ARGUMENT.sub(option, text)
 
 
-def failure(error: Exception, options: Collection[str] = ()) -> Failure:
-    """Return what a command prints about an error.
+def failure(error: Exception, options: Collection[str] = (), command: str = "keywright") -> Failure:
+    """Return what a command prints about an error: the message, and advice, at least the command's help.
 
     Args:
         options: as for `in_options`.
+        command: its name, with that of the program.
     """
+    out = _failure(error, options)
+    return out if out.advice or out.reasons else replace(out, advice=f"see {command} --help")
+
+
+def _failure(error: Exception, options: Collection[str]) -> Failure:
     if isinstance(error, ModelRefusedError):
-        reasons = [failure(reason, options) for reason in error.exceptions]
+        reasons = [_failure(reason, options) for reason in error.exceptions]
         kind = type(error).__name__
         if len(reasons) > 1:
             text = f"the model cannot be compiled, for {len(reasons)} reasons"
@@ -50,7 +60,7 @@ def failure(error: Exception, options: Collection[str] = ()) -> Failure:
     if isinstance(error, OSError):
         named = [str(name) for name in (error.filename, error.filename2) if name is not None]
         text = f"{' to '.join(named)}: {error.strerror}" if named else str(error)
-        return Failure(type(error).__name__, text, error=error)
+        return Failure(type(error).__name__, text, _file_advice(error), error=error)
     if type(error) is MemoryError and not str(error):
         text = "memory ran out"
         return Failure("MemoryError", text, "end other programs, or raise the limit of this one", error=error)
@@ -60,6 +70,37 @@ def failure(error: Exception, options: Collection[str] = ()) -> Failure:
     details, code = (_details(error), error.code) if isinstance(error, KeywrightError) else ({}, "")
     advice = advice if what else ""
     return Failure(type(error).__name__, what or text, advice, details, error=error, code=code)
+
+
+def _file_advice(error: OSError) -> str:
+    """Return what to do about an error of a file system."""
+    match error.errno:
+        case errno.ENOENT | errno.ENOTDIR:
+            return _present(Path(str(error.filename)))
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            return "change its permissions, or name a place that this user may use"
+        case errno.EEXIST:
+            return "remove it first, or choose another name"
+        case errno.EISDIR:
+            return "name a file in it"
+        case errno.ENOSPC | errno.EDQUOT:
+            return "free some space, or choose another place"
+        case errno.EADDRINUSE:
+            return "choose another port, or 0 for any that is free"
+        case _:
+            return ""
+
+
+def _present(path: Path) -> str:
+    """Return the files beside a missing one whose names are like it."""
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent} either; check the path"
+    try:
+        names = [entry.name for entry in path.parent.iterdir() if entry.suffix == path.suffix]
+        near = difflib.get_close_matches(path.name, names, 3)
+    except OSError:
+        near = []
+    return f"did you mean {' or '.join(near)}?" if near else "check the path"
 
 
 def _details(error: KeywrightError) -> dict[str, object]:

@@ -20,6 +20,8 @@ from keywright.compiler.activations.fit import REFUSED_NOISE
 from keywright.model.compilation.compilation import BOOTSTRAP_PRESETS, Client
 from keywright.model.folder.files import require_new
 
+EXAMPLE = "keywright compile model.onnx --calibration typical.npy --out served"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -48,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key-memory",
         metavar="SIZE",
-        help="limit on a client's keys in the server's memory, as 2GiB; chooses the fastest keys within "
+        help="limit on a client's keys in the server's memory, e.g. 2GiB; chooses the fastest keys within "
         "it (default: the fewest bytes with nearly the best speed)",
     )
     parser.add_argument(
@@ -59,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="largest predicted error of encryption as a share of the spread of an output on "
         "the calibration data (default: %(default)s); above a hundredth it is warned of",
     )
-    parser.add_argument("--name", help="name of the model; the file's name by default")
+    parser.add_argument("--name", help="name of the model (default: the file's name)")
     parser.add_argument("--labels", help="labels of the outputs, separated by commas")
 
 

@@ -1,35 +1,44 @@
-"""Classify handwritten digits that the server never sees; takes about a minute.
+"""Classify handwritten digits that the server never sees; takes some seconds.
 
 The client makes keys, encrypts digits and decrypts answers. The server evaluates a convolutional network on
-ciphertexts. The output compares the predictions with those in the clear, and the bytes of the planned keys
-with those of common key sets, and shows times.
+ciphertexts. The output shows a digit, what the server received in its place, the answers, bytes and times,
+and the keys beside usual key sets.
 """
 
 import argparse
+import sys
 from importlib.resources import files
 from pathlib import Path
 from statistics import median
 
 import numpy as np
+from numpy.typing import NDArray
 
 import keywright as kw
+from keywright._units import format_bytes
 from keywright.commands.helpers.errors import CommandError
-from keywright.commands.output.key_table import key_columns, key_table
-from keywright.commands.output.rotation_table import draw, require_picture
-from keywright.commands.terminal import Column, Terminal
+from keywright.commands.output.blocks import ASCII_SHADES, SHADES, beside, shaded
+from keywright.commands.output.key_table import KEY_COLUMNS, key_table
+from keywright.commands.output.plan_picture import draw_rotations, require_picture
+from keywright.commands.terminal import Column, Terminal, Value
+from keywright.model import Model
+from keywright.model.session import Inference
 from keywright.plan.memory.machine import default_budget
 from keywright.runtime.checking import run_clear
+
+EXAMPLE = "keywright demo --samples 3"
+
+WORK_COLUMNS = [
+    Column("work", "work"),
+    Column("seconds", "time", "seconds"),
+    Column("bytes", "bytes", "bytes"),
+]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--samples", type=int, default=8, help="number of digits, 1 to 64 (default 8)")
-    parser.add_argument(
-        "--picture",
-        type=Path,
-        default=Path("keywright-demo.png"),
-        help="picture of the rotation keys, .png or .svg (default keywright-demo.png)",
-    )
+    parser.add_argument("--samples", type=int, default=8, help="number of digits, 1 to 64 (default: 8)")
+    parser.add_argument("--picture", type=Path, help="picture of the rotation keys to write, .png or .svg")
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
@@ -42,18 +51,17 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         raise CommandError(
             f"--samples {options.samples} is out of range; the demo has 1 to {len(images)} digits"
         )
-    require_picture(options.picture)
+    if options.picture is not None:
+        require_picture(options.picture)
     with terminal.progress("compiling", None):
         compiled = kw.compile((data / "digits.onnx").read_bytes(), batch=1)
-    terminal.note(f"{compiled.parameters!r}")
+        # The same keys are run, tabled and drawn.
+        model = compiled.with_plan(compiled.execution.plan)
     images, labels = images[: options.samples], labels[: options.samples]
-    with terminal.progress("planning keys and memory", None):
-        planned = compiled.plan_process(len(images), default_budget())
-    samples = images.astype(np.float64)
-    inference = compiled.infer(samples, planned, terminal.progress)
-
-    clear = [run_clear(compiled.program, image) for image in images]
-    rows = [
+    planned = model.plan_process(len(images), default_budget())
+    inference = model.infer(images.astype(np.float64), planned, terminal.progress)
+    clear = np.stack([run_clear(model.program, image) for image in images])
+    rows: list[dict[str, Value]] = [
         {
             "digit": int(label),
             "encrypted": int(output.argmax()),
@@ -65,39 +73,56 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             labels, inference.outputs, clear, inference.batches.evaluate_seconds, strict=True
         )
     ]
-    terminal.table(
-        [
-            Column("digit", "digit", "number"),
-            Column("encrypted", "encrypted prediction", "number"),
-            Column("clear", "prediction in clear", "number"),
-            Column("difference", "largest difference", "number"),
-            Column("seconds", "evaluation", "seconds"),
-        ],
-        rows,
-        title="Predictions",
+    if terminal.json:
+        for row in rows:
+            terminal.record(row)
+    else:
+        _show(images[-1], inference, rows, terminal)
+    terminal.table(WORK_COLUMNS, _work(model, inference))
+    terminal.table(KEY_COLUMNS, key_table(model))
+    if options.picture is not None:
+        draw_rotations(model.execution.plan, options.picture, terminal)
+
+
+def _show(
+    image: NDArray[np.float64], inference: Inference, rows: list[dict[str, Value]], terminal: Terminal
+) -> None:
+    """Print the last digit, what the server received in its place, and the answers."""
+    drawable = (sys.stdout.encoding or "").lower().startswith("utf")
+    pixels = np.asarray(image, np.float64)[-1]
+    noise = np.frombuffer(inference.batches.request[-pixels.size :], np.uint8).reshape(pixels.shape) / 256
+    pictures = [shaded(each, SHADES if drawable else ASCII_SHADES) for each in (pixels, noise)]
+    left = ["the client draws", *pictures[0]]
+    right = [f"the server receives {format_bytes(inference.batches.sent_bytes)} of noise", *pictures[1]]
+    for line in beside(left, right):
+        terminal.text(line)
+    answers = " ".join(str(row["encrypted"]) for row in rows)
+    same = sum(row["encrypted"] == row["clear"] for row in rows)
+    right_ones = sum(row["encrypted"] == row["digit"] for row in rows)
+    largest = float(np.max([row["difference"] for row in rows]))
+    terminal.text(f"the client decrypts {answers}")
+    terminal.text(
+        f"{same} of {len(rows)} answers as in the clear (scores within {largest:.1g}), {right_ones} right\n"
     )
-    terminal.table(
-        [Column("work", "work"), Column("seconds", "time", "seconds"), Column("bytes", "bytes", "bytes")],
-        [
-            {
-                "work": "client: keys, once",
-                "seconds": inference.preparation.key_seconds,
-                "bytes": inference.preparation.key_bytes,
-            },
-            {"work": "server: encode the model, once", "seconds": inference.preparation.seconds},
-            {
-                "work": "client: encrypt and send",
-                "seconds": median(inference.batches.encrypt_seconds),
-                "bytes": inference.batches.sent_bytes,
-            },
-            {
-                "work": "server: evaluate and answer",
-                "seconds": median(inference.batches.evaluate_seconds),
-                "bytes": inference.batches.returned_bytes,
-            },
-            {"work": "client: decrypt", "seconds": median(inference.batches.decrypt_seconds)},
-        ],
-        title="Work per digit (median)",
-    )
-    terminal.table(key_columns(), key_table(compiled), title="Evaluation keys that could serve the program")
-    draw(compiled, options.picture, terminal)
+
+
+def _work(model: Model, inference: Inference) -> list[dict[str, Value]]:
+    return [
+        {
+            "work": "client: make keys, sent once",
+            "seconds": inference.preparation.key_seconds,
+            "bytes": model.manifest.keys.size,
+        },
+        {"work": "server: encode the model, once", "seconds": inference.preparation.seconds},
+        {
+            "work": "client: encrypt a digit and send it",
+            "seconds": median(inference.batches.encrypt_seconds),
+            "bytes": inference.batches.sent_bytes,
+        },
+        {
+            "work": "server: evaluate and answer",
+            "seconds": median(inference.batches.evaluate_seconds),
+            "bytes": inference.batches.returned_bytes,
+        },
+        {"work": "client: decrypt the answer", "seconds": median(inference.batches.decrypt_seconds)},
+    ]

@@ -49,6 +49,8 @@ PREDICTED_BATCHES, PREDICTED_REPETITIONS = 2, 2
 """Batches, and runs with simulated errors for each, from which the error is predicted: six times the work of
 one run."""
 
+EXAMPLE = "keywright infer model.onnx --input samples.npy --calibration typical.npy"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

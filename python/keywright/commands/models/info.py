@@ -1,23 +1,71 @@
-"""Describe a file: parameters, keys, ciphertexts, programs; for a model, what compiling it would give."""
+"""Describe a file or folder of Keywright; for a model, what compiling it would give."""
 
 import argparse
+import json
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import keywright as kw
 from keywright import compiler
-from keywright._reading.arrays import require_file
+from keywright._reading.arrays import MAGIC, read_file, require_file
 from keywright.commands.helpers.arguments import add_batch_argument, add_preset_argument
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.fit import add_fit_arguments, fit_record, print_fit, read_fit
+from keywright.commands.helpers.inputs import load_array
 from keywright.commands.output.report import print_report
 from keywright.commands.terminal import Column, Terminal, Value
+from keywright.errors import FormatError
+
+EXAMPLE = "keywright info keys/server/keys.kw"
+
+MAX_JSON_BYTES = 256 << 20
+
+JSON_KINDS = {
+    "keywright-accounts": "tenants and the digests of their API keys",
+    "keywright-calibration": "a calibration of a machine",
+    "keywright-configuration": "the models of one key set",
+    "keywright-manifest": "a model's manifest, for clients",
+    "keywright-model": "a model's description",
+    "keywright-plan": "a key plan",
+    "keywright-program": "a program",
+    "keywright-quotas": "quotas of tenants",
+    "keywright-search": "a description of a search index",
+    "keywright-search-index": "an index of vectors",
+    "keywright-search-vote": "labels of a classifier by neighbours",
+    "keywright-state": "the state folder of a service",
+    "keywright-workload": "a list of key switches",
+}
+"""What files in JSON are, by their format without its version."""
+
+FIELDS = {
+    "log_n": "log2 of the ring degree",
+    "q_count": "ciphertext primes",
+    "p_count": "special primes",
+    "log_scale": "bits of the scale",
+}
+"""What the fields of the engine are called; the others have their names."""
+
+COLUMNS = [Column("field", "field"), Column("value", "value")]
+KEY_COLUMNS = [
+    Column("element", "element"),
+    Column("rotation", "rotation", "number"),
+    Column("level", "level", "number"),
+    Column("alpha", "alpha", "number"),
+    Column("seeded", "seeded"),
+    Column("bytes", "bytes", "bytes"),
+]
+FILE_COLUMNS = [Column("file", "file"), Column("kind", "kind"), Column("bytes", "bytes", "bytes")]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("file", type=Path, metavar="FILE", help="any file of Keywright, or an ONNX model")
+    parser.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="a file of Keywright, a folder of such files, or an ONNX model",
+    )
     model = parser.add_argument_group("for an ONNX model")
     add_fit_arguments(model)
     add_preset_argument(model)
@@ -28,7 +76,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Print the header of an object, and the keys of a set."""
     path: Path = options.file
     if path.is_dir():
-        raise CommandError(f"{path} is a folder; name one of its files")
+        _list(path, terminal)
+        return
     require_file(path)
     if path.suffix == ".onnx":
         with terminal.progress("compiling", None):
@@ -39,30 +88,85 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         print_fit(compiled.program, terminal)
         return
     program = compiler.load(path) if zipfile.is_zipfile(path) else None
-    described = kw.keys.inspect(path) if program is None else _program(path, program)
+    described = _describe(path) if program is None else _program(path, program)
     if terminal.json:
         terminal.record(described)
         return
-    keys = described.pop("keys", [])
-    columns = [Column("field", "field"), Column("value", "value")]
-    rows = [
-        {"field": field.replace("_", " "), "value": _shown(value)}
+    keys = described.pop("keys") if isinstance(described.get("keys"), list) else []
+    if described.get("secret"):
+        terminal.text("SECRET: it stays with its owner")
+    rows: list[dict[str, Value]] = [
+        {"field": FIELDS.get(field, field.replace("_", " ")), "value": _shown(value)}
         for field, value in described.items()
-        if field != "fit"
+        if field != "fit" and value is not None
     ]
-    terminal.table(columns, rows, title=str(path))
+    terminal.table(COLUMNS, rows, title=str(path))
     if program is not None:
         print_fit(program, terminal)
     if keys:
-        headings = [
-            Column("element", "element"),
-            Column("rotation", "rotation", "number"),
-            Column("level", "level", "number"),
-            Column("alpha", "alpha", "number"),
-            Column("seeded", "seeded"),
-            Column("bytes", "bytes", "bytes"),
-        ]
-        terminal.table(headings, keys)
+        terminal.table(KEY_COLUMNS, keys)
+
+
+def _list(folder: Path, terminal: Terminal) -> None:
+    """Print what the files of a folder are."""
+    rows: list[dict[str, Value]] = []
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            try:
+                kind = "a program" if zipfile.is_zipfile(path) else str(_describe(path)["kind"])
+            except (CommandError, FormatError):
+                kind = "not of Keywright"
+            rows.append({"file": str(path.relative_to(folder)), "kind": kind, "bytes": path.stat().st_size})
+    if not rows:
+        raise CommandError(f"{folder} is a folder without files; name another")
+    terminal.table(FILE_COLUMNS, rows, title=str(folder))
+
+
+def _describe(path: Path) -> dict[str, Any]:
+    """Return what a file holds that is not a program.
+
+    Raises:
+        CommandError: it is none of Keywright's.
+        FormatError: it is damaged.
+    """
+    with path.open("rb") as file:
+        head = file.read(len(MAGIC))
+    if head == MAGIC:
+        array = load_array(path)
+        return {
+            "kind": "an array of numbers",
+            "bytes": path.stat().st_size,
+            "secret": False,
+            "shape": " x ".join(map(str, array.shape)) or "one number",
+        }
+    if head.lstrip()[:1] == b"{":
+        return _json(path)
+    if not head.startswith(b"\x89KWR"):
+        raise CommandError(
+            f"{path} is no file of Keywright; name one that a command or the package has written, or a model "
+            "that ends in .onnx"
+        )
+    return kw.keys.inspect(path)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    """Return the kind of a file in JSON, its numbers and texts, and the lengths of its lists."""
+    try:
+        entry = json.loads(read_file(path, MAX_JSON_BYTES))
+    except (ValueError, RecursionError) as error:
+        raise CommandError(f"{path} is not JSON: {error}; name another file") from None
+    form = entry.get("format") if isinstance(entry, dict) else None
+    name, _, version = form.rpartition("-") if isinstance(form, str) else ("", "", "")
+    kind = JSON_KINDS.get(name if version.isdigit() else str(form))
+    if kind is None:
+        raise CommandError(f"{path} is JSON, and none of Keywright's; name another file")
+    out: dict[str, Any] = {"kind": kind, "bytes": path.stat().st_size, "secret": False}
+    for field, value in entry.items():
+        if isinstance(value, str | int | float | bool):
+            out[field] = value if not isinstance(value, str) else value[:80]
+        elif isinstance(value, list | dict):
+            out[field] = f"{len(value)} entries"
+    return out
 
 
 def _program(path: Path, program: compiler.Program) -> dict[str, Any]:

@@ -39,6 +39,8 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 UPLOADS_BYTES = 64 << 20
 """Bytes of uploads in the memory of the listening process."""
 
+EXAMPLE = "keywright serve served --state state"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -50,8 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of keywright compile; several are different models, or versions of one, the newest "
         "first",
     )
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8700, help="port; 0 for any free port (default 8700)")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8700, help="port; 0 for any free port (default: 8700)")
     parser.add_argument(
         "--state", type=Path, help="folder of the clients' keys and evaluations (default: a temporary one)"
     )
@@ -76,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--workers",
         type=int,
         default=1,
-        help="number of evaluating processes, each with all threads (default 1)",
+        help="number of evaluating processes, each with all threads (default: 1)",
     )
     parser.add_argument(
         "--ray",
@@ -87,10 +89,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--replicas",
         metavar="LEAST[:MOST]",
         default="1",
-        help="with --ray: number of replicas, scaled between these limits (default 1)",
+        help="with --ray: number of replicas, scaled between these limits (default: 1)",
     )
     parser.add_argument(
-        "--replica-cpus", type=int, default=1, help="with --ray: processors of each replica (default 1)"
+        "--replica-cpus", type=int, default=1, help="with --ray: processors of each replica (default: 1)"
     )
     parser.add_argument(
         "--accounts",
@@ -102,7 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--oidc-audience", metavar="NAME", help="audience of this server in such tokens")
     parser.add_argument(
-        "--oidc-claim", metavar="CLAIM", default="sub", help="claim that names the tenant (default sub)"
+        "--oidc-claim", metavar="CLAIM", default="sub", help="claim that names the tenant (default: sub)"
     )
     parser.add_argument(
         "--admin",
@@ -134,17 +136,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=30.0,
         help="seconds that running evaluations have at shutdown; the next process runs the others "
-        "(default 30)",
+        "(default: 30)",
     )
     parser.add_argument("--page", type=Path, help="folder of a page to serve with the model")
     parser.add_argument(
-        "--clients", type=int, default=16, help="maximum number of key sets per tenant (default 16)"
+        "--clients", type=int, default=16, help="maximum number of key sets per tenant (default: 16)"
     )
     parser.add_argument(
         "--expiry",
         type=float,
         default=3600.0,
-        help="seconds after which unused keys are deleted (default 3600)",
+        help="seconds after which unused keys are deleted (default: 3600)",
     )
     parser.add_argument(
         "--name", action="append", default=[], help="a host name by which browsers reach this server"

@@ -1,42 +1,52 @@
-"""Compares the keys of a program with common key sets that could serve it."""
+"""Compares the keys of a model with usual key sets: bytes as sent and as held, and time."""
 
-import keywright as kw
-from keywright.commands.terminal import Column
+from keywright import plan as planning
+from keywright._core import key_set_head
+from keywright.commands.terminal import Column, Value
+from keywright.keys import inspect
 from keywright.model import Model
+from keywright.plan.cost.calibration import stored_model
+from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.keys.key_plan import KeyPlan
+from keywright.plan.keys.time_prediction import predict_plan
+
+USUAL = {
+    "all-required": "every rotation, at the top level",
+    "power-of-two": "powers of two, at the top level",
+}
+"""Strategies of other libraries, and what the table calls their keys."""
+
+KEY_COLUMNS = [
+    Column("set", "evaluation keys"),
+    Column("keys", "keys", "number"),
+    Column("sent_bytes", "sent", "bytes"),
+    Column("held_bytes", "held", "bytes"),
+    Column("relative", "time", "ratio"),
+]
 
 
-def key_columns() -> list[Column]:
-    """Columns of a table of key sets."""
-    return [
-        Column("set", "evaluation keys"),
-        Column("keys", "keys", "number"),
-        Column("bytes", "bytes", "bytes"),
-        Column("unseeded_bytes", "without seeds", "bytes"),
-    ]
+def key_table(model: Model) -> list[dict[str, Value]]:
+    """Compare the keys of a model with those of usual strategies.
 
-
-def key_table(compiled: Model) -> list[dict[str, str | int]]:
-    """Compare the program's keys with two common sets at the highest level, each with the relinearization
-    key.
-
-    Power-of-two: rotations by every power of two below the number of slots; other rotations are composed of
-    these. All required: every rotation of the program, as in libraries whose keys have no level.
+    Every rotation: a key for each, as in libraries whose keys have no level. Powers of two: other rotations
+    are composed of these. Each set has the relinearization keys. Sent are the bytes of a client's file, and
+    held those in a server's memory, both with seeds. Times are predicted, relative to those of the model's
+    own plan.
     """
-    program, parameters = compiled.program, compiled.parameters
-    steps = [key.step for key in program.required_keys if key.kind == "rotation"]
-    powers = [1 << k for k in range(program.slots.bit_length() - 1)]
-    top = kw.KeySpec.relinearization(parameters)
+    own, costs = model.execution, stored_model() or planning.CostModel()
+    seconds = predict_plan(own.plan, costs).seconds
 
-    def row(name: str, specs: list[kw.KeySpec]) -> dict[str, str | int]:
+    def row(name: str, plan: KeyPlan, execution: PlanExecution) -> dict[str, Value]:
         return {
             "set": name,
-            "keys": len(specs),
-            "bytes": sum(spec.bytes for spec in specs),
-            "unseeded_bytes": sum(spec.unseeded_bytes for spec in specs),
+            "keys": len(execution.key_specs),
+            "sent_bytes": inspect(key_set_head(execution.key_specs))["bytes"],
+            "held_bytes": sum(spec.bytes for spec in execution.key_specs),
+            "relative": predict_plan(plan, costs).seconds / seconds,
         }
 
-    return [
-        row("this program, as planned", compiled.specs),
-        row("all required, at the top level", [top] * (len(steps) + 1)),
-        row("powers of two, at the top level", [top] * (len(powers) + 1)),
-    ]
+    rows = [row("this model's, as planned", own.plan, own)]
+    for strategy, name in USUAL.items():
+        plan = planning.STRATEGIES[strategy].plan(own.plan.workload, costs)
+        rows.append(row(name, plan, model.with_plan(plan).execution))
+    return rows

@@ -2,13 +2,15 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keywright import plan as planning
 from keywright._units import format_bytes, format_seconds
+from keywright.commands.helpers.errors import CommandError
 from keywright.commands.terminal import Terminal
-from keywright.model.folder.files import new_file
+from keywright.model.folder.files import new_file, require_place
 from keywright.plan.keys.key_plan import PlannedKey, tree_seconds
 from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.ring.galois import Automorphism
@@ -25,7 +27,22 @@ SERVED = {"direct": (BLUE, "o"), "hoisted": (SKY, "s"), "several hops": (VERMILI
 MARKERS = ("o", "s", "D", "x", "v", "<", ">", "P")
 COLOURS = ("#000000", "#E69F00", "#009E73", "#000000", "#CC79A7", "#D55E00", "#56B4E9", "#0072B2")
 """Colours of the published strategies, whose points can coincide: all but the last are drawn as outlines."""
+FORMATS = (".png", ".svg")
 NO_PICTURE = "no picture without matplotlib; install it with: pip install 'keywright[plot]'"
+
+
+def require_picture(path: Path) -> None:
+    """Check early that a picture can be written.
+
+    Raises:
+        CommandError: its name ends in neither .png nor .svg, or matplotlib is not installed.
+        FolderError: as for `require_place`.
+    """
+    if path.suffix not in FORMATS:
+        raise CommandError(f"{path} is not a picture's name; end it in {' or '.join(FORMATS)}")
+    require_place(path)
+    if find_spec("matplotlib") is None:
+        raise CommandError(NO_PICTURE)
 
 
 def draw_frontier(
@@ -38,13 +55,8 @@ def draw_frontier(
 ) -> None:
     """Draw bytes of keys across, logarithmic, and predicted time up, with the budget, and published
     strategies as points.
-
-    Without matplotlib this prints a note and draws nothing.
     """
-    made = _figure(terminal, 5)
-    if made is None:
-        return
-    figure, axes = made
+    figure, axes = _figure(5)
     model = planner.model
     place = best.stored_bytes, predict_plan(best, model).seconds
     # An exact solution can be better than the points of the search.
@@ -133,12 +145,9 @@ def served(plan: planning.KeyPlan) -> Counter[tuple[int, int, str]]:
 def draw_rotations(plan: planning.KeyPlan, path: Path, terminal: Terminal) -> None:
     """Draw every rotation at its level, marked by how it is made and larger the more often, and the reach of
     the keys. Steps to the right are negative."""
-    made = _figure(terminal, 4.5)
-    if made is None:
-        return
     from matplotlib.ticker import MaxNLocator
 
-    figure, axes = made
+    figure, axes = _figure(4.5)
     slots = plan.workload.automorphisms.slots
     uses = served(plan)
     keys = [key for key in plan.keys if key.automorphism is not None]
@@ -207,12 +216,9 @@ def residency(plan: planning.KeyPlan, model: planning.CostModel) -> dict[Planned
 def draw_residency(plan: planning.KeyPlan, model: planning.CostModel, path: Path, terminal: Terminal) -> None:
     """Draw each key from its first to its last use over program time, and the bytes of keys between first and
     last use: the memory if every key is read once and evicted after its last use."""
-    made = _figure(terminal, 6, rows=2)
-    if made is None:
-        return
     from matplotlib.ticker import MaxNLocator, MultipleLocator
 
-    figure, axes = made
+    figure, axes = _figure(6, rows=2)
     below = figure.axes[1]
     uses = residency(plan, model)
     order = sorted(uses, key=lambda key: (uses[key][0], uses[key][-1]))
@@ -241,13 +247,10 @@ def draw_residency(plan: planning.KeyPlan, model: planning.CostModel, path: Path
     terminal.note(f"residency of keys: {path}")
 
 
-def _figure(terminal: Terminal, height: float, rows: int = 1) -> "tuple[Figure, Axes] | None":
-    """Return a figure and its first axes; without matplotlib, print a note and return None."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        terminal.note(NO_PICTURE)
-        return None
+def _figure(height: float, rows: int = 1) -> "tuple[Figure, Axes]":
+    """Return a figure and its first axes."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(8, height), layout="constrained")
     figure.subplots(rows, 1, sharex=rows > 1)
     return figure, figure.axes[0]

@@ -15,12 +15,14 @@ from keywright.commands.terminal import Column, Terminal, Value
 
 BOOTSTRAP = "bootstrap"
 
+EXAMPLE = "keywright bench rotate multiply --set main"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     works = ", ".join([*bench_works(), BOOTSTRAP])
     parser.add_argument("works", nargs="*", metavar="WORK", help=f"what to measure: {works}")
-    parser.add_argument("--set", default="main", choices=bench_sets(), help="parameter set (default main)")
+    parser.add_argument("--set", default="main", choices=bench_sets(), help="parameter set (default: main)")
     parser.add_argument(
         "--preset",
         choices=bench_presets(),
@@ -28,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"parameters of {BOOTSTRAP}, required with it: quick, or one with bootstraps of keywright "
         "presets",
     )
-    parser.add_argument("--alpha", type=int, help="primes per digit; by default all of the set")
-    parser.add_argument("--runs", type=int, default=5, help="timed runs of each (default 5)")
+    parser.add_argument("--alpha", type=int, help="primes per digit (default: all of the set)")
+    parser.add_argument("--runs", type=int, default=5, help="timed runs of each (default: 5)")
     parser.add_argument(
         "--vectors",
         type=int,

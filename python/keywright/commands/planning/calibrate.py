@@ -39,6 +39,8 @@ WORDS = {
     "load": "reading a key",
 }
 
+EXAMPLE = "keywright calibrate"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

@@ -18,8 +18,12 @@ from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.fit import add_fit_arguments, read_fit
 from keywright.commands.helpers.inputs import parse_bytes
 from keywright.commands.helpers.parameters import named_parameters
-from keywright.commands.output.plan_picture import draw_frontier, draw_residency, draw_rotations
-from keywright.commands.output.rotation_table import require_picture
+from keywright.commands.output.plan_picture import (
+    draw_frontier,
+    draw_residency,
+    draw_rotations,
+    require_picture,
+)
 from keywright.commands.terminal import Column, Terminal
 from keywright.errors import WorkloadError
 from keywright.model.folder.files import new_file, require_place
@@ -67,6 +71,8 @@ KEY_COLUMNS = [
     Column("uses", "uses", "number"),
 ]
 
+EXAMPLE = "keywright plan model.onnx --key-memory 2GiB --out plan.json"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -80,11 +86,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     budget.add_argument(
         "--key-memory",
         metavar="SIZE",
-        help="limit on the bytes of keys, as 8GiB; the fastest plan within it is chosen",
+        help="limit on the bytes of keys, e.g. 8GiB; the fastest plan within it is chosen",
     )
     budget.add_argument(
         "--time",
-        help="limit on time, in seconds, as 3.5s, or as a multiple, as 1.2x, of the time with all "
+        help="limit on time, in seconds, e.g. 3.5s, or as a multiple, e.g. 1.2x, of the time with all "
         "required keys: one for every rotation at the top level with the largest digits (default: "
         "1.05x)",
     )
@@ -103,7 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const="",
         metavar="BYTES",
         help="let the server derive the Galois keys of the shown plan from master keys; limit on the "
-        "bytes that the client sends, as 600MB (default: the fewest possible)",
+        "bytes that the client sends, e.g. 600MB (default: the fewest possible)",
     )
     add_fit_arguments(parser)
     add_preset_argument(

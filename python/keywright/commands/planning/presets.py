@@ -8,17 +8,19 @@ import argparse
 
 import keywright as kw
 from keywright.commands.terminal import Column, Terminal, Value
+from keywright.model.compilation.compilation import BOOTSTRAP_PRESETS, DEEP_PRESETS
 
 COLUMNS = [
     Column("preset", "preset"),
-    Column("bootstraps", "bootstraps"),
     Column("log_n", "log2 N", "number"),
     Column("levels", "levels", "number"),
     Column("slots", "slots", "number"),
-    Column("log_scale", "bits of the scale", "number"),
+    Column("log_scale", "scale", "number"),
     Column("modulus_bits", "log2 QP", "number"),
     Column("values", "values"),
 ]
+
+EXAMPLE = "keywright presets --json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,17 +29,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Print the table."""
-    rows: list[dict[str, Value]] = []
+    plain: list[dict[str, Value]] = []
     for name in kw.Parameters.presets():
         parameters = kw.Parameters.preset(name)
-        rows.append(_row(name, parameters) | {"levels": parameters.max_level, "values": "complex"})
+        plain.append(_row(name, parameters) | {"levels": parameters.max_level, "values": "complex"})
+    deep: list[dict[str, Value]] = []
     for name in kw.BootstrapperPlan.presets():
         plan = kw.BootstrapperPlan.preset(name)
-        rows.append(
+        deep.append(
             _row(name, plan.parameters)
             | {"bootstraps": True, "levels": plan.levels_left, "slots": plan.slots, "values": plan.values}
         )
-    terminal.table(COLUMNS, rows)
+    terminal.table(COLUMNS, plain, title="Without bootstraps")
+    terminal.text("")
+    terminal.table(COLUMNS, deep, title="With bootstraps: the levels are those after one")
+    terminal.text(
+        "\nWithout --preset a model gets the smallest that is deep enough; with bootstraps the faster of\n"
+        f"{' and '.join(DEEP_PRESETS)}; for thin clients the first that fits of\n"
+        f"{', '.join(BOOTSTRAP_PRESETS)}."
+    )
 
 
 def _row(name: str, parameters: kw.Parameters) -> dict[str, Value]:

@@ -40,6 +40,8 @@ SUMMARY = [
     Column("cheapest", "cheapest attack"),
 ]
 
+EXAMPLE = "keywright security N15_QP830_S45"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

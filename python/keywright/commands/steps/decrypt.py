@@ -15,6 +15,8 @@ from keywright.model import Identity, load_client
 from keywright.model.folder.files import PARAMETERS, PROGRAM, SECRET_KEY, new_file, require_files
 from keywright.program.program import Program
 
+EXAMPLE = "keywright decrypt keys/client --input answered"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

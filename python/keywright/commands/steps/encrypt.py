@@ -16,6 +16,8 @@ from keywright.commands.terminal import Column, Terminal
 from keywright.model import load_client
 from keywright.model.folder.files import PUBLIC_KEY, SECRET_KEY, new_folder, require_files
 
+EXAMPLE = "keywright encrypt keys/client --input samples.npy --out sent"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

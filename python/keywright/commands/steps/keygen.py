@@ -32,6 +32,8 @@ from keywright.plan import KeyPlan
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 
+EXAMPLE = "keywright keygen model.onnx --calibration typical.npy --out keys"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -48,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--memory",
         metavar="SIZE",
-        help="memory of the process that will run the model, as 8GiB; chooses the fastest keys within it "
+        help="memory of the process that will run the model, e.g. 8GiB; chooses the fastest keys within it "
         "(default: the fewest bytes of keys with nearly the best speed)",
     )
     add_batch_argument(parser)
@@ -61,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key-bytes",
         metavar="SIZE",
-        help=f"most bytes of keys, as 64GiB (default: {format_bytes(KEY_BYTES)}); more are refused",
+        help=f"most bytes of keys, e.g. 64GiB (default: {format_bytes(KEY_BYTES)}); more are refused",
     )
     parser.add_argument(
         "--key-count",

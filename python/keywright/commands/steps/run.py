@@ -17,6 +17,8 @@ from keywright.model import Identity, load_server
 from keywright.model.folder.files import EVALUATION_KEYS, PARAMETERS, PLAN, PROGRAM, new_folder, require_files
 from keywright.plan.memory.machine import peak_bytes
 
+EXAMPLE = "keywright run keys/server --input sent --out answered"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

@@ -1,0 +1,151 @@
+"""The command line as it is read: groups, examples, and errors that name the way out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shlex
+from pathlib import Path
+
+import keywright
+import numpy as np
+import pytest
+from keywright.cli import main
+from keywright.commands.command_line import GROUPS, parser
+from keywright.commands.helpers.errors import CommandError
+from keywright.commands.helpers.inputs import parse_bytes
+from keywright.commands.models.info import JSON_KINDS
+from keywright.commands.parsing import command_name, command_name_of
+from keywright.commands.terminal import Column, Terminal
+from rich.console import Console
+
+COMMANDS = [module for modules in GROUPS.values() for module in modules]
+PACKAGE = Path(keywright.__file__).parent
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=command_name)
+def test_every_command_has_an_example_that_is_read(command: object) -> None:
+    program, *arguments = shlex.split(command.EXAMPLE)  # type: ignore[attr-defined]
+    assert program == "keywright"
+    assert command_name_of(parser().read(arguments)) == command_name(command)  # type: ignore[arg-type]
+
+
+def test_alone_it_prints_the_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    text = capsys.readouterr().out
+    for title, commands in GROUPS.items():
+        assert f"\n{title}\n" in text
+        assert all(f"\n  {command_name(command)} " in text for command in commands)
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_the_help_of_every_command_fits_and_names_its_values(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, command in parser().commands.items():
+        with pytest.raises(SystemExit) as caught:
+            main([name, "--help"])
+        assert caught.value.code == 0
+        text = capsys.readouterr().out
+        assert "\nexample: keywright " in text
+        for action in command._actions:
+            if action.option_strings and action.nargs != 0 and isinstance(action.metavar, str):
+                assert action.metavar != action.dest.upper() or len(action.metavar) < 12, action.dest
+        assert not re.search(r"\(default [^:]", text), name
+
+
+USAGE = [
+    ("compil", "'compil' is no command", "did you mean compile"),
+    ("zzz", "'zzz' is no command", "choose from demo, infer"),
+    ("infer", "needs MODEL", "see keywright infer --help"),
+    ("info x --seed 3", "has no option --seed", "see keywright info --help"),
+    ("infer m.onnx --calibratoin x", "has no option --calibratoin", "did you mean --calibration"),
+    ("keygen a b --out c", "does not take 'b'", "see keywright keygen --help"),
+    ("plan --hops 9 x", "'9' is no value of --hops", "choose from 1, 2, 3, 4"),
+    ("bench --set man", "'man' is no value of --set", "did you mean main"),
+    ("infer m.onnx --batch 3", "not a power of two", "write 1, 2, 4"),
+    ("info x --threads many", "invalid int value: 'many'", "see keywright info --help"),
+    ("demo --threads 0", "0 threads", "see keywright demo --help"),
+    ("info /no/such/file", "/no/such/file: No such file", "no folder /no/such"),
+    ("info sampels.npy", "sampels.npy: No such file", "did you mean samples.npy"),
+    ("info notes.txt", "notes.txt is no file of Keywright", "a model that ends in .onnx"),
+    ("info other.json", "none of Keywright's", "name another file"),
+]
+
+
+@pytest.mark.parametrize(("line", "what", "advice"), USAGE)
+def test_errors_have_advice(
+    line: str,
+    what: str,
+    advice: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("samples.npy", np.zeros(3))
+    Path("notes.txt").write_text("hello")
+    Path("other.json").write_text("{}")
+    assert main(shlex.split(line)) == 2
+    first, second, *more = capsys.readouterr().err.splitlines()
+    assert first.startswith("error: ")
+    assert what in first
+    assert advice in second
+    assert not more
+    assert main([*shlex.split(line), "--json"]) == 2
+    error = json.loads(capsys.readouterr().err)["error"]
+    assert (f"error: {error['message']}", f"  {error['advice']}") == (first, second)
+
+
+@pytest.mark.parametrize(
+    "text", ["8GiB", "8 gib", "8g", "8G", " 8192MiB ", "8388608k", "8589934592", "8589934592b"]
+)
+def test_amounts_of_memory_in_all_spellings(text: str) -> None:
+    assert parse_bytes(text) == 8 << 30
+
+
+def test_decimal_units_are_decimal_and_others_are_refused() -> None:
+    assert parse_bytes("1.5kB") == parse_bytes("1.5KB") == 1500
+    for text in ("lots", "-1", "8 pounds", "1e9", ""):
+        with pytest.raises(CommandError, match=r"e\.g\., 8GiB"):
+            parse_bytes(text)
+
+
+def test_names_and_numbers_stay_whole_in_a_narrow_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    console = Console(width=80, highlight=False)
+    columns = [Column("name", "name"), *(Column(f"n{i}", "a long heading", "number") for i in range(6))]
+    columns.append(Column("text", "text"))
+    row = {"name": "N16_QP1732_L9_S45_few_keys", "text": "some words that may be wrapped"}
+    Terminal(output=console).table(columns, [row | {f"n{i}": 1_234_567 for i in range(6)}])
+    text = capsys.readouterr().out
+    assert row["name"] in text
+    assert text.count("1,234,567") == 6
+
+
+def test_info_knows_every_format_in_json() -> None:
+    """Whoever adds a format adds what `info` calls it."""
+    formats = set[str]()
+    for path in PACKAGE.rglob("*.py"):
+        formats |= set(re.findall(r'^FORMAT = "([a-z-]+?)(?:-\d+)?"', path.read_text(encoding="utf-8"), re.M))
+    assert formats == set(JSON_KINDS)
+
+
+def test_info_describes_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "samples.npy", np.zeros((2, 3)))
+    (tmp_path / "plan.json").write_text('{"format": "keywright-plan-1", "keys": [1, 2]}')
+    (tmp_path / "notes.txt").write_text("hello")
+    assert main(["info", str(tmp_path), "--json"]) == 0
+    rows = {row["file"]: row["kind"] for row in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert rows == {
+        "notes.txt": "not of Keywright",
+        "plan.json": "a key plan",
+        "samples.npy": "an array of numbers",
+    }
+    assert main(["info", str(tmp_path / "samples.npy"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["shape"] == "2 x 3"
+
+
+def test_no_parser_ends_the_process() -> None:
+    for command in parser().commands.values():
+        with pytest.raises(CommandError):
+            command.error("something; do this")
+        assert isinstance(command, argparse.ArgumentParser)
