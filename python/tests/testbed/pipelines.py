@@ -88,8 +88,17 @@ class Pipeline:
 
 
 def drawn(seed: int) -> Pipeline:
-    """Return a fitted pipeline of up to two transformers and an estimator, on features of any size."""
-    rng = np.random.default_rng([seed, 3])
+    """Return a fitted pipeline of up to two transformers and an estimator, on features of any size. Steps
+    that do not fit each other, such as three components of one feature, are drawn again."""
+    for attempt in range(20):
+        try:
+            return _drawn(seed, np.random.default_rng([seed, 3, *[attempt] * (attempt > 0)]))
+        except ValueError:
+            continue
+    raise AssertionError(f"no steps of seed {seed} can be fitted")
+
+
+def _drawn(seed: int, rng: np.random.Generator) -> Pipeline:
     samples = rng.normal(size=(80, 4)) * 10.0 ** rng.uniform(-3, 3, 4) + rng.normal(size=4)
     standard = (samples - samples.mean(axis=0)) / samples.std(axis=0)
     target = standard @ rng.normal(size=4) + 0.3 * standard[:, 0] ** 2 + 0.1 * rng.normal(size=80)

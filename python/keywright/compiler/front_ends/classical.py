@@ -13,6 +13,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
+from keywright.errors.network import unsupported_attribute
 from keywright.program.stored_tensors import array_of
 
 DOMAIN = "ai.onnx.ml"
@@ -114,6 +115,15 @@ class _Rewriter:
         weights = _floats(attributes, "coefficients", []).reshape(rows, -1)
         bias = np.asarray(intercepts or [0.0] * rows, np.float64)
         scores = self._affine(node.input[0], weights, bias, f"{node.output[0]}/scores", node.name)
+        transform = attributes.get("post_transform", b"NONE").decode()
+        if rows == 1 < len(classes) and transform != "LOGISTIC":
+            raise unsupported_attribute(
+                node.name,
+                node.op_type,
+                "post_transform",
+                f"{transform} of one score for two labels",
+                "LOGISTIC, or a score for each label: runtimes give different probabilities otherwise",
+            )
         kept = {name: attributes[name] for name in attributes if name.startswith("classlabels")}
         self._labelled(
             node, scores, kept | {"post_transform": attributes.get("post_transform", b"NONE")},

@@ -11,6 +11,7 @@ from onnx.reference import ReferenceEvaluator
 
 from keywright.compiler.limits import MAX_CONSTANTS, require_at_most
 from keywright.errors.network import InvalidModelError, unsupported_attribute
+from keywright.program.client.small_model import OWN
 
 Array = NDArray[Any]
 
@@ -42,6 +43,10 @@ class Reference:
                 reference implementation refuses the node.
             ModelTooLargeError: the results of this node and of all before are too large together.
         """
+        if node.op_type == "LpNormalization":
+            return [OWN[node.op_type](node, *feeds.values())]
+        if node.op_type == "ConvTranspose" and len(node.input) == 3 and node.input[2]:
+            return self._transposed(node, name, feeds)
         feeds = _fitted(node, feeds)
         values = [onnx.ValueInfoProto(name=name) for name in feeds]
         results = [onnx.ValueInfoProto(name=name) for name in node.output if name]
@@ -57,6 +62,16 @@ class Reference:
                 name, node.op_type, "these operands", text, "ones that ONNX's reference implementation takes"
             ) from error
         return [np.asarray(array) for array in cast(list[Array], found)]
+
+    def _transposed(self, node: onnx.NodeProto, name: str, feeds: Mapping[str, Array]) -> list[Array]:
+        """Run a transposed convolution, and add its biases: the reference implementation gives those of the
+        first group to all groups."""
+        plain = onnx.NodeProto()
+        plain.CopyFrom(node)
+        del plain.input[2:]
+        (values,) = self.run(plain, name, {each: feeds[each] for each in plain.input})
+        biases = feeds[node.input[2]]
+        return [np.asarray(values + biases.reshape(1, -1, *[1] * (values.ndim - 2)), values.dtype)]
 
     def _require_small(
         self, node: onnx.NodeProto, name: str, body: onnx.GraphProto, feeds: Mapping[str, Array]

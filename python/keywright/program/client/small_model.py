@@ -176,5 +176,18 @@ def _one_hot(
     return np.asarray(np.where(hot, on, off), values.dtype)
 
 
-OWN: Mapping[str, Callable[..., NDArray[Any]]] = {"OneHot": _one_hot, "StringNormalizer": _string_normalizer}
+def _lp_normalization(node: onnx.NodeProto, values: NDArray[Any]) -> NDArray[Any]:
+    """Return values divided by their norm along an axis, 0 where that is 0. ONNX's reference implementation
+    sums values and not their sizes, if p is 1."""
+    attributes = {entry.name: entry.i for entry in node.attribute}
+    axis, order = attributes.get("axis", -1), attributes.get("p", 2)
+    norm = np.linalg.norm(values, order, axis=axis, keepdims=True)
+    return np.asarray(np.where(norm == 0, 0, values / np.where(norm == 0, 1, norm)), values.dtype)
+
+
+OWN: Mapping[str, Callable[..., NDArray[Any]]] = {
+    "LpNormalization": _lp_normalization,
+    "OneHot": _one_hot,
+    "StringNormalizer": _string_normalizer,
+}
 """Operators that are not run by ONNX's reference implementation."""
