@@ -132,7 +132,7 @@ def transposed_convolution(d: Drawing, x: str) -> str:
     strides = [int(d.draw(1, 2)) for _ in sizes]
     group = int(d.draw(*[g for g in range(1, channels + 1) if channels % g == 0]))
     outputs = int(d.draw(1, 2))
-    # The reference implementation, which runs it in double precision, gives all groups the first one's biases.
+    # In double precision the reference implementation runs it, and gives all groups the first one's biases.
     biases = d.draw([], [d.normal(outputs)]) if group == 1 else []
     operands = [x, d.normal(channels, outputs, *kernel), *biases]
     pads = [min(k - 1, 1) if s > 1 else 0 for k, s in zip(kernel, sizes, strict=True)] * 2
