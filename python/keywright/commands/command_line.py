@@ -82,11 +82,11 @@ def _threads(count: int | None) -> Iterator[None]:
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
-    made = argparse.ArgumentParser(
+    result = argparse.ArgumentParser(
         prog="keywright", description="Private inference on encrypted data, with RNS-CKKS and planned keys."
     )
-    made.add_argument("--version", action="version", version=f"keywright {kw.__version__}")
-    subparsers = made.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    result.add_argument("--version", action="version", version=f"keywright {kw.__version__}")
+    subparsers = result.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in COMMANDS:
         name = command.__name__.rpartition(".")[2]
         summary = (command.__doc__ or "").partition("\n")[0]
@@ -98,8 +98,8 @@ def parser() -> argparse.ArgumentParser:
             if action.type is Path:
                 action.complete = shtab.FILE  # type: ignore[attr-defined]
         names = frozenset(action.dest for action in subparser._actions if action.option_strings)
-        subparser.set_defaults(run=command.run, names=names, parser=made)
-    return made
+        subparser.set_defaults(run=command.run, names=names, parser=result)
+    return result
 
 
 def _add_common_arguments(subparser: argparse.ArgumentParser) -> None:

@@ -184,12 +184,12 @@ def _imported(model: onnx.ModelProto, fit: Fit) -> ImportedModel:
         if not any(isinstance(node, Activation) and node.operator == "Softmax" for node in nodes.values()):
             break
         run = run_exact(read.graph, _samples(read.graph, fit.calibration))
-        found = [
+        results = [
             (node, float(run.inputs.highs[number].max()))
             for number, node in nodes.items()
             if isinstance(node, Activation)
         ]
-        more = more_halvings(halvings, found)
+        more = more_halvings(halvings, results)
         if more is None:
             break
         halvings = more

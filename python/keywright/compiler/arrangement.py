@@ -106,7 +106,7 @@ def arrange(
     options = _needed_bootstraps(graph, target, costs)
     best = min(
         _of_batches(graph, seen, target, headroom, costs, options, max_plaintext_bytes, cyclic=False),
-        key=lambda found: found.seconds(target.samples),
+        key=lambda result: result.seconds(target.samples),
     )
     repacked = repack_before_strides(graph)
     if repacked is None or _needed_bootstraps(repacked[0], target, costs) != options:
@@ -115,9 +115,9 @@ def arrange(
     seen = {number: seen[old] for number, old in origin.items()}
     try:
         tried = _of_batches(graph, seen, target, headroom, costs, options, max_plaintext_bytes, cyclic=True)
-        for found in tried:
-            if found.seconds(target.samples) < best.seconds(target.samples):
-                best = found
+        for result in tried:
+            if result.seconds(target.samples) < best.seconds(target.samples):
+                best = result
     except RefusalError:
         pass  # this takes one more level, which not every placement has
     return best
@@ -156,8 +156,8 @@ def _of_batches(
             alike = tuple(problem.options)
             kept.clear()
             kept[room] = Arrangement(graph, alike, layouts, lowered, work, placement, 1), problem
-        found, problem = kept[room]
-        return _in_rings(replace(found, batch=batch), problem, target)
+        result, problem = kept[room]
+        return _in_rings(replace(result, batch=batch), problem, target)
 
     least, first, most = target.batch_range(largest_tensor(graph))
     best = arranged(first)

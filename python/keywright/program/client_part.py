@@ -262,7 +262,7 @@ class ClientPart:
             except Exception as error:
                 raise ProgramFormatError(f"{node.op_type} of the client's part: {error}") from error
             values.update(zip([name for name in node.output if name], map(np.asarray, results), strict=True))
-        found = {name: values[name] for name in self.names}
+        table = {name: values[name] for name in self.names}
         return {
-            name: array[0] if array.ndim and array.shape[0] == 1 else array for name, array in found.items()
+            name: array[0] if array.ndim and array.shape[0] == 1 else array for name, array in table.items()
         }

@@ -41,10 +41,10 @@ def draw_frontier(
 
     Without matplotlib this prints a note and draws nothing.
     """
-    made = _figure(terminal, 5)
-    if made is None:
+    result = _figure(terminal, 5)
+    if result is None:
         return
-    figure, axes = made
+    figure, axes = result
     model = planner.model
     place = best.stored_bytes, predict_plan(best, model).seconds
     # An exact solution can be better than the points of the search.
@@ -133,12 +133,12 @@ def served(plan: planning.KeyPlan) -> Counter[tuple[int, int, str]]:
 def draw_rotations(plan: planning.KeyPlan, path: Path, terminal: Terminal) -> None:
     """Draw every rotation at its level, marked by how it is made and larger the more often, and the reach of
     the keys. Steps to the right are negative."""
-    made = _figure(terminal, 4.5)
-    if made is None:
+    result = _figure(terminal, 4.5)
+    if result is None:
         return
     from matplotlib.ticker import MaxNLocator
 
-    figure, axes = made
+    figure, axes = result
     slots = plan.workload.automorphisms.slots
     uses = served(plan)
     keys = [key for key in plan.keys if key.automorphism is not None]
@@ -159,8 +159,8 @@ def draw_rotations(plan: planning.KeyPlan, path: Path, terminal: Terminal) -> No
                 label=how,
                 zorder=2,
             )
-    found = [*steps, *(_signed(step, slots) for step, _, _ in uses)]
-    _powers_across(axes, min(found, default=0), max(found, default=1))
+    results = [*steps, *(_signed(step, slots) for step, _, _ in uses)]
+    _powers_across(axes, min(results, default=0), max(results, default=1))
     axes.set_ylim(-1, plan.workload.chain.max_level + 1)
     axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
     axes.set_xlabel("rotation steps (0: the conjugation); larger marks: more often")
@@ -207,12 +207,12 @@ def residency(plan: planning.KeyPlan, model: planning.CostModel) -> dict[Planned
 def draw_residency(plan: planning.KeyPlan, model: planning.CostModel, path: Path, terminal: Terminal) -> None:
     """Draw each key from its first to its last use over program time, and the bytes of keys between first and
     last use: the memory if every key is read once and evicted after its last use."""
-    made = _figure(terminal, 6, rows=2)
-    if made is None:
+    outcome = _figure(terminal, 6, rows=2)
+    if outcome is None:
         return
     from matplotlib.ticker import MaxNLocator, MultipleLocator
 
-    figure, axes = made
+    figure, axes = outcome
     below = figure.axes[1]
     uses = residency(plan, model)
     order = sorted(uses, key=lambda key: (uses[key][0], uses[key][-1]))
@@ -221,7 +221,7 @@ def draw_residency(plan: planning.KeyPlan, model: planning.CostModel, path: Path
         axes.scatter(uses[key], [row] * len(uses[key]), s=6, color=BLUE, zorder=2)
     axes.set_ylabel("keys, by first use")
     axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
-    times = sorted({time for found in uses.values() for time in found})
+    times = sorted({time for result in uses.values() for time in result})
     held = [
         sum(key.shape.stored_bytes for key in order if uses[key][0] <= time <= uses[key][-1])
         for time in times

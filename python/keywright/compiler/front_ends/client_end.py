@@ -100,23 +100,23 @@ class _Flow:
 
     def _behind(self, index: int) -> set[int] | None:
         """Return a node and all that follows it; None if a client cannot run some of it."""
-        found, waiting = set(), [index]
+        result, waiting = set(), [index]
         while waiting:
             current = waiting.pop()
             if self.nodes[current].op_type not in ALLOWED:
                 return None
-            if current not in found:
-                found.add(current)
+            if current not in result:
+                result.add(current)
                 waiting += [r for name in self.nodes[current].output for r in self.readers.get(name, [])]
-        return found
+        return result
 
     def _cut(self, late: Iterable[int]) -> set[str]:
         """Return the encrypted values that the client's nodes read and the server's nodes make, or that the
         model returns."""
-        made = {name for index in late for name in self.nodes[index].output}
+        members = {name for index in late for name in self.nodes[index].output}
         read = {name for index in late for name in self.nodes[index].input}
         read |= self.outputs
-        return (read & self.encrypted) - made
+        return (read & self.encrypted) - members
 
     def before(self, end: _End) -> onnx.ModelProto:
         """Return the model up to the scores."""
@@ -140,14 +140,14 @@ class _Flow:
 
     def behind(self, end: _End, scores: onnx.ValueInfoProto) -> ClientPart:
         """Return the model from the scores on, with the constants that it needs."""
-        wanted, nodes = set(end.nodes), set(end.nodes)
-        while wanted:
-            index = wanted.pop()
+        target, nodes = set(end.nodes), set(end.nodes)
+        while target:
+            index = target.pop()
             for name in self.nodes[index].input:
                 maker = self.maker.get(name)
                 if maker is not None and maker not in nodes and name != end.scores:
                     nodes.add(maker)
-                    wanted.add(maker)
+                    target.add(maker)
         read = {name for index in nodes for name in self.nodes[index].input}
         outputs = [onnx.ValueInfoProto(name=value.name) for value in self.graph.output]
         body = onnx.helper.make_graph(

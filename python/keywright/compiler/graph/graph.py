@@ -205,11 +205,11 @@ class Graph:
 
     def consumers(self) -> dict[int, list[int]]:
         """Return the numbers of the nodes that read each value, once per use."""
-        found: dict[int, list[int]] = {number: [] for number in self.nodes}
+        table: dict[int, list[int]] = {number: [] for number in self.nodes}
         for number, node in self.nodes.items():
             for operand in operands(node):
-                found[operand].append(number)
-        return found
+                table[operand].append(number)
+        return table
 
     def topological_order(self) -> list[int]:
         """Return the numbers of the nodes that the output needs, operands first."""

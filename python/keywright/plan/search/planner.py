@@ -235,12 +235,12 @@ class Planner:
             solve: whether an exact solution is tried.
         """
         points = sorted(self.points, key=lambda point: point.stored_bytes)[:1]
-        found = [*(self.plan(point) for point in points), *self.published]
-        limit = 1e3 * max(self.seconds(plan) for plan in found)
+        results = [*(self.plan(point) for point in points), *self.published]
+        limit = 1e3 * max(self.seconds(plan) for plan in results)
         exact = self._exact(Budget(seconds=limit), 10.0) if solve else None
         if exact is not None and self.quiet(exact):
-            found.append(exact)
-        return min(found, key=lambda plan: plan.stored_bytes)
+            results.append(exact)
+        return min(results, key=lambda plan: plan.stored_bytes)
 
     def fastest(self) -> KeyPlan:
         """Return the fastest plan found."""

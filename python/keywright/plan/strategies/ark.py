@@ -72,16 +72,16 @@ def symmetric_keys(patterns: Mapping[int, Sequence[int]]) -> dict[int, list[Deco
                 current = []
             current.append(number)
         groups.append(current)
-    found: dict[int, list[Decomposition]] = {}
+    table: dict[int, list[Decomposition]] = {}
     for group in groups:
         for part in _subdivide(group):
             centre = part[len(part) // 2]
             for number in part:
                 sums = tuple(value for value in (centre, number - centre) if value)
-                if number and sums not in found.setdefault(number, []):
-                    found[number].append(sums)
-    kept = {value for ways in found.values() for way in ways for value in way}
-    return {number: [(number,)] if number in kept else ways for number, ways in found.items()}
+                if number and sums not in table.setdefault(number, []):
+                    table[number].append(sums)
+    kept = {value for ways in table.values() for way in ways for value in way}
+    return {number: [(number,)] if number in kept else ways for number, ways in table.items()}
 
 
 def _subdivide(group: list[int]) -> list[list[int]]:
@@ -98,12 +98,12 @@ def _subdivide(group: list[int]) -> list[list[int]]:
 def geometric_keys(patterns: Mapping[int, Sequence[int]]) -> dict[int, list[Decomposition]]:
     """Algorithm 4: for each number the sums of a power of two and an offset that is worth a key, powers of
     two first. The paper groups consecutive powers of two at every offset; here the offset is positive."""
-    found: dict[int, list[Decomposition]] = {}
+    table: dict[int, list[Decomposition]] = {}
     kept: set[int] = set()
     rest: list[tuple[int, Sequence[int]]] = []
 
     def note(number: int, sums: Decomposition) -> None:
-        ways = found.setdefault(number, [])
+        ways = table.setdefault(number, [])
         if not any(sorted(way) == sorted(sums) for way in ways):
             ways.append(sums)
         kept.update(sums)
@@ -127,13 +127,13 @@ def geometric_keys(patterns: Mapping[int, Sequence[int]]) -> dict[int, list[Deco
     waiting: dict[int, list[Decomposition]] = {}
     for offset, numbers in rest:
         for number in numbers:
-            if number not in found:
+            if number not in table:
                 waiting.setdefault(number, []).append((number - offset, offset))
     for number, ways in waiting.items():
         for way in ways:
             if any(value in kept for value in way):
                 note(number, way)
-    return found
+    return table
 
 
 def _consecutive(numbers: Sequence[int], offset: int) -> bool:
@@ -144,9 +144,10 @@ def _consecutive(numbers: Sequence[int], offset: int) -> bool:
 def merge(numbers: Iterable[int], maps: Sequence[Mapping[int, Sequence[Decomposition]]]) -> ArkKeys:
     """Algorithm 5: numbers with one decomposition first, then those whose decompositions are already stored,
     then the decomposition that needs the fewest new keys. Numbers without any get a key of their own."""
-    wanted = [number for number in dict.fromkeys(numbers) if number]
+    targets = [number for number in dict.fromkeys(numbers) if number]
     ways = {
-        number: [way for found in maps for way in found.get(number, ())] or [(number,)] for number in wanted
+        number: [way for result in maps for way in result.get(number, ())] or [(number,)]
+        for number in targets
     }
     kept: set[int] = set()
     chosen: dict[int, Decomposition] = {}
@@ -180,15 +181,15 @@ def merge(numbers: Iterable[int], maps: Sequence[Mapping[int, Sequence[Decomposi
 def ark_keys(numbers: Iterable[int], priority: Literal["memory", "time"]) -> ArkKeys:
     """Run all of ARK: patterns, keys for each, merged; "memory" returns the set of fewest keys, "time" the
     one of fewest rotations."""
-    wanted = [number for number in dict.fromkeys(numbers) if number]
+    targets = [number for number in dict.fromkeys(numbers) if number]
     symmetric = symmetric_keys(find_symmetric_patterns(numbers))
-    geometric = geometric_keys(find_geometric_patterns(wanted))
-    candidates = [merge(wanted, maps) for maps in ([symmetric], [geometric], [symmetric, geometric])]
+    geometric = geometric_keys(find_geometric_patterns(targets))
+    candidates = [merge(targets, maps) for maps in ([symmetric], [geometric], [symmetric, geometric])]
 
     def hops(candidate: ArkKeys) -> int:
         return sum(len(way) for way in candidate.decompositions.values())
 
     if priority == "memory":
         return min(candidates, key=lambda candidate: (len(candidate.keys), hops(candidate)))
-    smaller = [candidate for candidate in candidates if len(candidate.keys) < len(wanted)] or candidates
+    smaller = [candidate for candidate in candidates if len(candidate.keys) < len(targets)] or candidates
     return min(smaller, key=lambda candidate: (hops(candidate), len(candidate.keys)))
