@@ -18,8 +18,8 @@ TYPES = {"Begun", "Edge", "Ends", "Found", "Made", "Sights", "Stretch", "Turn", 
 """Names of types that say how something came about, or nothing at all."""
 
 DETAILS = {"found", "made"}
-"""Details that errors have beside ``expected``: public, on the wire and in JSON. Only attributes of errors, and
-arguments by keyword, may be called so."""
+"""Details that errors have beside ``expected``: public, on the wire and in JSON. Attributes of errors and
+arguments by keyword may be called so."""
 
 RUST_TYPES = re.compile(r"\b(?:struct|enum|union|trait|type) (\w+)")
 

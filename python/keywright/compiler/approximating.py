@@ -21,7 +21,7 @@ from keywright.compiler.front_ends.onnx_importer import ImportedModel, import_mo
 from keywright.compiler.front_ends.operators.attention.masks import require_hidden
 from keywright.compiler.front_ends.operators.attention.softmax import more_halvings
 from keywright.compiler.front_ends.trees import onnx_ml
-from keywright.compiler.graph.graph import Activation, Graph, Input
+from keywright.compiler.graph.graph import Activation, Graph, Input, Linear
 from keywright.compiler.graph.simplify import simplify
 from keywright.compiler.layout.layer_work import LayerWork
 from keywright.compiler.placement.bounding import largest_values
@@ -34,12 +34,15 @@ from keywright.errors.network import (
     RefusalError,
     calibration_missing,
     no_labels,
+    too_wide,
     unknown_activation,
 )
 from keywright.program.arrays import Shape, Vector
 from keywright.program.client_part import ClientPart
 from keywright.program.fit_report import FittedActivation
 from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
+
+from .limits import MAX_PLAINTEXT_BYTES
 
 ModelFile = onnx.ModelProto | str | Path | bytes
 Source = ModelFile | Ensemble
@@ -99,12 +102,16 @@ class ReadModel(ImportedModel):
     client_part: ClientPart | None
 
 
-def approximate(model: Source, fit: Fit | None = None) -> ApproximatedModel:
+def approximate(
+    model: Source, fit: Fit | None = None, max_plaintext_bytes: int = MAX_PLAINTEXT_BYTES
+) -> ApproximatedModel:
     """Replace a model's activations by polynomials, as the fit requires.
 
     Args:
         model: the model, its bytes, or its path.
         fit: calibration data, methods, or how closely to follow the model; `Fit()` by default.
+        max_plaintext_bytes: bound on the memory of the diagonals. A model whose matrices alone exceed it is
+            refused before it is run on calibration data.
 
     Raises:
         ModelRefusedError: with all reasons; see `keywright.compiler.compile`.
@@ -113,7 +120,7 @@ def approximate(model: Source, fit: Fit | None = None) -> ApproximatedModel:
     fit = Fit() if fit is None else fit
     if (ensemble := ensemble_in(model)) is not None:
         return _approximated_ensemble(ensemble, fit)
-    read = read_model(model, fit)
+    read = read_model(model, fit, max_plaintext_bytes)
     if read.reasons:
         raise ModelRefusedError(read.reasons)
     return put_polynomials(read, fit)
@@ -148,7 +155,7 @@ def _approximated_ensemble(ensemble: Ensemble, fit: Fit) -> ApproximatedModel:
     return ApproximatedModel(trees.graph, (), run, inner, (ensemble.outputs,), trees.client_part, trees)
 
 
-def read_model(model: Source, fit: Fit) -> ReadModel:
+def read_model(model: Source, fit: Fit, max_plaintext_bytes: int) -> ReadModel:
     """Return the model's simplified graph, with the minimum levels of its activations, and every reason why
     it cannot be compiled for any target."""
     assert not isinstance(model, Ensemble)
@@ -171,6 +178,8 @@ def read_model(model: Source, fit: Fit) -> ReadModel:
         unknown = [name for name in fit.methods if name not in OPERATORS and name not in nodes]
         if unknown:
             reasons.append(unknown_activation(unknown, [*sorted(OPERATORS), *nodes]))
+        if (size := least_bytes(graph)) > max_plaintext_bytes:
+            reasons.append(too_wide(size, max_plaintext_bytes))
     if client is not None:
         client = replace(client, shape=read.result_shape)
     return ReadModel(graph, read.result_shape, reasons, read.masks, client)
@@ -224,6 +233,13 @@ def put_polynomials(read: ReadModel, fit: Fit) -> ApproximatedModel:
 def price(method: Method) -> float:
     """Return the price of a method in a bootstrapped network, in products of ciphertexts."""
     return method.products + _level_price() * method.levels
+
+
+def least_bytes(graph: Graph) -> int:
+    """Return a lower bound on the bytes of the diagonals in any layout: every matrix entry has its own place
+    on one."""
+    linears = [node for node in graph.nodes.values() if isinstance(node, Linear)]
+    return 8 * sum(matrix.entries for node in linears for matrix in node.matrices)
 
 
 @cache

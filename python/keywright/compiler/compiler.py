@@ -44,9 +44,18 @@ from keywright.program.operands.normalisation import (
 )
 from keywright.program.program import Program
 
-from .approximating import ApproximatedModel, Source, approximate, ensemble_in, put_polynomials, read_model
+from .approximating import (
+    ApproximatedModel,
+    Source,
+    approximate,
+    ensemble_in,
+    least_bytes,
+    put_polynomials,
+    read_model,
+)
 from .arrangement import arrange
 from .assembly import Assembly
+from .limits import MAX_PLAINTEXT_BYTES
 
 LARGEST_CONSTANT = 64.0
 """Largest coefficient of a polynomial, or constant of a layer, that computes a result: the lowest level has
@@ -59,7 +68,7 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
     fit: Fit | None = None,
     *,
     costs: CostTable | None = None,
-    max_plaintext_bytes: int = 4 << 30,
+    max_plaintext_bytes: int = MAX_PLAINTEXT_BYTES,
 ) -> Program:
     """Compile an ONNX model into a program on ciphertexts.
 
@@ -82,7 +91,7 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
     """
     if costs is None:
         costs = target.rings[0].costs if target.rings else CostTable.default()
-    approximated = _approximated(model, target, fit)
+    approximated = _approximated(model, target, fit, max_plaintext_bytes)
     if approximated.trees is not None and target.thin:
         advice = "thin clients do not compute the first step of trees, their bits; compile for full clients"
         _refuse([unsupported_operator("trees", "TreeEnsemble", advice)])
@@ -112,7 +121,7 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
         )
     samples = run.samples
     _refuse(_too_deep(graph, target, measured=len(samples) > 0, approximated=bool(approximated.fitted)))
-    _require_memory(_least_bytes(graph), max_plaintext_bytes)
+    _require_memory(least_bytes(graph), max_plaintext_bytes)
     # Of the model itself where its input and output stay as they are.
     changed = entering is not None or leaving is not None
     seen = largest_values(graph, samples) if changed else dict(approximated.largest)
@@ -152,7 +161,9 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
     )
 
 
-def _approximated(model: Source | ApproximatedModel, target: Target, fit: Fit | None) -> ApproximatedModel:
+def _approximated(
+    model: Source | ApproximatedModel, target: Target, fit: Fit | None, max_plaintext_bytes: int
+) -> ApproximatedModel:
     """Return the model with polynomials; refuse it before if the target has too few levels for any."""
     if isinstance(model, ApproximatedModel):
         if fit is not None:
@@ -161,7 +172,7 @@ def _approximated(model: Source | ApproximatedModel, target: Target, fit: Fit | 
     fit = Fit() if fit is None else fit
     if (ensemble := ensemble_in(model)) is not None:
         return approximate(ensemble, fit)
-    read = read_model(model, fit)
+    read = read_model(model, fit, max_plaintext_bytes)
     reasons = list(read.reasons)
     if read.graph.output >= 0:
         reasons += _too_deep(read.graph, target, measured=fit.calibration is not None)
@@ -203,13 +214,6 @@ def _too_deep(
 def _require_memory(size: int, most: int) -> None:
     """Refuse diagonals of more bytes than are allowed."""
     _refuse([too_wide(size, most)] if size > most else [])
-
-
-def _least_bytes(graph: Graph) -> int:
-    """Return a lower bound on the bytes of the diagonals in any layout: every matrix entry has its own place
-    on one."""
-    linears = [node for node in graph.nodes.values() if isinstance(node, Linear)]
-    return 8 * sum(matrix.entries for node in linears for matrix in node.matrices)
 
 
 def _input_range(model: ApproximatedModel, target: Target) -> tuple[float, float] | None:
