@@ -62,10 +62,10 @@ def read_array(data: bytes | memoryview, max_numbers: int) -> NDArray[Any]:
     if length > MAX_HEADER_BYTES:
         _refuse("length", f"its header states {length} bytes; at most {MAX_HEADER_BYTES} are read")
     start = 8 + width + length
-    found = HEADER.fullmatch(bytes(view[8 + width : start]))
-    if len(view) < start or found is None:
+    match = HEADER.fullmatch(bytes(view[8 + width : start]))
+    if len(view) < start or match is None:
         _refuse("field", "its header is not one that numpy.save writes for real numbers")
-    kind, shape = _dtype(found[1].decode()), _shape(found[3].decode())
+    kind, shape = _dtype(match[1].decode()), _shape(match[3].decode())
     number = math.prod(shape)
     # An empty array may have long axes, too.
     if number > max_numbers or math.prod(axis for axis in shape if axis) > MAX_NUMBERS:
@@ -76,7 +76,7 @@ def read_array(data: bytes | memoryview, max_numbers: int) -> NDArray[Any]:
     values = np.frombuffer(view, kind, number, start)
     if kind.kind == "b" and not (values.view(np.uint8) <= 1).all():
         _refuse("contents", "it holds truth values other than 0 and 1")
-    array = values.reshape(shape, order="F" if found[2] == b"True" else "C")
+    array = values.reshape(shape, order="F" if match[2] == b"True" else "C")
     return array if kind.isnative else array.astype(kind.newbyteorder("="))
 
 

@@ -47,9 +47,9 @@ def read_object(text: str, form: str, most: int) -> Mapping[str, Any]:
         data = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"not JSON: {error}") from None
-    found = data.get("format") if isinstance(data, dict) else None
-    if found != form:
-        raise ValueError(f'"format" must be "{form}", it is {shown(found)}')
+    result = data.get("format") if isinstance(data, dict) else None
+    if result != form:
+        raise ValueError(f'"format" must be "{form}", it is {shown(result)}')
     assert isinstance(data, dict)
     return data
 

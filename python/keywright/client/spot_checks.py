@@ -114,26 +114,26 @@ def answers(
     chance = random.SystemRandom()
     chosen = chance.sample(range(len(requests)), checks.count)
     if clear is not None:
-        found = _decrypted([send(place, request) for place, request in enumerate(requests)])
+        results = _decrypted([send(place, request) for place, request in enumerate(requests)])
         for number in chosen:
-            _compare(found[number], clear(requests[number]), checks, len(requests))
-        return found
+            _compare(results[number], clear(requests[number]), checks, len(requests))
+        return results
     orders = [np.array(chance.sample(range(len(requests[n])), len(requests[n]))) for n in chosen]
     sent = [*requests, *(requests[n][order] for n, order in zip(chosen, orders, strict=True))]
     places = chance.sample(range(len(sent)), len(sent))
     by_place = _decrypted([send(place, sent[number]) for place, number in enumerate(places)])
-    found = [answer for _, answer in sorted(zip(places, by_place, strict=True), key=lambda pair: pair[0])]
-    for again, number, order in zip(found[len(requests) :], chosen, orders, strict=True):
-        _compare(found[number][order], again, checks, len(requests))
-    return found[: len(requests)]
+    results = [answer for _, answer in sorted(zip(places, by_place, strict=True), key=lambda pair: pair[0])]
+    for again, number, order in zip(results[len(requests) :], chosen, orders, strict=True):
+        _compare(results[number][order], again, checks, len(requests))
+    return results[: len(requests)]
 
 
 def _decrypted(answers: Sequence[Callable[[], Numbers]]) -> list[Numbers]:
     return [decrypt() for decrypt in answers]
 
 
-def _compare(found: Numbers, expected: Numbers, checks: SpotChecks, requests: int) -> None:
-    difference = float(np.abs(found - expected).max())
+def _compare(result: Numbers, expected: Numbers, checks: SpotChecks, requests: int) -> None:
+    difference = float(np.abs(result - expected).max())
     if not difference <= checks.tolerance:
         raise WrongAnswerError(
             f"an answer of the server is off by {difference:.4g}, the tolerance is "

@@ -67,16 +67,16 @@ class Failure:
 
     def record(self) -> dict[str, object]:
         """Return the JSON object."""
-        found: dict[str, object] = {"type": self.kind, "message": self.message}
+        results: dict[str, object] = {"type": self.kind, "message": self.message}
         if self.code:
-            found["code"] = self.code
+            results["code"] = self.code
         if self.advice:
-            found["advice"] = self.advice
+            results["advice"] = self.advice
         if self.details:
-            found["details"] = dict(self.details)
+            results["details"] = dict(self.details)
         if self.reasons:
-            found["reasons"] = [reason.record() for reason in self.reasons]
-        return found
+            results["reasons"] = [reason.record() for reason in self.reasons]
+        return results
 
     def lines(self, indent: str = "  ") -> list[str]:
         """Return the lines below the message: the advice, and the reasons, grouped by advice."""

@@ -24,7 +24,7 @@ from keywright.compiler.front_ends.parts.client_end import divide
 from keywright.compiler.front_ends.parts.client_start import start
 from keywright.compiler.front_ends.trees import onnx_ml
 from keywright.compiler.front_ends.written_out import with_softmax
-from keywright.compiler.graph.graph import Activation, Graph, Input
+from keywright.compiler.graph.graph import Activation, Graph, Input, Linear
 from keywright.compiler.graph.simplify import simplify
 from keywright.compiler.layout.layer_work import LayerWork
 from keywright.compiler.placement.bounding import largest_values
@@ -37,6 +37,7 @@ from keywright.errors.network import (
     RefusalError,
     calibration_missing,
     no_labels,
+    too_wide,
     unknown_activation,
 )
 from keywright.program.arrays import Shape, Vector
@@ -44,6 +45,8 @@ from keywright.program.client.client_part import ClientPart
 from keywright.program.client.first_steps import FirstSteps
 from keywright.program.fit_report import FittedActivation
 from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
+
+from .limits import MAX_PLAINTEXT_BYTES
 
 ModelFile = onnx.ModelProto | str | Path | bytes
 Source = ModelFile | Ensemble
@@ -106,12 +109,16 @@ class ReadModel(ImportedModel):
     client_part: ClientPart | None
 
 
-def approximate(model: Source, fit: Fit | None = None) -> ApproximatedModel:
+def approximate(
+    model: Source, fit: Fit | None = None, max_plaintext_bytes: int = MAX_PLAINTEXT_BYTES
+) -> ApproximatedModel:
     """Replace a model's activations by polynomials, as the fit requires.
 
     Args:
         model: the model, its bytes, or its path.
         fit: calibration data, methods, or how closely to follow the model; `Fit()` by default.
+        max_plaintext_bytes: bound on the memory of the diagonals. A model whose matrices alone exceed it is
+            refused before it is run on calibration data.
 
     Raises:
         ModelRefusedError: with all reasons; see `keywright.compiler.compile`.
@@ -120,7 +127,7 @@ def approximate(model: Source, fit: Fit | None = None) -> ApproximatedModel:
     begun = begin(model, Fit() if fit is None else fit)
     if isinstance(begun.model, Ensemble):
         return begun.approximated(_approximated_ensemble(begun.model, begun.fit))
-    read = read_model(begun.model, begun.fit)
+    read = read_model(begun.model, begun.fit, max_plaintext_bytes)
     if read.reasons:
         raise ModelRefusedError(read.reasons)
     return begun.approximated(put_polynomials(read, begun.fit))
@@ -180,7 +187,7 @@ def _approximated_ensemble(ensemble: Ensemble, fit: Fit) -> ApproximatedModel:
     return ApproximatedModel(trees.graph, (), run, inner, (ensemble.outputs,), trees.client_part, trees)
 
 
-def read_model(model: onnx.ModelProto, fit: Fit) -> ReadModel:
+def read_model(model: onnx.ModelProto, fit: Fit, max_plaintext_bytes: int) -> ReadModel:
     """Return the simplified graph of a model in standard operators, with the minimum levels of its
     activations, and every reason why it cannot be compiled for any target."""
     try:
@@ -202,6 +209,8 @@ def read_model(model: onnx.ModelProto, fit: Fit) -> ReadModel:
         unknown = [name for name in fit.methods if name not in OPERATORS and name not in nodes]
         if unknown:
             reasons.append(unknown_activation(unknown, [*sorted(OPERATORS), *nodes]))
+        if (size := least_bytes(graph)) > max_plaintext_bytes:
+            reasons.append(too_wide(size, max_plaintext_bytes))
     part = None
     if client is not None and not reasons:
         part = client.part(read.scores, read.known)
@@ -216,12 +225,12 @@ def _imported(model: onnx.ModelProto, fit: Fit, wanted: frozenset[str]) -> Impor
         if not any(isinstance(node, Activation) and node.operator == "Softmax" for node in nodes.values()):
             break
         run = run_exact(read.graph, _samples(read.graph, fit.calibration))
-        found = [
+        results = [
             (node, float(run.inputs.highs[number].max()))
             for number, node in nodes.items()
             if isinstance(node, Activation)
         ]
-        more = more_halvings(halvings, found)
+        more = more_halvings(halvings, results)
         if more is None:
             break
         halvings = more
@@ -257,6 +266,13 @@ def put_polynomials(read: ReadModel, fit: Fit) -> ApproximatedModel:
 def price(method: Method) -> float:
     """Return the price of a method in a bootstrapped network, in products of ciphertexts."""
     return method.products + _level_price() * method.levels
+
+
+def least_bytes(graph: Graph) -> int:
+    """Return a lower bound on the bytes of the diagonals in any layout: every matrix entry has its own place
+    on one."""
+    linears = [node for node in graph.nodes.values() if isinstance(node, Linear)]
+    return 8 * sum(matrix.entries for node in linears for matrix in node.matrices)
 
 
 @cache

@@ -1,6 +1,7 @@
 """Chooses layouts, operations and levels together, for the least time."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from keywright._core import polynomial_relinearizations
@@ -15,7 +16,7 @@ from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.placement import LevelLimits, Placement, Problem, assign_levels, place
 from keywright.compiler.placement.rings import RingProblem, holding_slots
 from keywright.compiler.placement.target import Target
-from keywright.errors.network import RefusalError
+from keywright.errors.network import RefusalError, too_wide
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.layout import Layout
 
@@ -67,8 +68,7 @@ class Arrangement:
     @property
     def plaintext_bytes(self) -> int:
         """Bytes of the diagonals in double precision."""
-        rows = [transform for linear in self.lowered.values() for _, transform in linear.rows]
-        return self.batch * sum(transform.bytes for transform in rows)
+        return self.batch * _plaintext_bytes(self.lowered)
 
     def interleaved(self) -> "Arrangement":
         """Return the arrangement of all samples that share ciphertexts."""
@@ -104,23 +104,28 @@ def arrange(
         RefusalError: no placement of bootstraps reaches a layer, or a layer is too large.
     """
     options = _needed_bootstraps(graph, target, costs)
-    best = min(
-        _of_batches(graph, seen, target, headroom, costs, options, max_plaintext_bytes, cyclic=False),
-        key=lambda found: found.seconds(target.samples),
-    )
-    repacked = repack_before_strides(graph)
-    if repacked is None or _needed_bootstraps(repacked[0], target, costs) != options:
-        return best
-    graph, origin = repacked
-    seen = {number: seen[old] for number, old in origin.items()}
+    results: list[Arrangement] = []
+    refusal: RefusalError | None = None
     try:
-        tried = _of_batches(graph, seen, target, headroom, costs, options, max_plaintext_bytes, cyclic=True)
-        for found in tried:
-            if found.seconds(target.samples) < best.seconds(target.samples):
-                best = found
-    except RefusalError:
-        pass  # this takes one more level, which not every placement has
-    return best
+        results += _of_batches(
+            graph, seen, target, headroom, costs, options, max_plaintext_bytes, cyclic=False
+        )
+    except RefusalError as reason:
+        if reason.code != "diagonals":
+            raise
+        refusal = reason  # the diagonals of another layout may be fewer
+    repacked = repack_before_strides(graph)
+    if repacked is not None and _needed_bootstraps(repacked[0], target, costs) == options:
+        graph, origin = repacked
+        seen = {number: seen[old] for number, old in origin.items()}
+        # This takes one more level, which not every placement has.
+        with suppress(RefusalError):
+            results += _of_batches(
+                graph, seen, target, headroom, costs, options, max_plaintext_bytes, cyclic=True
+            )
+    if refusal is not None and not results:
+        raise refusal
+    return min(results, key=lambda result: result.seconds(target.samples))
 
 
 def _of_batches(
@@ -141,12 +146,16 @@ def _of_batches(
     slots, fixed = (options[0].slots, True) if options else (target.slots, target.thin)
     prices = costs.prices((target.levels + target.exit_level) // 2)
     kept: dict[int, tuple[Arrangement, Problem]] = {}
+    least, first, most = target.batch_range(largest_tensor(graph))
 
     def arranged(batch: int) -> Arrangement:
         room = slots // batch if fixed else useful_slots(graph, slots // batch)
         if room not in kept:
             layouts = choose_layouts(graph, room, prices, fixed=fixed, cyclic=cyclic)
             lowered = _lower(graph, layouts, prices)
+            size = batch * _plaintext_bytes(lowered)
+            if batch == least and size > max_plaintext_bytes:
+                raise too_wide(size, max_plaintext_bytes)  # before its levels are searched
             work = _work(graph, layouts, lowered)
             ciphertexts = {number: layout.ciphertexts for number, layout in layouts.items()}
             held = {number: holding_slots(number, graph, layouts, target.rings) for number in graph.nodes}
@@ -156,10 +165,9 @@ def _of_batches(
             alike = tuple(problem.options)
             kept.clear()
             kept[room] = Arrangement(graph, alike, layouts, lowered, work, placement, 1), problem
-        found, problem = kept[room]
-        return _in_rings(replace(found, batch=batch), problem, target)
+        result, problem = kept[room]
+        return _in_rings(replace(result, batch=batch), problem, target)
 
-    least, first, most = target.batch_range(largest_tensor(graph))
     best = arranged(first)
     yield best
     for larger in (True, False):
@@ -201,6 +209,11 @@ def _in_rings(arranged: Arrangement, problem: Problem, target: Target) -> Arrang
     ring_of = rings.assign()
     switches, seconds = rings.switches(ring_of), rings.seconds(ring_of)
     return replace(arranged, rings=RingChoice(ring_of, switches, rings.bootstrap_ring, seconds))
+
+
+def _plaintext_bytes(lowered: Mapping[int, LoweredLinear]) -> int:
+    """Return the bytes of the diagonals of one sample in double precision."""
+    return sum(transform.bytes for linear in lowered.values() for _, transform in linear.rows)
 
 
 def _source(graph: Graph) -> int:

@@ -148,12 +148,12 @@ class _Assembler:
 
     def outputs(self, level: int) -> list[int]:
         """Return the ciphertexts of the result, in the output ring."""
-        number, wanted = self.graph.output, self.assembly.output_ring
+        number, target = self.graph.output, self.assembly.output_ring
         ring = self.offered(number)
         cts = self.at(number, level, ring)
-        if wanted is None or wanted == ring:
+        if target is None or target == ring:
             return cts
-        return [self._emit("switch_ring", (ct,), level, self.assembly.log_n(wanted)) for ct in cts]
+        return [self._emit("switch_ring", (ct,), level, self.assembly.log_n(target)) for ct in cts]
 
     def offered(self, number: int) -> int:
         """Return the largest ring that a value is in, as an index."""

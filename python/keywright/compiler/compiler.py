@@ -47,9 +47,18 @@ from keywright.program.operands.normalisation import (
 )
 from keywright.program.program import Program
 
-from .approximating import ApproximatedModel, Source, approximate, begin, put_polynomials, read_model
+from .approximating import (
+    ApproximatedModel,
+    Source,
+    approximate,
+    begin,
+    least_bytes,
+    put_polynomials,
+    read_model,
+)
 from .arrangement import arrange
 from .assembly import Assembly
+from .limits import MAX_PLAINTEXT_BYTES
 
 LARGEST_CONSTANT = 64.0
 """Largest coefficient of a polynomial, or constant of a layer, that computes a result: the lowest level has
@@ -62,7 +71,7 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
     fit: Fit | None = None,
     *,
     costs: CostTable | None = None,
-    max_plaintext_bytes: int = 4 << 30,
+    max_plaintext_bytes: int = MAX_PLAINTEXT_BYTES,
 ) -> Program:
     """Compile an ONNX model into a program on ciphertexts.
 
@@ -85,7 +94,7 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
     """
     if costs is None:
         costs = target.rings[0].costs if target.rings else CostTable.default()
-    approximated = _approximated(model, target, fit)
+    approximated = _approximated(model, target, fit, max_plaintext_bytes)
     if approximated.trees is not None and target.thin:
         advice = "thin clients do not compute the first step of trees, their bits; compile for full clients"
         _refuse([unsupported_operator("trees", "TreeEnsemble", advice)])
@@ -117,7 +126,7 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
         )
     samples = run.samples
     _refuse(_too_deep(graph, target, measured=len(samples) > 0, approximated=bool(approximated.fitted)))
-    _require_memory(_least_bytes(graph), max_plaintext_bytes)
+    _require_memory(least_bytes(graph), max_plaintext_bytes)
     # Of the model itself where its input and output stay as they are.
     changed = entering is not None or leaving is not None
     seen = largest_values(graph, samples) if changed else dict(approximated.largest)
@@ -157,7 +166,9 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
     )
 
 
-def _approximated(model: Source | ApproximatedModel, target: Target, fit: Fit | None) -> ApproximatedModel:
+def _approximated(
+    model: Source | ApproximatedModel, target: Target, fit: Fit | None, max_plaintext_bytes: int
+) -> ApproximatedModel:
     """Return the model with polynomials; refuse it before if the target has too few levels for any."""
     if isinstance(model, ApproximatedModel):
         if fit is not None:
@@ -166,8 +177,8 @@ def _approximated(model: Source | ApproximatedModel, target: Target, fit: Fit | 
     begun = begin(model, Fit() if fit is None else fit)
     fit = begun.fit
     if isinstance(begun.model, Ensemble):
-        return begun.approximated(approximate(begun.model, fit))
-    read = read_model(begun.model, fit)
+        return begun.approximated(approximate(begun.model, fit, max_plaintext_bytes))
+    read = read_model(begun.model, fit, max_plaintext_bytes)
     reasons = list(read.reasons)
     if read.graph.output >= 0:
         reasons += _too_deep(read.graph, target, measured=fit.calibration is not None)
@@ -209,13 +220,6 @@ def _too_deep(
 def _require_memory(size: int, most: int) -> None:
     """Refuse diagonals of more bytes than are allowed."""
     _refuse([too_wide(size, most)] if size > most else [])
-
-
-def _least_bytes(graph: Graph) -> int:
-    """Return a lower bound on the bytes of the diagonals in any layout: every matrix entry has its own place
-    on one."""
-    linears = [node for node in graph.nodes.values() if isinstance(node, Linear)]
-    return 8 * sum(matrix.entries for node in linears for matrix in node.matrices)
 
 
 def _input_range(model: ApproximatedModel, target: Target) -> tuple[float, float] | None:

@@ -18,6 +18,9 @@ MAX_CONSTANTS = 1 << 27
 MAX_ENTRIES = 1 << 24
 """Maximum entries of an explicit matrix: 4,096 by 4,096 weights take 9 s and 1.1 GB."""
 
+MAX_PLAINTEXT_BYTES = 4 << 30
+"""Maximum bytes of the diagonals of a program, in double precision, by default."""
+
 MAX_STEPS = 1 << 26
 """Maximum diagonals, used or not, between all ciphertexts of two values."""
 

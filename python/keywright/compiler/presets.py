@@ -96,8 +96,8 @@ def _useful_plans(name: str) -> tuple[BootstrapperPlan, ...]:
 
 def _worst_bits(plan: BootstrapperPlan) -> float:
     """Return the predicted bits of the worst value of one vector; infinity if there is no prediction."""
-    found = plan.predicted_bits(vectors=1)
-    return inf if found is None else found[1]
+    result = plan.predicted_bits(vectors=1)
+    return inf if result is None else result[1]
 
 
 def ring_levels(plan: BootstrapperPlan) -> list[Subring]:

@@ -73,18 +73,18 @@ class ArrayLayout:
         Raises:
             AggregationError: the arrays have other names or shapes.
         """
-        found = tuple((name, array.shape) for name, array in arrays.items())
+        results = tuple((name, array.shape) for name, array in arrays.items())
         expected = tuple((name, shape) for name, shape, _ in self.entries)
-        if found != expected:
+        if results != expected:
             wrong = next(
-                (f"{f} instead of {e}" for f, e in zip(found, expected, strict=False) if f != e),
-                f"{len(found)} arrays instead of {len(expected)}",
+                (f"{f} instead of {e}" for f, e in zip(results, expected, strict=False) if f != e),
+                f"{len(results)} arrays instead of {len(expected)}",
             )
             raise AggregationError(
                 f"the trained model has another layout than the received one: {wrong}",
                 reason="shapes",
                 client=client,
-                found=found,
+                found=results,
                 expected=expected,
             )
         return np.concatenate([np.asarray(array, np.float64).ravel() for array in arrays.values()])

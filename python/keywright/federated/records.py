@@ -102,15 +102,15 @@ def read_sum(record: ArrayRecord, encoding: Encoding) -> tuple[EncryptedSum, Arr
     return total, layout
 
 
-def _match(what: str, found: object, expected: object, client: int | None = None) -> None:
-    if found != expected:
+def _match(what: str, result: object, expected: object, client: int | None = None) -> None:
+    if result != expected:
         shown: Callable[[object], object] = lambda value: value.hex() if isinstance(value, bytes) else value  # noqa: E731
         whose = "" if client is None else f" of client {client}"
         raise AggregationError(
-            f"{what}{whose} is {shown(found)}, expected {shown(expected)}",
+            f"{what}{whose} is {shown(result)}, expected {shown(expected)}",
             reason=what,
             client=client,
-            found=found,
+            found=result,
             expected=expected,
         )
 

@@ -199,11 +199,11 @@ class FilteringFedAvg(FedAvg):
         usual = Counter(map(shape, replies.values())).most_common(1)[0][0]
         for node, reply in replies.items():
             if shape(reply) != usual:
-                found = sorted(shape(reply))
+                results = sorted(shape(reply))
                 error = FormatError(
                     "the metrics of the reply differ from those of most replies",
                     reason="contents",
-                    found=found,
+                    found=results,
                 )
                 self._refuse(number, node, error)
         return {node: reply for node, reply in replies.items() if shape(reply) == usual}

@@ -70,8 +70,8 @@ class ModelClient:
         """
         masters = self.execution.plan.masters
         with progress("master keys", 0 if masters is None else len(masters.automorphisms)) as advance:
-            made = self.execution.make_masters(self._owner, lambda done, total: advance(1))
-        return bytes(made.to_bytes())
+            result = self.execution.make_masters(self._owner, lambda done, total: advance(1))
+        return bytes(result.to_bytes())
 
     def save_keys(self, folder: Path, progress: Progress = silent) -> None:
         """Write the evaluation keys, and master keys if the plan has any, into an existing server folder, one
@@ -170,8 +170,8 @@ class ModelClient:
         Raises:
             FolderError: the folder exists.
         """
-        with new_folder(Path(folder)) as made:
-            self.write(made)
+        with new_folder(Path(folder)) as result:
+            self.write(result)
 
     def write(self, folder: Path) -> None:
         """Write the files of `save` into a folder, and make it unreadable for other users."""
@@ -219,8 +219,8 @@ def save_keys(folder: Path, secret: SecretKey, execution: PlanExecution, progres
     masters = execution.plan.masters
     if masters is not None:
         with progress("master keys", len(masters.automorphisms)) as advance:
-            made = execution.make_masters(secret, lambda done, total: advance(1))
-        made.save(folder / MASTER_KEYS)
+            result = execution.make_masters(secret, lambda done, total: advance(1))
+        result.save(folder / MASTER_KEYS)
     save_evaluation_keys(folder / EVALUATION_KEYS, secret, execution, progress)
 
 

@@ -92,7 +92,8 @@ class Source(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A program with its parameters, compiled (`keywright.compile`) or read from a folder (`Model.load`).
+    """A program with its parameters, compiled (`keywright.compile`) or read from a folder (`Model.load`). It
+    predicts and simulates in this process, `save` writes it, and `keywright.serve.serve` serves it.
 
     Attributes:
         name: for people.

@@ -113,30 +113,30 @@ class FitReport:
             return (f"{' and '.join(missed)}; use more bins (bins=)",) if missed else ()
         if not self.activations:
             return ()
-        found = []
+        results = []
         if self.held_out == 0:
-            found.append(
+            results.append(
                 f"{self.samples} calibration samples are too few to hold some out, so the figures are for "
                 "the samples that the polynomials were fitted to; give at least 50"
             )
         elif self.held_out < FEW_HELD_OUT:
-            found.append(f"only {self.held_out} samples were held out; give at least {5 * FEW_HELD_OUT}")
+            results.append(f"only {self.held_out} samples were held out; give at least {5 * FEW_HELD_OUT}")
         if self.escaped:
-            found.append(
+            results.append(
                 f"{self.escaped} of {self.held_out} held-out samples left the ranges measured on the "
                 "others, which were widened for them; there are too few calibration samples, or a few "
                 "unlike the rest"
             )
         if self.unseen_risk > 0.5:
-            found.append(
+            results.append(
                 f"{self.samples} calibration samples are few for {len(self.activations)} activations: a "
                 f"new sample exceeds a measured range with a probability of up to {self.unseen_risk:.0%}, "
                 "and only the margin keeps it inside"
             )
         missed = self._missed
         if missed:
-            found.append(f"{' and '.join(missed)}; the loosest fit is {loosest(self.activations)}")
-        return tuple(found)
+            results.append(f"{' and '.join(missed)}; the loosest fit is {loosest(self.activations)}")
+        return tuple(results)
 
     @property
     def _missed(self) -> list[str]:
@@ -150,8 +150,8 @@ class FitReport:
                 )
         elif not outputs.largest_change <= DEFAULT_CHANGE * outputs.largest_output:
             missed.append(
-                f"an output changes by {outputs.largest_change:.3g}, above a sixteenth of the largest output, "
-                f"{outputs.largest_output:.3g}"
+                f"an output changes by {outputs.largest_change:.3g}, above a sixteenth of the largest "
+                f"output, {outputs.largest_output:.3g}"
             )
         if outputs.agreement is not None and outputs.agreement < LEAST_AGREEMENT:
             missed.append(f"{1 - outputs.agreement:.1%} of the predictions differ from those of the model")

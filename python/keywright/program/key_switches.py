@@ -70,11 +70,11 @@ def list_key_switches(
     Args:
         rings: ring of each ciphertext; see `Program.rings`.
     """
-    found: list[KeySwitch] = []
+    results: list[KeySwitch] = []
 
     def note(index: int, kind: Kind, step: int, level: int, source: str, count: int = 1) -> None:
         ring = rings[instructions[index].result]
-        found.append(KeySwitch(len(found), index, kind, step, level, count, source, ring))
+        results.append(KeySwitch(len(results), index, kind, step, level, count, source, ring))
 
     for index, step in enumerate(instructions):
         if step.opcode == "rotate":
@@ -97,7 +97,7 @@ def list_key_switches(
             for giant in transform.giant_steps:
                 if giant:
                     note(index, "rotation", giant, step.level + 1, f"c{step.result}/{giant}")
-    return tuple(found)
+    return tuple(results)
 
 
 def required_keys(switches: Sequence[KeySwitch]) -> tuple[RequiredKey, ...]:

@@ -62,18 +62,18 @@ class Program:
     @cached_property
     def rings(self) -> dict[int, int]:
         """For each ciphertext, log2 of the degree of its ring, or 0 for the largest."""
-        found: dict[int, int] = {}
+        table: dict[int, int] = {}
         for step in self.instructions:
             match step.opcode:
                 case "input":
-                    found[step.result] = self.input.log_n
+                    table[step.result] = self.input.log_n
                 case "switch_ring":
-                    found[step.result] = step.argument
+                    table[step.result] = step.argument
                 case "bootstrap":
-                    found[step.result] = 0
+                    table[step.result] = 0
                 case _:
-                    found[step.result] = found.get(step.operands[0], 0) if step.operands else 0
-        return found
+                    table[step.result] = table.get(step.operands[0], 0) if step.operands else 0
+        return table
 
     def entered(self, bootstrap: int) -> "Program":
         """Return the program with a bootstrap in place of each input: its key switches are those of a run for

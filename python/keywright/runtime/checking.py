@@ -109,6 +109,6 @@ def check(program: Program, samples: Any, model: onnx.ModelProto | str | Path | 
     expected = run_onnxruntime(load_parts(model, samples)[0], inputs).reshape(outputs.shape)
     flat, reference = outputs.reshape(len(inputs), -1), expected.reshape(len(inputs), -1)
     signed = program.output.client_part is not None and program.output.client_part.takes_signs
-    found, wanted = predictions(flat, signed=signed), predictions(reference, signed=signed)
-    agreement = 1.0 if found is None or wanted is None else float((found == wanted).mean())
+    result, target = predictions(flat, signed=signed), predictions(reference, signed=signed)
+    agreement = 1.0 if result is None or target is None else float((result == target).mean())
     return CheckReport(len(inputs), float(np.abs(flat - reference).max()), agreement, outputs, expected)

@@ -272,13 +272,13 @@ class Index:
             live = np.flatnonzero(self._live)
             self._order = live[np.argsort(self._ids[live], kind="stable")]
         order = self._order
-        found = np.searchsorted(self._ids[order], ids)
-        there = found < len(order)
-        there[there] = self._ids[order[found[there]]] == ids[there]
+        result = np.searchsorted(self._ids[order], ids)
+        there = result < len(order)
+        there[there] = self._ids[order[result[there]]] == ids[there]
         if not there.all():
             first = int(ids[~there][0])
             raise IdError(f"id {first} is not in the index", id=first)
-        places: NDArray[np.int64] = order[found]
+        places: NDArray[np.int64] = order[result]
         return places
 
 

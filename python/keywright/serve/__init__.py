@@ -1,4 +1,4 @@
-"""Models as a service: `Service` and `Server`; `keywright.client` has what talks to it.
+"""Models as a service: `serve`, or `Service` and `Server`; `keywright.client` has what talks to it.
 
 The service holds evaluation keys and never a secret key. It is an ASGI application (`application`), and
 `Server` runs it. Both need ``pip install keywright[serve]``.
@@ -14,6 +14,7 @@ from .service import Service, ServiceLimits, StorageAddresses
 from .workers.workers import Workers
 
 if TYPE_CHECKING:
+    from .hosting import serve
     from .http.app import application
     from .http.server import Server
 
@@ -25,9 +26,10 @@ __all__ = [
     "Workers",
     "application",
     "load_page",
+    "serve",
 ]
 
-_NEEDS_STARLETTE = {"Server": "http.server", "application": "http.app"}
+_NEEDS_STARLETTE = {"Server": "http.server", "application": "http.app", "serve": "hosting"}
 
 
 def __getattr__(name: str) -> Any:

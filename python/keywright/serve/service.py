@@ -486,7 +486,7 @@ class Service:
             "ready": uploaded.ready,
             "digest": uploaded.digest,
             "missing": [list(hole) for hole in uploaded.missing],
-            "from": _moment(uploaded.made),
+            "from": _moment(uploaded.start),
             "until": _moment(time.time() + left),
         }
 

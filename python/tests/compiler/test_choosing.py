@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,8 @@ import onnx
 import pytest
 from keywright import compiler, runtime
 from keywright.compiler import approximating
+from keywright.compiler.activations import choosing
+from keywright.compiler.graph.graph import Graph
 from keywright.compiler.graph.piecewise import PiecewiseLinear, composed, summed
 from keywright.compiler.placement import bounding
 from keywright.errors import ModelRefusedError, OutOfRangeError, RefusalError, TooDeepError
@@ -49,6 +52,32 @@ SAMPLES = np.random.default_rng(7).normal(size=(300, 10)).astype(np.float32)
 def report_of(program: compiler.Program) -> FitReport:
     assert program.fit_report is not None
     return program.fit_report
+
+
+def test_choices_that_are_too_coarse_cost_a_few_samples(
+    mlp: onnx.ModelProto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a search takes hardly grows with the calibration data: the first samples refuse most choices."""
+    rows: list[int] = []
+    evaluate, replaced = Graph.evaluate, choosing._Search.replaced
+
+    def counted(graph: Graph, sample: np.ndarray) -> dict[int, np.ndarray]:
+        rows.append(len(sample))
+        return evaluate(graph, sample)
+
+    tries: list[int] = []
+
+    def tried(search: Any, methods: Any) -> Any:
+        tries.append(len(rows))
+        return replaced(search, methods)
+
+    monkeypatch.setattr(Graph, "evaluate", counted)
+    monkeypatch.setattr(choosing._Search, "replaced", tried)
+    compiler.approximate(mlp, compiler.Fit(calibration=SAMPLES))
+    spent = [sum(rows[first:last]) for first, last in itertools.pairwise([*tries, len(rows)])]
+    assert len(spent) > 4
+    assert spent[-1] == len(SAMPLES)
+    assert np.median(spent) <= len(SAMPLES) / 8
 
 
 def test_by_default_no_prediction_is_lost(mlp: onnx.ModelProto) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler
+from keywright.compiler import approximating, arrangement
 from keywright.errors import (
     CalibrationMissingError,
     InvalidModelError,
@@ -153,6 +154,38 @@ def test_weights_that_are_not_finite(build: Build) -> None:
 def test_foreign_bytes() -> None:
     (reason,) = reasons(b"not a model")
     assert isinstance(reason, InvalidModelError)
+
+
+def test_too_wide_layers_are_refused_before_any_search(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes long: the run on calibration data, the choice of polynomials, the placement of levels."""
+    nodes = [node("MatMul", ["x", "w"], ["h"]), node("Relu", ["h"], ["y"])]
+    model = build(nodes, (64,), {"w": np.ones((64, 64), np.float32)})
+    fit = compiler.Fit(calibration=np.zeros((4, 64)))
+
+    def searched(*arguments: object, **options: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(arrangement, "place", searched)
+    with monkeypatch.context() as patch:
+        for name in ("run_exact", "choose"):
+            patch.setattr(approximating, name, searched)
+        target = compiler.Target(slots=64, levels=40)
+        for call in (
+            lambda: compiler.compile(model, target, fit, max_plaintext_bytes=1000),
+            lambda: compiler.approximate(model, fit, 1000),
+        ):
+            with pytest.raises(ModelRefusedError) as caught:
+                call()
+            (reason,) = caught.value.exceptions
+            assert isinstance(reason, RefusalError)
+            assert reason.code == "diagonals"
+    # 64 by 65 entries are on 128 diagonals: the layout shows it, before levels are searched.
+    uneven = build([node("MatMul", ["x", "w"], ["y"])], (64,), {"w": np.ones((64, 65), np.float32)})
+    most = 8 * 64 * 65
+    (reason,) = reasons(uneven, compiler.Target(slots=128, levels=4), max_plaintext_bytes=most)
+    assert isinstance(reason, RefusalError)
+    assert reason.code == "diagonals"
+    assert reason.details["needed"] > most
 
 
 def test_diagonals_within_memory(build: Build) -> None:

@@ -96,7 +96,7 @@ def test_an_upload_in_pieces_is_resumed_by_another_process(thin: Model, key_file
 
     again = Store(place, thin)
     kept = again.get(made.identifier)
-    assert (kept.ready, kept.digest, kept.made) == (True, found.digest, made.made)
+    assert (kept.ready, kept.digest, kept.start) == (True, found.digest, made.start)
     again.delete(kept, "client")
     with pytest.raises(UnknownKeysError):
         again.get(made.identifier)

@@ -52,7 +52,7 @@ def find_ciphertexts(folder: Path, ciphertexts: int, batch: int) -> list[SampleF
             groups[key] = groups.get(key, 0) + 1
     if not groups:
         raise CommandError(f"{folder} holds no ciphertexts; make them with keywright encrypt")
-    found = []
+    results = []
     for (first, count), number in sorted(groups.items()):
         paths = [folder / ciphertext_name(first, count, index) for index in range(ciphertexts)]
         for path in paths:
@@ -68,5 +68,5 @@ def find_ciphertexts(folder: Path, ciphertexts: int, batch: int) -> list[SampleF
                 f"{paths[0]} holds {count} samples, but the program takes 1 to {batch} at a time; encrypt "
                 "them for this program"
             )
-        found.append(SampleFiles(first, count, paths))
-    return found
+        results.append(SampleFiles(first, count, paths))
+    return results

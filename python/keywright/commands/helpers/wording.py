@@ -25,12 +25,12 @@ def in_options(text: str, options: Collection[str]) -> str:
         options: names of the command's options, as ``calibration_count``.
     """
 
-    def option(found: re.Match[str]) -> str:
-        name, value = found[1], found[2]
+    def option(match: re.Match[str]) -> str:
+        name, value = match[1], match[2]
         name = alias if (alias := OPTIONS.get(name, name)) in options else name
         name = name if name in options else name.removesuffix("s")
         if name not in options:
-            return found[0]
+            return match[0]
         return f"--{name.replace('_', '-')}{' ' if value else ''}"
 
     return ARGUMENT.sub(option, text)

@@ -82,16 +82,16 @@ def predict_error(
         OutOfRangeError: a sample drives a value above 1 into a bootstrap.
     """
     with terminal.progress("predicting the error", None):
-        found = runtime.simulate(
+        result = runtime.simulate(
             program, plan, samples[: PREDICTED_BATCHES * program.batch], repetitions=PREDICTED_REPETITIONS
         )
-    terminal.note(str(found))
-    return found
+    terminal.note(str(result))
+    return result
 
 
-def _predicted(found: runtime.Simulation) -> dict[str, float]:
+def _predicted(result: runtime.Simulation) -> dict[str, float]:
     """Return the prediction for an output as JSON."""
-    return {"predicted_mean_error": found.mean_error, "predicted_error": found.worst_error}
+    return {"predicted_mean_error": result.mean_error, "predicted_error": result.worst_error}
 
 
 def predicted_speedup() -> tuple[float, str]:
@@ -187,9 +187,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             return
         count = options.calibration_count if options.input is None else options.count
         samples = load_samples(source, compiled.program.input.shape, count)
-        found = predict_error(compiled.program, planned.execution, samples, terminal)
+        result = predict_error(compiled.program, planned.execution, samples, terminal)
         if terminal.json:
-            terminal.record(_predicted(found))
+            terminal.record(_predicted(result))
         return
     samples = load_samples(options.input, compiled.program.input.shape, options.count)
     guard_samples(compiled.client(), samples, force=options.force, terminal=terminal)

@@ -168,8 +168,8 @@ def draw_rotations(plan: planning.KeyPlan, path: Path, terminal: Terminal) -> No
                 label=how,
                 zorder=2,
             )
-    found = [*steps, *(_signed(step, slots) for step, _, _ in uses)]
-    _powers_across(axes, min(found, default=0), max(found, default=1))
+    results = [*steps, *(_signed(step, slots) for step, _, _ in uses)]
+    _powers_across(axes, min(results, default=0), max(results, default=1))
     axes.set_ylim(-1, plan.workload.chain.max_level + 1)
     axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
     axes.set_xlabel("rotation steps (0: the conjugation); larger marks: more often")
@@ -227,7 +227,7 @@ def draw_residency(plan: planning.KeyPlan, model: planning.CostModel, path: Path
         axes.scatter(uses[key], [row] * len(uses[key]), s=6, color=BLUE, zorder=2)
     axes.set_ylabel("keys, by first use")
     axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
-    times = sorted({time for found in uses.values() for time in found})
+    times = sorted({time for result in uses.values() for time in result})
     held = [
         sum(key.shape.stored_bytes for key in order if uses[key][0] <= time <= uses[key][-1])
         for time in times

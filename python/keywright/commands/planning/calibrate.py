@@ -139,20 +139,20 @@ def _table(calibration: Calibration, measured: list[Measured], terminal: Termina
     rows: list[dict[str, Value]] = []
     for log_n in sorted({entry.shape.chain.log_n for entry in measured}):
         for what, words in WORDS.items():
-            found = [e for e in measured if e.what == what and e.shape.chain.log_n == log_n]
-            if not found:
+            results = [e for e in measured if e.what == what and e.shape.chain.log_n == log_n]
+            if not results:
                 continue
-            slowdowns = [entry.gauge / calibration.gauges[log_n] for entry in found]
-            ratios = [predict(model, entry) / entry.seconds for entry in found]
+            slowdowns = [entry.gauge / calibration.gauges[log_n] for entry in results]
+            ratios = [predict(model, entry) / entry.seconds for entry in results]
             errors = [abs(ratio - 1) for ratio in ratios]
             steady = [abs(ratio * slow - 1) for ratio, slow in zip(ratios, slowdowns, strict=True)]
             rows.append(
                 {
                     "ring": f"2^{log_n}",
                     "what": words,
-                    "count": len(found),
-                    "fastest": min(entry.seconds for entry in found),
-                    "slowest": max(entry.seconds for entry in found),
+                    "count": len(results),
+                    "fastest": min(entry.seconds for entry in results),
+                    "slowest": max(entry.seconds for entry in results),
                     "median_error": median(errors),
                     "worst_error": max(errors),
                     "slowdown": median(slowdowns),

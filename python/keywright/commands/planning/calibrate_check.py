@@ -124,8 +124,8 @@ def check_network(model_file: Path | None, calibration: Calibration) -> Checked:
     seconds, steady = _time(
         lambda: results.append(runner.run(keys, inputs)), calibration, compiled.parameters.log_n
     )
-    found = client.decrypt_batch([compiled.requests.write(result) for result in results[-1]], 1)[0]
-    error = float(np.abs(found - run_clear(network, sample)).max())
+    outcome = client.decrypt_batch([compiled.requests.write(result) for result in results[-1]], 1)[0]
+    error = float(np.abs(outcome - run_clear(network, sample)).max())
     bound = max(output.error_bound for output in results[-1]) * network.output.unit
     if not error <= bound:
         raise CalibrationError(

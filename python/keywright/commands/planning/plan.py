@@ -238,8 +238,8 @@ def _smaller_rings(
 
 def _model(options: argparse.Namespace) -> tuple[planning.CostModel, str | None]:
     """Return the cost model and its machine; the machine is None for the built-in weights."""
-    found = stored_calibration() if options.machine is None else Calibration.load(options.machine)
-    return (planning.CostModel(), None) if found is None else (found.model, found.machine)
+    result = stored_calibration() if options.machine is None else Calibration.load(options.machine)
+    return (planning.CostModel(), None) if result is None else (result.model, result.machine)
 
 
 def parse_budget(memory: str | None, time: str | None, every: float) -> planning.Budget:
@@ -273,11 +273,11 @@ def explain(
     """Describe the plan in words, with what is proven about plans of at most ``hops`` hops."""
     depths = {1: 0, 2: 0, 3: 0, 4: 0}
     for group, tree in zip(plan.workload.groups, plan.hops, strict=True):
-        made = {Automorphism(0): 0}
+        table = {Automorphism(0): 0}
         for hop in tree:
-            made[hop.child] = made[hop.parent] + 1
+            table[hop.child] = table[hop.parent] + 1
         for target in group.targets:
-            depths[min(4, made[target])] += group.count
+            depths[min(4, table[target])] += group.count
     served = ", ".join(
         f"{count:,} in {HOPS[hops]} hop{'s' * (hops > 1)}" for hops, count in depths.items() if count
     )
@@ -496,7 +496,7 @@ def _key_rows(plan: planning.KeyPlan) -> list[dict[str, str | int | float | None
         }
         for keys in plan.workload.common.fixed
     ]
-    made: list[dict[str, str | int | float | None]] = [
+    results: list[dict[str, str | int | float | None]] = [
         {
             "automorphism": _name(key.automorphism),
             "level": key.shape.level,
@@ -507,7 +507,7 @@ def _key_rows(plan: planning.KeyPlan) -> list[dict[str, str | int | float | None
         }
         for key, count in uses.items()
     ]
-    return made + fixed
+    return results + fixed
 
 
 def _described(plan: planning.KeyPlan, model: planning.CostModel) -> dict[str, object]:

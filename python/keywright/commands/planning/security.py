@@ -72,17 +72,17 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     summary: list[dict[str, Value]] = []
     for what, problem in _problems(options).items():
         with terminal.progress(f"estimating {what}", None):
-            found = security.estimate(problem, options.model)
-        rows = [_row(name, cost) for name, cost in found.costs.items()]
+            result = security.estimate(problem, options.model)
+        rows = [_row(name, cost) for name, cost in result.costs.items()]
         about: dict[str, Value] = {
             "what": what,
             "n": problem.n,
             "log_qp": round(problem.log_q, 3),
             "secret": problem.secret.name,
             "sigma": problem.sigma,
-            "model": found.model,
-            "bits": _finite(found.bits),
-            "cheapest": found.cheapest,
+            "model": result.model,
+            "bits": _finite(result.bits),
+            "cheapest": result.cheapest,
         }
         if terminal.json:
             terminal.record(about | {"attacks": rows})
@@ -128,7 +128,7 @@ def _secret(text: str, n: int) -> security.Secret:
 
 def _of_parameters(name: str, sigma: float) -> dict[str, security.Problem]:
     """Return the estimation problem of each secret of the parameters, with its largest modulus."""
-    found: dict[str, security.Problem] = {}
+    table: dict[str, security.Problem] = {}
     if name in kw.BootstrapperPlan.presets():
         plan = kw.BootstrapperPlan.preset(name)
         parameters: kw.Parameters | kw.bfv.Parameters = plan.parameters
@@ -138,7 +138,7 @@ def _of_parameters(name: str, sigma: float) -> dict[str, security.Problem]:
                 used = [*range(key.level + 1), *key.special]
                 bits = sum(math.log2(primes[index]) for index in used)
                 n = 1 << key.log_n
-                found["the ephemeral key"] = security.Problem(
+                table["the ephemeral key"] = security.Problem(
                     n, bits, security.sparse(EPHEMERAL_WEIGHT, n), sigma
                 )
     elif name in kw.bfv.Parameters.presets():
@@ -153,8 +153,8 @@ def _of_parameters(name: str, sigma: float) -> dict[str, security.Problem]:
         )
     if isinstance(parameters, kw.Parameters):
         for ring in parameters.subrings:
-            found[f"the subring of degree 2^{ring.log_n}"] = _dense(ring, sigma)
-    return {"the key": _dense(parameters, sigma)} | found
+            table[f"the subring of degree 2^{ring.log_n}"] = _dense(ring, sigma)
+    return {"the key": _dense(parameters, sigma)} | table
 
 
 def _dense(parameters: kw.Parameters | kw.bfv.Parameters, sigma: float) -> security.Problem:

@@ -40,6 +40,9 @@ larger, because every sample near the class boundary is near 0."""
 CONSTANT = 1e-9
 """A single output that varies by less than this share of its size is constant."""
 
+FIRST_SAMPLES = 4
+"""Samples on which a choice is tried first: most choices are too coarse, and a few samples show it."""
+
 OVERFLOW = 2.0**32
 """Requested polynomials are refused if they change an output by so many times the largest output."""
 
@@ -77,7 +80,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Requirement:
     """How closely a program must follow its model on calibration data.
 
     Attributes:
@@ -92,7 +95,7 @@ class Wanted:
     undecided: float = 0.0
 
     @staticmethod
-    def of(fit: Fit, run: ExactRun) -> "Wanted":
+    def of(fit: Fit, run: ExactRun) -> "Requirement":
         """Return the requirements of a fit, or the default ones. A single output that is a value is judged by
         what it varies: its distance from 0 may be a constant."""
         outputs = run.outputs
@@ -102,9 +105,9 @@ class Wanted:
             largest = half if half > CONSTANT * largest else largest
         if fit.accuracy is None and fit.error is None:
             share = UNDECIDED_SIGN if outputs.shape[1] == 1 else UNDECIDED
-            return Wanted(1.0, DEFAULT_CHANGE * largest, share * largest)
+            return Requirement(1.0, DEFAULT_CHANGE * largest, share * largest)
         error = LOOSEST_CHANGE * largest if fit.error is None else fit.error
-        return Wanted(fit.accuracy or 0.0, error)
+        return Requirement(fit.accuracy or 0.0, error)
 
 
 def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> Chosen:
@@ -125,11 +128,11 @@ def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> Chosen:
         RefusalError: a method cannot approximate a function.
     """
     required = bool(run.inputs.lows) and (fit.accuracy is not None or fit.error is not None)
-    search, wanted = _Search(graph, run.ranges(fit.ranges.margin), fit, price), Wanted.of(fit, run)
+    search, target = _Search(graph, run.ranges(fit.ranges.margin), fit, price), Requirement.of(fit, run)
     best: Chosen | None = None
     for methods in search.candidates():
         best = search.replaced(methods | search.fixed if required else methods)
-        if not (search.free or required) or _follows(best.graph, run, wanted):
+        if not (search.free or required) or _follows(best.graph, run, target):
             if not required and search.fixed:
                 best = search.replaced(methods | search.fixed)
                 _require_bounded(best, run)
@@ -145,9 +148,9 @@ def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> Chosen:
         best.graph.depth(),
         default=None
         if required
-        else f"outputs within {wanted.error:.3g}, a sixteenth of the largest, or of half the "
+        else f"outputs within {target.error:.3g}, a sixteenth of the largest, or of half the "
         f"range of a single value, and "
-        f"every prediction that is decided by more than {wanted.undecided:.3g}",
+        f"every prediction that is decided by more than {target.undecided:.3g}",
         loosest=loosest(best.fitted),
     )
 
@@ -196,7 +199,7 @@ class _Search:
         self.free = [number for number in self.active if number not in self.fixed]
         self.smooth, self.kinked = sorted(SMOOTH, key=price), sorted(KINKED, key=price)
         self.positive = sorted(POSITIVE, key=price)
-        self.made: dict[tuple[int, Method], Approximation] = {}
+        self.approximations: dict[tuple[int, Method], Approximation] = {}
         self.missed: dict[int, dict[Method, float]] = {}
 
     def candidates(self) -> Iterator[dict[int, Method]]:
@@ -204,10 +207,10 @@ class _Search:
         before: dict[int, Method] | None = None
         for quarters in range(4 * COARSEST, 4 * FINEST + 1):
             share = 2.0 ** (-quarters / 4)
-            found = {number: self._cheapest(number, share) for number in self.free}
-            if found != before:
-                yield found
-            before = found
+            table = {number: self._cheapest(number, share) for number in self.free}
+            if table != before:
+                yield table
+            before = table
 
     def replaced(self, methods: Mapping[int, Method]) -> Chosen:
         """Return the graph with these polynomials; other activations stay as they are."""
@@ -248,9 +251,11 @@ class _Search:
         return self.missed[number]
 
     def _approximation(self, number: int, method: Method) -> Approximation:
-        if (number, method) not in self.made:
-            self.made[number, method] = approximate(self.active[number], self.ranges[number], method)
-        return self.made[number, method]
+        if (number, method) not in self.approximations:
+            self.approximations[number, method] = approximate(
+                self.active[number], self.ranges[number], method
+            )
+        return self.approximations[number, method]
 
 
 def _unit(node: Activation, measured: MeasuredRange) -> float:
@@ -273,8 +278,8 @@ def _compare(outputs: Vector, exact: Vector, run: ExactRun) -> tuple[Vector, NDA
     no predictions."""
     with np.errstate(over="ignore", invalid="ignore"):
         changes = np.nan_to_num(np.abs(outputs - exact), nan=LARGEST, posinf=LARGEST)
-    found, wanted = run.predictions(outputs), run.predictions(exact)
-    return changes, None if found is None or wanted is None else found == wanted
+    result, target = run.predictions(outputs), run.predictions(exact)
+    return changes, None if result is None or target is None else result == target
 
 
 def margins(outputs: Vector) -> Vector:
@@ -285,21 +290,21 @@ def margins(outputs: Vector) -> Vector:
     return np.asarray(best - second, np.float64)
 
 
-def _follows(graph: Graph, run: ExactRun, wanted: Wanted) -> bool:
+def _follows(graph: Graph, run: ExactRun, target: Requirement) -> bool:
     """Whether a graph follows the model; stops at the first samples that show it does not. A sample that
     errors of polynomials drive out of a later range has no answer: clients refuse it."""
-    missed, allowed = 0, int((1 - wanted.accuracy) * len(run.samples) + 1e-9)
+    missed, allowed = 0, int((1 - target.accuracy) * len(run.samples) + 1e-9)
     guarded = _guarded(graph)
-    for chunk, values in graph.runs(run.samples):
+    for chunk, values in graph.runs(run.samples, FIRST_SAMPLES):
         exact = run.outputs[chunk]
         changes, equal = _compare(values[graph.output], exact, run)
         lost = np.zeros(len(exact), np.bool_)
         for number, _, domain in guarded:
             lost |= domain.left(values[number])
         if equal is not None:
-            lost |= ~equal & (margins(exact) > wanted.undecided)
+            lost |= ~equal & (margins(exact) > target.undecided)
         missed += int(lost.sum())
-        if missed > allowed or changes.max() > wanted.error:
+        if missed > allowed or changes.max() > target.error:
             return False
     return True
 

@@ -182,15 +182,15 @@ class _Importer:
         except (onnx.shape_inference.InferenceError, ValueError) as error:
             self.reasons.append(InvalidModelError(f"shapes do not fit: {error}"))
             return {}
-        found: dict[str, Shape] = {}
+        table: dict[str, Shape] = {}
         for value in [*inferred.value_info, *inferred.output]:
             sizes = [dimension.dim_value for dimension in value.type.tensor_type.shape.dim]
             if sizes and sizes[0] in (0, self.batch):
                 sizes[0] = 1
             floats = value.type.tensor_type.elem_type in FLOATS
             if floats and all(size > 0 for size in sizes) and math.prod(sizes) <= MAX_ELEMENTS:
-                found[value.name] = tuple(sizes)
-        return found
+                table[value.name] = tuple(sizes)
+        return table
 
     def _declared_shape(self, value: onnx.ValueInfoProto) -> Shape | None:
         """Return the shape of one sample, or None with a reason if it is not fixed. A fixed batch size is

@@ -258,7 +258,7 @@ class OperatorContext:
             number = source.number
             sums[number] = total(sums[number], matrix) if number in sums else matrix
         weights = [m.kernel if isinstance(m, Convolution) else m.values for m in sums.values()]
-        if not all(np.isfinite(found).all() for found in [*weights, offset]):
+        if not all(np.isfinite(result).all() for result in [*weights, offset]):
             raise InvalidModelError(
                 f"node {self.name!r}: weights are not finite, or become so when they are combined"
             )

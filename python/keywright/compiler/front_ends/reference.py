@@ -55,13 +55,13 @@ class Reference:
         try:
             model = onnx.helper.make_model(body, opset_imports=self._opsets)
             with np.errstate(all="ignore"):
-                found = ReferenceEvaluator(model).run(None, dict(feeds))
+                result = ReferenceEvaluator(model).run(None, dict(feeds))
         except Exception as error:
             text = f"{type(error).__name__}: {error}"
             raise unsupported_attribute(
                 name, node.op_type, "these operands", text, "ones that ONNX's reference implementation takes"
             ) from error
-        return [np.asarray(array) for array in cast(list[Array], found)]
+        return [np.asarray(array) for array in cast(list[Array], result)]
 
     def _transposed(self, node: onnx.NodeProto, name: str, feeds: Mapping[str, Array]) -> list[Array]:
         """Run a transposed convolution, and add its biases: the reference implementation gives those of the

@@ -227,7 +227,7 @@ def _require_same(model: Any, exported: onnx.ModelProto, samples: np.ndarray[Any
             decided = _decided(model, samples)
     except Exception:  # noqa: BLE001 (of any library)
         return  # no evaluator for its operators, or samples that the estimator refuses: nothing to compare
-    result = found[-1] if method == "predict_proba" else found[0]
+    result = outcome[-1] if method == "predict_proba" else outcome[0]
     if isinstance(result, list):
         result = [list(row.values()) for row in result]
     if labels is not None and len(found[0]) == len(labels):
@@ -239,10 +239,10 @@ def _require_same(model: Any, exported: onnx.ModelProto, samples: np.ndarray[Any
             )
             raise _not_exported(model, "skl2onnx", ValueError(text))
     values = np.asarray(result, np.float64)
-    if values.size != wanted.size:
+    if values.size != target.size:
         return
-    apart = np.abs(values.reshape(wanted.shape) - wanted)
-    worst, largest = float(apart.max(initial=0.0)), float(np.abs(wanted).max(initial=0.0))
+    apart = np.abs(values.reshape(target.shape) - target)
+    worst, largest = float(apart.max(initial=0.0)), float(np.abs(target).max(initial=0.0))
     if worst > DIFFERENT * largest:
         text = f"what it writes is off by {worst:.3g} from {method}, whose largest value is {largest:.3g}"
         raise _not_exported(model, "skl2onnx", ValueError(text))

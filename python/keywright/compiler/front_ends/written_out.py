@@ -38,15 +38,15 @@ def with_softmax(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return an equivalent model with Softmax and LogSoftmax over the last axis, which jax2onnx writes as
     exp(x - max) / sum and x - max - log(sum)."""
     finder = _Finder(model)
-    found = {index: match for index in range(len(model.graph.node)) if (match := finder.match(index))}
-    if not found:
+    table = {index: match for index in range(len(model.graph.node)) if (match := finder.match(index))}
+    if not table:
         return model
     result = _copied(model)
     for index, node in enumerate(model.graph.node):
-        if index not in found:
+        if index not in table:
             result.graph.node.append(node)
             continue
-        operator, source = found[index]
+        operator, source = table[index]
         result.graph.node.append(helper.make_node(operator, [source], list(node.output), node.name, axis=-1))
     _drop_unread(result.graph)
     return result
@@ -143,8 +143,8 @@ def _copied(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def _drop_unread(graph: onnx.GraphProto) -> None:
     """Remove the nodes whose results nothing reads, and their constants."""
-    wanted = {value.name for value in graph.output}
-    kept = list(_backwards(graph, wanted))[::-1]
+    targets = {value.name for value in graph.output}
+    kept = list(_backwards(graph, targets))[::-1]
     del graph.node[:]
     graph.node.extend(kept)
     read = {name for node in kept for name in node.input} | {value.name for value in graph.output}
@@ -153,9 +153,9 @@ def _drop_unread(graph: onnx.GraphProto) -> None:
     graph.initializer.extend(tensors)
 
 
-def _backwards(graph: onnx.GraphProto, wanted: set[str]) -> Iterator[onnx.NodeProto]:
+def _backwards(graph: onnx.GraphProto, targets: set[str]) -> Iterator[onnx.NodeProto]:
     for node in reversed(list(graph.node)):
         subgraphs = any(entry.HasField("g") for entry in node.attribute)
-        if subgraphs or wanted.intersection(node.output):
-            wanted.update(node.input)
+        if subgraphs or targets.intersection(node.output):
+            targets.update(node.input)
             yield node

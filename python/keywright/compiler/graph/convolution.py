@@ -115,8 +115,8 @@ class Convolution:
     def row_counts(self) -> Indices:
         """Entries of every row."""
         counts = np.zeros((len(self.kernel), self.window.outputs), np.int64)
-        found = np.count_nonzero(self.kernel, axis=1)
-        np.add.at(counts.T, self.window.into, found.T[self.window.tap])
+        result = np.count_nonzero(self.kernel, axis=1)
+        np.add.at(counts.T, self.window.into, result.T[self.window.tap])
         return counts.ravel()
 
     def column_counts(self) -> Indices:
@@ -124,8 +124,8 @@ class Convolution:
         outputs, members, taps = self.kernel.shape
         counts = np.zeros((members * self.groups, self.window.inputs), np.int64)
         groups = self.kernel.reshape(self.groups, outputs // self.groups, members, taps)
-        found = np.count_nonzero(groups, axis=1).reshape(-1, taps)
-        np.add.at(counts.T, self.window.origin, found.T[self.window.tap])
+        result = np.count_nonzero(groups, axis=1).reshape(-1, taps)
+        np.add.at(counts.T, self.window.origin, result.T[self.window.tap])
         return counts.ravel()
 
     def is_diagonal(self) -> bool:

@@ -205,11 +205,11 @@ class Graph:
 
     def consumers(self) -> dict[int, list[int]]:
         """Return the numbers of the nodes that read each value, once per use."""
-        found: dict[int, list[int]] = {number: [] for number in self.nodes}
+        table: dict[int, list[int]] = {number: [] for number in self.nodes}
         for number, node in self.nodes.items():
             for operand in operands(node):
-                found[operand].append(number)
-        return found
+                table[operand].append(number)
+        return table
 
     def topological_order(self) -> list[int]:
         """Return the numbers of the nodes that the output needs, operands first."""
@@ -256,15 +256,22 @@ class Graph:
             values[number] = _evaluate(node, sample, values)
         return values
 
-    def runs(self, samples: Vector) -> Iterator[tuple[slice, dict[int, Vector]]]:
+    def runs(self, samples: Vector, least: int | None = None) -> Iterator[tuple[slice, dict[int, Vector]]]:
         """Yield every value for many flattened inputs, (count, features), in chunks of `CHUNK_BYTES`: which
-        inputs, and their values, infinite or not a number if they leave the floating-point range."""
+        inputs, and their values, infinite or not a number if they leave the floating-point range.
+
+        Args:
+            least: number of inputs of the first chunk; each chunk then is at most twice as large as the one
+                before it, for a caller that stops early. By default, all chunks are as large as allowed.
+        """
         features = sum(int(np.prod(node.shape, dtype=np.int64)) for node in self.nodes.values())
-        count = max(CHUNK_BYTES // (8 * features), 1)
-        for first in range(0, len(samples), count):
+        most = max(CHUNK_BYTES // (8 * features), 1)
+        first, count = 0, most if least is None else min(least, most)
+        while first < len(samples):
             chunk = slice(first, min(first + count, len(samples)))
             with np.errstate(over="ignore", invalid="ignore"):
                 yield chunk, self.evaluate(samples[chunk])
+            first, count = chunk.stop, min(2 * count, most)
 
 
 def _evaluate(node: Node, sample: Vector, values: dict[int, Vector]) -> Vector:

@@ -66,13 +66,13 @@ def _composed_pieces(outer: PiecewiseLinear, inner: PiecewiseLinear) -> Piecewis
     """Compose two piecewise linear functions. Kinks are those of ``inner`` and the places where it crosses
     one of ``outer``."""
     corners = [place for place, _ in inner.kinks]
-    found = set(corners)
+    members = set(corners)
     for low, high in pairwise([-math.inf, *corners, math.inf]):
         inside = _inside(low, high)
         value, slope = float(inner(np.asarray(inside))), inner.slope_at(inside)
         crossings = (inside + (place - value) / slope for place, _ in outer.kinks if slope)
-        found.update(place for place in crossings if low < place < high)
-    places = tuple(sorted(found))
+        members.update(place for place in crossings if low < place < high)
+    places = tuple(sorted(members))
     insides = [_inside(low, high) for low, high in pairwise([-math.inf, *places, math.inf])]
     slopes = tuple(inner.slope_at(x) * outer.slope_at(float(inner(np.asarray(x)))) for x in insides)
     return PiecewiseLinear.through(places, slopes, float(outer(inner(np.asarray(places[0])))))

@@ -93,12 +93,12 @@ def placement_cost(matrices: list[Matrix], sources: list[Layout], target: Layout
 
 
 def _inputs(matrices: list[Matrix], sources: list[Layout], target: Layout) -> list[_Input]:
-    found = []
+    results = []
     for matrix, source in zip(matrices, sources, strict=True):
         between = Between(source, target)
         used = used_diagonals(matrix, between)
-        found += [_Input(matrix, between, block, used[:, block]) for block in range(source.ciphertexts)]
-    return found
+        results += [_Input(matrix, between, block, used[:, block]) for block in range(source.ciphertexts)]
+    return results
 
 
 def _folds(period: int, tile: int) -> tuple[int, ...]:

@@ -119,12 +119,12 @@ class _Search:
 
     def _around(self, group: int) -> list[int]:
         """Return the linear maps into and out of a group whose other layouts are already chosen."""
-        found = []
+        results = []
         for number, node in self.linear.items():
             groups = self._touched(number, node)
             if group in groups and groups <= self.chosen.keys():
-                found.append(number)
-        return found
+                results.append(number)
+        return results
 
     def _touched(self, number: int, node: Linear) -> set[int]:
         """Return the groups of a linear map's result and operands."""

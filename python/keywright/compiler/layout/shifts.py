@@ -212,6 +212,6 @@ class _Separated:
 
 
 def _distinct(shifts: Steps, modulus: int) -> Used:
-    found = np.zeros(modulus, bool)
-    found[shifts & (modulus - 1)] = True
-    return found
+    result = np.zeros(modulus, bool)
+    result[shifts & (modulus - 1)] = True
+    return result

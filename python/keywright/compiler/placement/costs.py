@@ -118,14 +118,14 @@ def _at(costs: tuple[float, ...], level: int) -> float:
 def _at_level(chain: Chain, model: CostModel, level: int) -> tuple[float, float, float, float] | None:
     """Return the seconds of a giant step, a baby step, a product with a diagonal and a product of
     ciphertexts; None if no key of the level is secure."""
-    found = [
+    results = [
         (switch.alone, shape, switch)
         for shape in shapes(chain, level)
         if (switch := model.switch(shape, level)) is not None
     ]
-    if not found:
+    if not results:
         return None
-    _, _, switch = min(found, key=lambda entry: entry[0])
+    _, _, switch = min(results, key=lambda entry: entry[0])
     weights = model.of_degree(chain.log_n)
 
     def seconds(operation: Operation) -> float:

@@ -110,11 +110,11 @@ class Problem:
     @cached_property
     def drifted(self) -> set[int]:
         """Return the values whose scale depends on the levels of the products before them."""
-        found: set[int] = set()
+        members: set[int] = set()
         for number, node in self.graph.nodes.items():
-            if isinstance(node, Multiply) or any(operand in found for operand in operands(node)):
-                found.add(number)
-        return found
+            if isinstance(node, Multiply) or any(operand in members for operand in operands(node)):
+                members.add(number)
+        return members
 
     @cached_property
     def depths(self) -> dict[int, int]:
@@ -138,18 +138,18 @@ class Problem:
     def choices(self, number: int, need: int) -> list[tuple[int | None, int, float]]:
         """Return the ways to have a value at a level: bootstrap, level of computation, time."""
         node = self.graph.nodes[number]
-        found: list[tuple[int | None, int, float]] = []
+        results: list[tuple[int | None, int, float]] = []
         if isinstance(node, Input):
             return [(None, need, 0.0)] if need <= self.limits.input else []
         if need + levels_consumed(node) <= self.limits.highest:
-            found.append((None, need, self.seconds(number, need)))
+            results.append((None, need, self.seconds(number, need)))
         for index, option in enumerate(self.options):
             level = option.input_level
             reached = option.output_level >= need and level + levels_consumed(node) <= self.limits.highest
             if reached and self.largest[number] <= 1:
                 time = self.seconds(number, level) + self.bootstrap_seconds(number, option)
-                found.append((index, level, time))
-        return found
+                results.append((index, level, time))
+        return results
 
 
 @dataclass(frozen=True, eq=False)

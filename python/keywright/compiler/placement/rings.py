@@ -92,14 +92,14 @@ class RingProblem:
 
     def switches(self, chosen: Mapping[int, int]) -> dict[tuple[int, int], int]:
         """Return which values are switched to which smaller rings, and at which level."""
-        found: dict[tuple[int, int], int] = {}
+        table: dict[tuple[int, int], int] = {}
         problem = self.problem
         for number, index in chosen.items():
             for operand, level in problem.reads(number, self.placement.levels[number]):
                 if index > self._offered(chosen, operand):
                     key = operand, index
-                    found[key] = max(found.get(key, 0), level)
-        return found
+                    table[key] = max(table.get(key, 0), level)
+        return table
 
     def bootstrap_seconds(self, number: int, index: int) -> float:
         """Return the time of a value's bootstrap from a ring; 0 if it has none."""
@@ -116,15 +116,15 @@ class RingProblem:
     def _smallest(self) -> dict[int, int]:
         """Return the smallest ring that supports a value, the levels at which its operands are read, and all
         slots of these. Every larger one does, too."""
-        found = {}
+        table = {}
         for number, node in self.problem.graph.nodes.items():
             reads = self.problem.reads(number, self.placement.levels[number])
             level = max((read for _, read in reads), default=self.placement.needs[number])
             held = holding_slots(number, self.problem.graph, self.layouts, self.rings)
-            found[number] = max(index for index, ring in enumerate(held) if index == 0 or level <= ring.level)
+            table[number] = max(index for index, ring in enumerate(held) if index == 0 or level <= ring.level)
             if isinstance(node, Input) and self.between_stages:
-                found[number] = 0
-        return found
+                table[number] = 0
+        return table
 
     @cached_property
     def _computed(self) -> dict[int, list[float]]:

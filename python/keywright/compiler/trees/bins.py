@@ -89,11 +89,11 @@ def public_bins(ensemble: Ensemble) -> Bins:
         single = [ensemble.nodes.members[int(node)] for node in np.flatnonzero(mine & testing)]
         among = np.concatenate([*single, np.zeros(0)])
         # Members are bins by themselves.
-        found = np.unique(
+        result = np.unique(
             np.concatenate((ensemble.nodes.threshold[mine & ~testing], among, np.nextafter(among, -np.inf)))
         )
-        edges[int(feature)] = found
-        middles[int(feature)] = np.append(found, np.inf)  # each edge is in the bin below it
+        edges[int(feature)] = result
+        middles[int(feature)] = np.append(result, np.inf)  # each edge is in the bin below it
     return _bins(ensemble, edges, middles, thresholds=True)
 
 

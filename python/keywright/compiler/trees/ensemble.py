@@ -136,10 +136,10 @@ class Ensemble:
 
     def sums(self, samples: Vector) -> Vector:
         """Return the sums of leaves of samples, (count, features) to (count, outputs)."""
-        found = np.zeros((len(samples), self.outputs))
+        result = np.zeros((len(samples), self.outputs))
         for leaves in self.reached(samples).T:
-            found += self.nodes.values[leaves]
-        return found
+            result += self.nodes.values[leaves]
+        return result
 
 
 def require_counts(trees: int, nodes: int, outputs: int) -> None:

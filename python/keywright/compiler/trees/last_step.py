@@ -104,13 +104,13 @@ class _Writer:
     def part(self) -> ClientPart:
         """See `LastStep.client_part`."""
         last = self.last
-        found = self._rounded()
-        found = self._transformed(found)
-        found = self._add("Cast", [found], last.values, to=self._kind())
+        result = self._rounded()
+        result = self._transformed(result)
+        result = self._add("Cast", [result], last.values, to=self._kind())
         outputs = [last.values]
         if last.labels is not None:
             labels = last.labels
-            index = self._index(found)
+            index = self._index(result)
             array = labels.astype(object) if labels.dtype.kind in "UO" else labels
             name = self._constant(array, "classes")
             outputs.insert(0, self._add("Gather", [name, index], last.label, axis=0))
@@ -170,8 +170,10 @@ class _Writer:
                 )
                 return self._add("Neg", [share], "transformed")
             case _:
-                found = self._add("Sigmoid", [scores], "transformed")
-                return found if self.last.labels is None or len(self.base) > 1 else self._complemented(found)
+                result = self._add("Sigmoid", [scores], "transformed")
+                return (
+                    result if self.last.labels is None or len(self.base) > 1 else self._complemented(result)
+                )
 
     def _complemented(self, share: str) -> str:
         one = self._constant(1.0, "one")

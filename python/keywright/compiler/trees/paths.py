@@ -61,11 +61,11 @@ def paths(ensemble: Ensemble, bins: Bins) -> Paths:
     """
     entries = int(_comparisons(ensemble))
     require_at_most("the ensemble", "comparisons on all paths", entries, MAX_ENTRIES, ADVICE)
-    found = regions(ensemble, bins)
-    values, constant, step = _leaf_values(ensemble, found)
+    result = regions(ensemble, bins)
+    values, constant, step = _leaf_values(ensemble, result)
     kept = np.flatnonzero(values.any(axis=1))
     base = ensemble.base + ensemble.factor * constant
-    most = int(found.features[kept].max(initial=0))
+    most = int(result.features[kept].max(initial=0))
     graph = Graph()
     source = graph.add(Input((bins.binning.bits,)))
     if most == 0:  # every leaf is the only one of its tree
@@ -76,15 +76,15 @@ def paths(ensemble: Ensemble, bins: Bins) -> Paths:
         bound = float(np.abs(base).max())
         return Paths(graph, step, {source: 1.0, graph.output: bound}, 0, 0, base)
     leaves = SparseMatrix.from_dense(ensemble.factor * values[kept].T)
-    place = np.full(len(found.leaves), -1)
+    place = np.full(len(result.leaves), -1)
     place[kept] = np.arange(len(kept))
-    mine = place[found.rows] >= 0
+    mine = place[result.rows] >= 0
     shape = (len(kept), bins.binning.bits)
     counts = SparseMatrix.from_distinct(
-        shape, place[found.rows[mine]], found.bits[mine], found.coefficients[mine]
+        shape, place[result.rows[mine]], result.bits[mine], result.coefficients[mine]
     )
-    bound = float((np.abs(base) + np.abs(ensemble.factor) * _largest(values, found.tree)).max())
-    keeping = found.constant[kept]
+    bound = float((np.abs(base) + np.abs(ensemble.factor) * _largest(values, result.tree)).max())
+    keeping = result.constant[kept]
     last = _indicated(graph, source, counts, keeping, most)
     graph.output = graph.add(Linear((len(base),), (last,), (leaves,), base, label="leaves"))
     graph = simplify(graph)
@@ -111,24 +111,24 @@ def _indicated(graph: Graph, source: int, counts: SparseMatrix, constant: Vector
     return graph.add(Polynomial(shape, (entering,), indicator(most), "paths", Domain(-1.0, 1.0, -1.0, 1.0)))
 
 
-def _leaf_values(ensemble: Ensemble, found: Regions) -> tuple[Vector, Vector, float]:
+def _leaf_values(ensemble: Ensemble, result: Regions) -> tuple[Vector, Vector, float]:
     """Return the values of leaves, rounded to multiples of a step, less the most frequent ones of their tree,
     whose leaves then need not be computed; the sum of those; and the step."""
-    values = ensemble.nodes.values[found.leaves]
-    total = float(_largest(values, found.tree).max(initial=0.0))
+    values = ensemble.nodes.values[result.leaves]
+    total = float(_largest(values, result.tree).max(initial=0.0))
     step = 2.0 ** (math.ceil(math.log2(total)) - STEP_BITS) if total > 0 else 0.0
     if step:
         values = np.round(values / step) * step
     constant = np.zeros(ensemble.outputs)
-    order = np.argsort(found.tree, kind="stable")
-    starts = np.flatnonzero(np.diff(found.tree[order], prepend=-1))
+    order = np.argsort(result.tree, kind="stable")
+    starts = np.flatnonzero(np.diff(result.tree[order], prepend=-1))
     for group in np.split(order, starts[1:]):
         distinct, which = np.unique(values[group], axis=0, return_inverse=True)
         which = which.ravel()
         # Among equally frequent values, the one of the leaf with most features.
         counts = np.bincount(which).astype(np.float64)
         deepest = np.zeros(len(distinct))
-        np.maximum.at(deepest, which, found.features[group])
+        np.maximum.at(deepest, which, result.features[group])
         most = int(np.lexsort((deepest, counts))[-1])
         constant += distinct[most]
         values[group] -= distinct[most]

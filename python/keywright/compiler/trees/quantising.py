@@ -96,7 +96,7 @@ def _quantised(
         raise calibration_missing(["the bins of thresholds"])
     else:
         bins = _chosen(ensemble, fit, samples, held_out, exact)
-    found = paths(ensemble, bins)
+    result = paths(ensemble, bins)
     report = None
     # Samples that are held out first: the report is about them.
     chosen = np.sort(np.argsort(~held_out, kind="stable")[:MOST_SAMPLES])
@@ -104,22 +104,22 @@ def _quantised(
     bits = bins.binning.apply(samples)
     if len(samples):
         compared = held_out if held_out.any() else np.ones_like(held_out)
-        outputs = np.concatenate([values[found.graph.output] for _, values in found.graph.runs(bits)])
+        outputs = np.concatenate([values[result.graph.output] for _, values in result.graph.runs(bits)])
         report = _report(ensemble, bins, outputs[compared], exact[compared], held_out)
     return QuantisedEnsemble(
-        found.graph,
+        result.graph,
         bins.binning,
-        _client_part(ensemble, found),
+        _client_part(ensemble, result),
         samples,
         bits,
         held_out,
         report,
-        found.largest,
+        result.largest,
     )
 
 
-def _client_part(ensemble: Ensemble, found: Paths) -> ClientPart:
-    return ensemble.last.client_part(found.base, abs(ensemble.factor) * found.step)
+def _client_part(ensemble: Ensemble, result: Paths) -> ClientPart:
+    return ensemble.last.client_part(result.base, abs(ensemble.factor) * result.step)
 
 
 def _chosen(
@@ -158,8 +158,8 @@ def _scores(ensemble: Ensemble, samples: Vector) -> Vector:
 
 def _compared(ensemble: Ensemble, scores: Vector, exact: Vector) -> tuple[Vector, float | None]:
     """Return the changes of scores, and the share of equal labels."""
-    found, expected = ensemble.last.predictions(scores), ensemble.last.predictions(exact)
-    agreement = None if found is None or expected is None else float((found == expected).mean())
+    result, expected = ensemble.last.predictions(scores), ensemble.last.predictions(exact)
+    agreement = None if result is None or expected is None else float((result == expected).mean())
     return np.abs(scores - exact), agreement
 
 

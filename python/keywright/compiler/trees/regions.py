@@ -60,7 +60,7 @@ class _Walk:
             extra = absent if int(feature) in self.missing else np.zeros(len(nodes), bool)
             for node, flags, last in zip(nodes, left, extra, strict=True):
                 self.left[int(node)] = np.append(flags, last)
-        self.found: list[tuple[int, int, int]] = []
+        self.leaves: list[tuple[int, int, int]] = []
         self.rows: list[int] = []
         self.bits: list[int] = []
         self.coefficients: list[float] = []
@@ -70,7 +70,7 @@ class _Walk:
         """See `regions`."""
         for tree, root in enumerate(self.ensemble.roots):
             self._tree(tree, int(root))
-        leaves, tree_of, features = np.asarray(self.found, np.int64).reshape(-1, 3).T
+        leaves, tree_of, features = np.asarray(self.leaves, np.int64).reshape(-1, 3).T
         return Regions(
             leaves,
             tree_of,
@@ -100,7 +100,7 @@ class _Walk:
                     waiting.append((int(child), {**path, feature: both}))
 
     def _leaf(self, tree: int, node: int, path: dict[int, Flags]) -> None:
-        row, count, constant = len(self.found), 0, 0.0
+        row, count, constant = len(self.leaves), 0, 0.0
         for feature, allowed in path.items():
             absent = self.missing.get(feature)
             if allowed.all() or (absent is None and allowed[:-1].all()):
@@ -115,7 +115,7 @@ class _Walk:
             if absent is not None and (last := float(allowed[-1]) - within[0]):
                 self._entry(row, self.edges + absent, last)
         self.constant.append(constant)
-        self.found.append((node, tree, count))
+        self.leaves.append((node, tree, count))
 
     def _entry(self, row: int, bit: int, coefficient: float) -> None:
         self.rows.append(row)

@@ -43,14 +43,14 @@ class OpenedSums:
         """
         with self._state.exclusive(context) as state:
             place = _place(state, total)
-            found, opened = state["rounds"][place], state["sums"][place]
-            if (total.round, digest) != (found, opened):
-                if total.round <= found:
+            result, opened = state["rounds"][place], state["sums"][place]
+            if (total.round, digest) != (result, opened):
+                if total.round <= result:
                     raise AggregationError(
-                        f"another sum of round {found} was opened; a client opens one sum of a round",
+                        f"another sum of round {result} was opened; a client opens one sum of a round",
                         reason="round",
                         found=total.round,
-                        expected=found + 1,
+                        expected=result + 1,
                     )
                 state["rounds"][place], state["sums"][place] = total.round, digest
         try:

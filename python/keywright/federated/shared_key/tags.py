@@ -63,13 +63,13 @@ def require_tag(tag: bytes, client: int) -> None:
         FormatError: it is malformed.
         AggregationError: it is of another client.
     """
-    _, ((found, _),) = _split(tag, 1)
-    if found != client:
+    _, ((result, _),) = _split(tag, 1)
+    if result != client:
         raise AggregationError(
-            f"the tag is of client {found}, expected {client}",
+            f"the tag is of client {result}, expected {client}",
             reason="client",
             client=client,
-            found=found,
+            found=result,
             expected=client,
         )
 
@@ -81,7 +81,7 @@ def open_sum(key: SumKey, total: EncryptedSum, tag: bytes) -> NDArray[np.int64]:
         AggregationError: it was altered; the error says nothing else.
         FormatError: the tag is malformed.
     """
-    found, entries = _split(tag, len(total.contributors))
+    result, entries = _split(tag, len(total.contributors))
     integers, whole = np.zeros(total.count, np.int64), True
     try:
         integers = key.decrypt(total)
@@ -92,7 +92,7 @@ def open_sum(key: SumKey, total: EncryptedSum, tag: bytes) -> NDArray[np.int64]:
     for client, weight in total.contributors:
         claims = _claims(total.session, total.round, client, weight, nonces.get(client, b""))
         sums = [a + b for a, b in zip(sums, _mask(secret, claims), strict=True)]
-    if not whole or _reduced(sums) != found:
+    if not whole or _reduced(sums) != result:
         raise AggregationError(ALTERED, reason="undecodable") from None
     return integers
 

@@ -255,18 +255,18 @@ class ThresholdMod:
 
 def _require_phase(state: dict[str, Any], phase: str, context: Context) -> None:
     """Refuse a message out of order: the steps of a set-up come in order, each once."""
-    found = state.get("phase")
-    if found == phase:
+    result = state.get("phase")
+    if result == phase:
         return
-    if found is None:
+    if result is None:
         raise AggregationError(
             "this client was not part of the set-up", reason="no share", client=context.node_id
         )
     raise AggregationError(
-        f"this client has {found}; it answers this once it has {phase}, and once a set-up",
+        f"this client has {result}; it answers this once it has {phase}, and once a set-up",
         reason="set-up",
         client=context.node_id,
-        found=found,
+        found=result,
         expected=phase,
     )
 

@@ -213,12 +213,12 @@ class Claims:
             AggregationError: names the claim.
         """
         for what in ("round", "client", "count", "session", "weight"):
-            found, due = getattr(self, what), getattr(expected, what)
-            if found != due:
+            result, due = getattr(self, what), getattr(expected, what)
+            if result != due:
                 raise AggregationError(
-                    f"{what} of client {expected.client} is {found!r}, expected {due!r}",
+                    f"{what} of client {expected.client} is {result!r}, expected {due!r}",
                     reason="number of values" if what == "count" else what,
                     client=expected.client,
-                    found=found,
+                    found=result,
                     expected=due,
                 )

@@ -100,11 +100,11 @@ def _kept(model: ApproximatedModel, errors: NDArray[np.float64]) -> float | None
     the errors."""
     run = model.run
     outputs = outputs_of(model.graph, run.samples)
-    found, expected = run.predictions(outputs), run.predictions(model.outputs)
-    if found is None or expected is None:
+    result, expected = run.predictions(outputs), run.predictions(model.outputs)
+    if result is None or expected is None:
         return None
     most = float(errors.max()) * (1 if outputs.shape[1] == 1 else 2)
-    return float(((found == expected) & (margins(outputs) > most)).mean())
+    return float(((result == expected) & (margins(outputs) > most)).mean())
 
 
 def require_precision(error: EncryptedError | None, accuracy: float | None, noise: float) -> None:

@@ -96,7 +96,7 @@ class ModelReport:
             if self.ring.rings
             else ""
         )
-        found = {
+        table = {
             "parameters": self.ring.parameters,
             "ring degree": f"2^{self.ring.log_n}{smaller}",
             "levels": f"{self.run.depth} deep, {self.run.bootstraps or 'no'} bootstraps",
@@ -106,16 +106,16 @@ class ModelReport:
             "time": f"about {format_seconds(self.run.seconds)} for {sample} on one thread, predicted",
         }
         if self.fit is None:
-            found["fit"] = "no activation is replaced and no calibration data were given"
+            table["fit"] = "no activation is replaced and no calibration data were given"
         else:
-            found["fit"] = fit_text(self.fit)
+            table["fit"] = fit_text(self.fit)
         if self.first_step:
-            found["the client gets"] = self.first_step
+            table["the client gets"] = self.first_step
         if self.encrypted_error is not None:
-            found["encryption"] = str(self.encrypted_error)
+            table["encryption"] = str(self.encrypted_error)
         for number, warning in enumerate(self.warnings, 1):
-            found[f"warning {number}"] = warning
-        return found
+            table[f"warning {number}"] = warning
+        return table
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -109,8 +109,8 @@ def _deep(
     output_level: int,
 ) -> BootstrapperPlan:
     input_level = BootstrapperPlan.preset(preset).input_level
-    wanted = compiler.Bootstrap(slots, input_level, output_level, preset=preset)
+    target = compiler.Bootstrap(slots, input_level, output_level, preset=preset)
     for bootstrap, plan in zip(program.operands.bootstraps, plans, strict=True):
-        if deep_literal(bootstrap) == deep_literal(wanted) and not bootstrap.input_log_n:
+        if deep_literal(bootstrap) == deep_literal(target) and not bootstrap.input_log_n:
             return plan
-    return preset_plan(wanted, program)
+    return preset_plan(target, program)

@@ -107,8 +107,8 @@ def read_binning(entry: Mapping[str, Any]) -> Binning | None:
         raise ManifestError("the first step has flags that are not true or false, or edges without a point")
     features = read_number(step.get("features"), "features", 1, MAX_VALUES)
     columns, missing = (
-        np.asarray([read_number(each, "a feature", 0, features - 1) for each in found], np.int64)
-        for found in (lists[0], lists[2])
+        np.asarray([read_number(each, "a feature", 0, features - 1) for each in result], np.int64)
+        for result in (lists[0], lists[2])
     )
     try:
         return Binning(features, columns, np.asarray(lists[1], np.float64), missing, *map(bool, flags))

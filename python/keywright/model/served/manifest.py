@@ -394,10 +394,10 @@ def _capacity(manifest: Manifest, parameters: Parameters) -> int:
         client = ClientParameters.from_bytes(manifest.format.client)
     except KeywrightError as error:
         raise ManifestError(f"the client's parameters of the manifest cannot be used: {error}") from error
-    found = (client.log_n, client.modulus, client.scale)
+    results = (client.log_n, client.modulus, client.scale)
     expected = (parameters.log_n, parameters.q[0], manifest.format.scale)
-    if found != expected:
-        raise ManifestError(f"the client's parameters are for {found}, the server's for {expected}")
+    if results != expected:
+        raise ManifestError(f"the client's parameters are for {results}, the server's for {expected}")
     if client.maximum < 1 << client.fraction_bits:
         # A sample that passes the check of ranges must never be refused later, when others were sent.
         raise ManifestError(

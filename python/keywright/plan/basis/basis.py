@@ -51,16 +51,16 @@ def smallest_basis(group: AutomorphismGroup, targets: Iterable[Automorphism], se
     """
     deadline = monotonic() + seconds
     codes = GroupCodes(group)
-    wanted = sorted(codes.encode(target) for target in set(targets) - {Automorphism(0)})
-    best = _small_basis(codes, wanted, deadline)
+    requests = sorted(codes.encode(target) for target in set(targets) - {Automorphism(0)})
+    best = _small_basis(codes, requests, deadline)
     size = 0
-    while size * (size + 3) // 2 < len(wanted):
+    while size * (size + 3) // 2 < len(requests):
         size += 1
     try:
         while size < len(best):
-            found = BasisSearch(codes, wanted, size, deadline).run()
-            if found is not None:
-                best = found
+            result = BasisSearch(codes, requests, size, deadline).run()
+            if result is not None:
+                best = result
                 break
             size += 1
     except SearchTimeoutError:
@@ -91,6 +91,6 @@ def _small_basis(codes: GroupCodes, targets: list[int], deadline: float) -> list
             for new, gain in gains.items():
                 grown[tuple(sorted((*elements, new)))] = covered | gain
         # Break ties at random, because neighbouring sets are much alike.
-        beam = sorted(grown.items(), key=lambda made: (-made[1].bit_count(), generator.random()))[:BEAM]
+        beam = sorted(grown.items(), key=lambda result: (-result[1].bit_count(), generator.random()))[:BEAM]
     elements, covered = beam[0]
     return [*elements, *(target for i, target in enumerate(targets) if not covered >> i & 1)]

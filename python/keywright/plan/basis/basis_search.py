@@ -116,7 +116,7 @@ class BasisSearch:
         for new in self._candidates(elements, losses, covered, least):
             # Targets that the new element makes, each in one way: with another element, or alone.
             hits = [(i, j) for j, s in enumerate(elements) if (i := get((new + s) & mask)) is not None]
-            hits += [(i, size) for made in (new, (new + new) & mask) if (i := get(made)) is not None]
+            hits += [(i, size) for outcome in (new, (new + new) & mask) if (i := get(outcome)) is not None]
             gain = sum(not covered >> i & 1 for i, _ in hits)
             if gain not in gains:
                 continue
@@ -136,9 +136,9 @@ class BasisSearch:
                     if j < size:
                         after[j] += 1
             if self._is_next(grown, after) and self._gains(size + 1, cover.bit_count(), after):
-                found = self._grow(grown, after, common, cover)
-                if found is not None:
-                    return found
+                result = self._grow(grown, after, common, cover)
+                if result is not None:
+                    return result
         if least == 0:
             free = [*((0, 0, c) for c in elements), (1, 1, 0)]
             return self._enter(free, [*losses, 0], sole, covered)
@@ -155,16 +155,16 @@ class BasisSearch:
         reach = [{(target - s) & mask for target in targets} for s in elements]
         # An element with too small a loss must make one of the targets together with the new one.
         gain = max(least, 2)
-        lacking = [made for made, loss in zip(reach, losses, strict=True) if loss < gain]
-        found = set.intersection(*lacking) if lacking else alone.union(*reach)
+        lacking = [outcome for outcome, loss in zip(reach, losses, strict=True) if loss < gain]
+        result = set.intersection(*lacking) if lacking else alone.union(*reach)
         if least < 2:
             # Elements that make one target, alone or with one element.
-            for j, made in enumerate((*reach, alone)):
+            for j, outcome in enumerate((*reach, alone)):
                 after = [*losses, 1]
                 after[j] += j < size
                 if min(after) == 1 and self._gains(size + 1, covered.bit_count() + 1, after):
-                    found |= made
-        return found.difference((0, *elements))
+                    result |= outcome
+        return result.difference((0, *elements))
 
     @staticmethod
     def _is_next(elements: Sequence[int], losses: Sequence[int]) -> bool:
@@ -191,14 +191,14 @@ class BasisSearch:
         gain = max(losses[-1], self.need[size] - covered.bit_count() + losses[-1])
         lacking = next((j for j, loss in enumerate(losses) if loss < gain), size)
         if lacking == size:
-            found = self._enter(elements, losses, sole, covered)
-            if found is not None:
-                return found
+            result = self._enter(elements, losses, sole, covered)
+            if result is not None:
+                return result
         left = [target for target, common in zip(self.targets, sole, strict=True) if not common]
         for fixed in self._fixings(elements, left, lacking):
-            found = self._settle(fixed, tried)
-            if found is not None:
-                return found
+            result = self._settle(fixed, tried)
+            if result is not None:
+                return result
         return None
 
     def _enter(
@@ -228,9 +228,9 @@ class BasisSearch:
                     new.update((0, 0, c) for c in (target, *self.halves[i]))
         tried: set[tuple[Element, ...]] = set()
         for element in sorted(new):
-            found = self._settle([*elements, element], tried)
-            if found is not None:
-                return found
+            result = self._settle([*elements, element], tried)
+            if result is not None:
+                return result
         if least == 0:
             free = [*elements, (1 + max(p for p, _, _ in elements), 1, 0)]
             return self._enter(free, [*losses, 0], sole, covered)
@@ -241,13 +241,13 @@ class BasisSearch:
         parameters."""
         sole = [0] * len(self.targets)
         for j, (p, sign, constant) in enumerate(elements):
-            made = [(constant, 1 << j)] if p == 0 else []
-            made += [
+            result = [(constant, 1 << j)] if p == 0 else []
+            result += [
                 (self.codes.add(constant, c), 1 << j | 1 << k)
                 for k, (q, other, c) in enumerate(elements[j:], j)
                 if p == q and (p == 0 or sign != other)
             ]
-            for code, members in made:
+            for code, members in result:
                 if (i := self.index.get(code)) is not None:
                     sole[i] = sole[i] & members if sole[i] else members
         return sole

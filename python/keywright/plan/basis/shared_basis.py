@@ -36,61 +36,61 @@ def smallest_shared_basis(
         targets: required automorphisms; the identity is left out.
         seconds: search time.
     """
-    wanted = sorted(set(targets) - {Automorphism(0)})
-    search = _Search(group, wanted, monotonic() + seconds)
+    requests = sorted(set(targets) - {Automorphism(0)})
+    search = _Search(group, requests, monotonic() + seconds)
     size = 0
     try:
         while True:
-            found = search.exists(size)
-            if found is not None:
-                return Basis(tuple(sorted(found)), size)
+            result = search.exists(size)
+            if result is not None:
+                return Basis(tuple(sorted(result)), size)
             size += 1
     except SearchTimeoutError:
-        return Basis(tuple(wanted), size)
+        return Basis(tuple(requests), size)
 
 
 class _Search:
-    def __init__(self, group: AutomorphismGroup, wanted: list[Automorphism], deadline: float) -> None:
-        self.wanted, self.deadline = wanted, deadline
-        place = {target: 1 << index for index, target in enumerate(wanted)}
+    def __init__(self, group: AutomorphismGroup, targets: list[Automorphism], deadline: float) -> None:
+        self.targets, self.deadline = targets, deadline
+        place = {target: 1 << index for index, target in enumerate(targets)}
         # By the indices of the start and the result: the key that leads there.
-        self.key = [[group.subtract(made, first) for made in wanted] for first in wanted]
-        keys = {*wanted, *(key for row in self.key for key in row)}
+        self.key = [[group.subtract(result, first) for result in targets] for first in targets]
+        keys = {*targets, *(key for row in self.key for key in row)}
         # For each key and each start, the result: a bit, or nothing wanted.
-        self.makes = {key: [place.get(group.add(first, key), 0) for first in wanted] for key in keys}
-        self.itself = [1 << index for index in range(len(wanted))]
+        self.makes = {key: [place.get(group.add(first, key), 0) for first in targets] for key in keys}
+        self.itself = [1 << index for index in range(len(targets))]
 
     def exists(self, size: int) -> list[Automorphism] | None:
         """Return a basis of ``size`` elements, or None if there is none."""
-        number = len(self.wanted)
+        number = len(self.targets)
         for direct in range(min(size, number) + 1):
             if direct + direct * size < number:
                 continue
             for first in combinations(range(number), direct):
                 if monotonic() > self.deadline:
                     raise SearchTimeoutError
-                kept = [self.wanted[index] for index in first]
+                kept = [self.targets[index] for index in first]
                 left = (1 << number) - 1
                 for index, key in zip(first, kept, strict=True):
                     left &= ~(self.itself[index] | self._made(first, key))
-                found = self._branch(first, left, size - direct)
-                if found is not None:
-                    return kept + found
+                result = self._branch(first, left, size - direct)
+                if result is not None:
+                    return kept + result
         return None
 
     def _made(self, first: tuple[int, ...], key: Automorphism) -> int:
         """Return what a key makes from the elements of A."""
-        made, makes = 0, self.makes[key]
+        result, makes = 0, self.makes[key]
         for index in first:
-            made |= makes[index]
-        return made
+            result |= makes[index]
+        return result
 
     def _branch(self, first: tuple[int, ...], left: int, keys: int) -> list[Automorphism] | None:
         if not left:
             return []
         if left.bit_count() > keys * len(first):
             return None
-        missing = [index for index in range(len(self.wanted)) if left >> index & 1]
+        missing = [index for index in range(len(self.targets)) if left >> index & 1]
         gains = {
             key: self._made(first, key) & left
             for key in {self.key[index][target] for index in first for target in missing}
@@ -99,7 +99,7 @@ class _Search:
             return None
         for index in first:
             key = self.key[index][missing[0]]
-            found = self._branch(first, left & ~gains[key], keys - 1)
-            if found is not None:
-                return [key, *found]
+            result = self._branch(first, left & ~gains[key], keys - 1)
+            if result is not None:
+                return [key, *result]
         return None

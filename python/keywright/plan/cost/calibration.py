@@ -201,11 +201,11 @@ class Calibration:
                 f"{path} has {path.stat().st_size} bytes; a calibration has at most {MAX_BYTES}"
             )
         try:
-            found = cls.from_json(path.read_text(encoding="utf-8", errors="replace"))
+            result = cls.from_json(path.read_text(encoding="utf-8", errors="replace"))
         except CalibrationError as error:
             raise CalibrationError(f"{path}: {error}; run keywright calibrate") from None
-        found.require_this_machine()
-        return found
+        result.require_this_machine()
+        return result
 
 
 def _weights(values: Mapping[str, Any]) -> Weights:
@@ -234,7 +234,7 @@ def _read_measured(entry: Mapping[str, Any], chains: Sequence[Chain]) -> Measure
         )
     shape = Shape(chain, level, alpha, special, bool(entry["seeded"]))
     operation = entry["operation"]
-    found = Measured(
+    result = Measured(
         str(entry["what"]),
         shape,
         whole(entry["level"], "level"),
@@ -244,15 +244,15 @@ def _read_measured(entry: Mapping[str, Any], chains: Sequence[Chain]) -> Measure
         None if operation is None else Operation.read(operation),
         number(entry["gauge"], "gauge"),
     )
-    if found.what not in WHATS or not 1 <= found.count < MAX_COUNT or not 0 <= found.giants < MAX_COUNT:
+    if result.what not in WHATS or not 1 <= result.count < MAX_COUNT or not 0 <= result.giants < MAX_COUNT:
         raise CalibrationError(
-            f"not a calibration: {shown(found.what)}, {found.count} times with {found.giants}"
+            f"not a calibration: {shown(result.what)}, {result.count} times with {result.giants}"
         )
-    if not found.seconds > 0 or not found.gauge > 0:
+    if not result.seconds > 0 or not result.gauge > 0:
         raise CalibrationError(
-            f"not a calibration: {found.what} in {found.seconds} s, its gauge in {found.gauge} s"
+            f"not a calibration: {result.what} in {result.seconds} s, its gauge in {result.gauge} s"
         )
-    return found
+    return result
 
 
 def describe_machine() -> str:
@@ -292,14 +292,14 @@ def stored_calibration() -> Calibration | None:
 
 def stored_speedup(threads: int) -> float | None:
     """Return `Calibration.speedup` of `stored_calibration`, or None if nothing was measured."""
-    found = stored_calibration()
-    return None if found is None else found.speedup(threads)
+    result = stored_calibration()
+    return None if result is None else result.speedup(threads)
 
 
 def stored_model() -> CostModel | None:
     """Return the model of `stored_calibration`."""
-    found = stored_calibration()
-    return None if found is None else found.model
+    result = stored_calibration()
+    return None if result is None else result.model
 
 
 def fit(
@@ -326,24 +326,24 @@ def fit(
         if not any(entry.what in SWITCHES for entry in timed):
             raise CalibrationError(f"no key switch is measured in the ring of degree 2^{log_n}")
         rows = np.array([measured_work(entry).features for entry in timed])
-        found = _near(TYPICAL_WEIGHTS, rows / np.array([[entry.seconds] for entry in timed]))
-        made = _fit_keys(entries, "key", 3)
+        result = _near(TYPICAL_WEIGHTS, rows / np.array([[entry.seconds] for entry in timed]))
+        outcome = _fit_keys(entries, "key", 3)
         weights[log_n] = Weights(
-            transform=found[0],
-            wide_transform=found[1],
-            product=found[2],
-            wide_product=found[3],
-            conversion=found[4],
-            wide_conversion=found[5],
-            stored_product=found[6],
-            diagonal=found[7],
-            multiplication=found[8],
-            visit=found[9],
-            embedding=found[10],
-            call=found[11],
-            key_limb=made[0],
-            key_row=made[1],
-            key_prime=made[2],
+            transform=result[0],
+            wide_transform=result[1],
+            product=result[2],
+            wide_product=result[3],
+            conversion=result[4],
+            wide_conversion=result[5],
+            stored_product=result[6],
+            diagonal=result[7],
+            multiplication=result[8],
+            visit=result[9],
+            embedding=result[10],
+            call=result[11],
+            key_limb=outcome[0],
+            key_row=outcome[1],
+            key_prime=outcome[2],
             load_limb=_fit_keys(entries, "load", 1)[0],
         )
     return Calibration(machine, weights, gauges, tuple(measured), speedups or {})
@@ -412,14 +412,14 @@ def measured_work(entry: Measured) -> Work:
 
 def _fit_keys(entries: Sequence[Measured], what: str, parts: int) -> NDArray[np.float64]:
     """Return the weights of the first of `shape_parts`; zeros if nothing is measured."""
-    found = [entry for entry in entries if entry.what == what]
-    if not found:
+    results = [entry for entry in entries if entry.what == what]
+    if not results:
         return np.zeros(parts)
-    halves = [1 if what == "key" or entry.shape.seeded else 2 for entry in found]
+    halves = [1 if what == "key" or entry.shape.seeded else 2 for entry in results]
     rows = np.array(
         [
             count * np.array(shape_parts(entry.shape)[:parts]) / entry.seconds
-            for count, entry in zip(halves, found, strict=True)
+            for count, entry in zip(halves, results, strict=True)
         ]
     )
     return _nonnegative(rows, np.ones(len(rows)))

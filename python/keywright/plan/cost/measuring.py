@@ -139,9 +139,9 @@ def settled(runs: Iterable[Measured]) -> list[Measured]:
     for run in runs:
         by_case.setdefault(replace(run, seconds=0.0, gauge=0.0), []).append(run)
     out = []
-    for case, found in by_case.items():
-        seconds = median(run.seconds for run in found)
-        relative = median(run.seconds / run.gauge for run in found)
+    for case, result in by_case.items():
+        seconds = median(run.seconds for run in result)
+        relative = median(run.seconds / run.gauge for run in result)
         out.append(replace(case, seconds=seconds, gauge=seconds / relative))
     return out
 
@@ -227,11 +227,11 @@ class _Bench:
         """Measure making `count` keys of a shape, reading one, and using them."""
         steps = list(range(1, count + 1))
         make = self.maker([self.spec(shape, step) for step in steps])
-        made = deque([make(), make()])
+        result = deque([make(), make()])
         case = Measured("key", shape, shape.level, 1)
         # Use memory that the process already has: the cost of new memory is the system's, and varies.
-        yield self.runs(case, lambda: made.append(make()), made.popleft, times=count, least=2)
-        keys, others = made
+        yield self.runs(case, lambda: result.append(make()), result.popleft, times=count, least=2)
+        keys, others = result
         if count == 1:
             keys.save(path)
             case = Measured("load", shape, shape.level, 1)

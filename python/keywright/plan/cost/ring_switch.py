@@ -29,14 +29,14 @@ def ring_switch_shape(chain: Chain, level: int, parts: int | None) -> Shape:
         ValueError: no key of the level is secure.
     """
     weights = CostModel().of_degree(chain.log_n)
-    found = []
+    results = []
     for shape in shapes(chain, level):
         work = ring_switch_work(shape, level, parts)
         if work is not None:
-            found.append((work.seconds(weights), shape.stored_bytes, shape))
-    if not found:
+            results.append((work.seconds(weights), shape.stored_bytes, shape))
+    if not results:
         raise ValueError(
             f"no key of level {level} is within {chain.modulus_bound} bits; use a lower "
             "level or a larger ring"
         )
-    return min(found, key=lambda entry: entry[:2])[2]
+    return min(results, key=lambda entry: entry[:2])[2]

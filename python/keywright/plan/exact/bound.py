@@ -84,8 +84,8 @@ class LowerBound:
         """Return the bytes of the fewest keys at each level that can make the targets there."""
         levels = sorted(workload.highest_levels.values(), reverse=True)
         total, keys = self._fixed_bytes, 0
-        for made, level in enumerate(levels, 1):
-            while comb(keys + max_hops, max_hops) - 1 < made:
+        for result, level in enumerate(levels, 1):
+            while comb(keys + max_hops, max_hops) - 1 < result:
                 keys += 1
                 total += self._least.stored_bytes(level)
         return total

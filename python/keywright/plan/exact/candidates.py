@@ -41,8 +41,8 @@ class Candidates:
             {group.level for group in workload.groups} | {use.level for use in workload.relinearizations}
         )
         lowest = min(self._levels, default=0)
-        found = (shape for level in range(lowest, chain.max_level + 1) for shape in shapes(chain, level))
-        self._shapes = sorted(found, key=lambda shape: (shape.stored_bytes, shape.level, shape.alpha))
+        results = (shape for level in range(lowest, chain.max_level + 1) for shape in shapes(chain, level))
+        self._shapes = sorted(results, key=lambda shape: (shape.stored_bytes, shape.level, shape.alpha))
         stored = np.array([shape.stored_bytes for shape in self._shapes])
         self._smaller = stored[None, :] <= stored[:, None]
         shared = {group.level for group in workload.groups if len(group.targets) > 1}

@@ -21,8 +21,8 @@ class LeastCosts:
     def _find_usable(self, level: int) -> Sequence[tuple[Shape, SwitchCost]]:
         """Return every key for a level or a higher one, with its cost there."""
         chain = self._workload.chain
-        found = (shape for at in range(level, chain.max_level + 1) for shape in shapes(chain, at))
-        costs = ((shape, self._model.switch(shape, level)) for shape in found)
+        results = (shape for at in range(level, chain.max_level + 1) for shape in shapes(chain, at))
+        costs = ((shape, self._model.switch(shape, level)) for shape in results)
         return [(shape, cost) for shape, cost in costs if cost is not None]
 
     def _stored_bytes(self, level: int) -> int:

@@ -205,17 +205,17 @@ class Optimizer:
                     ):
                         ways[target].append(between)
         self._prune(group, ways)
-        nodes = sorted({*group.targets, *(between for found in ways.values() for between in found)})
+        nodes = sorted({*group.targets, *(between for result in ways.values() for between in result)})
         first: dict[tuple[Automorphism, PlannedKey], int] = {}
-        made: dict[Automorphism, list[int]] = {}
+        table: dict[Automorphism, list[int]] = {}
         shared: dict[tuple[Automorphism, Digits], int] = {}
         for node in nodes:
-            made[node] = []
+            table[node] = []
             for key in self._usable(node, group.level):
                 form = group.form if node in ways else "whole"
                 column = self._hop(group, IDENTITY, key, shared, form)
                 first[node, key] = column
-                made[node].append(column)
+                table[node].append(column)
         second: dict[tuple[Automorphism, Automorphism, PlannedKey], int] = {}
         whole: dict[Automorphism, int] = {}
         for node in group.targets if hops == 2 else ():
@@ -223,7 +223,7 @@ class Optimizer:
             if again_whole is not None:
                 whole[node] = again_whole
         for target in group.targets:
-            cover = list(made[target])
+            cover = list(table[target])
             for between in ways[target]:
                 again = []
                 # A giant step of several hops divides after each.
@@ -234,7 +234,9 @@ class Optimizer:
                     again.append(column)
                     if between in whole:
                         self._columns.at_least([(whole[between], 1.0), (column, -1.0)], 0.0)
-                self._columns.at_least([*((c, 1.0) for c in made[between]), *((c, -1.0) for c in again)], 0.0)
+                self._columns.at_least(
+                    [*((c, 1.0) for c in table[between]), *((c, -1.0) for c in again)], 0.0
+                )
                 cover += again
             terms = [(c, 1.0) for c in cover]
             if taken is None:
@@ -253,12 +255,12 @@ class Optimizer:
     def _prune(self, group: Group, ways: dict[Automorphism, list[Automorphism]]) -> None:
         """Keep the intermediate results whose two keys could serve the most targets."""
         subtract = self.workload.automorphisms.subtract
-        for target, found in ways.items():
-            if len(found) > self._ways:
-                found.sort(
+        for target, result in ways.items():
+            if len(result) > self._ways:
+                result.sort(
                     key=lambda w: (-min(self._popularity(w), self._popularity(subtract(target, w))), w)
                 )
-                del found[self._ways :]
+                del result[self._ways :]
                 self.complete = False
 
     def _popularity(self, automorphism: Automorphism) -> int:
@@ -321,15 +323,15 @@ class Optimizer:
             else (budget.seconds or 0.0) - self.workload.ephemeral_seconds(self.model)
         )
         objective, bounded = (columns.time, columns.size) if by_time else (columns.size, columns.time)
-        found = _run(columns, objective, bounded, bound, seconds, gap) if bound > 0 else None
-        if found is None:
+        result = _run(columns, objective, bounded, bound, seconds, gap) if bound > 0 else None
+        if result is None:
             least = _run(columns, bounded, None, None, seconds, gap)
             what, unit = ("keys take at least", "bytes") if by_time else ("switches take at least", "s")
             total = float("nan") if least is None else least[1]
             raise InfeasibleBudgetError(
                 f"{self.workload.name}: {what} {total:.4g} {unit}; the budget is {bound:.4g} {unit}"
             )
-        values, least_value = found
+        values, least_value = result
         plan = self._read(values)
         plan.check()
         fixed = self.workload.ephemeral_seconds(self.model) if by_time else self.workload.ephemeral_bytes

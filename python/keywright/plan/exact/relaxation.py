@@ -293,16 +293,16 @@ class Relaxation:
                     self._add_hops(target, group.level, [(taken, again)])
                     needs[target, group.level].setdefault(taken, again)
         lp.at_least(dict.fromkeys(ways, 1.0), 1.0)
-        for (target, level), found in needs.items():
-            lp.at_least({self._reach[target, level, self._hops]: 1.0, **dict.fromkeys(found, -1.0)}, 0.0)
-            if len(found) > 1:
-                self._add_hops(target, level, list(found.items()))
+        for (target, level), result in needs.items():
+            lp.at_least({self._reach[target, level, self._hops]: 1.0, **dict.fromkeys(result, -1.0)}, 0.0)
+            if len(result) > 1:
+                self._add_hops(target, level, list(result.items()))
 
     def seconds(self, stored_bytes: float) -> float:
         """Return the least seconds of automorphisms' key switches with at most so many bytes of keys for
         them."""
-        found = self._within(self._seconds, self._bytes, stored_bytes / MEGABYTE, self._free_bytes)
-        return found + self._fixed_seconds
+        result = self._within(self._seconds, self._bytes, stored_bytes / MEGABYTE, self._free_bytes)
+        return result + self._fixed_seconds
 
     def stored_bytes(self, seconds: float) -> float:
         """Return the least bytes of keys for automorphisms whose key switches take at most so many
@@ -325,15 +325,15 @@ class Relaxation:
         known = [value for enough, value in free.items() if enough <= limit]
         if known:
             return max(known)
-        found = self._lp.least(objective, (limited, limit))
-        if found is None:
+        result = self._lp.least(objective, (limited, limit))
+        if result is None:
             least = self._lp.least(limited)
             if least is not None and least.value > limit + 1e-9 * abs(limit):
                 return float("inf")
-            found = self._lp.least(objective)
-        elif found.multiplier == 0.0:
-            free[limit] = found.value
-        return 0.0 if found is None else found.value
+            result = self._lp.least(objective)
+        elif result.multiplier == 0.0:
+            free[limit] = result.value
+        return 0.0 if result is None else result.value
 
 
 def _made(keys: int, hops: int) -> int:

@@ -214,9 +214,9 @@ class DerivationPlanner:
             width, more = divmod(int(room), count)
             extra = tuple(min(60, width + (place < more)) for place in range(count))
             over = Chain(chain.log_n, own, extra, chain.modulus_bound)
-            for found in shapes(over, level):
+            for result in shapes(over, level):
                 # The engine fills digits as far as the special primes allow.
-                shape = replace(found, alpha=level + 1)
+                shape = replace(result, alpha=level + 1)
                 if _steady(shape) and (best is None or shape.stored_bytes < best[0]):
                     best = (shape.stored_bytes, extra[: shape.special], shape)
         if best is None:
@@ -233,7 +233,7 @@ class DerivationPlanner:
                 direct.append(key)
         if not targets:
             return None
-        families = tuple(KeyFamily(shape, tuple(sorted(found))) for shape, found in targets.items())
+        families = tuple(KeyFamily(shape, tuple(sorted(result))) for shape, result in targets.items())
         return _Reach(families, tuple(direct), best[1], best[2])
 
     def price(
@@ -253,8 +253,8 @@ class DerivationPlanner:
         variances: dict[PlannedKey, float] = {}
         direct = list(reached.direct)
         for family in reached.families:
-            wanted, tree = self._tree(elements, family)
-            known = set(wanted.values())
+            target, tree = self._tree(elements, family)
+            known = set(target.values())
             direct += [PlannedKey(a, family.shape) for a in family.targets if a not in known]
             if tree is None:
                 continue
@@ -265,15 +265,15 @@ class DerivationPlanner:
             seconds += self._seconds(reached, family, tree)
             first, other = self._added(reached, family)
             variances |= {
-                PlannedKey(wanted[g], family.shape): first + (hops - 1) * other
+                PlannedKey(target[g], family.shape): first + (hops - 1) * other
                 for g, _, _, hops in steps
-                if g in wanted
+                if g in target
             }
         if not derived:
             return None
         kept = tuple(elements[g] for g in sorted(used, key=lambda g: elements[g]))
-        made = [*(key.shape for key in direct), *(reached.shape for _ in kept)]
-        client = sum(self.model.key_seconds(shape) for shape in made)
+        results = [*(key.shape for key in direct), *(reached.shape for _ in kept)]
+        client = sum(self.model.key_seconds(shape) for shape in results)
         noise = self._noise_bits(variances)
         return DerivationDesign(
             self.plan,
@@ -290,14 +290,14 @@ class DerivationPlanner:
     ) -> tuple[dict[int, Automorphism], DerivationTree | None]:
         """Return what can be derived, by Galois element, and how; None if nothing can be."""
         log_n, masters = self.plan.workload.chain.log_n, list(elements)
-        wanted = {self.group.galois_element(a): a for a in family.targets}
+        targets = {self.group.galois_element(a): a for a in family.targets}
         try:
-            return wanted, DerivationTree(log_n, masters, list(wanted), self.max_hops)
+            return targets, DerivationTree(log_n, masters, list(targets), self.max_hops)
         except DerivationError:
             pass
         if len(masters) > FEW_MASTERS:
             return {}, None
-        reachable = {g: a for g, a in wanted.items() if self._reaches(tuple(masters), g)}
+        reachable = {g: a for g, a in targets.items() if self._reaches(tuple(masters), g)}
         if not reachable:
             return {}, None
         return reachable, DerivationTree(log_n, masters, list(reachable), self.max_hops)
@@ -362,15 +362,15 @@ class DerivationPlanner:
     @cached_property
     def priced(self) -> tuple[DerivationDesign, ...]:
         """Return the Pareto-optimal candidates in bytes sent and server time, fewest bytes first."""
-        found = [
+        results = [
             price
             for reach in self.reaches
             for masters in self.candidates(reach)
             if (price := self.price(masters, reach)) is not None
         ]
-        quiet = [price for price in found if self._quiet(price)]
-        if found and not quiet:
-            least = min(price.costs.noise_bits for price in found)
+        quiet = [price for price in results if self._quiet(price)]
+        if results and not quiet:
+            least = min(price.costs.noise_bits for price in results)
             raise InfeasibleBudgetError(
                 f"{self.plan.workload.name}: with derived keys an automorphism has at least {least:.2f} "
                 f"bits of noise, above the error budget of {self.plan.workload.noise_bits:.2f}; plan keys "
@@ -438,9 +438,9 @@ def _steady(shape: Shape) -> bool:
     return narrower.legal and narrower.digits == shape.digits
 
 
-def _frontier(found: Iterable[DerivationDesign]) -> tuple[DerivationDesign, ...]:
+def _frontier(results: Iterable[DerivationDesign]) -> tuple[DerivationDesign, ...]:
     out: list[DerivationDesign] = []
-    for price in sorted(found, key=lambda price: (price.sent_bytes, price.costs.server_seconds)):
+    for price in sorted(results, key=lambda price: (price.sent_bytes, price.costs.server_seconds)):
         if not out or price.costs.server_seconds < out[-1].costs.server_seconds:
             out.append(price)
     return tuple(out)

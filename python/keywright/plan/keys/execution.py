@@ -97,12 +97,12 @@ class PlanExecution:
     def key_specs(self) -> list[KeySpec]:
         """The keys that the owner of the secret key makes besides master keys: the plan's keys that are not
         derived, those to and from the ephemeral secrets of bootstraps, and those of smaller rings."""
-        made = [spec for key, spec in self._specs.items() if not self.plan.derives(key)]
+        results = [spec for key, spec in self._specs.items() if not self.plan.derives(key)]
         fixed = [spec for plan in self.bootstraps for spec in plan.fixed_keys] if self.log_n == 0 else []
         for ring in (0, *self.subrings) if self.log_n == 0 else ():
             fixed += self.in_ring(ring).key_specs if ring else []
             fixed += [spec for specs in self._ring_specs(ring).values() for spec in specs]
-        return list(dict.fromkeys([*made, *fixed]))
+        return list(dict.fromkeys([*results, *fixed]))
 
     def _ring_specs(self, log_n: int) -> dict[int, list[KeySpec]]:
         """Return the keys for ciphertexts that are switched into a ring, by the logarithm of the degree of
@@ -226,9 +226,9 @@ class PlanExecution:
                 "them with keywright keygen --plan"
             )
         widths = tuple(prime.bit_length() for prime in masters.extra)
-        found, expected = (widths, masters.shapes), (self._masters().extra_bits, self._master_shapes())
-        if found != expected:
-            digests = [sha256(repr(entry).encode()).hexdigest() for entry in (found, expected)]
+        result, expected = (widths, masters.shapes), (self._masters().extra_bits, self._master_shapes())
+        if result != expected:
+            digests = [sha256(repr(entry).encode()).hexdigest() for entry in (result, expected)]
             raise PlanMismatchError(
                 f"the master keys have digest {digests[0][:16]}, but those of the plan {digests[1][:16]}; "
                 "make them with keywright keygen --plan",
@@ -239,9 +239,9 @@ class PlanExecution:
     def _check_master_bytes(self, masters: Masters) -> None:
         shape = masters.shape
         level = shape.level - len(self.parameters.p)
-        made = master_key_bytes(self.parameters, masters.extra_bits, level, shape.special)
-        if made != shape.stored_bytes:
-            raise PlanMismatchError(f"a master key has {made} bytes, but {shape.stored_bytes} are planned")
+        result = master_key_bytes(self.parameters, masters.extra_bits, level, shape.special)
+        if result != shape.stored_bytes:
+            raise PlanMismatchError(f"a master key has {result} bytes, but {shape.stored_bytes} are planned")
 
     def follow_part(self, keys: EvaluationKeys, instructions: Collection[int]) -> EvaluationKeys:
         """The keys of some instructions of the network, used as the plan says: for runs that make keys when
@@ -257,9 +257,9 @@ class PlanExecution:
         routes: list[tuple[int, list[int], list[tuple[int, int, KeySpec]]]] = []
         relinearizations = []
         for execution in (*self.subrings.values(), self):
-            wanted = [b for b in execution._bundles if b.instruction in instructions]
-            groups = {(group.level, group.targets) for bundle in wanted for group in bundle.groups}
-            levels = {level for bundle in wanted for level in bundle.relinearizations}
+            targets = [b for b in execution._bundles if b.instruction in instructions]
+            groups = {(group.level, group.targets) for bundle in targets for group in bundle.groups}
+            levels = {level for bundle in targets for level in bundle.relinearizations}
             planned = execution.plan.relinearization
             routes += execution._routes(groups)
             relinearizations += [(level, execution._specs[planned[level]]) for level in sorted(levels)]
@@ -273,12 +273,12 @@ class PlanExecution:
         """
         executions = [self, *self.subrings.values()]
         planned = [spec for execution in executions for spec in execution._specs.values()]
-        found, expected = keys_digest(keys), keys_digest(planned)
-        if found != expected:
+        result, expected = keys_digest(keys), keys_digest(planned)
+        if result != expected:
             raise PlanMismatchError(
-                f"the keys have digest {found[:16]}, but those of the plan {expected[:16]}; make them "
+                f"the keys have digest {result[:16]}, but those of the plan {expected[:16]}; make them "
                 "with keywright keygen --plan",
-                found=found,
+                found=result,
                 expected=expected,
             )
         routes = [route for execution in executions for route in execution._routes()]
@@ -290,14 +290,14 @@ class PlanExecution:
         return keys.following(routes, relinearizations)
 
     def _routes(
-        self, wanted: Collection[tuple[int, tuple[Automorphism, ...]]] | None = None
+        self, targets: Collection[tuple[int, tuple[Automorphism, ...]]] | None = None
     ) -> list[tuple[int, list[int], list[tuple[int, int, KeySpec]]]]:
         """Level, Galois elements and hops of each group of this ring, or of those with a wanted level and
         targets, equal groups once."""
         galois = self.plan.workload.automorphisms.galois_element
         routes: dict[object, tuple[int, list[int], list[tuple[int, int, KeySpec]]]] = {}
         for group, tree in zip(self.plan.workload.groups, self.plan.hops, strict=True):
-            if wanted is not None and (group.level, group.targets) not in wanted:
+            if targets is not None and (group.level, group.targets) not in targets:
                 continue
             hops = [(galois(hop.parent), galois(hop.child), self._specs[hop.key]) for hop in tree]
             routes.setdefault(
@@ -313,9 +313,9 @@ class PlanExecution:
             level: of its input.
             transform: one of the network; those of bootstraps by default.
         """
-        if (found := self._primes.get((transform, level))) is None:
-            found = self._primes[transform, level] = self._most_removed(level, transform)
-        return list(found)
+        if (result := self._primes.get((transform, level))) is None:
+            result = self._primes[transform, level] = self._most_removed(level, transform)
+        return list(result)
 
     def _most_removed(self, level: int, transform: DiagonalMatrix | None) -> tuple[int, ...]:
         own = self._transform_groups.get((transform, level), [])
@@ -338,7 +338,7 @@ class PlanExecution:
             level: of its inputs.
             transform: the transform.
         """
-        special, made, decomposed = tuple(self.special(level, transform)), 0, 0
+        special, result, decomposed = tuple(self.special(level, transform)), 0, 0
         for group in self._transform_groups.get((transform, level), []):
             if group.form != "baby":
                 continue
@@ -348,12 +348,12 @@ class PlanExecution:
             for hop in tree:
                 use = uses[hop.child]
                 if hop.child in parents or use is None or use.removed != special:
-                    made += 1
+                    result += 1
                 else:
                     # Keys whose digits cost the same at this level have the same digits.
                     shared.add((hop.parent, use.shared))
             decomposed += len(shared)
-        return made, decomposed
+        return result, decomposed
 
     def _removed(self, hop: Hop, level: int) -> tuple[int, ...] | None:
         """Return the primes that a hop's key switch at a level divides by."""
@@ -364,10 +364,10 @@ class PlanExecution:
     def _transform_groups(self) -> dict[tuple[DiagonalMatrix | None, int], list[Group]]:
         """Return the groups of each of the network's transforms, by its level; under None those of
         bootstraps."""
-        found: dict[tuple[DiagonalMatrix | None, int], list[Group]] = {}
+        table: dict[tuple[DiagonalMatrix | None, int], list[Group]] = {}
         network = self.network
         if network is None:
-            return found
+            return table
         for bundle in self._bundles:
             step = network.instructions[bundle.instruction]
             if step.opcode not in ("linear_transform", "bootstrap"):
@@ -380,10 +380,10 @@ class PlanExecution:
             for level, own in groups.items():
                 # Every use of a transform at a level has the same groups.
                 if transform is None:
-                    found.setdefault((None, level), []).extend(own)
+                    table.setdefault((None, level), []).extend(own)
                 else:
-                    found[transform, level] = own
-        return found
+                    table[transform, level] = own
+        return table
 
     @property
     def bootstrapper_plans(self) -> list[BootstrapperPlan]:
@@ -396,8 +396,8 @@ class PlanExecution:
         ring that it begins in."""
         begin = self.in_ring(plan.input_log_n if plan.input_log_n < self.parameters.log_n else 0)
         last = plan.levels["slots_to_coeffs"][0]
-        found = {level: self.special(level) for level in self._levels if level > last}
-        return found | {level: begin.special(level) for level in begin._levels if level <= last}
+        table = {level: self.special(level) for level in self._levels if level > last}
+        return table | {level: begin.special(level) for level in begin._levels if level <= last}
 
     @property
     def _levels(self) -> set[int]:
@@ -416,8 +416,8 @@ class PlanExecution:
             if len(self.bootstraps) != 1:
                 raise ValueError("no network or bootstrap was given; the order of steps needs one")
             return self._steps(bootstrap_bundles(self.bootstraps[0], self.plan.workload, "b"))
-        found = self.instruction_keys
-        return [keys for index in sorted(found) for keys in found[index]]
+        result = self.instruction_keys
+        return [keys for index in sorted(result) for keys in result[index]]
 
     @property
     def instruction_keys(self) -> dict[int, list[list[KeySpec]]]:
@@ -429,17 +429,17 @@ class PlanExecution:
         if self.network is None:
             raise ValueError("the keys of instructions are those of a network; none was given")
         # Of each instruction in each ring: a bootstrap that begins in a smaller ring takes those first.
-        found: dict[int, list[list[KeySpec]]] = {}
+        table: dict[int, list[list[KeySpec]]] = {}
         for execution in (*self.subrings.values(), self):
             for bundle in execution._bundles:
-                found.setdefault(bundle.instruction, []).extend(execution._steps([bundle]))
+                table.setdefault(bundle.instruction, []).extend(execution._steps([bundle]))
         largest = self.parameters.log_n
         ring_specs = {ring: self._ring_specs(ring) for ring in (0, *self.subrings)}
         for index, step in enumerate(self.network.instructions):
             if step.opcode == "switch_ring":
                 source = self.network.rings[step.operands[0]] or largest
-                found.setdefault(index, []).append(ring_specs[step.argument][source])
-        return found
+                table.setdefault(index, []).append(ring_specs[step.argument][source])
+        return table
 
     @cached_property
     def _bundles(self) -> list[SwitchBundle]:
@@ -504,10 +504,10 @@ def as_planned(workload: Workload, bootstraps: Sequence[BootstrapperPlan]) -> tu
 
 def _require_chain(chain: Chain, parameters: Parameters) -> None:
     """Refuse other parameters."""
-    found = chain_of(parameters)
-    if chain == found:
+    result = chain_of(parameters)
+    if chain == result:
         return
-    names = chain.describe(), found.describe()
+    names = chain.describe(), result.describe()
     if names[0] == names[1]:
         raise PlanMismatchError(
             f"the plan is for other {names[0]}, or for another bound on the keys' modulus; plan the program "
@@ -523,10 +523,10 @@ def smaller_rings(network: Program) -> list[int]:
 
 def _require_rings(plan: KeyPlan, rings: list[int]) -> None:
     """Refuse plans with other smaller rings than a network has."""
-    found = [subring.workload.chain.log_n for subring in plan.subrings]
-    if found != rings:
+    results = [subring.workload.chain.log_n for subring in plan.subrings]
+    if results != rings:
         raise PlanMismatchError(
-            f"the plan is for smaller rings of degrees 2^{found}, but the program has 2^{rings}; plan it "
+            f"the plan is for smaller rings of degrees 2^{results}, but the program has 2^{rings}; plan it "
             "again"
         )
 

@@ -141,9 +141,9 @@ class KeyPlan:
     @property
     def sent_bytes(self) -> int:
         """Bytes that the client makes and sends: master keys, and the keys that are not derived."""
-        made = sum(key.shape.stored_bytes for key in self.keys if not self.derives(key))
+        result = sum(key.shape.stored_bytes for key in self.keys if not self.derives(key))
         masters = 0 if self.masters is None else self.masters.stored_bytes
-        own = made + masters + self.workload.ephemeral_bytes
+        own = result + masters + self.workload.ephemeral_bytes
         return own + sum(plan.sent_bytes for plan in self.subrings)
 
     @property
@@ -196,9 +196,9 @@ class KeyPlan:
         """
         add = self.workload.automorphisms.add
         for group, tree in zip(self.workload.groups, self.hops, strict=True):
-            made = {IDENTITY}
+            members = {IDENTITY}
             for hop in tree:
-                if hop.parent not in made:
+                if hop.parent not in members:
                     raise WorkloadError(f"{group.name}: a hop from {hop.parent}, which is not made before")
                 if hop.key.automorphism is None or add(hop.parent, hop.key.automorphism) != hop.child:
                     raise WorkloadError(
@@ -209,9 +209,9 @@ class KeyPlan:
                         f"{group.name}: a key of level {hop.key.shape.level} is used at the higher level "
                         f"{group.level}"
                     )
-                made.add(hop.child)
+                members.add(hop.child)
             for target in group.targets:
-                if target not in made:
+                if target not in members:
                     raise WorkloadError(f"{group.name}: nothing makes {target}")
         if self.masters is not None and not any(map(self.derives, self.keys)):
             raise WorkloadError(f"{self.workload.name}: the master keys reach none of the keys")

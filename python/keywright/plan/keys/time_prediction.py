@@ -120,7 +120,7 @@ def removed_at(plan: KeyPlan, level: int) -> tuple[int, ...]:
     chain = plan.workload.chain
     if not count:
         return tuple(range(chain.max_level + 1, chain.max_level + 1 + len(chain.p)))
-    return max(count, key=lambda found: (count[found], found))
+    return max(count, key=lambda result: (count[result], result))
 
 
 def used_shape(plan: KeyPlan, key: PlannedKey) -> Shape:

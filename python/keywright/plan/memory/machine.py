@@ -34,10 +34,10 @@ def available_bytes() -> int:
     of this process. On macOS, this is half of all memory."""
     if WINDOWS:
         return windows.available_bytes(windows.kernel32())
-    found = _fields(_MEMORY)
-    if "MemAvailable" not in found:
+    result = _fields(_MEMORY)
+    if "MemAvailable" not in result:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    return min([found["MemAvailable"], *_left_in_groups()])
+    return min([result["MemAvailable"], *_left_in_groups()])
 
 
 def default_budget() -> int:

@@ -75,10 +75,10 @@ class _Candidate:
         self.seconds = predict_plan(plan, model).seconds
         masters = 0 if plan.masters is None else plan.masters.stored_bytes
         self.key_bytes = process.key_sets * (plan.stored_bytes + masters)
-        made = sum(
+        result = sum(
             model.key_seconds(key.shape) for ring in plan.rings for key in ring.keys
         ) + plan.workload.ephemeral_key_seconds(model)
-        self.making_seconds = made if process.makes_keys else 0.0
+        self.making_seconds = result if process.makes_keys else 0.0
         self.plans = execution.bootstrapper_plans
 
     @cached_property
@@ -115,7 +115,7 @@ class _Candidate:
 
     def running(self, chosen: Mapping[Place, Way]) -> tuple[int, int]:
         """Return ciphertexts and scratch where their sum is largest."""
-        found = []
+        results = []
         for index, (step, live) in enumerate(zip(self.network.instructions, self._live, strict=True)):
             way = None
             if step.opcode == "linear_transform":
@@ -123,21 +123,21 @@ class _Candidate:
             elif step.opcode == "bootstrap":
                 way = chosen[step.argument, BOOTSTRAP, 0]
             if way is None:
-                found.append((live, self._scratch(index, "encoded")))
+                results.append((live, self._scratch(index, "encoded")))
             else:
-                found.append((live, way.used_bytes + self._scratch(index, way.storage)))
-        live, scratch = max(found, key=sum, default=(0, 0))
+                results.append((live, way.used_bytes + self._scratch(index, way.storage)))
+        live, scratch = max(results, key=sum, default=(0, 0))
         return live, scratch + self._making(chosen)
 
     def _making(self, chosen: Mapping[Place, Way]) -> int:
         """Return the bytes from which bootstraps make diagonals at use. Idle buffers make no room for them:
         they add to the largest scratch."""
-        made = [
+        results = [
             self.plans[index].making_bytes
             for (index, level, _), way in chosen.items()
             if level == BOOTSTRAP and way.storage == "streamed"
         ]
-        return max(made, default=0)
+        return max(results, default=0)
 
     @cached_property
     def tables(self) -> int:
@@ -297,12 +297,12 @@ def plan_process(
     Raises:
         MemoryBudgetError: none fits the budget; the message states the minimum.
     """
-    found = [
+    results = [
         candidate.plan(budget, keys)
         for candidate in (_Candidate(execution, network, process, model) for execution in executions)
         for keys in candidate.key_ways()
     ]
-    if not found:
+    if not results:
         least = min(least_key_memory(execution.key_steps) for execution in executions)
         asked = format_bytes(process.key_memory or 0)
         text = (
@@ -310,9 +310,9 @@ def plan_process(
             "largest one"
         )
         raise MemoryBudgetError(text, needed=least, budget=process.key_memory or 0, parts={"keys": least})
-    fitting = [plan for plan in found if plan.memory.total <= budget]
+    fitting = [plan for plan in results if plan.memory.total <= budget]
     if not fitting:
-        raise _refusal(found, budget)
+        raise _refusal(results, budget)
 
     def value(plan: ProcessPlan) -> tuple[float, int]:
         making = 0.0 if process.samples is None else plan.making_seconds / process.samples
@@ -321,16 +321,16 @@ def plan_process(
     return min(fitting, key=value)
 
 
-def _refusal(found: Sequence[ProcessPlan], budget: int) -> MemoryBudgetError:
+def _refusal(results: Sequence[ProcessPlan], budget: int) -> MemoryBudgetError:
     """Return the error for a budget that no plan fits: the minimum, and how to reach it."""
-    least = min(found, key=lambda plan: plan.memory.total)
+    least = min(results, key=lambda plan: plan.memory.total)
     needed, memory = least.memory.total, least.memory
     text = (
         f"a process of at most {format_bytes(budget)} cannot run this network. The minimum is "
         f"{memory.describe()}; with {least.explain()}"
     )
     if least.key_memory is not None:
-        whole = min((plan.memory.total for plan in found if plan.key_memory is None), default=None)
+        whole = min((plan.memory.total for plan in results if plan.key_memory is None), default=None)
         text += "" if whole is None else f". With all keys in memory it is {format_bytes(whole)}"
     text += "; allow more memory, or name a preset of a smaller ring or fewer levels"
     return MemoryBudgetError(text, needed=needed, budget=budget, parts=memory.parts())

@@ -65,7 +65,7 @@ class Scratch:
         used = [index for index, diagonals in enumerate(transform.diagonals) if diagonals]
         steps = [list(transform.diagonals[index]) for index in used]
         periods = [transform.periods[index] for index in used for _ in transform.diagonals[index]]
-        made, decomposed = self.plan.hoisting(level, transform)
+        result, decomposed = self.plan.hoisting(level, transform)
         return transform_scratch(
             self.plan.parameters,
             level,
@@ -73,7 +73,7 @@ class Scratch:
             babies=sum(len({r % transform.n1 for r in indices} - {0}) for indices in steps),
             giants=len({r - r % transform.n1 for indices in steps for r in indices}),
             inputs=len(used),
-            made=made,
+            made=result,
             decomposed=decomposed,
             periods=None if storage == "encoded" else periods,
             threads=self.threads,

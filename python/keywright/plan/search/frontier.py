@@ -109,17 +109,17 @@ def descend(state: SearchState, kept: Collection[PlannedKey] = ()) -> list[Front
 def candidate_shapes(workload: Workload, model: CostModel, level: int) -> tuple[Shape, ...]:
     """Return the shapes that are tried for keys of a level: those not beaten in bytes, in time alone and in
     hoisted time at once."""
-    found = []
+    results = []
     for shape in shapes(workload.chain, level):
         cost = model.switch(shape, level)
         if cost is not None:
-            found.append((shape.stored_bytes, cost.alone, cost.own, shape))
+            results.append((shape.stored_bytes, cost.alone, cost.own, shape))
     return tuple(
         entry[3]
-        for entry in found
+        for entry in results
         if not any(
             all(a <= b for a, b in zip(other[:3], entry[:3], strict=True)) and other[:3] != entry[:3]
-            for other in found
+            for other in results
         )
     )
 

@@ -68,24 +68,24 @@ class JointPlanner:
         Raises:
             InfeasibleBudgetError: there is none; the message states the minimum of all variants.
         """
-        found: dict[int, tuple[tuple[float, float], KeyPlan]] = {}
+        table: dict[int, tuple[tuple[float, float], KeyPlan]] = {}
 
         def note(index: int, seconds: float) -> float:
             planner = self.planners[index]
             plan, bound = planner.searched(budget, seconds)
             if plan is not None:
                 value = (planner.seconds(plan), float(plan.stored_bytes))
-                found[index] = (value if budget.stored_bytes is not None else value[::-1], plan)
+                table[index] = (value if budget.stored_bytes is not None else value[::-1], plan)
             return bound
 
         few = len(self.planners) <= SOLVED
         bounds = [note(index, seconds if few else 0.0) for index in range(len(self.planners))]
-        if not found:
+        if not table:
             raise InfeasibleBudgetError(refusal(self.planners, budget, solve=few))
-        best = min(found, key=lambda index: found[index][0])
+        best = min(table, key=lambda index: table[index][0])
         if not few:
             bounds[best] = note(best, seconds)
-        plan = found[best][1]
+        plan = table[best][1]
         return replace(plan, strategy="optimal", gap=gap(plan, min(bounds), budget, self.model))
 
     def require_quiet(self, plan: KeyPlan) -> None:
@@ -99,13 +99,13 @@ class JointPlanner:
     def frontier(self) -> list[tuple[int, float]]:
         """Return bytes of keys and predicted seconds of the whole workload for the Pareto-optimal plans
         found, from the fewest bytes up."""
-        found = sorted(
+        results = sorted(
             (point.stored_bytes, planner.total(point))
             for planner in self.planners
             for point in planner.points
         )
         out: list[tuple[int, float]] = []
-        for stored, seconds in found:
+        for stored, seconds in results:
             if not out or seconds < out[-1][1]:
                 out.append((stored, seconds))
         return out

@@ -146,7 +146,7 @@ class Planner:
     def searched(self, budget: Budget, seconds: float) -> tuple[KeyPlan | None, float]:
         """Do the same as `bounded`, but return None if no plan found is within the budget."""
         exact = self._exact(budget, seconds) if seconds > 0 else None
-        best = self._found(budget, exact)
+        best = self._best_known(budget, exact)
         others = set() if best is None else {key.automorphism for key in best.keys} - {None, *self._needed}
         if others:  # a published strategy's key, which the bound must allow
             extra = [a for a in others if a is not None]
@@ -166,19 +166,19 @@ class Planner:
             bound = max(bound, (1 - exact.gap) * solved + rest)
         return best, bound
 
-    def found(self, budget: Budget) -> KeyPlan:
+    def quick(self, budget: Budget) -> KeyPlan:
         """Return the best plan within a budget among the frontier and the published strategies, without a
         bound, which takes longer.
 
         Raises:
             InfeasibleBudgetError: as for `best`.
         """
-        best = self._found(budget)
+        best = self._best_known(budget)
         if best is None:
             raise InfeasibleBudgetError(refusal([self], budget, solve=False))
         return best
 
-    def _found(self, budget: Budget, exact: KeyPlan | None = None) -> KeyPlan | None:
+    def _best_known(self, budget: Budget, exact: KeyPlan | None = None) -> KeyPlan | None:
         candidates = [plan for plan in (self._searched(budget), *self.published, exact) if plan is not None]
         fitting = [plan for plan in candidates if self._fits(plan, budget) and self.quiet(plan)]
         return min(fitting, key=lambda plan: self._order(plan, budget), default=None)
@@ -235,12 +235,12 @@ class Planner:
             solve: whether an exact solution is tried.
         """
         points = sorted(self.points, key=lambda point: point.stored_bytes)[:1]
-        found = [*(self.plan(point) for point in points), *self.published]
-        limit = 1e3 * max(self.seconds(plan) for plan in found)
+        results = [*(self.plan(point) for point in points), *self.published]
+        limit = 1e3 * max(self.seconds(plan) for plan in results)
         exact = self._exact(Budget(seconds=limit), 10.0) if solve else None
         if exact is not None and self.quiet(exact):
-            found.append(exact)
-        return min(found, key=lambda plan: plan.stored_bytes)
+            results.append(exact)
+        return min(results, key=lambda plan: plan.stored_bytes)
 
     def fastest(self) -> KeyPlan:
         """Return the fastest plan found."""

@@ -100,14 +100,14 @@ def plan_jointly(rings: Sequence[Sequence[TimedPlan]]) -> list[tuple[tuple[KeyPl
         return [((plan,), seconds) for plan, seconds in rings[0]]
     hulls = [_hull(timed) for timed in rings]
     places = [0] * len(hulls)
-    found = [tuple(hull[0] for hull in hulls)]
+    results = [tuple(hull[0] for hull in hulls)]
     while True:
         open_ = [ring for ring, hull in enumerate(hulls) if places[ring] + 1 < len(hull)]
         if not open_:
-            return [(tuple(plan for plan, _ in one), sum(seconds for _, seconds in one)) for one in found]
+            return [(tuple(plan for plan, _ in one), sum(seconds for _, seconds in one)) for one in results]
         ring = max(open_, key=lambda ring: _saves(*hulls[ring][places[ring] : places[ring] + 2]))
         places[ring] += 1
-        found.append(tuple(hull[place] for hull, place in zip(hulls, places, strict=True)))
+        results.append(tuple(hull[place] for hull, place in zip(hulls, places, strict=True)))
 
 
 def _hull(timed: Sequence[TimedPlan]) -> list[TimedPlan]:
@@ -190,8 +190,8 @@ def plan_network(
         max_hops: maximum key switches for an automorphism.
         slower: maximum time, relative to the fastest plan.
     """
-    found = _plan_rings(network, parameters, bootstraps, model or CostModel(), name, max_hops)
-    return _execution(_fewest(found, slower), network, parameters, bootstraps)
+    result = _plan_rings(network, parameters, bootstraps, model or CostModel(), name, max_hops)
+    return _execution(_fewest(result, slower), network, parameters, bootstraps)
 
 
 def plan_candidates(
@@ -205,10 +205,10 @@ def plan_candidates(
 ) -> list[PlanExecution]:
     """Return plans of a network's keys, from the fewest bytes to the fastest; arguments as for
     `plan_network`. Several rings are planned together."""
-    found = _plan_rings(network, parameters, bootstraps, model or CostModel(), name, max_hops)
-    count = min(COMPARED, len(found))
-    places = sorted({round(index * (len(found) - 1) / max(1, count - 1)) for index in range(count)})
-    return [_execution(found[place][0], network, parameters, bootstraps) for place in places]
+    result = _plan_rings(network, parameters, bootstraps, model or CostModel(), name, max_hops)
+    count = min(COMPARED, len(result))
+    places = sorted({round(index * (len(result) - 1) / max(1, count - 1)) for index in range(count)})
+    return [_execution(result[place][0], network, parameters, bootstraps) for place in places]
 
 
 def fastest_within(candidates: Sequence[PlanExecution], most: int) -> PlanExecution:

@@ -125,8 +125,8 @@ class Recombination:
             if state.seconds == INFINITY:
                 state.undo(undo)
         before = self.points
-        found = [point for point in descend(state, kept) if limit is None or point.noise_bits <= limit]
-        self.points = frontier([*before, *found])
+        results = [point for point in descend(state, kept) if limit is None or point.noise_bits <= limit]
+        self.points = frontier([*before, *results])
         return {id(point) for point in self.points} != {id(point) for point in before}
 
     def _ladders(self) -> list[PlannedKey]:
@@ -138,24 +138,24 @@ class Recombination:
     def _differences(self) -> list[PlannedKey]:
         """Return the automorphisms that lead from one target of a level to another for the most pairs."""
         subtract = self._every.automorphisms.subtract
-        wanted = {}
+        requests = {}
         for level in self._state.levels:
             groups = (group for group in self._every.groups if group.level == level)
             targets = sorted({target for group in groups for target in group.targets})
-            found = Counter(subtract(a, b) for a in targets for b in targets if a != b)
-            wanted[level] = sorted(found, key=lambda a: (-found[a], a))[:DIFFERENCES]
-        return self._keys(wanted)
+            table = Counter(subtract(a, b) for a in targets for b in targets if a != b)
+            requests[level] = sorted(table, key=lambda a: (-table[a], a))[:DIFFERENCES]
+        return self._keys(requests)
 
-    def _keys(self, wanted: Mapping[int, Sequence[Automorphism]]) -> list[PlannedKey]:
+    def _keys(self, targets: Mapping[int, Sequence[Automorphism]]) -> list[PlannedKey]:
         """Return the fastest keys, each new one once."""
-        found = {
+        table = {
             PlannedKey(a, fastest_shape(self._every, self._state.model, level)): None
-            for level, automorphisms in wanted.items()
+            for level, automorphisms in targets.items()
             for a in automorphisms
             if a != IDENTITY
         }
         known = set(self._fastest)
-        return [key for key in found if key not in known]
+        return [key for key in table if key not in known]
 
 
 def frontier(points: Iterable[FrontierPoint]) -> list[FrontierPoint]:

@@ -94,37 +94,37 @@ class Routes:
     def halves(self, target: int) -> Sequence[int]:
         """Return the first terms of all sums of two, ascending."""
         self._refresh()
-        found: list[int] = self._codes[self.one[self.rests(target, self._codes)] < np.inf].tolist()
-        return found
+        results: list[int] = self._codes[self.one[self.rests(target, self._codes)] < np.inf].tolist()
+        return results
 
     def cheapest(self, target: int) -> Sequence[int]:
         """Return the terms of the cheapest sum; among equals one with the fewest terms. Empty if there is
         none."""
         self._refresh()
         price, route = self.one[target], (target,)
-        found: tuple[int, ...] = route if price < np.inf else ()
+        results: tuple[int, ...] = route if price < np.inf else ()
         if self._max_hops < 2 or price <= 2 * self._least or not len(self._codes):
-            return found
+            return results
         rests = self.rests(target, self._codes)
         totals = self._prices + self.one[rests]
         at = int(totals.argmin())
         if totals[at] < price:
-            price, found = totals[at], (int(self._codes[at]), int(rests[at]))
+            price, results = totals[at], (int(self._codes[at]), int(rests[at]))
         if self._max_hops < 3 or price <= 3 * self._least:
-            return found
+            return results
         reached, two = self.two
         totals = self._prices + two[rests]
         at = int(totals.argmin())
         if totals[at] < price:
-            price, found = totals[at], (int(self._codes[at]), *self._pair(int(rests[at])))
+            price, results = totals[at], (int(self._codes[at]), *self._pair(int(rests[at])))
         if self._max_hops < 4 or price <= 4 * self._least:
-            return found
+            return results
         rests = self.rests(target, reached)
         totals = two[reached] + two[rests]
         at = int(totals.argmin())
         if totals[at] < price:
-            found = (*self._pair(int(reached[at])), *self._pair(int(rests[at])))
-        return found
+            results = (*self._pair(int(reached[at])), *self._pair(int(rests[at])))
+        return results
 
     def _pair(self, target: int) -> Sequence[int]:
         """Return the terms of the cheapest sum of at most two."""

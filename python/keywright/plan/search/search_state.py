@@ -197,14 +197,14 @@ class SearchState:
     def _relinearization_seconds(self) -> float:
         total = 0.0
         for level, count in self.relinearizations:
-            found = self.keys.best(None, level)
-            total += INFINITY if found is None else count * found[1].alone
+            result = self.keys.best(None, level)
+            total += INFINITY if result is None else count * result[1].alone
         return total
 
     def point(self) -> FrontierPoint:
         """Return the present key set."""
-        found = {level: self.keys.best(None, level) for level, _ in self.relinearizations}
-        relinearization = {level: entry[0] for level, entry in found.items() if entry is not None}
+        table = {level: self.keys.best(None, level) for level, _ in self.relinearizations}
+        relinearization = {level: entry[0] for level, entry in table.items() if entry is not None}
         served = [
             self.servings[kind]
             for part, (_, way) in zip(self.parts, self._fastest, strict=True)
@@ -323,11 +323,11 @@ class SearchState:
         serving, targets = self.servings[kind], self._targets[kind]
         if serving is None:
             return True
-        made = {hop.child: hop.parent for hop in serving.coded_hops}
+        table = {hop.child: hop.parent for hop in serving.coded_hops}
         routes = self.keys.routes(self.groups[kind].level)
         for target in targets:
-            if made[target] != 0:
+            if table[target] != 0:
                 rest = routes.rest(target, code)
-                if rest == 0 or rest in made or one[rest] < INFINITY:
+                if rest == 0 or rest in table or one[rest] < INFINITY:
                     return True
         return False

@@ -148,25 +148,25 @@ class CandidateKeys:
 
     def best(self, automorphism: Automorphism | None, level: int) -> tuple[PlannedKey, SwitchCost] | None:
         """Return the fastest key of an automorphism at a level, alone; None if there is none."""
-        found = self._find(automorphism, level)
-        return None if found is None else (found.key, found.cost)
+        result = self._find(automorphism, level)
+        return None if result is None else (result.key, result.cost)
 
     def routes(self, level: int) -> Routes:
         """Return the automorphisms that have a key for a level, with the seconds of a switch alone."""
         return self._level(level).routes
 
     def _level(self, level: int) -> _Level:
-        found = self._levels.get(level)
-        if found is None:
-            found = self._levels[level] = _Level(self.group, self.max_hops)
+        result = self._levels.get(level)
+        if result is None:
+            result = self._levels[level] = _Level(self.group, self.max_hops)
             for automorphism in self._keys:
                 if automorphism is not None:
-                    found.set(code_of(automorphism), self._find(automorphism, level))
-        return found
+                    result.set(code_of(automorphism), self._find(automorphism, level))
+        return result
 
     def _find(self, automorphism: Automorphism | None, level: int) -> Usable | None:
-        found = [self.use(key, level) for key in self._keys.get(automorphism, ())]
-        usable = [use for use in found if use is not None]
+        results = [self.use(key, level) for key in self._keys.get(automorphism, ())]
+        usable = [use for use in results if use is not None]
         # Among equally fast keys choose the same one, independent of the order in which they were added.
         return min(usable, key=_speed, default=None)
 

@@ -89,10 +89,10 @@ class _Ark:
             for a in workload.highest_levels
             if not a.conjugate
         }
-        found = ark_keys(signed.values(), self.priority, self.reading).decompositions
+        result = ark_keys(signed.values(), self.priority, self.reading).decompositions
         out: dict[Automorphism, Sequence[Automorphism]] = {a: [a] for a in workload.highest_levels}
         for a, step in signed.items():
-            out[a] = [group.rotation(value) for value in found[step]]
+            out[a] = [group.rotation(value) for value in result[step]]
         return out
 
 

@@ -1,7 +1,7 @@
 """Adaptive rotation keys: the five algorithms of ARK (Chan et al., ePrint 2024/1948), on integers as
 published.
 
-A decomposition is a tuple of stored integers whose sum is the wanted one. Where the pseudocode leaves a
+A decomposition is a tuple of stored integers whose sum is the targets one. Where the pseudocode leaves a
 choice, the comments state the choice made here; `Reading` has the places where this project departs from the
 paper, each of which changes the number of keys. The sums are sums of rotation steps. The paper applies the
 algorithms to Galois exponents as well (its list rot2), where sums mean nothing: see
@@ -41,11 +41,11 @@ TEXT = Reading(long_runs=True, every_offset=True)
 
 @dataclass(frozen=True)
 class ArkKeys:
-    """Rotations with keys, and the decomposition of each wanted rotation.
+    """Rotations with keys, and the decomposition of each targets rotation.
 
     Attributes:
         keys: rotations that have a key, sorted.
-        decompositions: for each wanted rotation its keys, first hop first.
+        decompositions: for each targets rotation its keys, first hop first.
     """
 
     keys: tuple[int, ...]
@@ -93,16 +93,16 @@ def symmetric_keys(patterns: Mapping[int, Sequence[int]]) -> dict[int, list[Deco
                 current = []
             current.append(number)
         groups.append(current)
-    found: dict[int, list[Decomposition]] = {}
+    table: dict[int, list[Decomposition]] = {}
     for group in groups:
         for part in _subdivide(group):
             centre = part[len(part) // 2]
             for number in part:
                 sums = tuple(value for value in (centre, number - centre) if value)
-                if number and sums not in found.setdefault(number, []):
-                    found[number].append(sums)
-    kept = {value for ways in found.values() for way in ways for value in way}
-    return {number: [(number,)] if number in kept else ways for number, ways in found.items()}
+                if number and sums not in table.setdefault(number, []):
+                    table[number].append(sums)
+    kept = {value for ways in table.values() for way in ways for value in way}
+    return {number: [(number,)] if number in kept else ways for number, ways in table.items()}
 
 
 def _subdivide(group: list[int]) -> list[list[int]]:
@@ -121,12 +121,12 @@ def geometric_keys(
 ) -> dict[int, list[Decomposition]]:
     """Algorithm 4: for each number the sums of a power of two and an offset that is worth a key, powers of
     two first."""
-    found: dict[int, list[Decomposition]] = {}
+    table: dict[int, list[Decomposition]] = {}
     kept: set[int] = set()
     rest: list[tuple[int, Sequence[int]]] = []
 
     def note(number: int, sums: Decomposition) -> None:
-        ways = found.setdefault(number, [])
+        ways = table.setdefault(number, [])
         if not any(sorted(way) == sorted(sums) for way in ways):
             ways.append(sums)
         kept.update(sums)
@@ -150,13 +150,13 @@ def geometric_keys(
     waiting: dict[int, list[Decomposition]] = {}
     for offset, numbers in rest:
         for number in numbers:
-            if number not in found:
+            if number not in table:
                 waiting.setdefault(number, []).append((number - offset, offset))
     for number, ways in waiting.items():
         for way in ways:
             if any(value in kept for value in way):
                 note(number, way)
-    return found
+    return table
 
 
 def _consecutive(numbers: Sequence[int], offset: int) -> bool:
@@ -167,9 +167,10 @@ def _consecutive(numbers: Sequence[int], offset: int) -> bool:
 def merge(numbers: Iterable[int], maps: Sequence[Mapping[int, Sequence[Decomposition]]]) -> ArkKeys:
     """Algorithm 5: numbers with one decomposition first, then those whose decompositions are already stored,
     then the decomposition that needs the fewest new keys. Numbers without any get a key of their own."""
-    wanted = [number for number in dict.fromkeys(numbers) if number]
+    targets = [number for number in dict.fromkeys(numbers) if number]
     ways = {
-        number: [way for found in maps for way in found.get(number, ())] or [(number,)] for number in wanted
+        number: [way for result in maps for way in result.get(number, ())] or [(number,)]
+        for number in targets
     }
     kept: set[int] = set()
     chosen: dict[int, Decomposition] = {}
@@ -204,15 +205,15 @@ def ark_keys(numbers: Iterable[int], priority: Literal["memory", "time"], readin
     """Run all of ARK: patterns, keys for each, merged; "memory" returns the set of fewest keys, "time" the
     one of fewest rotations."""
     numbers = list(numbers)
-    wanted = [number for number in dict.fromkeys(numbers) if number]
+    targets = [number for number in dict.fromkeys(numbers) if number]
     symmetric = symmetric_keys(find_symmetric_patterns(numbers, reading))
-    geometric = geometric_keys(find_geometric_patterns(wanted), reading)
-    candidates = [merge(wanted, maps) for maps in ([symmetric], [geometric], [symmetric, geometric])]
+    geometric = geometric_keys(find_geometric_patterns(targets), reading)
+    candidates = [merge(targets, maps) for maps in ([symmetric], [geometric], [symmetric, geometric])]
 
     def hops(candidate: ArkKeys) -> int:
         return sum(len(way) for way in candidate.decompositions.values())
 
     if priority == "memory":
         return min(candidates, key=lambda candidate: (len(candidate.keys), hops(candidate)))
-    smaller = [candidate for candidate in candidates if len(candidate.keys) < len(wanted)] or candidates
+    smaller = [candidate for candidate in candidates if len(candidate.keys) < len(targets)] or candidates
     return min(smaller, key=lambda candidate: (hops(candidate), len(candidate.keys)))

@@ -93,23 +93,23 @@ def _fastest(workload: Workload, model: CostModel, level: int) -> Shape:
         cost = model.switch(shape, level)
         return float("inf") if cost is None else cost.alone
 
-    found = shapes(workload.chain, level)
-    if not found:
+    result = shapes(workload.chain, level)
+    if not result:
         raise WorkloadError(
             f"{workload.name}: no key of level {level} is within {workload.chain.modulus_bound} bits; use "
             "parameters with fewer levels, or a larger ring"
         )
-    return min(found, key=seconds)
+    return min(result, key=seconds)
 
 
 def _with_digits(workload: Workload, level: int, alpha: int) -> Shape:
     """Return the key with these digits and the fewest special primes that hold them; if there are not enough
     primes, the key with all special primes and smaller digits."""
     chain = workload.chain
-    wanted = tuple(range(0, level + 1, alpha))
+    targets = tuple(range(0, level + 1, alpha))
     for special in range(1, len(chain.special_candidates(level)) + 1):
         shape = Shape(chain, level, alpha, special)
-        if shape.legal and (shape.digits == wanted or special == len(chain.special_candidates(level))):
+        if shape.legal and (shape.digits == targets or special == len(chain.special_candidates(level))):
             return shape
     raise WorkloadError(
         f"{workload.name}: no key of level {level} with {alpha} primes per digit is within "

@@ -31,10 +31,10 @@ def factor_alternatives(
         diagonals: its rotations, of any sign, including 0.
         slots: modulus of the indices of diagonals; by default all slots of the ring.
     """
-    found = sorted(set(diagonals))
-    stride = gcd(*found) or 1
+    results = sorted(set(diagonals))
+    stride = gcd(*results) or 1
     wrapped = (slots or group.slots) // stride
-    number = min(wrapped, (found[-1] - found[0]) // stride + 1)
+    number = min(wrapped, (results[-1] - results[0]) // stride + 1)
     out = []
     for babies in (count for count in COUNTS if count <= max(1, number)):
         chained = -(-number // babies) - 1

@@ -28,14 +28,14 @@ def on_parameters(workload: Workload, parameters: Parameters) -> Workload:
     Raises:
         WorkloadError: its chain has another ring, or primes of other widths.
     """
-    stated, found = workload.chain, chain_of(parameters)
-    widths = (*stated.q, *stated.p), (*found.q, *found.p)
-    sizes = [(chain.log_n, len(chain.q), len(chain.p)) for chain in (stated, found)]
+    stated, result = workload.chain, chain_of(parameters)
+    widths = (*stated.q, *stated.p), (*result.q, *result.p)
+    sizes = [(chain.log_n, len(chain.q), len(chain.p)) for chain in (stated, result)]
     if sizes[0] != sizes[1] or any(abs(a - b) >= 0.5 for a, b in zip(*widths, strict=True)):
         raise WorkloadError(
-            f"{workload.name}: the chain has {stated.describe()}, but the parameters have {found.describe()}"
+            f"{workload.name}: the chain has {stated.describe()}, but the parameters have {result.describe()}"
         )
-    return replace(workload, chain=found)
+    return replace(workload, chain=result)
 
 
 def convert(
@@ -69,11 +69,11 @@ def convert(
 def _ring_switches(network: Program, log_n: int, largest: int) -> tuple[RingSwitches, ...]:
     """Return the ciphertexts that are switched into a ring; ``largest`` is the logarithm of the degree that 0
     means."""
-    found: Counter[tuple[int, int]] = Counter()
+    table: Counter[tuple[int, int]] = Counter()
     for step in network.instructions:
         if step.opcode == "switch_ring" and step.argument == log_n:
-            found[network.rings[step.operands[0]] or largest, step.level] += 1
-    return tuple(RingSwitches(source, level, count) for (source, level), count in sorted(found.items()))
+            table[network.rings[step.operands[0]] or largest, step.level] += 1
+    return tuple(RingSwitches(source, level, count) for (source, level), count in sorted(table.items()))
 
 
 def convert_bootstrap(plan: BootstrapperPlan, name: str) -> Workload:
@@ -138,16 +138,16 @@ def _variants(plans: Sequence[BootstrapperPlan]) -> list[tuple[BootstrapperPlan,
     """Return the plans as they are, and variants that open choices do not cover."""
     fewest = [plan.with_key_budget("fewest") for plan in plans]
     fastest = [plan.with_key_budget("fastest") for plan in plans]
-    found = [tuple(plans)]
+    results = [tuple(plans)]
     for place in range(BUDGETS):
         share = place / (BUDGETS - 1)
         budgets = [
             int(_bytes(few) ** (1 - share) * _bytes(fast) ** share)
             for few, fast in zip(fewest, fastest, strict=True)
         ]
-        found.append(tuple(plan.with_key_budget(b + 1) for plan, b in zip(plans, budgets, strict=True)))
+        results.append(tuple(plan.with_key_budget(b + 1) for plan, b in zip(plans, budgets, strict=True)))
     out: dict[object, tuple[BootstrapperPlan, ...]] = {}
-    for varied in found:
+    for varied in results:
         for babies in (None, *RAISED):
             changed = tuple(_with_raised(plan, babies) for plan in varied)
             out.setdefault(tuple(map(_fixed, changed)), changed)
@@ -161,7 +161,7 @@ def _bytes(plan: BootstrapperPlan) -> int:
 def _fixed(plan: BootstrapperPlan) -> object:
     """Return what a planner does not decide."""
     ways = zip(plan.factors, plan.factor_ways, strict=True)
-    return tuple((layers, babies if _raised(found) else 0) for (layers, babies), (_, _, found) in ways)
+    return tuple((layers, babies if _raised(result) else 0) for (layers, babies), (_, _, result) in ways)
 
 
 Ways = Sequence[tuple[int, Sequence[tuple[Form, Sequence[int], int]], tuple[int | None, Mapping[str, int]]]]
@@ -198,7 +198,7 @@ def _open(
         ):
             if _raised(ways) or stage_ring(plan, stage):
                 continue
-            made = []
+            results = []
             tried = [way for way in ways if way[0] == now or (way[0] in COUNTS and way[0] <= MOST_BABIES)]
             for babies, listed_groups, _ in sorted(tried, key=lambda way: way[0] != now):
                 switches = tuple(
@@ -212,10 +212,10 @@ def _open(
                     for form, elements, count in listed_groups
                 )
                 beside = (operations[factor][babies],)
-                made.append(Alternative(f"{babies} baby steps", switches, beside, babies))
+                results.append(Alternative(f"{babies} baby steps", switches, beside, babies))
             where = f"bootstrap {index} " if len(plans) > 1 else ""
             choices[index, factor] = Choice(
-                f"{where}{stage} at level {level}", (), tuple(made), (index, factor)
+                f"{where}{stage} at level {level}", (), tuple(results), (index, factor)
             )
     groups: list[Group] = []
     places: dict[tuple[int, int], list[int]] = {}
@@ -228,7 +228,7 @@ def _open(
             groups += step.groups
         before = step.factor
     # In the order of the workload: of several choices at one place the first comes first.
-    located = {factor: replace(choices[factor], places=tuple(found)) for factor, found in places.items()}
+    located = {factor: replace(choices[factor], places=tuple(result)) for factor, result in places.items()}
     published = OpenWorkload(replace(workload, groups=tuple(groups), operations=()), tuple(located.values()))
     counted: Counter[Operation] = Counter()
     for operation in workload.operations:
@@ -363,7 +363,7 @@ def _factor_groups(plan: BootstrapperPlan) -> list[tuple[str, int, list[tuple[Fo
     for factor, ((stage, level, ways), (_, now)) in enumerate(
         zip(plan.factor_ways, plan.factors, strict=True)
     ):
-        (groups,) = (found for babies, found, _ in ways if babies == now)
+        (groups,) = (result for babies, result, _ in ways if babies == now)
         switches = [(form, level, elements, count * plan.iterations) for form, elements, count in groups]
         out.append((stage, factor, switches))
     return out if plan.order == "slots_to_coeffs_first" else sorted(out, key=lambda entry: entry[0])

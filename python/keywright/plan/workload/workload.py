@@ -209,15 +209,15 @@ class Workload:
 
     def merged(self) -> "Workload":
         """Return the workload with equal groups merged, in the order of their first occurrence."""
-        found: dict[tuple[int, tuple[Automorphism, ...], Form], Group] = {}
+        table: dict[tuple[int, tuple[Automorphism, ...], Form], Group] = {}
         for group in self.groups:
             key = (group.level, group.targets, group.form)
-            old = found.get(key)
+            old = table.get(key)
             if old is None:
-                found[key] = group
+                table[key] = group
             else:
-                found[key] = replace(old, count=old.count + group.count)
-        return replace(self, groups=tuple(found.values()))
+                table[key] = replace(old, count=old.count + group.count)
+        return replace(self, groups=tuple(table.values()))
 
     @property
     def ephemeral_bytes(self) -> int:

@@ -212,7 +212,7 @@ class ClientPart:
         double = source.type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
         kind = np.float64 if double else np.float32
         values = self._steps.run({source.name: scores.reshape(self.shape).astype(kind)})
-        found = {name: values[name] for name in self.names}
+        table = {name: values[name] for name in self.names}
         return {
-            name: array[0] if array.ndim and array.shape[0] == 1 else array for name, array in found.items()
+            name: array[0] if array.ndim and array.shape[0] == 1 else array for name, array in table.items()
         }

@@ -145,7 +145,7 @@ def _count(entry: Mapping[str, Any], name: str) -> int:
 
 
 def _least(value: object, what: str) -> float:
-    found = number(value, what)
-    if found < 0:
-        raise ProgramFormatError(f"{what} must be at least 0, got {found}")
-    return found
+    result = number(value, what)
+    if result < 0:
+        raise ProgramFormatError(f"{what} must be at least 0, got {result}")
+    return result

@@ -159,8 +159,8 @@ def _instruction(program: Program, step: Instruction, levels: dict[int, int]) ->
             step.argument < len(program.operands.transforms), f"transform {step.argument} does not exist"
         )
         expected = len(program.operands.transforms[step.argument].diagonals)
-        found = program.operands.transforms[step.argument].slots
-        _require(found == slots, f"a transform of {found} slots in a ring of {slots} slots")
+        result = program.operands.transforms[step.argument].slots
+        _require(result == slots, f"a transform of {result} slots in a ring of {slots} slots")
     else:
         expected = OPERAND_COUNT[step.opcode]
     _require(known == expected, f"{step.opcode} has {known} operands instead of {expected}")
@@ -181,8 +181,8 @@ def _instruction(program: Program, step: Instruction, levels: dict[int, int]) ->
         spent = polynomial_depth(program.operands.polynomials[step.argument].degree)
     elif step.opcode == "add_plain":
         _require(step.argument < len(program.operands.vectors), f"vector {step.argument} does not exist")
-        found = len(program.operands.vectors[step.argument])
-        _require(found == slots, f"a vector of {found} values in a ring of {slots} slots")
+        result = len(program.operands.vectors[step.argument])
+        _require(result == slots, f"a vector of {result} values in a ring of {slots} slots")
     elif step.opcode == "rotate":
         _require(0 < step.argument < slots, f"a rotation by {step.argument} of {slots} slots")
     if step.opcode == "bootstrap":

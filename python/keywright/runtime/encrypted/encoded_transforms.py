@@ -61,14 +61,14 @@ class Transforms:
         use."""
         key = (transform, level, ring)
         storage = self._kept.get(key, "encoded")
-        found = self._encoded.get(key)
-        if found is None:
+        result = self._encoded.get(key)
+        if result is None:
             operands = [k for k, diagonals in enumerate(transform.diagonals) if diagonals]
-            found = operands, [self._encode(transform, k, (level, ring), storage) for k in operands]
+            result = operands, [self._encode(transform, k, (level, ring), storage) for k in operands]
             if storage != "streamed":
-                self._encoded[key] = found
+                self._encoded[key] = result
             Diagonals.release()  # the engine has them now
-        return found
+        return result
 
     def forget(self) -> None:
         """Drop what is kept; it is encoded again at its next use."""

@@ -78,12 +78,12 @@ class BootstrapErrors:
     """
 
     def __init__(self, plan: BootstrapperPlan) -> None:
-        found = plan.errors_of(MESSAGES)
-        if found is None:
+        result = plan.errors_of(MESSAGES)
+        if result is None:
             raise NoPredictionError(plan.order)
-        self.probabilities: Vector = np.asarray(found["probabilities"])
-        self.steps: Vector = np.asarray(found["steps"])
-        self.bias: Vector = np.asarray(found["bias"])
-        self.other: float = found["other"]
-        self.rest: Variance = found["rest"]
-        self.rounding: Variance = found["rounding"]
+        self.probabilities: Vector = np.asarray(result["probabilities"])
+        self.steps: Vector = np.asarray(result["steps"])
+        self.bias: Vector = np.asarray(result["bias"])
+        self.other: float = result["other"]
+        self.rest: Variance = result["rest"]
+        self.rounding: Variance = result["rounding"]

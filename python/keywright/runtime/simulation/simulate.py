@@ -132,9 +132,9 @@ def simulate(
         for row in range(packed.shape[1])
     ]
     results = execute(program, backend, encrypted)
-    found = [(as_ciphertext(each) if step == 0 else backend.leave(each, step)).values for each in results]
+    entries = [(as_ciphertext(each) if step == 0 else backend.leave(each, step)).values for each in results]
     # (1 + repetitions, batches, ciphertexts, slots)
-    runs = np.swapaxes(np.stack(found, axis=2), 0, 1)
+    runs = np.swapaxes(np.stack(entries, axis=2), 0, 1)
     unpacked = [
         np.concatenate([program.unpack(row, len(batch)) for row, batch in zip(run, batches, strict=True)])
         for run in runs

@@ -183,7 +183,7 @@ class UploadStore:
                     "tenant": tenant,
                     "model": model,
                     "configuration": configuration.identifier,
-                    "made": uploaded.made,
+                    "made": uploaded.start,
                     "digest": "",
                 }
             )

@@ -49,7 +49,7 @@ class UploadedKeys:
         identifier: 32 hexadecimal digits.
         model: hash of the model that the client named at the start.
         configuration: the configuration of the keys.
-        made: start of the upload, in seconds since 1970.
+        start: start of the upload, in seconds since 1970.
         tenant: its tenant.
         holder: address that the set counts for among sets of one tenant, or its identifier.
         parts: bytes of each object, by its offset. Objects are adjacent, or have gaps between them.
@@ -69,7 +69,7 @@ class UploadedKeys:
     identifier: str
     model: str
     configuration: Configuration
-    made: float
+    start: float
     tenant: str = ""
     holder: str = ""
     parts: dict[int, int] = field(default_factory=dict)

@@ -121,12 +121,12 @@ def sign_composite(alpha: int) -> SignComposite:
 
 
 def _compose(degrees: tuple[int, ...], jump: float) -> list[OddMinimax]:
-    found, low = [], jump
+    result, low = [], jump
     for degree in degrees:
         polynomial = odd_minimax(degree, low)
-        found.append(polynomial)
+        result.append(polynomial)
         low = (1 - polynomial.error) * _shrink(polynomial)
-    return found
+    return result
 
 
 def _shrink(polynomial: OddMinimax) -> float:

@@ -98,7 +98,7 @@ def _exchange(points: Vector, coefficients: Vector, low: float) -> tuple[Vector,
         return np.asarray(np.polynomial.chebyshev.chebval(x, coefficients) - 1.0, np.float64)
 
     ends = np.concatenate(([low], np.sqrt(points[:-1] * points[1:]), [1.0]))
-    found = []
+    results = []
     for left, right, sign in zip(ends[:-1], ends[1:], np.sign(error(points)), strict=True):
         grid = np.linspace(left, right, PER_INTERVAL + 1)
         values = sign * error(grid)
@@ -109,6 +109,6 @@ def _exchange(points: Vector, coefficients: Vector, low: float) -> tuple[Vector,
             curvature = before - 2 * peak + after
             if curvature < 0:
                 place += (grid[1] - grid[0]) * (before - after) / (2 * curvature)
-        found.append(place)
-    extrema = np.asarray(found)
+        results.append(place)
+    extrema = np.asarray(results)
     return extrema, float(np.abs(error(extrema)).max())

@@ -43,8 +43,8 @@ def ensemble_of(model: object) -> Ensemble | None:
     """
     for name, reader in READERS.items():
         module, _, kind = name.rpartition(".")
-        found = getattr(sys.modules.get(module), kind, None)
-        if found is not None and isinstance(model, found):
+        result = getattr(sys.modules.get(module), kind, None)
+        if result is not None and isinstance(model, result):
             return reader(model)
     return None
 

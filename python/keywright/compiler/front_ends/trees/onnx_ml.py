@@ -160,9 +160,9 @@ class _Reader:
                     raise unsupported_operator(node.name, node.op_type, BEHIND)
                 kept.append(node)
                 known.update(node.output)
-        made = {name for node in kept for name in node.output} | set(self.node.output)
+        result = {name for node in kept for name in node.output} | set(self.node.output)
         extra = [n for n in self.graph.node if n.op_type == "Constant"]
-        read = {name for node in kept for name in node.input} - made
+        read = {name for node in kept for name in node.input} - result
         constants = [tensor for tensor in self.graph.initializer if tensor.name in read]
         given = {tensor.name for tensor in constants}
         extra = [node for node in extra if node.output[0] in read - given]
@@ -173,7 +173,7 @@ class _Reader:
             )
         outputs = [value.name for value in self.graph.output]
         for name in outputs:
-            if name not in made:
+            if name not in result:
                 raise InvalidModelError(f"the output {name!r} does not come from the trees")
         opsets = [entry for entry in self.model.opset_import if entry.domain in ("", "ai.onnx.ml")]
         standard = [entry for entry in opsets if entry.domain == ""]

@@ -150,8 +150,8 @@ def tree_columns(node: onnx.NodeProto, attributes: Mapping[str, Any], *, single:
 def _list(attributes: Mapping[str, Any], name: str) -> Sequence[Any]:
     """Return an attribute that is a list, or a tensor; empty if there is none."""
     tensor = attributes.get(f"{name}_as_tensor")
-    found = attributes.get(name, []) if tensor is None else tensor
-    return array_of(found).ravel().tolist() if isinstance(found, onnx.TensorProto) else found
+    result = attributes.get(name, []) if tensor is None else tensor
+    return array_of(result).ravel().tolist() if isinstance(result, onnx.TensorProto) else result
 
 
 def _older(node: onnx.NodeProto, attributes: Mapping[str, Any], single: bool) -> Columns:
@@ -223,7 +223,7 @@ def _newest(attributes: Mapping[str, Any], single: bool) -> Columns:
     branches: list[dict[Any, Branch]] = []
     seen: set[Any] = set()
     for number, root in enumerate(roots):
-        made: dict[Any, Branch] = {}
+        table: dict[Any, Branch] = {}
         first: Any = ("node", root)
         if (true[root], true_leaf[root]) == (false[root], false_leaf[root]) and true_leaf[root]:
             first = ("leaf", true[root])  # a tree of one leaf
@@ -235,7 +235,7 @@ def _newest(attributes: Mapping[str, Any], single: bool) -> Columns:
             seen.add(key)
             kind, place = key
             if kind == "leaf":
-                made[key] = Branch(key, "")
+                table[key] = Branch(key, "")
                 leaves[number, key] = [(targets[place], weights[place])]
                 continue
             both = (
@@ -243,9 +243,9 @@ def _newest(attributes: Mapping[str, Any], single: bool) -> Columns:
                 ("leaf" if false_leaf[place] else "node", false[place]),
             )
             mode, lost = MODES[modes[place]], bool(missing[place])
-            made[key] = Branch(key, mode, features[place], splits[place], both, lost, members.get(place))
+            table[key] = Branch(key, mode, features[place], splits[place], both, lost, members.get(place))
             waiting += both
-        branches.append(made)
+        branches.append(table)
     return Columns(
         branches,
         Leaves(

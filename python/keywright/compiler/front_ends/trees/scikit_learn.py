@@ -35,8 +35,8 @@ def of_trees(model: Any) -> Ensemble:
     two = len(model.classes_) == 2
     last = LastStep("complement" if two else "none", np.asarray(model.classes_), boundary=0.5)
     columns = slice(1, 2) if two else slice(None)
-    made = [_tree(tree, share[:, columns]) for tree, share in zip(trees, shares, strict=True)]
-    return _ensemble(model, made, np.zeros(made[0].values.shape[1]), last, 1 / count)
+    results = [_tree(tree, share[:, columns]) for tree, share in zip(trees, shares, strict=True)]
+    return _ensemble(model, results, np.zeros(results[0].values.shape[1]), last, 1 / count)
 
 
 def of_gradient_boosting(model: Any) -> Ensemble:
