@@ -4,6 +4,7 @@ import importlib
 import io
 import sys
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,9 +15,11 @@ from numpy.typing import ArrayLike
 from onnx.reference import ReferenceEvaluator
 
 from keywright.errors import PackageMissingError
-from keywright.errors.network import InvalidSamplesError, ModelRefusedError, not_exported
+from keywright.errors.network import InvalidSamplesError, ModelRefusedError, RefusalError, not_exported
+from keywright.program.client.samples import first_samples
 
 from .model_file import load_model
+from .scikit_learn import pipeline
 
 OPSET = 18
 """Opset of exported models: the newest that every exporter here writes without conversion."""
@@ -37,7 +40,7 @@ MOST_LABELS = 0.25
 """Share of labels that roundings may change on these samples."""
 
 
-def to_onnx(model: object, example: ArrayLike | None = None) -> onnx.ModelProto:
+def to_onnx(model: object, example: Any = None) -> onnx.ModelProto:
     """Export a model to ONNX.
 
     Args:
@@ -45,7 +48,7 @@ def to_onnx(model: object, example: ArrayLike | None = None) -> onnx.ModelProto:
             or a fitted estimator or pipeline of scikit-learn, exported by skl2onnx. Modules are exported in
             evaluation mode; their parameters are not changed.
         example: inputs, (count, *input_shape), whose shape the exporters use; for example calibration data.
-            Not needed for ONNX.
+            A table of columns for pipelines of such. Not needed for ONNX.
 
     Raises:
         TypeError: another kind of model, or a missing example.
@@ -60,6 +63,14 @@ def to_onnx(model: object, example: ArrayLike | None = None) -> onnx.ModelProto:
     if _is_of(model, "torch", "torch.nn", "Module"):
         return _from_torch(model, _one_sample(example, "a torch.nn.Module"))
     if _is_of(model, "sklearn", "sklearn.base", "BaseEstimator"):
+        if example is not None and (pipeline.is_table(example) or pipeline.has_clear_steps(model)):
+            try:
+                written = pipeline.write(model, example, to_onnx)
+            except RefusalError as reason:
+                raise ModelRefusedError([reason]) from reason
+            few = first_samples(example, COMPARED)
+            _require_same(model, written, pipeline.fed(written, few), few)
+            return written
         sample = _one_sample(example, "a scikit-learn estimator")
         lost = _lost_share(example)
         exported = None
@@ -70,7 +81,11 @@ def to_onnx(model: object, example: ArrayLike | None = None) -> onnx.ModelProto:
                 if lost > MOST_LOST:
                     raise
         exported = _from_scikit_learn(model, sample) if exported is None else exported
-        _require_same(model, exported, np.asarray(example)[:COMPARED])
+        few = np.asarray(example)[:COMPARED]
+        source = exported.graph.input[0]
+        kind = onnx.helper.tensor_dtype_to_np_dtype(source.type.tensor_type.elem_type)
+        if kind.kind == "f":
+            _require_same(model, exported, {source.name: few.astype(kind)}, few)
         return exported
     raise TypeError(
         "a model is an ONNX model, its bytes or its path, a torch.nn.Module or a fitted scikit-learn "
@@ -138,6 +153,8 @@ def _from_torch(model: Any, sample: np.ndarray[Any, np.dtype[np.float32]]) -> on
 
 
 def _from_scikit_learn(model: Any, sample: np.ndarray[Any, np.dtype[Any]]) -> onnx.ModelProto:
+    if (written := pipeline.write_heads(model, sample.shape[-1])) is not None:
+        return written
     skl2onnx = _exporter("skl2onnx", "skl2onnx", "sklearn")
     try:
         with warnings.catch_warnings():
@@ -186,21 +203,24 @@ def _corrected(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
     return exported
 
 
-def _require_same(model: Any, exported: onnx.ModelProto, samples: np.ndarray[Any, Any]) -> None:
+def _require_same(
+    model: Any, exported: onnx.ModelProto, feeds: Mapping[str, np.ndarray[Any, Any]], samples: Any
+) -> None:
     """Refuse an exported estimator that computes something else than the estimator.
+
+    Args:
+        feeds, samples: what both take.
 
     Raises:
         ModelRefusedError: with a `RefusalError`.
     """
     method = next((name for name in ("predict_proba", "predict", "transform") if hasattr(model, name)), None)
-    source = exported.graph.input[0]
-    kind = onnx.helper.tensor_dtype_to_np_dtype(source.type.tensor_type.elem_type)
-    if method is None or kind.kind != "f" or (hasattr(model, "classes_") and method != "predict_proba"):
+    if method is None or (hasattr(model, "classes_") and method != "predict_proba"):
         return
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            found: Any = ReferenceEvaluator(exported).run(None, {source.name: samples.astype(kind)})
+            found: Any = ReferenceEvaluator(exported).run(None, dict(feeds))
             wanted = np.asarray(getattr(model, method)(samples), np.float64)
             labels = np.ravel(model.predict(samples)) if hasattr(model, "classes_") else None
     except Exception:  # noqa: BLE001 (of any library)

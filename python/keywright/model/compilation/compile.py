@@ -2,9 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypedDict, Unpack
-
-from numpy.typing import ArrayLike
+from typing import Any, TypedDict, Unpack
 
 from keywright import compiler
 from keywright._core import Parameters
@@ -34,10 +32,10 @@ class FitOptions(TypedDict, total=False):
 
 def compile(  # noqa: A001 (read as keywright.compile)
     model: object,
-    calibration: ArrayLike | None = None,
+    calibration: Any = None,
     *,
     client: Client = "slots",
-    example: ArrayLike | None = None,
+    example: Any = None,
     preset: str | None = None,
     parameters: Parameters | None = None,
     slots: int | None = None,
@@ -59,7 +57,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
         model: an ONNX model, its bytes or its path; a ``torch.nn.Module``; or a fitted estimator or pipeline
             of scikit-learn: see `keywright.compiler.to_onnx`.
         calibration: typical inputs, (count, *input_shape), required for activations other than polynomials
-            and for deep models.
+            and for deep models; a mapping of arrays for several inputs, or of columns, or a data frame.
         client: who encrypts. "slots": a client with this package; its ciphertexts are those that the program
             computes on, so the server need not bootstrap. "thin": one with a single prime and no Fourier
             transform, in a browser or in C, that uploads less than a megabyte per request; the server
