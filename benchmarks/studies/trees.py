@@ -91,8 +91,8 @@ ENSEMBLES = {"forest": forest, "boosting": boosting}
 def measure(name: str, options: argparse.Namespace, batch: int) -> Row:
     """Compile, make keys, evaluate a batch several times, decrypt and compare."""
     model, typical, tests = ENSEMBLES[name]()
-    fit = kw.compiler.Fit(calibration=typical, thresholds=options.thresholds, bins=options.bins)
-    compiled, compiling = timed(kw.compile, model, fit=fit, batch=batch)
+    choices = {"thresholds": options.thresholds, "bins": options.bins}
+    compiled, compiling = timed(kw.compile, model, typical, batch=batch, **choices)
     program, client, server = compiled.program, compiled.client(), compiled.server()
     keys = client.keys()
     server.load_keys(keys)
@@ -106,7 +106,7 @@ def measure(name: str, options: argparse.Namespace, batch: int) -> Row:
     found = compiled.answers(client.decrypt(answer))["label"]
     checked = np.concatenate((tests, typical))[:LABELS]
     # The graph of the program, which is many times faster than its rotations in the clear.
-    graph = kw.compiler.approximate(to_source(model), fit).graph
+    graph = kw.compiler.approximate(to_source(model), kw.compiler.Fit(calibration=typical, **choices)).graph
     assert program.input.binning is not None
     bits = program.input.binning.apply(checked)
     scores = np.concatenate([values[graph.output] for _, values in graph.runs(bits)])

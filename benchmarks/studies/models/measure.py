@@ -50,7 +50,7 @@ def measure(folder: Path, name: str, setting: dict[str, Any]) -> dict[str, Any]:
         kw.compile,
         folder / f"{name}.onnx",
         arrays["calibration"],
-        fit=kw.compiler.Fit(activations=setting["activations"]),
+        activations=setting["activations"],
         samples=len(tests),
     )
     report = compiled.report.lines

@@ -67,7 +67,7 @@ class Session:
         compiled = kw.compile(
             setting.model,
             calibration,
-            fit=kw.compiler.Fit(activations=setting.activations),
+            activations=setting.activations,
             parameters=setting.preset,
             batch=setting.batch,
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -219,8 +218,6 @@ def test_messages_that_are_damaged_are_refused(model: Model, typical: Vector) ->
 
 
 def test_choices_that_contradict_each_other_are_refused(perceptron: onnx.ModelProto, typical: Vector) -> None:
-    with pytest.raises(ChoiceError, match="calibration= and the calibration data of fit="):
-        kw.compile(perceptron, typical, fit=compiler.Fit(calibration=typical))
     with pytest.raises(ChoiceError, check=lambda error: error.code == "batch") as refused:
         kw.compile(perceptron, typical, parameters=small(), batch=4096)
     assert (vars(refused.value)["batch"], vars(refused.value)["slots"]) == (4096, 1024)
@@ -544,15 +541,15 @@ def test_every_input_and_output_has_its_own_size() -> None:
 
 def test_errors_of_encryption_are_warned_of_and_refused(perceptron: onnx.ModelProto, typical: Vector) -> None:
     """A scale of 24 bits leaves errors of hundredths; one of 20 bits more than the outputs allow."""
-    fit = compiler.Fit(activations={"relu": "chebyshev:7"}, noise=1e-6)
+    relu = {"relu": "chebyshev:7"}
     rough = kw.Parameters.from_bits(11, [34, *[24] * 8], [40], 24, insecure=True)
     with pytest.raises(ModelRefusedError, match=r"times its spread.*noise=") as caught:
-        kw.compile(perceptron, typical, parameters=rough, fit=fit)
+        kw.compile(perceptron, typical, parameters=rough, activations=relu, noise=1e-6)
     (reason,) = caught.value.exceptions
     assert isinstance(reason, RefusalError)
     assert reason.code == "precision"
     assert reason.details["share"] > reason.details["allowed"] == 1e-6
-    allowed = kw.compile(perceptron, typical, parameters=rough, fit=replace(fit, noise=float("inf")))
+    allowed = kw.compile(perceptron, typical, parameters=rough, activations=relu, noise=float("inf"))
     assert allowed.encrypted_error is not None
     assert allowed.encrypted_error.share == reason.details["share"]
     assert "encryption" in allowed.report.lines

@@ -76,7 +76,7 @@ def test_decompositions_sum_to_what_they_serve() -> None:
         [],
         [-5, 1000, 77, 78, 79],
     ):
-        for priority, reading in product(("memory", "time"), (OURS, TEXT)):
+        for priority, reading in product(PRIORITIES, (OURS, TEXT)):
             found = ark_keys(numbers, priority, reading)
             assert set(found.decompositions) == set(numbers) - {0}
             for number, sums in found.decompositions.items():

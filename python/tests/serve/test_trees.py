@@ -25,7 +25,7 @@ LABELS = np.where(np.nan_to_num(SAMPLES[:, 0]) + np.nan_to_num(SAMPLES[:, 1]) > 
 def served(tmp_path_factory: pytest.TempPathFactory) -> Model:
     tree = DecisionTreeClassifier(max_depth=4, random_state=0).fit(SAMPLES, LABELS)
     folder = tmp_path_factory.mktemp("trees") / "tree"
-    kw.compile(tree, calibration=SAMPLES, fit=kw.compiler.Fit(bins=16), batch=2).save(folder)
+    kw.compile(tree, calibration=SAMPLES, bins=16, batch=2).save(folder)
     return Model.load(folder)
 
 

@@ -44,7 +44,7 @@ def refused(error: Exception) -> Outcome:
 def compiled_or_refused(drawn: Drawn, seed: int) -> Model | Outcome:
     """Compile a drawn model for small parameters."""
     try:
-        return kw.compile(drawn.model, drawn.samples, parameters=small(), fit=drawn_fit(seed))
+        return kw.compile(drawn.model, drawn.samples, parameters=small(), **drawn_fit(seed))
     except (ModelRefusedError, InvalidModelError) as error:
         return refused(error)
 

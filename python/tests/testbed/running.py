@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import keywright as kw
 import numpy as np
-from keywright import compiler
 from keywright.compiler.activations.functions import ACTIVATIONS, INSIDE
 from keywright.compiler.front_ends.operators.activations import COMPARISONS
 from keywright.model import Model
@@ -97,7 +97,7 @@ def require_model(compiled: Model, expected: Array, samples: Array, rounding: fl
     return run
 
 
-def drawn_fit(seed: int) -> compiler.Fit:
-    """Return drawn polynomials, with any error of encryption."""
+def drawn_fit(seed: int) -> dict[str, Any]:
+    """Return arguments of `kw.compile`: drawn polynomials, and any error of encryption."""
     rng = np.random.default_rng([seed, 7])
-    return compiler.Fit(activations=polynomials(int(rng.choice([3, 5, 7]))), noise=np.inf)
+    return {"activations": polynomials(int(rng.choice([3, 5, 7]))), "noise": np.inf}

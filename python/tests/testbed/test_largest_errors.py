@@ -7,7 +7,6 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
-from keywright import compiler
 from keywright.compiler.activations.functions import ACTIVATIONS, POSITIVE
 from keywright.errors import OutOfRangeError
 from keywright.runtime.checking import run_clear
@@ -64,7 +63,8 @@ def test_no_input_exceeds_the_error_of_a_polynomial(operator: str, method: str) 
         model,
         samples,
         parameters=small(6),
-        fit=compiler.Fit(activations={operator.lower(): method}, noise=np.inf),
+        activations={operator.lower(): method},
+        noise=np.inf,
     )
     report, evaluator = compiled.program.fit_report, ReferenceEvaluator(model)
     assert report is not None
@@ -95,7 +95,7 @@ def test_no_sample_exceeds_the_error_of_encryption(seed: int) -> None:
     """Samples that clients accept, moved where an encrypted run has a larger error."""
     rng = np.random.default_rng(seed)
     drawn = graph(seed, most=3)
-    compiled = kw.compile(drawn.model, drawn.samples, parameters=small(), batch=1, fit=drawn_fit(seed))
+    compiled = kw.compile(drawn.model, drawn.samples, parameters=small(), batch=1, **drawn_fit(seed))
     chosen = drawn.samples[:1]
     largest = 0.0
     for step in range(max(3, STEPS // 8)):

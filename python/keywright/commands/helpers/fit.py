@@ -73,11 +73,12 @@ def compile_model(options: argparse.Namespace, noise: float = REFUSED_NOISE, **c
     Raises:
         CommandError: an argument is malformed, or needs calibration data that are missing.
     """
-    return kw.compile(options.model, parameters=options.preset, fit=read_fit(options, noise), **choices)
+    return kw.compile(options.model, parameters=options.preset, **read_fit(options, noise), **choices)
 
 
-def read_fit(options: argparse.Namespace, noise: float = REFUSED_NOISE) -> compiler.Fit:
-    """Return the calibration data, and how closely the program must follow the model.
+def read_fit(options: argparse.Namespace, noise: float = REFUSED_NOISE) -> dict[str, Any]:
+    """Return the calibration data, and how closely the program must follow the model, as arguments of
+    `keywright.compile`.
 
     Args:
         noise: see `keywright.compiler.Fit`.
@@ -105,14 +106,16 @@ def read_fit(options: argparse.Namespace, noise: float = REFUSED_NOISE) -> compi
         )
     typical = None if options.calibration is None else load_inputs(options.calibration, count)
     try:
-        return compiler.Fit(
-            calibration=typical,
-            activations=activations,
-            accuracy=accuracy,
-            error=options.error,
-            noise=noise,
-            ranges=compiler.Ranges(input_range=None if options.range is None else tuple(options.range)),
-        )
+        fit = {
+            "calibration": typical,
+            "activations": activations,
+            "accuracy": accuracy,
+            "error": options.error,
+            "noise": noise,
+            "ranges": compiler.Ranges(input_range=None if options.range is None else tuple(options.range)),
+        }
+        compiler.Fit(**fit)
+        return fit
     except ValueError as error:
         raise CommandError(str(error)) from error
 

@@ -82,7 +82,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     if path.suffix == ".onnx":
         with terminal.progress("compiling", None):
             compiled = kw.compile(
-                path, parameters=options.preset, batch=options.batch or 1, fit=read_fit(options)
+                path, parameters=options.preset, batch=options.batch or 1, **read_fit(options)
             )
         print_report(compiled, terminal, title=str(path))
         print_fit(compiled.program, terminal)

@@ -410,9 +410,7 @@ def _load(
         budget = workload.noise_bits
     else:
         _refuse(options, "a model", "parameters")
-        compiled = kw.compile(
-            path, parameters=options.preset, batch=options.batch or 1, fit=read_fit(options)
-        )
+        compiled = kw.compile(path, parameters=options.preset, batch=options.batch or 1, **read_fit(options))
         workload = convert(compiled.program, compiled.parameters, path.stem, compiled.bootstraps)
         if compiled.bootstraps:
             variants = open_bootstraps(compiled.bootstraps, path.stem, compiled.program)

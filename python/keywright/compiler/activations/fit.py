@@ -4,8 +4,7 @@ activations."""
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-
-from numpy.typing import ArrayLike
+from typing import Any
 
 from keywright.compiler.activations.approximation.method import Method
 
@@ -74,8 +73,9 @@ class Fit:
     they miss it, the report warns.
 
     Attributes:
-        calibration: typical inputs, (count, *input_shape). The ranges of activations and of the output are
-            measured on four fifths of them; the others are held out for the report. Without calibration data
+        calibration: typical inputs, (count, *input_shape); a mapping of arrays for several inputs, or of
+            columns, or a data frame, if the model has such first steps. The ranges of activations and of the
+            output are measured on four fifths of them; the others are held out for the report. Without calibration data
             the output is not scaled and must fit under the last prime.
         activations: methods by operator type in lower case ("relu") or by ONNX node: "chebyshev:DEGREE", a
             polynomial for any function; "minimax:BITS", a composition for piecewise linear functions; see
@@ -97,7 +97,7 @@ class Fit:
         ValueError: a method does not exist, or a number is out of range.
     """
 
-    calibration: ArrayLike | None = None
+    calibration: Any = None
     activations: Mapping[str, str] = field(default_factory=dict)
     accuracy: float | None = None
     error: float | None = None

@@ -4,6 +4,7 @@ import importlib
 import io
 import sys
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,9 +15,17 @@ from numpy.typing import ArrayLike
 from onnx.reference import ReferenceEvaluator
 
 from keywright.errors import PackageMissingError
-from keywright.errors.network import InvalidSamplesError, ModelRefusedError, not_exported, samples_mixed
+from keywright.errors.network import (
+    InvalidSamplesError,
+    ModelRefusedError,
+    RefusalError,
+    not_exported,
+    samples_mixed,
+)
+from keywright.program.client.samples import first_samples
 
 from .model_file import load_model
+from .scikit_learn import pipeline
 
 OPSET = 18
 """Opset of exported models: the newest that every exporter here writes without conversion."""
@@ -34,7 +43,7 @@ COMPARED, DIFFERENT = 16, 2.0**-6
 of the largest value, that roundings do not explain, there and between samples of a module."""
 
 
-def to_onnx(model: object, example: ArrayLike | None = None) -> onnx.ModelProto:
+def to_onnx(model: object, example: Any = None) -> onnx.ModelProto:
     """Export a model to ONNX.
 
     Args:
@@ -42,7 +51,7 @@ def to_onnx(model: object, example: ArrayLike | None = None) -> onnx.ModelProto:
             or a fitted estimator or pipeline of scikit-learn, exported by skl2onnx. Modules are exported in
             evaluation mode; their parameters are not changed.
         example: inputs, (count, *input_shape), whose shape the exporters use; for example calibration data.
-            Not needed for ONNX.
+            A table of columns for pipelines of such. Not needed for ONNX.
 
     Raises:
         TypeError: another kind of model, or a missing example.
@@ -58,6 +67,14 @@ def to_onnx(model: object, example: ArrayLike | None = None) -> onnx.ModelProto:
         sample = _one_sample(example, "a torch.nn.Module")
         return _from_torch(model, sample, np.asarray(example, np.float32)[:2])
     if _is_of(model, "sklearn", "sklearn.base", "BaseEstimator"):
+        if example is not None and (pipeline.is_table(example) or pipeline.has_clear_steps(model)):
+            try:
+                written = pipeline.write(model, example, to_onnx)
+            except RefusalError as reason:
+                raise ModelRefusedError([reason]) from reason
+            few = first_samples(example, COMPARED)
+            _require_same(model, written, pipeline.fed(written, few), few)
+            return written
         sample = _one_sample(example, "a scikit-learn estimator")
         lost = _lost_share(example)
         exported = None
@@ -68,7 +85,11 @@ def to_onnx(model: object, example: ArrayLike | None = None) -> onnx.ModelProto:
                 if lost > MOST_LOST:
                     raise
         exported = _from_scikit_learn(model, sample) if exported is None else exported
-        _require_same(model, exported, np.asarray(example)[:COMPARED])
+        few = np.asarray(example)[:COMPARED]
+        source = exported.graph.input[0]
+        kind = onnx.helper.tensor_dtype_to_np_dtype(source.type.tensor_type.elem_type)
+        if kind.kind == "f":
+            _require_same(model, exported, {source.name: few.astype(kind)}, few)
         return exported
     raise TypeError(
         "a model is an ONNX model, its bytes or its path, a torch.nn.Module or a fitted scikit-learn "
@@ -157,6 +178,8 @@ def _mixes(model: Any, samples: Any) -> bool:
 
 
 def _from_scikit_learn(model: Any, sample: np.ndarray[Any, np.dtype[Any]]) -> onnx.ModelProto:
+    if (written := pipeline.write_heads(model, sample.shape[-1])) is not None:
+        return written
     skl2onnx = _exporter("skl2onnx", "skl2onnx", "sklearn")
     try:
         with warnings.catch_warnings():
@@ -205,39 +228,41 @@ def _corrected(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
     return exported
 
 
-def _require_same(model: Any, exported: onnx.ModelProto, samples: np.ndarray[Any, Any]) -> None:
+def _require_same(
+    model: Any, exported: onnx.ModelProto, feeds: Mapping[str, np.ndarray[Any, Any]], samples: Any
+) -> None:
     """Refuse an exported estimator that computes something else than the estimator.
+
+    Args:
+        feeds, samples: what both take.
 
     Raises:
         ModelRefusedError: with a `RefusalError`.
     """
-    method = next((name for name in ("predict_proba", "predict", "transform") if hasattr(model, name)), None)
-    source = exported.graph.input[0]
-    kind = onnx.helper.tensor_dtype_to_np_dtype(source.type.tensor_type.elem_type)
-    if method is None or kind.kind != "f" or (hasattr(model, "classes_") and method != "predict_proba"):
-        return
+    labelled = hasattr(model, "classes_")
+    methods = ("predict_proba",) if labelled else ("predict", "transform")
+    method = next((name for name in methods if hasattr(model, name)), None)
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            found: Any = ReferenceEvaluator(_without_maps(exported)).run(
-                None, {source.name: samples.astype(kind)}
-            )
-            wanted = np.asarray(getattr(model, method)(samples), np.float64)
-            labels = np.ravel(model.predict(samples)) if hasattr(model, "classes_") else None
-            decided = _decided(model, samples)
+            outcome: Any = ReferenceEvaluator(_without_maps(exported)).run(None, dict(feeds))
+            target = None if method is None else np.asarray(getattr(model, method)(samples), np.float64)
+            labels = np.ravel(model.predict(samples)) if labelled else None
+            decided = _decided(model, samples) if labelled else None
     except Exception:  # noqa: BLE001 (of any library)
         return  # no evaluator for its operators, or samples that the estimator refuses: nothing to compare
-    result = outcome[-1] if method == "predict_proba" else outcome[0]
-    if isinstance(result, list):
-        result = [list(row.values()) for row in result]
-    if labels is not None and len(found[0]) == len(labels):
-        others = float(((np.ravel(found[0]) != labels) & decided).mean())
+    if labels is not None and len(outcome[0]) == len(labels):
+        others = float(((np.ravel(outcome[0]) != labels) & decided).mean())
         if others > 0:
             text = (
-                f"{others:.0%} of the labels that it writes are not those of predict, though these are no ties; "
-                "scale the features, e.g. by a StandardScaler in the pipeline"
+                f"{others:.0%} of the labels that it writes are not those of predict, and these are no ties"
             )
             raise _not_exported(model, "skl2onnx", ValueError(text))
+    if target is None:
+        return
+    result = outcome[-1]
+    if isinstance(result, list):
+        result = [list(row.values()) for row in result]
     values = np.asarray(result, np.float64)
     if values.size != target.size:
         return
@@ -265,12 +290,10 @@ def _without_maps(exported: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _decided(model: Any, samples: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Return which samples have a label that roundings do not change: the best score exceeds the second by more
-    than `DIFFERENT` of the largest."""
-    if not hasattr(model, "decision_function"):
-        scores = np.asarray(model.predict_proba(samples), np.float64)
-    else:
-        scores = np.asarray(model.decision_function(samples), np.float64)
+    """Return which samples have a label that roundings do not change: the best score exceeds the second by
+    more than `DIFFERENT` of the largest."""
+    score = model.decision_function if hasattr(model, "decision_function") else model.predict_proba
+    scores = np.asarray(score(samples), np.float64)
     if scores.ndim == 1 or scores.shape[1] == 1:
         margin = 2 * np.abs(scores.reshape(len(samples)))
     else:

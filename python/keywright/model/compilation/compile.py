@@ -1,31 +1,41 @@
 """`compile`: compiles a model for private inference."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-from numpy.typing import ArrayLike
+from typing import Any, TypedDict, Unpack
 
 from keywright import compiler
 from keywright._core import Parameters
 from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.errors import ModelRefusedError
-from keywright.errors.network import ChoiceError, RefusalError
+from keywright.errors.network import RefusalError
 from keywright.model.model import Model
 
 from .compilation import Client, Compilation, Ring
 
 
+class FitOptions(TypedDict, total=False):
+    """The attributes of `keywright.compiler.Fit`, but for the calibration data."""
+
+    activations: Mapping[str, str]
+    accuracy: float | None
+    error: float | None
+    noise: float
+    ranges: compiler.Ranges
+    thresholds: str
+    bins: int | None
+
+
 def compile(  # noqa: A001 (read as keywright.compile)
     model: object,
-    calibration: ArrayLike | None = None,
+    calibration: Any = None,
     *,
     client: Client = "slots",
-    fit: compiler.Fit | None = None,
     parameters: str | Parameters | Ring | None = None,
     batch: int | None = None,
     samples: int = 1,
     labels: Sequence[str] = (),
+    **fit: Unpack[FitOptions],
 ) -> Model:
     """Compile a model for private inference. Parameters, polynomials, packing and keys are chosen
     automatically, and each choice can be overridden; `Model.with_plan`, `Model.with_keys_within` and
@@ -36,13 +46,11 @@ def compile(  # noqa: A001 (read as keywright.compile)
             of scikit-learn. One that cannot be exported with the shape of the calibration data is exported
             first: see `keywright.compiler.to_onnx`.
         calibration: typical inputs, (count, *input_shape), required for activations other than polynomials
-            and for deep models.
+            and for deep models; a mapping of arrays for several inputs, or of columns, or a data frame.
         client: who encrypts. "slots": a client with this package; its ciphertexts are those that the program
             computes on, so the server need not bootstrap. "thin": one with a single prime and no Fourier
             transform, in a browser or in C, that uploads less than a megabyte per request; the server
             bootstraps its ciphertexts.
-        fit: how closely the program must follow the model; with calibration data of its own if
-            ``calibration`` is not given.
         parameters: by name, one of `keywright.Parameters.presets()` or of
             `keywright.BootstrapperPlan.presets()`; or parameters of your own, without bootstraps, with
             `keywright.model.Ring` a part of their slots and levels. By default the smallest named ones that
@@ -52,6 +60,8 @@ def compile(  # noqa: A001 (read as keywright.compile)
             chosen. `Model.save` stores the program of this batch, so clients of a service send as many
             samples in a request.
         labels: labels of the outputs.
+        fit: how closely the program must follow the model: ``activations``, ``accuracy``, ``error``, ``noise``
+            and ``ranges`` of `keywright.compiler.Fit`, and for trees ``thresholds`` and ``bins``.
 
     Raises:
         TypeError: another kind of model, or missing calibration data.
@@ -61,18 +71,13 @@ def compile(  # noqa: A001 (read as keywright.compile)
         ChoiceError: choices that contradict each other, or ciphertexts have fewer slots than the batch has
             samples.
     """
-    fit = compiler.Fit() if fit is None else fit
-    if calibration is not None and fit.calibration is not None:
-        raise ChoiceError(
-            "calibration= and the calibration data of fit= exclude each other; give one of them"
-        )
-    fit = fit if calibration is None else replace(fit, calibration=calibration)
+    chosen = compiler.Fit(calibration=calibration, **fit)
     try:
-        loaded = to_source(model, fit.calibration)
+        loaded = to_source(model, calibration)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
     compilation = Compilation(
-        compiler.approximate(loaded, fit),
+        compiler.approximate(loaded, chosen),
         Ring(parameters) if isinstance(parameters, Parameters) else parameters,
         client=client,
         batch=batch,

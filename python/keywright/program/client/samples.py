@@ -72,7 +72,8 @@ class Column:
                 shown = "a missing value" if value == MISSING or value != value else repr(value)[:60]
                 raise InvalidSamplesError(
                     f"column {self.name!r} has {shown}, which is none of the {len(self.categories)} "
-                    "categories that the model knows; map it to one of them, or fit the encoder with handle_unknown="
+                    "categories that the model knows; map it to one of them, or fit the encoder with "
+                    "another handle_unknown="
                 )
 
 
@@ -194,3 +195,12 @@ def _text(value: Any, what: str) -> str:
 def kind_of(values: Iterable[Any]) -> Kind:
     """Return the kind of the values of a column: text if any value is a string."""
     return "text" if any(isinstance(value, str) for value in values) else "numbers"
+
+
+def first_samples(samples: Any, count: int) -> Any:
+    """Return the first samples of an array, a mapping or a data frame."""
+    if isinstance(samples, Mapping):
+        return {name: np.asarray(each)[:count] for name, each in samples.items()}
+    if hasattr(samples, "columns"):
+        return samples.head(count)
+    return samples[:count]

@@ -6,7 +6,6 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
-from keywright import compiler
 from keywright.compiler.trees.paths import STEP_BITS
 from keywright.runtime.checking import run_clear
 
@@ -19,9 +18,7 @@ COUNT = 24
 @pytest.mark.parametrize("name", ["tree of depth 8 with missing values", "forest of three labels"])
 def test_labels_are_those_of_the_quantised_model(name: str, thresholds: str) -> None:
     model, samples = fitted(name)
-    compiled = kw.compile(
-        model, calibration=samples, fit=compiler.Fit(thresholds=thresholds, bins=32), batch=4
-    )
+    compiled = kw.compile(model, calibration=samples, thresholds=thresholds, bins=32, batch=4)
     outputs = compiled.predict(samples[:COUNT])
     expected = answers(quantised(model, samples, thresholds=thresholds, bins=32), samples[:COUNT])
     found = compiled.answers(outputs)
@@ -32,7 +29,7 @@ def test_labels_are_those_of_the_quantised_model(name: str, thresholds: str) -> 
 
 def test_a_thousand_labels_in_the_clear_and_simulated() -> None:
     model, samples = fitted("forest")
-    compiled = kw.compile(model, calibration=samples, fit=compiler.Fit(bins=32), batch=8)
+    compiled = kw.compile(model, calibration=samples, bins=32, batch=8)
     expected = answers(quantised(model, samples, bins=32), samples)
     clear = np.concatenate(
         [run_clear(compiled.program, batch) for batch in compiled.program.batches(samples)]
@@ -46,7 +43,7 @@ def test_a_thousand_labels_in_the_clear_and_simulated() -> None:
 
 def test_client_and_server_from_a_folder(tmp_path: Path) -> None:
     model, samples = fitted("histogram boosting of three labels")
-    compiled = kw.compile(model, calibration=samples, fit=compiler.Fit(bins=16))
+    compiled = kw.compile(model, calibration=samples, bins=16)
     assert "15 edges" not in str(compiled.report)
     assert "quantiles of the calibration data" in compiled.report.lines["the client gets"]
     assert "rounded to the edges of at most 16 bins" in compiled.report.lines["fit"]
@@ -60,7 +57,7 @@ def test_client_and_server_from_a_folder(tmp_path: Path) -> None:
 
 def test_public_thresholds_need_no_calibration_data() -> None:
     model, samples = fitted("boosting of three labels")
-    compiled = kw.compile(model, fit=compiler.Fit(thresholds="public"), batch=4)
+    compiled = kw.compile(model, thresholds="public", batch=4)
     assert compiled.report.lines["the client gets"].endswith("the model's thresholds")
     found = compiled.answers(compiled.predict(samples[:4]))
     assert np.array_equal(found["label"], model.predict(samples[:4]))

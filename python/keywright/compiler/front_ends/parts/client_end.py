@@ -20,7 +20,7 @@ from keywright.errors.network import RefusalError
 from keywright.program.arrays import Shape
 from keywright.program.client.client_part import ALLOWED, ELEMENTWISE, ONLY_HERE, ClientPart
 
-from .client_start import start
+from .client_start import client_values, start
 
 SCORES = "keywright/scores"
 """Name of the client's input where it gets several scores, one behind the other."""
@@ -134,6 +134,7 @@ class _Flow:
         self.constants = {tensor.name: tensor for tensor in self.graph.initializer}
         self.inputs = {value.name for value in self.graph.input} - set(self.constants)
         self.outputs = {value.name for value in self.graph.output}
+        self.named = client_values(model)
         self.encrypted = set(self.inputs)
         self.following = set(self.inputs)
         """Values that depend on the input, if only by its shape."""
@@ -211,6 +212,8 @@ class _Flow:
     def _only_client(self, node: onnx.NodeProto) -> bool:
         if not any(name in self.encrypted for name in node.input):
             return False
+        if self.named.intersection(node.output):
+            return True
         if node.op_type == "Cast":
             return all(entry.i not in FLOATS for entry in node.attribute if entry.name == "to")
         if node.op_type == "Sigmoid":  # a probability, which nothing reads

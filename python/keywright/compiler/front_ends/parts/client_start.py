@@ -11,17 +11,21 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from keywright._reading.records import refusing
 from keywright.compiler.front_ends.operator_context import FLOATS
 from keywright.compiler.front_ends.reference import Reference
-from keywright.errors.network import InvalidSamplesError, RefusalError, dynamic_shape
+from keywright.errors.network import InvalidModelError, InvalidSamplesError, RefusalError, dynamic_shape
 from keywright.program.arrays import Shape
 from keywright.program.client.client_part import ALLOWED, ONLY_HERE
 from keywright.program.client.first_steps import BEFORE, FirstSteps
-from keywright.program.client.samples import Column, Kind, SampleInput
+from keywright.program.client.samples import Column, Kind, SampleInput, first_samples
 from keywright.program.client.small_model import SmallModel
 
 COLUMNS = "keywright.columns"
 """Metadata of a model that takes a table: its columns as JSON, each a name, a kind and categories."""
+
+CLIENT = "keywright.client"
+"""Metadata of a model: values, as JSON, that the client computes whatever their operators."""
 
 FEATURES = "keywright/features"
 """Name of the server's input if the client gives several values, one behind the other."""
@@ -117,7 +121,8 @@ class _Flow:
         self.model = onnx.ModelProto()
         self.model.CopyFrom(model)
         self.graph, self.samples = self.model.graph, samples
-        self.columns = _columns(model)
+        self.columns = columns_in(model)
+        self.named = client_values(model)
         constants = {tensor.name for tensor in self.graph.initializer}
         self.inputs = {value.name: value for value in self.graph.input if value.name not in constants}
         if samples is not None and not self.columns:
@@ -198,6 +203,8 @@ class _Flow:
         operands = [name for name in node.input if name in self.data]
         if not operands or node.op_type in ("Shape", "Size"):
             return False
+        if self.named.intersection(node.output):
+            return self._leading(index) is not None
         if node.op_type in CLEAR or (node.op_type in INDEXED and node.input[1] in self.data):
             return self._leading(index) is not None
         clear = [name for name in operands if types.get(name, 0) not in {*FLOATS, TensorProto.BOOL, 0}]
@@ -301,10 +308,7 @@ class _Flow:
         for node in self.nodes:
             names = [name for name in node.input if name]
             if node.op_type in ("Shape", "Size") and node.input[0] in shapes:
-                whole = shapes[node.input[0]]
-                ends = {entry.name: entry.i for entry in node.attribute}
-                part = whole[ends.get("start", 0) : ends.get("end", len(whole))]
-                results = [part if node.op_type == "Shape" else np.asarray(whole.prod(), np.int64)]
+                results = [_shape_result(node, shapes[node.input[0]])]
             elif any(n in folded for n in names) and all(n in known or n in folded for n in names):
                 feeds = {name: folded.get(name, known.get(name)) for name in names}
                 results = reference.run(node, node.name or node.op_type, feeds)  # type: ignore[arg-type]
@@ -406,7 +410,7 @@ class _Flow:
         """
         if self.samples is None:
             return False
-        few = _first(self.samples, TRIED)
+        few = first_samples(self.samples, TRIED)
         alone, single = steps.features(few)
         if single or len(alone) < 2:
             return False
@@ -430,10 +434,7 @@ class _Flow:
         known, rest = list[onnx.TensorProto](), list[onnx.NodeProto]()
         for node in kept:
             if node.op_type in ("Shape", "Size") and node.input[0] in made:
-                shape = np.asarray(values[node.input[0]].shape, np.int64)
-                ends = {entry.name: entry.i for entry in node.attribute}
-                part = shape[ends.get("start", 0) : ends.get("end", len(shape))]
-                found = part if node.op_type == "Shape" else np.asarray(shape.prod(), np.int64)
+                found = _shape_result(node, np.asarray(values[node.input[0]].shape, np.int64))
                 known.append(numpy_helper.from_array(found, node.output[0]))
             else:
                 rest.append(node)
@@ -476,20 +477,38 @@ class _Flow:
         return self._model(body)
 
     def _model(self, body: onnx.GraphProto) -> onnx.ModelProto:
-        return helper.make_model(
+        model = helper.make_model(
             body, opset_imports=self.model.opset_import, ir_version=self.model.ir_version
         )
+        helper.set_model_props(model, {CLIENT: json.dumps(sorted(self.named))} if self.named else {})
+        return model
 
 
-def _columns(model: onnx.ModelProto) -> tuple[Column, ...]:
+def _shape_result(node: onnx.NodeProto, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the result of Shape or Size for an operand of these sizes."""
+    if node.op_type == "Size":
+        return np.asarray(sizes.prod(), np.int64)
+    ends = {entry.name: entry.i for entry in node.attribute}
+    return sizes[ends.get("start", 0) : ends.get("end", len(sizes))]
+
+
+def _property(model: onnx.ModelProto, key: str) -> str:
+    return next((entry.value for entry in model.metadata_props if entry.key == key), "")
+
+
+def client_values(model: onnx.ModelProto) -> frozenset[str]:
+    """Return the values that a model names for the client."""
+    with refusing("a list of the client's values", InvalidModelError):
+        return frozenset(map(str, json.loads(_property(model, CLIENT) or "[]")))
+
+
+def columns_in(model: onnx.ModelProto) -> tuple[Column, ...]:
     """Return the columns of a model that takes a table."""
-    for entry in model.metadata_props:
-        if entry.key == COLUMNS:
-            return tuple(
-                Column(name, kind, None if known is None else tuple(known))
-                for name, kind, known in json.loads(entry.value)
-            )
-    return ()
+    with refusing("a list of columns", InvalidModelError):
+        return tuple(
+            Column(str(name), kind, None if known is None else tuple(known))
+            for name, kind, known in json.loads(_property(model, COLUMNS) or "[]")
+        )
 
 
 def _example(value: SampleInput, declared: onnx.ValueInfoProto) -> NDArray[Any]:
@@ -498,12 +517,3 @@ def _example(value: SampleInput, declared: onnx.ValueInfoProto) -> NDArray[Any]:
         return np.full((1, *value.shape), "", object)
     kind = helper.tensor_dtype_to_np_dtype(declared.type.tensor_type.elem_type)
     return np.zeros((1, *value.shape), kind)
-
-
-def _first(samples: Any, count: int) -> Any:
-    """Return the first samples of an array, a mapping or a data frame."""
-    if isinstance(samples, Mapping):
-        return {name: np.asarray(each)[:count] for name, each in samples.items()}
-    if hasattr(samples, "columns"):
-        return {name: np.asarray(samples[name])[:count] for name in samples.columns}
-    return samples[:count]

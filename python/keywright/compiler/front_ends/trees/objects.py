@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import onnx
-from numpy.typing import ArrayLike
 
 from keywright.compiler.front_ends.to_onnx import to_onnx
 from keywright.compiler.trees.ensemble import Ensemble
@@ -49,7 +48,7 @@ def ensemble_of(model: object) -> Ensemble | None:
     return None
 
 
-def to_source(model: object, example: ArrayLike | None = None) -> onnx.ModelProto | Ensemble:
+def to_source(model: object, example: Any = None) -> onnx.ModelProto | Ensemble:
     """Return what the compiler takes: the ensemble of a fitted object of trees, otherwise an ONNX model.
 
     Args:

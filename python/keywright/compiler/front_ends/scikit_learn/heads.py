@@ -1,0 +1,327 @@
+"""Linear estimators and what consists of several of them: votes, stacks, calibration, several outputs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright.errors.network import RefusalError
+
+from .transformers import FUNCTIONS, transformed
+from .writer import Writer
+
+KINDS = frozenset(
+    [
+        "AdaBoostClassifier",
+        "CalibratedClassifierCV",
+        "MultiOutputClassifier",
+        "StackingClassifier",
+        "StackingRegressor",
+        "TransformedTargetRegressor",
+        "VotingClassifier",
+        "VotingRegressor",
+    ]
+)
+"""Estimators that consist of others, by class."""
+
+SOFTMAX = frozenset(["LinearDiscriminantAnalysis", "LogisticRegression", "LogisticRegressionCV"])
+SIGMOID = frozenset(["SGDClassifier"])
+
+
+def is_written(estimator: Any) -> bool:
+    """Whether an estimator consists of linear ones, and is written here."""
+    return type(estimator).__name__ in KINDS and all(map(_is_linear, _members(estimator)))
+
+
+def written(writer: Writer, estimator: Any, value: str, width: int) -> list[tuple[str, str]]:
+    """Return the outputs of an estimator of `is_written`, each a value and its name.
+
+    Args:
+        value: the features, (1, width).
+    """
+    if type(estimator).__name__ == "MultiOutputClassifier":
+        labels, outputs = [], []
+        for number, each in enumerate(estimator.estimators_):
+            found = _probabilities(writer, each, value, width)
+            labels.append(_label(writer, each.classes_, found))
+            outputs.append((found, f"output_probability_{number}"))
+        shape = writer.constant([-1, 1], np.int64)
+        columns = [writer.add("Reshape", label, shape) for label in labels]
+        return [(writer.add("Concat", *columns, axis=1), "output_label"), *outputs]
+    if not hasattr(estimator, "classes_"):
+        return [(_value(writer, estimator, value, width), "variable")]
+    found = _probabilities(writer, estimator, value, width)
+    return [(_label(writer, estimator.classes_, found), "output_label"), (found, "output_probability")]
+
+
+def _members(estimator: Any) -> list[Any]:
+    """Return the estimators that an estimator consists of; itself if it is one."""
+    match type(estimator).__name__:
+        case "CalibratedClassifierCV":
+            own = [each.estimator for each in estimator.calibrated_classifiers_]
+        case "StackingClassifier" | "StackingRegressor":
+            own = [*estimator.estimators_, estimator.final_estimator_]
+        case "TransformedTargetRegressor":
+            own = [estimator.regressor_]
+        case kind if kind in KINDS:
+            own = list(estimator.estimators_)
+        case _:
+            return [estimator]
+    return [each for member in own for each in _members(member)]
+
+
+def _is_linear(estimator: Any) -> bool:
+    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    return hasattr(last, "coef_") and hasattr(last, "intercept_") and not hasattr(last, "support_vectors_")
+
+
+def _linear(writer: Writer, estimator: Any, value: str, width: int) -> tuple[Any, str]:
+    """Return the last step of a linear estimator or of a pipeline, and its scores, (1, scores)."""
+    if hasattr(estimator, "steps"):
+        features = writer.columns_of(value, width)
+        for name, step in estimator.steps[:-1]:
+            features = transformed(writer, step, features, repr(name))
+        value, estimator = writer.matrix(features), estimator.steps[-1][1]
+    weights = np.atleast_2d(np.asarray(estimator.coef_, np.float64))
+    offset = np.broadcast_to(np.ravel(estimator.intercept_), len(weights))
+    found = writer.add("MatMul", value, writer.constant(weights.T))
+    return estimator, writer.add("Add", found, writer.constant(offset[None]))
+
+
+def _scores(writer: Writer, estimator: Any, value: str, width: int) -> str:
+    """Return the decision function, (1, scores)."""
+    return _linear(writer, estimator, value, width)[1]
+
+
+def _value(writer: Writer, estimator: Any, value: str, width: int) -> str:
+    """Return the prediction of a regressor, (1, outputs)."""
+    match type(estimator).__name__:
+        case "VotingRegressor":
+            found = [_value(writer, each, value, width) for each in estimator.estimators_]
+            return _mean(writer, found, estimator._weights_not_none)
+        case "StackingRegressor":
+            found = [_value(writer, each, value, width) for each in estimator.estimators_]
+            found += [value] if estimator.passthrough else []
+            joined = writer.add("Concat", *found, axis=1)
+            total = len(estimator.estimators_) + (width if estimator.passthrough else 0)
+            return _value(writer, estimator.final_estimator_, joined, total)
+        case "TransformedTargetRegressor":
+            return _inverse(writer, estimator, _value(writer, estimator.regressor_, value, width))
+        case _:
+            return _scores(writer, estimator, value, width)
+
+
+def _inverse(writer: Writer, estimator: Any, value: str) -> str:
+    """Return the inverse of a target's transformation."""
+    transformer = estimator.transformer_
+    kind = type(transformer).__name__
+    if kind in ("StandardScaler", "RobustScaler"):
+        offset = getattr(transformer, "mean_", getattr(transformer, "center_", None))
+        if transformer.scale_ is not None:
+            value = writer.add("Mul", value, writer.constant(transformer.scale_[None]))
+        return value if offset is None else writer.add("Add", value, writer.constant(offset[None]))
+    if kind == "MinMaxScaler":
+        less = writer.add("Sub", value, writer.constant(transformer.min_[None]))
+        return writer.add("Div", less, writer.constant(transformer.scale_[None]))
+    function = getattr(transformer, "inverse_func", None)
+    name = getattr(function, "__name__", repr(function))
+    if kind != "FunctionTransformer" or getattr(np, name, None) is not function:
+        what = f"inverse_func={name}" if kind == "FunctionTransformer" else f"transformer={kind}"
+        raise RefusalError(
+            f"TransformedTargetRegressor has {what}, which has no form for clients; compile its regressor_ "
+            "and apply the inverse to the result",
+            code="export",
+        )
+    if name == "expm1":
+        value = writer.add("Sub", writer.on_client(writer.add("Exp", value)), writer.constant(1.0))
+    elif name == "log1p":
+        value = writer.add("Log", writer.add("Add", value, writer.constant(1.0)))
+    elif name == "square":
+        value = writer.add("Mul", value, value)
+    elif name in FUNCTIONS:
+        value = writer.add(FUNCTIONS[name], value)
+    else:
+        raise RefusalError(
+            f"TransformedTargetRegressor has inverse_func={name}, which has no form for clients; compile its "
+            "regressor_ and apply the inverse to the result",
+            code="export",
+        )
+    return writer.on_client(value)
+
+
+def _probabilities(writer: Writer, estimator: Any, value: str, width: int) -> str:
+    """Return the probabilities of a classifier, (1, classes), or votes whose largest is its label."""
+    match type(estimator).__name__:
+        case "VotingClassifier":
+            members = estimator.estimators_
+            if estimator.voting == "soft":
+                found = [_probabilities(writer, each, value, width) for each in members]
+            else:
+                found = [_vote(writer, each, value, width) for each in members]
+            return _mean(writer, found, estimator._weights_not_none)
+        case "AdaBoostClassifier":
+            return _boosted(writer, estimator, value, width)
+        case "StackingClassifier":
+            return _stacked(writer, estimator, value, width)
+        case "CalibratedClassifierCV":
+            found = [_calibrated(writer, each, value, width) for each in estimator.calibrated_classifiers_]
+            return _mean(writer, found, None)
+        case _:
+            last, scores = _linear(writer, estimator, value, width)
+            return _shares(writer, last, scores)
+
+
+def _shares(writer: Writer, estimator: Any, scores: str) -> str:
+    """Return the probabilities of a linear classifier, or scores whose largest is its label."""
+    kind, two = type(estimator).__name__, len(estimator.classes_) == 2
+    apart = kind in SIGMOID or getattr(estimator, "solver", "") == "liblinear"
+    if kind in SOFTMAX and not two and not apart:
+        return writer.add("Softmax", scores, axis=1)
+    if not hasattr(estimator, "predict_proba"):
+        if not two:
+            return scores
+        return writer.add("Concat", writer.add("Neg", scores), scores, axis=1)
+    share = writer.on_client(writer.add("Sigmoid", scores))
+    return _both(writer, share) if two else _normalised(writer, share)
+
+
+def _both(writer: Writer, share: str) -> str:
+    rest = writer.add("Sub", writer.constant([[1.0]]), share)
+    return writer.add("Concat", rest, share, axis=1)
+
+
+def _normalised(writer: Writer, shares: str) -> str:
+    total = writer.add("ReduceSum", shares, writer.constant([1], np.int64), keepdims=1)
+    return writer.add("Div", shares, total)
+
+
+def _vote(writer: Writer, estimator: Any, value: str, width: int) -> str:
+    """Return a vote for the label of a classifier, (1, classes)."""
+    found = _probabilities(writer, estimator, value, width)
+    place = writer.add("ArgMax", found, axis=1, keepdims=0)
+    return _hot(writer, place, len(estimator.classes_))
+
+
+def _hot(writer: Writer, place: str, count: int) -> str:
+    same = writer.add("Equal", place, writer.constant(np.arange(count), np.int64))
+    return writer.add("Reshape", writer.cast(same), writer.constant([-1, count], np.int64))
+
+
+def _boosted(writer: Writer, estimator: Any, value: str, width: int) -> str:
+    """Return the probabilities of AdaBoostClassifier: votes for labels, and a part against the others."""
+    classes, total = len(estimator.classes_), float(np.sum(estimator.estimator_weights_))
+    votes = [_vote(writer, each, value, width) for each in estimator.estimators_]
+    weights = np.asarray(estimator.estimator_weights_)[: len(votes)]
+    pro = _mean(writer, votes, weights * (len(votes) / total) / len(votes), total=1.0)
+    # A vote counts 1 for its label and -1 / (classes - 1) for each other.
+    share = classes / (classes - 1)
+    scores = writer.add("Mul", pro, writer.constant(share))
+    scores = writer.add("Sub", scores, writer.constant(1 / (classes - 1)))
+    if classes == 2:
+        # scikit-learn has one score, of which it takes the halves.
+        return writer.add("Softmax", scores, axis=1)
+    return writer.add("Softmax", writer.add("Div", scores, writer.constant(float(classes - 1))), axis=1)
+
+
+def _stacked(writer: Writer, estimator: Any, value: str, width: int) -> str:
+    found, total = [], 0
+    for each, method in zip(estimator.estimators_, estimator.stack_method_, strict=True):
+        two = len(each.classes_) == 2
+        if method == "predict_proba":
+            shares = _probabilities(writer, each, value, width)
+            if two:
+                shares = writer.add("Gather", shares, writer.constant([1], np.int64), axis=1)
+            found.append(shares)
+        elif method == "decision_function":
+            found.append(_scores(writer, each, value, width))
+        else:
+            raise RefusalError(
+                f"StackingClassifier stacks the labels of {type(each).__name__}, which are comparisons of "
+                "encrypted values; choose stack_method='predict_proba' or 'decision_function'",
+                code="export",
+            )
+        total += 1 if two else len(each.classes_)
+    if estimator.passthrough:
+        found.append(value)
+        total += width
+    joined = writer.add("Concat", *found, axis=1) if len(found) > 1 else found[0]
+    return _probabilities(writer, estimator.final_estimator_, joined, total)
+
+
+def _calibrated(writer: Writer, member: Any, value: str, width: int) -> str:
+    """Return the calibrated probabilities of one member."""
+    last, scores = _linear(writer, member.estimator, value, width)
+    if not hasattr(last, "decision_function"):
+        raise RefusalError(
+            f"CalibratedClassifierCV is of {type(last).__name__}, which has no decision function; "
+            "calibrate a linear classifier",
+            code="export",
+        )
+    if member.method == "temperature":
+        (scaling,) = member.calibrators
+        two = len(member.classes) == 2
+        both = writer.add("Concat", writer.add("Neg", scores), scores, axis=1) if two else scores
+        beta = writer.constant(float(scaling.beta_))
+        return writer.add("Softmax", writer.add("Mul", both, beta), axis=1)
+    shares = []
+    for place, calibrator in enumerate(member.calibrators):
+        one = writer.add("Gather", scores, writer.constant([place], np.int64), axis=1)
+        if hasattr(calibrator, "a_"):
+            power = writer.add("Mul", one, writer.constant([[-float(calibrator.a_)]]))
+            power = writer.add("Sub", power, writer.constant([[float(calibrator.b_)]]))
+            shares.append(writer.on_client(writer.add("Sigmoid", power)))
+        else:
+            shares.append(_interpolated(writer, calibrator, one))
+    if len(shares) == 1:
+        return _both(writer, shares[0])
+    joined = writer.add("Concat", *shares, axis=1)
+    total = writer.add("ReduceSum", joined, writer.constant([1], np.int64), keepdims=1)
+    none = writer.add("Equal", total, writer.constant([[0.0]]))
+    uniform = writer.constant(np.full((1, len(shares)), 1 / len(shares)))
+    safe = writer.add("Where", none, writer.constant([[1.0]]), total)
+    return writer.add("Where", none, uniform, writer.add("Div", joined, safe))
+
+
+def _interpolated(writer: Writer, calibrator: Any, score: str) -> str:
+    """Return an isotonic calibration: straight pieces between thresholds, constant beyond."""
+    places = np.asarray(calibrator.X_thresholds_, np.float64)
+    values = np.asarray(calibrator.y_thresholds_, np.float64)
+    if len(places) == 1:
+        return writer.add("Add", writer.add("Mul", score, writer.constant(0.0)), writer.constant(values[0]))
+    # The sum over pieces of how much of each is below the score, times its slope.
+    width = np.diff(places)
+    share = writer.on_client(writer.add("Sub", score, writer.constant(places[None, :-1])))
+    share = writer.add("Div", share, writer.constant(width[None]))
+    share = writer.add("Clip", share, writer.constant(0.0), writer.constant(1.0))
+    rise = writer.add("Mul", share, writer.constant(np.diff(values)[None]))
+    total = writer.add("ReduceSum", rise, writer.constant([1], np.int64), keepdims=1)
+    return writer.add("Add", total, writer.constant([[values[0]]]))
+
+
+def _mean(
+    writer: Writer, values: Sequence[str], weights: Sequence[float] | NDArray[Any] | None, total: float = 0.0
+) -> str:
+    """Return the weighted mean of values."""
+    given = np.ones(len(values)) if weights is None else np.asarray(weights, np.float64)
+    shares = given / (total or given.sum())
+    terms = [
+        writer.add("Mul", each, writer.constant(float(share)))
+        for each, share in zip(values, shares, strict=True)
+    ]
+    found = terms[0]
+    for term in terms[1:]:
+        found = writer.add("Add", found, term)
+    return found
+
+
+def _label(writer: Writer, classes: NDArray[Any], scores: str) -> str:
+    """Return the class of the largest score, (1,)."""
+    place = writer.add("ArgMax", scores, axis=1, keepdims=0)
+    kind = np.asarray(classes).dtype.kind
+    if kind in "OSU":
+        known = np.asarray([str(each) for each in classes], object)
+        return writer.add("Gather", writer.constant(known, object), place, axis=0)
+    if kind == "f":
+        return writer.add("Gather", writer.constant(classes), place, axis=0)
+    return writer.add("Gather", writer.constant(classes, np.int64), place, axis=0)

@@ -1,0 +1,155 @@
+"""Pipelines whose samples are tables, or that begin with imputers and encoders, as one ONNX model."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from keywright.compiler.front_ends.parts.client_start import columns_in
+from keywright.errors.network import InvalidSamplesError, RefusalError
+from keywright.program.client.first_steps import NUMBERS, TEXT
+from keywright.program.client.samples import Column, kind_of, read_table
+
+from . import heads
+from .transformers import CLEAR, transformed
+from .writer import Writer
+
+Export = Callable[[Any, np.ndarray[Any, Any]], onnx.ModelProto]
+
+
+def is_table(samples: Any) -> bool:
+    """Whether samples are a data frame, a mapping of columns, or hold other values than numbers."""
+    if isinstance(samples, Mapping) or hasattr(samples, "columns"):
+        return True
+    return np.asarray(samples).dtype.kind not in "biuf"
+
+
+def has_clear_steps(model: Any) -> bool:
+    """Whether an estimator begins with a transformer that clients compute."""
+    return any(type(step).__name__ in CLEAR for step in _steps(model))
+
+
+def _steps(model: Any) -> Iterator[Any]:
+    """Yield a transformer and all that it consists of."""
+    yield model
+    for entry in [
+        *getattr(model, "steps", []),
+        *getattr(model, "transformers_", []),
+        *getattr(model, "transformer_list", []),
+    ]:
+        yield from _steps(entry[1])
+
+
+def write(model: Any, samples: Any, export: Export) -> onnx.ModelProto:
+    """Return a fitted pipeline as an ONNX model that takes the columns of its samples.
+
+    Args:
+        samples: a data frame, a mapping of columns, or an array (count, columns).
+        export: exports the last step for its features, (count, features).
+
+    Raises:
+        RefusalError: a step has no such form.
+        InvalidSamplesError: the samples are no table.
+    """
+    columns, table = _table_of(samples)
+    writer = Writer(columns)
+    steps = list(getattr(model, "steps", [("", model)]))
+    features = writer.table()
+    estimator = steps[-1][1]
+    before = steps[:-1] if hasattr(estimator, "predict") else steps
+    for name, step in before:
+        features = transformed(writer, step, features, repr(name))
+    value = writer.matrix(features)
+    if len(before) == len(steps):
+        return writer.model([(value, "variable")])
+    if heads.is_written(estimator):
+        return writer.model(heads.written(writer, estimator, value, len(features)))
+    inner = model[: len(before)].transform(table) if before else table
+    dense = inner.toarray() if hasattr(inner, "toarray") else inner
+    try:
+        numbers = np.asarray(dense, np.float64)
+    except (TypeError, ValueError) as error:
+        raise RefusalError(
+            f"{type(estimator).__name__} gets a column that holds texts; encode it before",
+            code="export",
+        ) from error
+    return _joined(writer, value, export(estimator, numbers))
+
+
+def write_heads(model: Any, width: int) -> onnx.ModelProto | None:
+    """Return an estimator of linear ones, behind steps that are written here, as an ONNX model that takes
+    (count, width) numbers; None for another estimator."""
+    steps = list(getattr(model, "steps", [("", model)]))
+    if not heads.is_written(steps[-1][1]):
+        return None
+    writer = Writer([Column(f"column {place}", "numbers") for place in range(width)], named=False)
+    features = writer.table()
+    for name, step in steps[:-1]:
+        features = transformed(writer, step, features, repr(name))
+    value = writer.matrix(features)
+    return writer.model(heads.written(writer, steps[-1][1], value, len(features)))
+
+
+def fed(exported: onnx.ModelProto, samples: Any) -> dict[str, np.ndarray[Any, Any]]:
+    """Return the inputs of a model of `write` for samples."""
+    columns = columns_in(exported)
+    table, _ = read_table(samples, columns)
+    found = {}
+    for name, kind in ((NUMBERS, "numbers"), (TEXT, "text")):
+        own = [table[each.name] for each in columns if each.kind == kind]
+        if own:
+            found[name] = np.stack(own, axis=1)
+    return found
+
+
+def _joined(writer: Writer, value: str, estimator: onnx.ModelProto) -> onnx.ModelProto:
+    """Return the model of both: transformers, then an exported estimator."""
+    graph = estimator.graph
+    (source,) = [each for each in graph.input if each.name not in {t.name for t in graph.initializer}]
+    outputs = [each.name for each in graph.output]
+    given = writer.cast(value, source.type.tensor_type.elem_type or TensorProto.FLOAT)
+
+    def renamed(name: str) -> str:
+        return given if name == source.name else f"model/{name}" if name else ""
+
+    for node in graph.node:
+        copy = onnx.NodeProto()
+        copy.CopyFrom(node)
+        copy.input[:] = [renamed(name) for name in node.input]
+        copy.output[:] = [renamed(name) for name in node.output]
+        writer.nodes.append(copy)
+    for tensor in graph.initializer:
+        copied = onnx.TensorProto()
+        copied.CopyFrom(tensor)
+        copied.name = renamed(tensor.name)
+        writer.constants.append(copied)
+    opsets = [each for each in estimator.opset_import if each.domain not in ("", "ai.onnx")]
+    found = writer.model([(renamed(name), name) for name in outputs], opsets)
+    for mine, theirs in zip(found.graph.output, graph.output, strict=True):
+        mine.type.CopyFrom(theirs.type)
+    return found
+
+
+def _table_of(samples: Any) -> tuple[list[Column], Any]:
+    """Return the columns of samples, and samples as scikit-learn takes them."""
+    if isinstance(samples, Mapping) or hasattr(samples, "columns"):
+        names = list(samples.keys() if isinstance(samples, Mapping) else samples.columns)
+        given = [np.asarray(samples[name]) for name in names]
+        table = samples
+        if isinstance(samples, Mapping):
+            table = np.empty((len(given[0]), len(given)), object)
+            for place, each in enumerate(given):
+                table[:, place] = each
+    else:
+        table = np.asarray(samples)
+        if table.ndim != 2 or not len(table):
+            raise InvalidSamplesError(f"samples are a table, (count, columns); got {table.shape}")
+        names = [f"column {place}" for place in range(table.shape[1])]
+        given = list(table.T)
+    columns = []
+    for name, each in zip(names, given, strict=True):
+        text = each.dtype.kind in "SU" or (each.dtype.kind == "O" and kind_of(each.tolist()) == "text")
+        columns.append(Column(str(name), "text" if text else "numbers"))
+    return columns, table
