@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from keywright._core import BootstrapperPlan
 from keywright.compiler.activations.approximation.method import Method
@@ -172,14 +172,15 @@ def read_model(model: Source, fit: Fit) -> ReadModel:
 
 def _imported(model: onnx.ModelProto, fit: Fit) -> ImportedModel:
     """Return a model's graph, with as many halvings of each softmax as calibration data need."""
-    read, halvings = import_model(model), dict[str, int]()
+    bits = None if fit.calibration is None else _bits(fit.calibration)
+    read, halvings = import_model(model, bits=bits), dict[str, int]()
     while fit.calibration is not None and not read.reasons:
         nodes = read.graph.nodes
         if not any(isinstance(node, Activation) and node.operator == "Softmax" for node in nodes.values()):
             break
         run = run_exact(read.graph, _samples(read.graph, fit.calibration))
         found = [
-            (node, float(run.highs[number].max()))
+            (node, float(run.lows[number].min()), float(run.highs[number].max()))
             for number, node in nodes.items()
             if isinstance(node, Activation)
         ]
@@ -187,13 +188,22 @@ def _imported(model: onnx.ModelProto, fit: Fit) -> ImportedModel:
         if more is None:
             break
         halvings = more
-        read = import_model(model, halvings)
+        read = import_model(model, halvings, bits)
     if read.masks and not read.reasons and fit.calibration is not None:
         try:
             require_hidden(read.masks, read.graph, _samples(read.graph, fit.calibration))
         except RefusalError as reason:
             read.reasons.append(reason)
     return read
+
+
+def _bits(calibration: ArrayLike) -> NDArray[np.bool_] | None:
+    """Return which elements of the input are 0 or 1 in all calibration data."""
+    try:
+        samples = np.asarray(calibration, np.float64)
+    except (TypeError, ValueError):
+        return None
+    return None if samples.ndim == 0 else np.asarray(((samples == 0) | (samples == 1)).all(axis=0))
 
 
 def put_polynomials(read: ReadModel, fit: Fit) -> ApproximatedModel:

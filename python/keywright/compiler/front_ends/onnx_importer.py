@@ -19,6 +19,7 @@ from keywright.program.stored_tensors import array_of
 
 from .operator_context import FLOATS, of_sample
 from .operators import ANY_ORDER, MASKABLE, OPERATORS, Constant, EncryptedValue, Operand, OperatorContext
+from .operators.attention.gates import GATED, as_gates
 from .operators.attention.masks import FiniteMask
 from .reference import Reference
 
@@ -64,7 +65,11 @@ class ImportedModel:
         return of_sample(self.result_shape)
 
 
-def import_model(model: onnx.ModelProto, halvings: Mapping[str, int] | None = None) -> ImportedModel:
+def import_model(
+    model: onnx.ModelProto,
+    halvings: Mapping[str, int] | None = None,
+    bits: NDArray[np.bool_] | None = None,
+) -> ImportedModel:
     """Return the model's graph and every reason why it cannot be compiled.
 
     A refused node is replaced by a layer without weights of the shape that ONNX infers, so that the rest is
@@ -72,13 +77,16 @@ def import_model(model: onnx.ModelProto, halvings: Mapping[str, int] | None = No
 
     Args:
         halvings: of the operand of each softmax, by node; none by default.
+        bits: which elements of the input are 0 or 1, (*input_shape,); none by default. They can be a mask.
     """
-    return _Importer(model, halvings or {}).run()
+    return _Importer(model, halvings or {}, bits).run()
 
 
 class _Importer:
-    def __init__(self, model: onnx.ModelProto, halvings: Mapping[str, int]) -> None:
-        self.model, self.halvings = model, halvings
+    def __init__(
+        self, model: onnx.ModelProto, halvings: Mapping[str, int], bits: NDArray[np.bool_] | None
+    ) -> None:
+        self.model, self.halvings, self.bits = model, halvings, bits
         self.graph = Graph()
         self.reasons: list[RefusalError] = []
         self.masks: list[FiniteMask] = []
@@ -111,6 +119,8 @@ class _Importer:
             if declared is None:  # shapes that follow from it would be wrong: operators alone are examined
                 continue
             number = self.graph.add(Input(declared))
+            if self.bits is not None and self.bits.shape != declared:
+                self.bits = None  # calibration data of another shape are refused where they are read
             self.values[value.name] = EncryptedValue(number, (1, *declared))
         self.inferred = self._inferred_shapes()
         for index, node in enumerate(body.node):
@@ -126,12 +136,10 @@ class _Importer:
         for value in body.output[:1]:
             result = self.values.get(value.name)
             if isinstance(result, EncryptedValue):
-                if result.masked is not None:
-                    self.reasons.append(
-                        InvalidModelError(
-                            f"output {value.name!r} has a mask of minus infinity, and no Softmax behind it"
-                        )
-                    )
+                if result.hides:
+                    what = "an encrypted mask" if result.masked is None else "a mask of minus infinity"
+                    text = f"output {value.name!r} has {what}, and no Softmax behind it"
+                    self.reasons.append(InvalidModelError(text))
                 result = self._row_major(result, value.name)
                 self.graph.output, self.result_shape = result.number, result.shape
             elif not self.reasons:
@@ -196,18 +204,23 @@ class _Importer:
                 self._fold(node, name, sources)
                 return
             halvings = self.halvings.get(name, 0)
+            bits = None if self.bits is None else self.bits.ravel()
             context = OperatorContext(
-                self.graph, node, name, sources, self.reference, self.batch, halvings, self.masks
+                self.graph, node, name, sources, self.reference, self.batch, halvings, self.masks, bits
             )
             handler = OPERATORS.get(node.op_type) if node.domain in DOMAINS else None
             if handler is None:
                 raise _unsupported(node, name)
             if node.op_type not in ANY_ORDER:
                 context.row_major_operands()
-            if node.op_type not in MASKABLE:
+            first = sources[0]
+            gate = node.op_type in GATED and isinstance(first, EncryptedValue) and first.gate
+            if node.op_type not in MASKABLE and not gate:
                 context.refuse_masked()
             results = handler(context)
             context.check_all_attributes_read()
+            if gate:
+                results = as_gates(results)
             self.values.update(
                 zip(node.output, results if isinstance(results, tuple) else (results,), strict=False)
             )

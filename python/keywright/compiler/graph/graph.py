@@ -263,7 +263,7 @@ class Graph:
         count = max(CHUNK_BYTES // (8 * features), 1)
         for first in range(0, len(samples), count):
             chunk = slice(first, min(first + count, len(samples)))
-            with np.errstate(over="ignore", invalid="ignore"):
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 yield chunk, self.evaluate(samples[chunk])
 
 
