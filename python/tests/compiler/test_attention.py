@@ -464,3 +464,39 @@ def test_a_mask_is_not_lost_behind_another_sum() -> None:
         program, samples, expected = compiled(nodes, (3, 4), constants, fit={"error": 0.05})
         agree(program, samples, expected, 0.05)
         assert np.abs(run_clear(program, samples[:1]).reshape(-1, 4)[:, :2]).max() < 1e-9
+
+
+@pytest.mark.parametrize("operator", ["LayerNormalization", "RMSNormalization"])
+def test_stored_statistics_take_one_level(operator: str) -> None:
+    """Instead of each sample's own variance, one of all calibration data: a linear map of the centred
+    values."""
+    nodes = [
+        node(operator, ["x", "scale"], ["n"]),
+        node("Relu", ["n"], ["r"]),
+        node("MatMul", ["r", "w"], ["y"]),
+    ]
+    constants = {
+        "scale": RNG.normal(size=8).astype(np.float32),
+        "w": RNG.normal(size=(8, 3)).astype(np.float32),
+    }
+    fit: dict[str, Any] = {"activations": {operator.lower(): "stored", "relu": "chebyshev:3"}}
+    program, samples, _ = compiled(nodes, (3, 8), constants, opset=23, fit=fit)
+    other, _, _ = compiled(nodes, (3, 8), constants, opset=23, fit={"activations": {"relu": "chebyshev:3"}})
+    assert program.depth == 4 < other.depth
+    (stored,) = (each for each in program.fit_report.activations if each.method == "stored")
+    assert stored.label.startswith(operator)
+    centred = samples - samples.mean(-1, keepdims=True) * (operator == "LayerNormalization")
+    roots = 1 / np.sqrt((centred**2).mean(-1) + 1e-5)
+    mean = roots[np.arange(60) % 5 != 4].mean()
+    assert roots.min() < mean < roots.max()
+    assert stored.max_error >= np.abs(roots - mean).max() * (1 - 1e-12)
+    relu = next(each for each in program.fit_report.activations if each.method == "chebyshev:3")
+    inner = centred * mean * constants["scale"]
+    assert relu.low <= inner.min() < inner.max() <= relu.high
+
+
+def test_stored_is_for_statistics_alone() -> None:
+    nodes = [node("Relu", ["x"], ["r"]), node("MatMul", ["r", "w"], ["y"])]
+    constants = {"w": np.eye(4, dtype=np.float32)}
+    with pytest.raises(ModelRefusedError, match="no inverse of a statistic"):
+        compiled(nodes, (3, 4), constants, fit={"activations": {"relu": "stored"}})
