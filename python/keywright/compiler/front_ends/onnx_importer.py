@@ -109,7 +109,7 @@ class _Importer:
                 self.reasons.append(reason)
         inputs = [value for value in body.input if value.name not in self.values]
         if len(inputs) != 1:
-            self.reasons.append(InvalidModelError(f"the model has {len(inputs)} inputs; it must have one"))
+            self.reasons.append(_several_inputs([value.name for value in inputs]))
         for value in inputs:
             try:
                 declared = self._declared_shape(value)
@@ -254,6 +254,17 @@ class _Importer:
         results = self.reference.run(node, name, feeds)
         for output, result in zip([output for output in node.output if output], results, strict=True):
             self._constant(output, result)
+
+
+def _several_inputs(names: list[str]) -> InvalidModelError:
+    """Return the refusal of a model that reads another number of inputs than one."""
+    named = f" ({', '.join(map(repr, names[:5]))}{', ...' if len(names) > 5 else ''})" if names else ""
+    advice = ""
+    if any("past" in name or "cache" in name for name in names):
+        advice = "; export it without cached keys (use_cache=False), for whole sequences"
+    elif len(names) > 1:
+        advice = "; join them to one, as a mask to the features of each token, and take them apart inside it"
+    return InvalidModelError(f"the model has {len(names)} inputs{named}; it must have one{advice}")
 
 
 def _usable(values: Vector) -> bool:
