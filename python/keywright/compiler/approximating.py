@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from keywright._core import BootstrapperPlan
 from keywright.compiler.activations.approximation.method import Method
@@ -217,16 +217,17 @@ def read_model(model: onnx.ModelProto, fit: Fit, max_plaintext_bytes: int) -> Re
     return ReadModel(graph, read.scores, reasons, read.masks, read.known, part)
 
 
-def _imported(model: onnx.ModelProto, fit: Fit, wanted: frozenset[str]) -> ImportedModel:
+def _imported(model: onnx.ModelProto, fit: Fit, requested: frozenset[str]) -> ImportedModel:
     """Return a model's graph, with as many halvings of each softmax as calibration data need."""
-    read, halvings = import_model(model, wanted=wanted), dict[str, int]()
+    bits = None if fit.calibration is None else _bits(fit.calibration)
+    read, halvings = import_model(model, requested=requested, bits=bits), dict[str, int]()
     while fit.calibration is not None and not read.reasons:
         nodes = read.graph.nodes
         if not any(isinstance(node, Activation) and node.operator == "Softmax" for node in nodes.values()):
             break
         run = run_exact(read.graph, _samples(read.graph, fit.calibration))
         results = [
-            (node, float(run.inputs.highs[number].max()))
+            (node, float(run.inputs.lows[number].min()), float(run.inputs.highs[number].max()))
             for number, node in nodes.items()
             if isinstance(node, Activation)
         ]
@@ -234,13 +235,22 @@ def _imported(model: onnx.ModelProto, fit: Fit, wanted: frozenset[str]) -> Impor
         if more is None:
             break
         halvings = more
-        read = import_model(model, halvings, wanted)
+        read = import_model(model, halvings, requested, bits)
     if read.masks and not read.reasons and fit.calibration is not None:
         try:
             require_hidden(read.masks, read.graph, _samples(read.graph, fit.calibration))
         except RefusalError as reason:
             read.reasons.append(reason)
     return read
+
+
+def _bits(calibration: ArrayLike) -> NDArray[np.bool_] | None:
+    """Return which elements of the input are 0 or 1 in all calibration data."""
+    try:
+        samples = np.asarray(calibration, np.float64)
+    except (TypeError, ValueError):
+        return None
+    return None if samples.ndim == 0 else np.asarray(((samples == 0) | (samples == 1)).all(axis=0))
 
 
 def put_polynomials(read: ReadModel, fit: Fit) -> ApproximatedModel:

@@ -291,6 +291,16 @@ def too_wide(needed: int, allowed: int) -> RefusalError:
     )
 
 
+def not_a_statistic(label: str) -> RefusalError:
+    """Return the refusal of a stored constant for a function of values."""
+    return RefusalError(
+        f"{label} is no inverse of a statistic, so no constant can stand for it; ask for stored in "
+        "normalisations alone, as LayerNormalization, and for chebyshev:DEGREE here",
+        code="method",
+        label=label,
+    )
+
+
 def not_piecewise(layer: str, method: str) -> RefusalError:
     """Return the refusal of a composition of minimax polynomials for a function that is not piecewise
     linear."""

@@ -9,8 +9,9 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler
+from keywright.compiler.front_ends.onnx_importer import import_model
 from keywright.compiler.front_ends.operators.attention.softmax import MOST_HALVINGS
-from keywright.errors import ModelRefusedError, RefusalError
+from keywright.errors import InvalidSamplesError, ModelRefusedError, RefusalError
 from keywright.plan import plan_network
 from keywright.program.arrays import Vector
 from keywright.runtime import run_clear
@@ -356,3 +357,146 @@ def test_encrypted_attention_agrees_with_the_clear_run() -> None:
     outputs = backend.run(program, encrypt_sample(program, encryptor, samples[0]))
     changes = decrypt_result(program, decryptor, outputs) - run_clear(program, samples[0])
     assert np.abs(changes).max() <= program.output.unit * max(ct.error_bound for ct in outputs)
+
+
+def _masked_layer(length: int, mask: list[Any], **more: Any) -> Any:
+    """Attention on inputs whose last feature is "m", from which ``mask`` computes what logits get, "g"."""
+    nodes, constants = _attention(length, 6, 2, np.zeros(1))
+    names = {"x": "tokens", "mask": "g"}
+    for each in nodes:
+        each.input[:] = [names.get(name, name) for name in each.input]
+    first = [
+        node("Slice", ["x", "zero", "last", "two"], ["tokens"]),
+        node("Slice", ["x", "last", "end", "two"], ["feature"]),
+        node("Reshape", ["feature", "row"], ["m"]),
+    ]
+    numbers = {"none": 0.0, "one": 1.0, "half": 0.5, "least": -3.4e38, "infinity": -np.inf}
+    constants |= {name: np.float32(number) for name, number in numbers.items()}
+    constants |= {"zero": np.array([0]), "last": np.array([6]), "end": np.array([7]), "two": np.array([2])}
+    constants |= {"row": np.array([0, 1, 1, length]), "yes": np.array(True), **more}
+    return [*first, *mask, *nodes], constants
+
+
+ENCRYPTED_MASKS: dict[str, list[Any]] = {
+    "cast": [node("Cast", ["m"], ["b"], to=9), node("Where", ["b", "none", "infinity"], ["g"])],
+    "factor": [node("Sub", ["one", "m"], ["h"]), node("Mul", ["h", "least"], ["g"])],
+    "compared": [node("Less", ["m", "half"], ["h"]), node("Where", ["h", "infinity", "none"], ["g"])],
+    "equal": [node("Equal", ["m", "none"], ["h"]), node("Where", ["h", "least", "none"], ["g"])],
+    "negated": [
+        node("Cast", ["m"], ["b"], to=9),
+        node("Not", ["b"], ["n"]),
+        node("And", ["n", "yes"], ["h"]),
+        node("Where", ["h", "infinity", "none"], ["g"]),
+    ],
+}
+
+
+def _sentences(count: int, length: int) -> Vector:
+    """Inputs whose last feature shows from one to all tokens."""
+    samples = RNG.normal(size=(count, length, 7))
+    samples[..., 6] = np.arange(length) < RNG.integers(1, length + 1, count)[:, None]
+    return np.asarray(samples.astype(np.float32), np.float64)
+
+
+@pytest.mark.parametrize("how", ENCRYPTED_MASKS)
+def test_masks_that_clients_encrypt(how: str) -> None:
+    nodes, constants = _masked_layer(5, ENCRYPTED_MASKS[how])
+    model, samples = build_model(nodes, (5, 7), constants), _sentences(80, 5)
+    program = compiler.compile(model, TARGET, compiler.Fit(calibration=samples, error=0.05))
+    expected = reference(model, samples)
+    agree(program, samples, expected, 0.05)
+    exact = import_model(model, bits=((samples == 0) | (samples == 1)).all(axis=0)).graph
+    for length in range(1, 6):
+        short = samples[samples[:, :, 6].sum(1) == length][:1]
+        changed = short.copy()
+        changed[:, length:, :6] *= -0.5
+        same, other = (exact.evaluate(each.ravel())[exact.output] for each in (short, changed))
+        assert np.abs(same - other)[: 6 * length].max() < 1e-12
+        agree(program, changed, reference(model, changed), 0.05)
+
+
+def test_an_encrypted_mask_of_causal_attention() -> None:
+    bits, _ = ENCRYPTED_MASKS["cast"]
+    last = [node("Where", ["b", "none", "infinity"], ["one_g"]), node("Add", ["one_g", "causal"], ["g"])]
+    causal = np.where(np.tri(5, dtype=bool), 0.0, -np.inf).astype(np.float32)
+    nodes, constants = _masked_layer(5, [bits, *last], causal=causal)
+    model, samples = build_model(nodes, (5, 7), constants), _sentences(80, 5)
+    program = compiler.compile(model, TARGET, compiler.Fit(calibration=samples, error=0.05))
+    agree(program, samples, reference(model, samples), 0.05)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ("number", "elements of the input that are 0 or 1"),
+        ("nothing", "drive 0 into Softmax"),
+        ("read", "mask"),
+    ],
+)
+def test_encrypted_masks_that_hide_nothing_or_everything(wrong: str, reason: str) -> None:
+    """A mask of other numbers, of no token at all, and one that is read without a softmax."""
+    nodes, constants = _masked_layer(5, ENCRYPTED_MASKS["cast"])
+    samples = _sentences(80, 5)
+    if wrong == "number":
+        samples[:, 0, 6] = 0.7
+    elif wrong == "nothing":
+        samples[3, :, 6] = 0.0
+    else:
+        nodes = [*nodes[:-6], node("MatMul", ["masked", "v"], ["z"]), *nodes[-4:]]
+    with pytest.raises((ModelRefusedError, InvalidSamplesError), match=reason):
+        compiler.compile(
+            build_model(nodes, (5, 7), constants), TARGET, compiler.Fit(calibration=samples, error=0.05)
+        )
+
+
+def test_a_mask_is_not_lost_behind_another_sum() -> None:
+    """Minus infinity, then a sum with constants or with a broadcast: the first mask still holds."""
+    nodes = [
+        node("Unsqueeze", ["x", "one"], ["u"]),
+        node("Add", ["u", "mask"], ["h"]),
+        node("Add", ["h", "bias"], ["b"]),
+        node("Softmax", ["b"], ["p"], axis=-1),
+        node("MatMul", ["p", "w"], ["y"]),
+    ]
+    mask = np.where(np.arange(4) < 2, -np.inf, 0.0).astype(np.float32)
+    for bias in (np.ones(4, np.float32), np.ones((1, 2, 3, 4), np.float32)):
+        constants = {"mask": mask, "bias": bias, "w": np.eye(4, dtype=np.float32), "one": np.array([1])}
+        program, samples, expected = compiled(nodes, (3, 4), constants, fit={"error": 0.05})
+        agree(program, samples, expected, 0.05)
+        assert np.abs(run_clear(program, samples[:1]).reshape(-1, 4)[:, :2]).max() < 1e-9
+
+
+@pytest.mark.parametrize("operator", ["LayerNormalization", "RMSNormalization"])
+def test_stored_statistics_take_one_level(operator: str) -> None:
+    """Instead of each sample's own variance, one of all calibration data: a linear map of the centred
+    values."""
+    nodes = [
+        node(operator, ["x", "scale"], ["n"]),
+        node("Relu", ["n"], ["r"]),
+        node("MatMul", ["r", "w"], ["y"]),
+    ]
+    constants = {
+        "scale": RNG.normal(size=8).astype(np.float32),
+        "w": RNG.normal(size=(8, 3)).astype(np.float32),
+    }
+    fit: dict[str, Any] = {"activations": {operator.lower(): "stored", "relu": "chebyshev:3"}}
+    program, samples, _ = compiled(nodes, (3, 8), constants, opset=23, fit=fit)
+    other, _, _ = compiled(nodes, (3, 8), constants, opset=23, fit={"activations": {"relu": "chebyshev:3"}})
+    assert program.depth == 4 < other.depth
+    (stored,) = (each for each in program.fit_report.activations if each.method == "stored")
+    assert stored.label.startswith(operator)
+    centred = samples - samples.mean(-1, keepdims=True) * (operator == "LayerNormalization")
+    roots = 1 / np.sqrt((centred**2).mean(-1) + 1e-5)
+    mean = roots[np.arange(60) % 5 != 4].mean()
+    assert roots.min() < mean < roots.max()
+    assert stored.max_error >= np.abs(roots - mean).max() * (1 - 1e-12)
+    relu = next(each for each in program.fit_report.activations if each.method == "chebyshev:3")
+    inner = centred * mean * constants["scale"]
+    assert relu.low <= inner.min() < inner.max() <= relu.high
+
+
+def test_stored_is_for_statistics_alone() -> None:
+    nodes = [node("Relu", ["x"], ["r"]), node("MatMul", ["r", "w"], ["y"])]
+    constants = {"w": np.eye(4, dtype=np.float32)}
+    with pytest.raises(ModelRefusedError, match="no inverse of a statistic"):
+        compiled(nodes, (3, 4), constants, fit={"activations": {"relu": "stored"}})

@@ -78,8 +78,8 @@ class Fit:
             output are measured on four fifths of them; the others are held out for the report. Without calibration data
             the output is not scaled and must fit under the last prime.
         activations: methods by operator type in lower case ("relu") or by ONNX node: "chebyshev:DEGREE", a
-            polynomial for any function; "minimax:BITS", a composition for piecewise linear functions; see
-            `Method`.
+            polynomial for any function; "minimax:BITS", a composition for piecewise linear functions;
+            "stored", a constant for the statistics of normalisations; see `Method`.
         accuracy: minimum share of calibration samples whose prediction, the index of the largest output, must
             not change; a model for which no choice reaches it is refused. Without ``error``, no output may
             change by more than the largest output.

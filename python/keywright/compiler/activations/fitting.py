@@ -13,7 +13,7 @@ from keywright.compiler.graph.graph import Activation, Add, Domain, Graph, Linea
 from keywright.compiler.graph.piecewise import PiecewiseLinear
 from keywright.compiler.graph.simplify import scale_value
 from keywright.compiler.graph.sparse import SparseMatrix
-from keywright.errors.network import not_piecewise
+from keywright.errors.network import not_a_statistic, not_piecewise
 from keywright.program.arrays import Vector
 from keywright.program.fit_report import FittedActivation
 from keywright.program.operands.polynomials import chebyshev
@@ -63,9 +63,16 @@ def approximate(node: Activation, measured: MeasuredRange, method: Method) -> Ap
     """Fit one activation.
 
     Raises:
-        RefusalError: a composition is requested for a function that is not piecewise linear.
+        RefusalError: a composition is requested for a function that is not piecewise linear, or a constant
+            for one that is not the inverse of a statistic.
     """
     function, low, high = node.function, measured.low, measured.high
+    if method.kind == "stored":
+        if not node.positive:
+            raise not_a_statistic(node.label)
+        found = np.asarray(function(np.concatenate([measured.values, [low, high]])), np.float64)
+        mean = found[:-2].mean(keepdims=True)
+        return Approximation(method, low, high, mean, float(np.abs(found - mean).max()))
     if method.kind == "minimax":
         if not isinstance(function, PiecewiseLinear):
             raise not_piecewise(node.label, str(method))
@@ -114,8 +121,13 @@ def _replace(graph: Graph, number: int, node: Activation, chosen: Approximation)
     coefficients, low, high = chosen.coefficients, chosen.low, chosen.high
     centre, half = (low + high) / 2, (high - low) / 2
     degree = len(coefficients) - 1
-    if degree == 1:
-        size = int(np.prod(node.shape, dtype=np.int64))
+    size = int(np.prod(node.shape, dtype=np.int64))
+    if degree == 0:
+        places = np.zeros(0, np.int64)
+        nothing = SparseMatrix((size, size), places, places, np.zeros(0))
+        bias = np.full(size, coefficients[0])
+        graph.nodes[number] = Linear(node.shape, node.operands, (nothing,), bias, label=node.label)
+    elif degree == 1:
         slope = coefficients[1] / half
         bias = np.full(size, coefficients[0] - slope * centre)
         matrix = SparseMatrix.diagonal(np.full(size, slope))

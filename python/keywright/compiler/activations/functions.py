@@ -164,6 +164,7 @@ INSIDE = {
     "Min",
     "Normalizer",
     "PRelu",
+    "RMSNormalization",
     "ReduceMax",
     "ReduceMin",
     "Softmax",

@@ -19,6 +19,7 @@ from keywright.program.stored_tensors import array_of
 
 from .operator_context import FLOATS, of_sample
 from .operators import ANY_ORDER, MASKABLE, OPERATORS, Constant, EncryptedValue, Operand, OperatorContext
+from .operators.attention.gates import GATED, as_gates
 from .operators.attention.masks import FiniteMask
 from .reference import Reference
 
@@ -70,7 +71,10 @@ class ImportedModel:
 
 
 def import_model(
-    model: onnx.ModelProto, halvings: Mapping[str, int] | None = None, wanted: Collection[str] = ()
+    model: onnx.ModelProto,
+    halvings: Mapping[str, int] | None = None,
+    requested: Collection[str] = (),
+    bits: NDArray[np.bool_] | None = None,
 ) -> ImportedModel:
     """Return the model's graph and every reason why it cannot be compiled.
 
@@ -79,14 +83,21 @@ def import_model(
 
     Args:
         halvings: of the operand of each softmax, by node; none by default.
-        wanted: names of constants to return.
+        requested: names of constants to return.
+        bits: which elements of the input are 0 or 1, (*input_shape,); none by default. They can be a mask.
     """
-    return _Importer(model, halvings or {}, wanted).run()
+    return _Importer(model, halvings or {}, requested, bits).run()
 
 
 class _Importer:
-    def __init__(self, model: onnx.ModelProto, halvings: Mapping[str, int], wanted: Collection[str]) -> None:
-        self.model, self.halvings, self.wanted = model, halvings, wanted
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        halvings: Mapping[str, int],
+        requested: Collection[str],
+        bits: NDArray[np.bool_] | None,
+    ) -> None:
+        self.model, self.halvings, self.requested, self.bits = model, halvings, requested, bits
         self.graph = Graph()
         self.reasons: list[RefusalError] = []
         self.masks: list[FiniteMask] = []
@@ -98,9 +109,9 @@ class _Importer:
     def run(self) -> ImportedModel:
         """See `import_model`."""
         self._read()
-        found = {name: self.values[name] for name in self.wanted if name in self.values}
+        present = {name: self.values[name] for name in self.requested if name in self.values}
         known = {name: value.array for name, value in found.items() if isinstance(value, Constant)}
-        if missing := sorted(set(self.wanted) - set(known)):
+        if missing := sorted(set(self.requested) - set(known)):
             self.reasons.append(
                 InvalidModelError(f"{missing[0]!r}, which the client's last steps read, is not a constant")
             )
@@ -115,7 +126,7 @@ class _Importer:
                 self.reasons.append(reason)
         inputs = [value for value in body.input if value.name not in self.values]
         if len(inputs) != 1:
-            self.reasons.append(InvalidModelError(f"the model has {len(inputs)} inputs; it must have one"))
+            self.reasons.append(_several_inputs([value.name for value in inputs]))
         for value in inputs:
             try:
                 declared = self._declared_shape(value)
@@ -125,6 +136,8 @@ class _Importer:
             if declared is None:  # shapes that follow from it would be wrong: operators alone are examined
                 continue
             number = self.graph.add(Input(declared))
+            if self.bits is not None and self.bits.shape != declared:
+                self.bits = None  # calibration data of another shape are refused where they are read
             self.values[value.name] = EncryptedValue(number, (1, *declared))
         self.inferred = self._inferred_shapes()
         for index, node in enumerate(body.node):
@@ -133,12 +146,10 @@ class _Importer:
         for value in body.output:
             result = self.values.get(value.name)
             if isinstance(result, EncryptedValue):
-                if result.masked is not None:
-                    self.reasons.append(
-                        InvalidModelError(
-                            f"output {value.name!r} has a mask of minus infinity, and no Softmax behind it"
-                        )
-                    )
+                if result.hides:
+                    what = "an encrypted mask" if result.masked is None else "a mask of minus infinity"
+                    text = f"output {value.name!r} has {what}, and no Softmax behind it"
+                    self.reasons.append(InvalidModelError(text))
                 found.append(self._row_major(result, value.name))
             elif not self.reasons:
                 self.reasons.append(InvalidModelError(f"output {value.name!r} does not depend on the input"))
@@ -218,18 +229,23 @@ class _Importer:
                 self._fold(node, name, sources)
                 return
             halvings = self.halvings.get(name, 0)
+            bits = None if self.bits is None else self.bits.ravel()
             context = OperatorContext(
-                self.graph, node, name, sources, self.reference, self.batch, halvings, self.masks
+                self.graph, node, name, sources, self.reference, self.batch, halvings, self.masks, bits
             )
             handler = OPERATORS.get(node.op_type) if node.domain in DOMAINS else None
             if handler is None:
                 raise _unsupported(node, name)
             if node.op_type not in ANY_ORDER:
                 context.row_major_operands()
-            if node.op_type not in MASKABLE:
+            first = sources[0]
+            gate = node.op_type in GATED and isinstance(first, EncryptedValue) and first.gate
+            if node.op_type not in MASKABLE and not gate:
                 context.refuse_masked()
             results = handler(context)
             context.check_all_attributes_read()
+            if gate:
+                results = as_gates(results)
             self.values.update(
                 zip(node.output, results if isinstance(results, tuple) else (results,), strict=False)
             )
@@ -263,6 +279,17 @@ class _Importer:
         results = self.reference.run(node, name, feeds)
         for output, result in zip([output for output in node.output if output], results, strict=True):
             self._constant(output, result)
+
+
+def _several_inputs(names: list[str]) -> InvalidModelError:
+    """Return the refusal of a model that reads another number of inputs than one."""
+    named = f" ({', '.join(map(repr, names[:5]))}{', ...' if len(names) > 5 else ''})" if names else ""
+    advice = ""
+    if any("past" in name or "cache" in name for name in names):
+        advice = "; export it without cached keys (use_cache=False), for whole sequences"
+    elif len(names) > 1:
+        advice = "; join them to one, as a mask to the features of each token, and take them apart inside it"
+    return InvalidModelError(f"the model has {len(names)} inputs{named}; it must have one{advice}")
 
 
 def _usable(values: Vector) -> bool:

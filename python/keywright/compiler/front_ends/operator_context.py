@@ -10,7 +10,7 @@ import onnx
 from numpy.typing import NDArray
 
 from keywright.compiler.graph.convolution import Convolution, Matrix, total
-from keywright.compiler.graph.graph import Activation, Graph, Linear, Multiply
+from keywright.compiler.graph.graph import Activation, Graph, Input, Linear, Multiply
 from keywright.compiler.graph.piecewise import Function
 from keywright.compiler.graph.sparse import Indices, SparseMatrix
 from keywright.compiler.limits import require_elements
@@ -49,6 +49,11 @@ class EncryptedValue:
             of operators, down to minus infinity, for elements that it hides from a softmax, and 0 for others.
         before_mask: for a value to which large negative constants were added, the value with them as a mask,
             which a softmax reads in its place.
+        bits: whether every element is 0 or 1: computed from elements of the input that calibration data show
+            to be so.
+        gate: whether bits stand for their logarithm, 0 or minus infinity, which is added before a softmax.
+        shown: the bits of the elements that a softmax shows, in the value's shape, where such a gate was
+            added; None if it shows all.
     """
 
     number: int
@@ -56,6 +61,14 @@ class EncryptedValue:
     order: Indices | None = None
     masked: Vector | None = None
     before_mask: "EncryptedValue | None" = None
+    bits: bool = False
+    gate: bool = False
+    shown: "EncryptedValue | None" = None
+
+    @property
+    def hides(self) -> bool:
+        """Whether only a softmax can read the value."""
+        return self.masked is not None or self.gate or self.shown is not None
 
     @property
     def size(self) -> int:
@@ -71,7 +84,8 @@ class EncryptedValue:
         order = None if self.order is None else self.order.reshape(shape)
         masked = None if self.masked is None else self.masked.reshape(shape)
         before = None if self.before_mask is None else self.before_mask.reshaped(shape)
-        return EncryptedValue(self.number, shape, order, masked, before)
+        shown = None if self.shown is None else self.shown.reshaped(shape)
+        return EncryptedValue(self.number, shape, order, masked, before, self.bits, self.gate, shown)
 
     def stored(self, values: Vector) -> Vector:
         """Return constants in the value's shape as a vector in the order of its elements."""
@@ -104,6 +118,7 @@ class OperatorContext:
         batch: samples that the model takes at a time; 1 if it takes any number. The graph is for one sample.
         halvings: of the operand of a softmax; see `operators.attention.softmax`.
         masks: receives the finite masks of softmaxes; see `operators.attention.masks`.
+        bits: which elements of the graph's input are 0 or 1; see `operators.attention.gates`.
     """
 
     def __init__(
@@ -116,10 +131,12 @@ class OperatorContext:
         batch: int = 1,
         halvings: int = 0,
         masks: list[Any] | None = None,
+        bits: NDArray[np.bool_] | None = None,
     ) -> None:
         self.graph, self.node, self.name, self.operator = graph, node, name, node.op_type
         self.batch, self.halvings = batch, halvings
         self.masks = [] if masks is None else masks
+        self.bits = bits
         self._operands, self._reference = operands, reference
         self._attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
         self._read: set[str] = set()
@@ -271,11 +288,18 @@ class OperatorContext:
     ) -> EncryptedValue:
         """Return the elements with these numbers, in the shape of ``chosen``, times factors."""
         if np.all(factors == 1.0):
+            bits = source.bits or self._are_bits(source, chosen)
             if np.array_equal(chosen.ravel(), np.arange(source.size)):
-                return EncryptedValue(source.number, chosen.shape)
+                return EncryptedValue(source.number, chosen.shape, bits=bits)
             if source.order is not None and _permutes(chosen, source.size):
-                return EncryptedValue(source.number, chosen.shape, chosen)
+                return EncryptedValue(source.number, chosen.shape, chosen, bits=bits)
+            return replace(self.linear(source, chosen.shape, picking(source, chosen)), bits=bits)
         return self.linear(source, chosen.shape, picking(source, chosen, factors))
+
+    def _are_bits(self, source: EncryptedValue, chosen: Indices) -> bool:
+        """Whether elements of the input are 0 or 1."""
+        of_input = isinstance(self.graph.nodes[source.number], Input)
+        return of_input and self.bits is not None and bool(self.bits[chosen].all())
 
     def row_major_operands(self) -> None:
         """Store all encrypted operands in row-major order."""
@@ -287,12 +311,9 @@ class OperatorContext:
         """Refuse operands of which a mask hides elements: only a softmax gives that a meaning. Raises
         `RefusalError`."""
         for index, value in enumerate(self._operands):
-            if isinstance(value, EncryptedValue) and value.masked is not None:
-                raise self.refuse(
-                    f"operand {index}",
-                    "a value with a mask of minus infinity",
-                    "a Softmax behind it",
-                )
+            if isinstance(value, EncryptedValue) and value.hides:
+                what = "an encrypted mask" if value.masked is None else "a mask of minus infinity"
+                raise self.refuse(f"operand {index}", f"a value with {what}", "a Softmax behind it")
 
     def row_major(self, source: EncryptedValue) -> EncryptedValue:
         """Return a value whose elements are stored in row-major order."""
@@ -301,12 +322,22 @@ class OperatorContext:
         return self.linear(source, source.shape, picking(source, source.order))
 
     def expand(self, source: EncryptedValue, shape: Shape) -> EncryptedValue:
-        """Broadcast a value to a shape. Raises `RefusalError` if that is impossible."""
+        """Broadcast a value to a shape, with its masks. Raises `RefusalError` if that is impossible."""
+        if source.shape == shape:
+            return source
         require_elements(f"the result of node {self.name!r}", shape)
         try:
-            return self.select(source, np.broadcast_to(source.indices(), shape))
+            result = self.select(source, np.broadcast_to(source.indices(), shape))
         except ValueError as error:
             raise self.refuse("operand of shape", source.shape, f"one that broadcasts to {shape}") from error
+        masked, before, shown = source.masked, source.before_mask, source.shown
+        return replace(
+            result,
+            masked=None if masked is None else np.broadcast_to(masked, shape),
+            before_mask=None if before is None else self.expand(before, shape),
+            gate=source.gate,
+            shown=None if shown is None else self.expand(shown, shape),
+        )
 
     def scaled(self, source: EncryptedValue, factors: Vector | float) -> EncryptedValue:
         """Return a value with each element times a constant."""

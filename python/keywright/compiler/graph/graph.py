@@ -269,7 +269,7 @@ class Graph:
         first, count = 0, most if least is None else min(least, most)
         while first < len(samples):
             chunk = slice(first, min(first + count, len(samples)))
-            with np.errstate(over="ignore", invalid="ignore"):
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 yield chunk, self.evaluate(samples[chunk])
             first, count = chunk.stop, min(2 * count, most)
 

@@ -42,7 +42,7 @@ def simplify(graph: Graph) -> Graph:
     dead nodes."""
     graph = _fuse_functions(graph.renumbered())
     graph = complete_squares(graph)
-    rules = (_fold_shift, _merge_linear, _sum_linear, _absorb_addition)
+    rules = (_fold_shift, _fold_constant, _merge_linear, _sum_linear, _absorb_addition)
     while any(rule(graph) for rule in rules):
         graph = graph.renumbered()
     return graph
@@ -143,6 +143,34 @@ def _fold_shift(graph: Graph) -> bool:
                 graph.nodes[number] = replace(source, vector=source.vector + node.vector)
                 return True
     return False
+
+
+def _fold_constant(graph: Graph) -> bool:
+    """Multiply by a constant, as a stored statistic is, in a linear map; a map of a constant is one, too."""
+    for number, node in graph.nodes.items():
+        if isinstance(node, Multiply):
+            for factor, other in (node.operands, node.operands[::-1]):
+                if (values := _constant(graph.nodes[factor])) is not None:
+                    matrix = SparseMatrix.diagonal(values)
+                    nothing = np.zeros(len(values))
+                    graph.nodes[number] = Linear(node.shape, (other,), (matrix,), nothing, label=node.label)
+                    return True
+        elif isinstance(node, Linear) and len(node.operands) == 1 and node.matrices[0].entries:
+            inner = graph.nodes[node.operands[0]]
+            if (values := _constant(inner)) is not None:
+                places = np.zeros(0, np.int64)
+                matrix = SparseMatrix(node.matrices[0].shape, places, places, np.zeros(0))
+                bias = node.bias + node.matrices[0].apply(values)
+                graph.nodes[number] = replace(node, matrices=(matrix,), bias=bias)
+                return True
+    return False
+
+
+def _constant(node: Node) -> Vector | None:
+    """Return the value of a linear map without entries."""
+    if isinstance(node, Linear) and not any(matrix.entries for matrix in node.matrices):
+        return node.bias
+    return None
 
 
 def _merge_linear(graph: Graph) -> bool:

@@ -91,7 +91,7 @@ class SparseMatrix:
             dense[self.rows, self.columns] = self.values
             return np.asarray(flat @ dense.T, np.float64)
         if kind == "moves":
-            return np.asarray(flat[:, self.columns], np.float64)
+            return np.take(flat, self.columns, axis=1)
         result = np.zeros((len(flat), self.shape[0]))
         if kind == "picks":
             result[:, self.rows] = flat[:, self.columns] * self.values
@@ -162,9 +162,10 @@ class SparseMatrix:
 
     def scaled(self, rows: Vector | float = 1.0, columns: Vector | float = 1.0) -> Self:
         """Return diag(rows) @ self @ diag(columns)."""
-        left = np.broadcast_to(np.asarray(rows, np.float64), self.shape[0])[self.rows]
-        right = np.broadcast_to(np.asarray(columns, np.float64), self.shape[1])[self.columns]
-        result = type(self)(self.shape, self.rows, self.columns, self.values * left * right)
+        values = self.values
+        for factors, places in ((rows, self.rows), (columns, self.columns)):
+            values = values * (factors if np.ndim(factors) == 0 else np.asarray(factors, np.float64)[places])
+        result = type(self)(self.shape, self.rows, self.columns, values)
         result.__dict__["of_places"] = self.of_places
         return result
 

@@ -10,6 +10,7 @@ from .activations import COMPARISONS, activation, comparison, equal_to_itself, f
 from .arithmetic import add, choose, divide, multiply, negate, power, subtract, sum_of
 from .attention.attention import attention
 from .attention.einsum import einsum
+from .attention.gates import both, negation
 from .attention.softmax import softmax
 from .dense import gemm, matmul
 from .images.convolution import convolution, transposed_convolution
@@ -33,6 +34,7 @@ ANY_ORDER = frozenset(
         *ACTIVATIONS,
         *MOVES,
         "Add",
+        "And",
         "Attention",
         "Cast",
         "Div",
@@ -40,6 +42,7 @@ ANY_ORDER = frozenset(
         "Gemm",
         "MatMul",
         "Mul",
+        "Not",
         "ReduceMean",
         "ReduceSum",
         "Reshape",
@@ -49,11 +52,12 @@ ANY_ORDER = frozenset(
 )
 """Operators that read values whose elements are stored in any order; others get them in row-major order."""
 
-MASKABLE = frozenset(["Add", "Reshape", "Softmax"])
+MASKABLE = frozenset(["Add", "Attention", "Reshape", "Softmax"])
 """Operators that read values of which a mask hides some elements."""
 
 OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]] = {
     "Add": add,
+    "And": both,
     "Attention": attention,
     "AveragePool": average_pool,
     "BatchNormalization": batch_normalization,
@@ -81,6 +85,7 @@ OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]]
     "Mul": multiply,
     "Normalizer": normalizer,
     "Neg": negate,
+    "Not": negation,
     "PRelu": parametric_relu,
     "Pow": power,
     "RMSNormalization": rms_normalization,

@@ -21,10 +21,12 @@ from keywright.compiler.activations.functions import (
     swish,
     thresholded_relu,
 )
-from keywright.compiler.front_ends.operator_context import Constant, EncryptedValue, OperatorContext
+from keywright.compiler.front_ends.operator_context import Constant, EncryptedValue, Operand, OperatorContext
 from keywright.compiler.graph.piecewise import Function
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.program.arrays import Vector
+
+from .attention.gates import compared
 
 COMPARISONS: dict[str, Callable[..., NDArray[np.bool_]]] = {
     "Greater": np.greater,
@@ -58,7 +60,7 @@ def parametric_relu(context: OperatorContext) -> EncryptedValue:
     return context.total(terms, source.shape, laid_out=context.laid_out(source))
 
 
-def comparison(context: OperatorContext) -> EncryptedValue:
+def comparison(context: OperatorContext) -> Operand:
     """Add Greater, GreaterOrEqual, Less and LessOrEqual with one number: a step function, 0 or 1. Together
     with `choose`, it becomes one function of one value."""
     source, flipped = context.operand(0), False
@@ -73,12 +75,18 @@ def comparison(context: OperatorContext) -> EncryptedValue:
     def step(x: Vector) -> Vector:
         return np.asarray(compare(least, x) if flipped else compare(x, least), np.float64)
 
-    return context.function(source, step)
+    return compared(context, source, step) if source.bits else context.function(source, step)
 
 
-def equal_to_itself(context: OperatorContext) -> Constant:
-    """Fold Equal of a value and itself, by which exporters test for NaN: encrypted values are numbers."""
+def equal_to_itself(context: OperatorContext) -> Operand:
+    """Fold Equal of a value and itself, by which exporters test for NaN: encrypted values are numbers. Add
+    Equal of bits and a number."""
     first, second = context.operands
+    if isinstance(second, Constant) and isinstance(first, EncryptedValue) and first.bits:
+        if second.array.size != 1:
+            raise context.refuse("operand 1", "several numbers", "one number to compare with")
+        number = float(second.array.item())
+        return compared(context, first, lambda x: np.asarray(x == number, np.float64))
     if not isinstance(first, EncryptedValue) or first != second:
         raise context.refuse("operands", "two values", "one value twice")
     return Constant(np.ones(first.shape, np.bool_))

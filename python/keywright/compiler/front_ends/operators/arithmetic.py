@@ -10,10 +10,8 @@ from keywright.compiler.front_ends.operator_context import Constant, EncryptedVa
 from keywright.compiler.graph.graph import Add, Shift
 from keywright.program.arrays import Shape, Vector
 
+from .attention.gates import HIDDEN, chosen, gated, inverted
 from .moves import move
-
-HIDDEN = -1e4
-"""Constants of at most this mask what they are added to, for a softmax that reads the sum."""
 
 
 def add(context: OperatorContext) -> EncryptedValue:
@@ -26,6 +24,8 @@ def subtract(context: OperatorContext) -> EncryptedValue:
     left, right = context.operand(0), context.operand(1)
     if isinstance(right, Constant):
         return summed(context, left, Constant(-np.asarray(right.array, np.float64)))
+    if isinstance(left, Constant) and right is not None and right.bits and (left.array == 1).all():
+        return inverted(context, context.expand(right, _joint_shape(context, left, right)))
     return summed(context, left, context.scaled(context.encrypted(1), -1.0))
 
 
@@ -63,6 +63,9 @@ def choose(context: OperatorContext) -> Operand | tuple[Operand, ...]:
     condition, yes, no = context.operands
     if isinstance(condition, Constant):
         return _selected(context, np.asarray(condition.array, np.bool_), yes, no)
+    gate = chosen(context, condition, yes, no)
+    if gate is not None:
+        return gate
     if isinstance(no, EncryptedValue):
         difference = summed(context, yes, context.scaled(no, -1.0))
     elif isinstance(yes, EncryptedValue) and no is not None:
@@ -112,12 +115,16 @@ def summed(context: OperatorContext, left: Operand | None, right: Operand | None
     """Return the sum of two values that broadcast to each other; one may be constant."""
     shape = _joint_shape(context, left, right)
     if isinstance(left, EncryptedValue) and isinstance(right, EncryptedValue):
+        if left.gate or right.gate:
+            return gated(context, *((left, right) if right.gate else (right, left)))
         context.refuse_masked()
         left, right = context.aligned(context.expand(left, shape), context.expand(right, shape))
         both = Add(context.laid_out(left), (left.number, right.number))
         return EncryptedValue(context.graph.add(both), shape, left.order)
     value, constant = _apart(context, left, right)
     value = context.expand(value, shape)
+    if value.gate:
+        return _gate_and_constant(context, value, np.broadcast_to(constant, shape))
     hidden = np.broadcast_to(constant <= HIDDEN, shape)
     before = value.before_mask
     if hidden.any():
@@ -131,13 +138,27 @@ def summed(context: OperatorContext, left: Operand | None, right: Operand | None
     return replace(shifted(context, value, constant), before_mask=before)
 
 
+def _gate_and_constant(context: OperatorContext, gate: EncryptedValue, constant: Vector) -> EncryptedValue:
+    """Return a gate plus a constant mask."""
+    shown = constant > HIDDEN
+    if constant[shown].any():
+        raise context.refuse("a constant operand", "numbers beside an encrypted mask", "0, or a mask")
+    bits = replace(gate, gate=False)
+    return (
+        gate
+        if shown.all()
+        else replace(context.scaled(bits, shown.ravel().astype(np.float64)), bits=True, gate=True)
+    )
+
+
 def shifted(context: OperatorContext, value: EncryptedValue, constant: Vector) -> EncryptedValue:
     """Return a value plus constants in its shape."""
     vector = value.stored(constant)
     if not np.isfinite(vector).all():
         raise context.refuse("a constant operand", "not finite", "finite numbers")
     node = Shift(context.laid_out(value), (value.number,), vector)
-    return EncryptedValue(context.graph.add(node), value.shape, value.order, value.masked)
+    result = EncryptedValue(context.graph.add(node), value.shape, value.order, value.masked)
+    return replace(result, shown=value.shown)
 
 
 def _product(context: OperatorContext, left: Operand | None, right: Operand | None) -> EncryptedValue:
@@ -145,6 +166,8 @@ def _product(context: OperatorContext, left: Operand | None, right: Operand | No
     if isinstance(left, EncryptedValue) and isinstance(right, EncryptedValue):
         return context.product(context.expand(left, shape), context.expand(right, shape))
     value, constant = _apart(context, left, right)
+    if value.bits and constant.size == 1 and constant.item() <= HIDDEN:
+        return replace(inverted(context, context.expand(value, shape)), gate=True)
     return context.scaled(context.expand(value, shape), np.broadcast_to(constant, shape).ravel())
 
 

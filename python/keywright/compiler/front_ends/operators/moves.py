@@ -17,6 +17,8 @@ from keywright.compiler.front_ends.operator_context import (
 from keywright.compiler.front_ends.reference import Array
 from keywright.program.arrays import Shape
 
+from .attention.gates import require_bits
+
 MOVES: dict[str, tuple[int, ...]] = {
     "Concat": (),
     "DepthToSpace": (0,),
@@ -133,10 +135,13 @@ def shape_of(context: OperatorContext) -> Constant:
 
 
 def cast(context: OperatorContext) -> EncryptedValue:
-    """Ignore a change to another floating-point type."""
+    """Ignore a change to another floating-point type, and of bits to any type."""
     kind = context.attribute("to", onnx.TensorProto.FLOAT)
     context.attribute("saturate", 1)
     context.attribute("round_mode", "up")
-    if kind not in FLOATS:
+    source = context.encrypted(0)
+    if kind == onnx.TensorProto.BOOL and not source.gate:
+        return require_bits(context, source)
+    if kind not in FLOATS and not source.bits:
         raise context.refuse("to", onnx.TensorProto.DataType.Name(kind), "a type of floating-point numbers")
-    return context.encrypted(0)
+    return source

@@ -8,12 +8,13 @@ import numpy as np
 from keywright.compiler.front_ends.operator_context import Constant, EncryptedValue, OperatorContext
 from keywright.compiler.front_ends.operators.arithmetic import summed
 
+from .gates import gated, require_bits
 from .products import matrix_product
 from .softmax import softmax_of
 
 
 def attention(context: OperatorContext) -> EncryptedValue:
-    """Add attention of encrypted queries, keys and values, with a constant mask or none."""
+    """Add attention of encrypted queries, keys and values, with a mask or none."""
     for index, name in ((4, "past_key"), (5, "past_value"), (6, "nonpad_kv_seqlen")):
         if context.operand(index) is not None:
             raise context.refuse(
@@ -28,6 +29,8 @@ def attention(context: OperatorContext) -> EncryptedValue:
     if any(context.node.output[1:]):
         raise context.refuse("outputs", len(context.node.output), "the first alone")
     queries, keys, values = (context.encrypted(index) for index in range(3))
+    if any(value.hides or value.bits for value in (queries, keys, values)):
+        raise context.refuse("queries, keys or values", "a mask", "values without one")
     flat = len(queries.shape) == 3
     heads, shared = context.attribute("q_num_heads", 0), context.attribute("kv_num_heads", 0)
     if flat:
@@ -70,8 +73,8 @@ def _masked(context: OperatorContext, scores: EncryptedValue) -> EncryptedValue:
     mask = np.zeros(scores.shape)
     given = context.operand(3)
     if isinstance(given, EncryptedValue):
-        raise context.refuse("attn_mask", "an encrypted value", "a constant, for one length of all sequences")
-    if given is not None:
+        scores = gated(context, scores, given if given.gate else require_bits(context, given))
+    elif given is not None:
         array = given.array
         mask = mask + (
             np.where(array, 0.0, -np.inf) if array.dtype == bool else np.asarray(array, np.float64)

@@ -49,7 +49,7 @@ def softmax_of(context: OperatorContext, source: EncryptedValue, axis: int) -> E
     Raises:
         InvalidModelError: all elements of a row are masked.
     """
-    rows = rows_of(source, [axis])
+    rows, bits = rows_of(source, [axis]), source.shown
     source, shown = shown_elements(context, source, axis, rows)
     present = np.ones(source.size, bool)
     present[source.indices().ravel()] = shown.ravel()
@@ -58,7 +58,10 @@ def softmax_of(context: OperatorContext, source: EncryptedValue, axis: int) -> E
     taken = _Rows(context, source, rows, within)
     half = 0.5**context.halvings
     powers = context.function(_centred(context, source, rows, within / counts, half), exponential, "Softmax")
-    value = taken.normalised(powers, (float(counts.min()), np.inf))
+    least = float(counts.min())
+    if bits is not None:  # the mean is that of hidden elements, too, and bounds no sum
+        powers, least = context.product(powers, _in_order(context, bits, powers)), -np.inf
+    value = taken.normalised(powers, (least, np.inf))
     for _ in range(context.halvings):
         value = taken.normalised(context.product(value, value), (1 / float(counts.max()), 1.0))
     return value
@@ -94,6 +97,15 @@ class _Rows:
         return context.product(powers, replace(shared, order=source.order))
 
 
+def _in_order(context: OperatorContext, value: EncryptedValue, other: EncryptedValue) -> EncryptedValue:
+    """Return a value with its elements in the order of another one of its shape."""
+    placed = np.empty(value.size, np.int64)
+    placed[other.indices().ravel()] = value.indices().ravel()
+    laid_out = context.laid_out(other)
+    result = context.linear(value, value.shape, picking(value, placed), laid_out=laid_out)
+    return replace(result, order=other.order)
+
+
 def _centred(
     context: OperatorContext, source: EncryptedValue, rows: Indices, shares: Vector, factor: float
 ) -> EncryptedValue:
@@ -113,18 +125,21 @@ def _centred(
 
 
 def more_halvings(
-    halvings: dict[str, int], sums: Iterable[tuple[Activation, float]]
+    halvings: dict[str, int], sums: Iterable[tuple[Activation, float, float]]
 ) -> dict[str, int] | None:
     """Return the halvings of each softmax with one more where sums of exponentials spread too widely; None if
     they do not.
 
     Args:
-        sums: the largest operand of each function of the graph.
+        sums: the smallest and the largest operand of each function of the graph.
     """
     more = {
         node.name: halvings.get(node.name, 0) + 1
-        for node, largest in sums
-        if node.operator == "Softmax" and math.isinf(node.limits[1]) and largest > WIDEST * node.limits[0] > 0
+        for node, smallest, largest in sums
+        if node.operator == "Softmax"
+        and node.positive
+        and math.isinf(node.limits[1])
+        and largest > WIDEST * max(node.limits[0], smallest) > 0
     }
     more = {name: count for name, count in more.items() if count <= MOST_HALVINGS}
     return halvings | more if more else None

@@ -1,0 +1,83 @@
+"""The study of attention: its encoder and its terms, beside the formulas written out."""
+
+import math
+
+import numpy as np
+import pytest
+from onnx.reference import ReferenceEvaluator
+from studies.attention import EPSILON, Array, Encoder, heaviest, term_weights
+
+RNG = np.random.default_rng(4)
+TOKENS, WIDTH, WIDE, VOCABULARY = 3, 4, 6, 13
+
+
+def normal(values: Array, scale: Array, bias: Array) -> Array:
+    centred = values - values.mean()
+    return np.asarray(scale * centred / math.sqrt((centred**2).mean() + EPSILON) + bias)
+
+
+def gelu(values: Array) -> Array:
+    return np.asarray([0.5 * value * (1 + math.erf(value / math.sqrt(2))) for value in values])
+
+
+def weights() -> dict[str, Array]:
+    shapes: dict[str, tuple[int, ...]] = {"bert.embeddings.LayerNorm.weight": (WIDTH,)}
+    layer = "bert.encoder.layer.0."
+    for name in ("query", "key", "value"):
+        shapes |= {f"{layer}attention.self.{name}.weight": (WIDTH, WIDTH)}
+    shapes |= {f"{layer}attention.output.dense.weight": (WIDTH, WIDTH)}
+    shapes |= {f"{layer}intermediate.dense.weight": (WIDE, WIDTH)}
+    shapes |= {f"{layer}output.dense.weight": (WIDTH, WIDE)}
+    shapes |= {"cls.predictions.transform.dense.weight": (WIDTH, WIDTH)}
+    shapes |= {"bert.embeddings.word_embeddings.weight": (VOCABULARY, WIDTH)}
+    dense = [name for name in shapes if name.endswith(("dense.weight", "query.weight"))]
+    dense += [name for name in shapes if name.endswith(("key.weight", "value.weight"))]
+    for name in dense:
+        shapes |= {name.replace(".weight", ".bias"): shapes[name][:1]}
+    for part in ("attention.output.", "output."):
+        shapes |= {f"{layer}{part}LayerNorm.{kind}": (WIDTH,) for kind in ("weight", "bias")}
+    shapes |= {f"cls.predictions.transform.LayerNorm.{kind}": (WIDTH,) for kind in ("weight", "bias")}
+    shapes |= {"cls.predictions.bias": (VOCABULARY,)}
+    return {name: RNG.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def test_the_encoder_is_that_of_bert() -> None:
+    given, x = weights(), RNG.normal(size=(TOKENS, WIDTH)).astype(np.float32)
+    (found,) = ReferenceEvaluator(Encoder(given, TOKENS).model()).run(None, {"x": x[None]})
+    part, half = "bert.encoder.layer.0.", WIDTH // 2
+
+    def dense(name: str, value: Array) -> Array:
+        return np.asarray(given[f"{part}{name}.weight"] @ value + given[f"{part}{name}.bias"])
+
+    queries, keys, values = (
+        [dense(f"attention.self.{name}", row) for row in x] for name in ("query", "key", "value")
+    )
+    for token, row in enumerate(x):
+        mixed = np.zeros(WIDTH)
+        for head in (slice(0, half), slice(half, WIDTH)):
+            scores = [queries[token][head] @ key[head] / math.sqrt(half) for key in keys]
+            shares = np.exp(scores) / np.exp(scores).sum()
+            mixed[head] = sum(share * value[head] for share, value in zip(shares, values, strict=True))
+        norms = [
+            [given[f"{part}{name}LayerNorm.{kind}"] for kind in ("weight", "bias")]
+            for name in ("attention.output.", "output.")
+        ]
+        state = normal(dense("attention.output.dense", mixed) + row, *norms[0])
+        wide = gelu(dense("intermediate.dense", state))
+        state = normal(dense("output.dense", wide) + state, *norms[1])
+        assert np.abs(found[0, token] - state).max() < 1e-4  # type: ignore[index]
+
+
+def test_terms_are_weighed_as_splade_weighs_them() -> None:
+    given, states = weights(), RNG.normal(size=(2, TOKENS, WIDTH))
+    part, table = "cls.predictions.transform.", given["bert.embeddings.word_embeddings.weight"]
+    for sentence, found in zip(states, term_weights(given, states), strict=True):
+        expected = np.zeros(VOCABULARY)
+        for state in sentence:
+            dense = given[f"{part}dense.weight"] @ state + given[f"{part}dense.bias"]
+            last = normal(gelu(dense), *(given[f"{part}LayerNorm.{kind}"] for kind in ("weight", "bias")))
+            for term in range(VOCABULARY):
+                logit = float(table[term] @ last) + float(given["cls.predictions.bias"][term])
+                expected[term] = max(expected[term], math.log1p(max(logit, 0.0)))
+        assert found == pytest.approx(expected, abs=1e-12)
+        assert set(heaviest(found[None])[0]) == set(np.argsort(expected)[-10:])
