@@ -19,11 +19,22 @@ cd examples
 python -m gallery NAME
 ```
 
-The command downloads the package, whose version and digest are pinned in `examples/gallery/requirements`, and reads
-its weights. Tensors of torch are read without torch. `keywright.compile` chooses parameters and polynomials with its
-defaults, and the tests are encrypted, evaluated and decrypted in the same process. *Same* counts tests whose
-encrypted label equals the label in the clear, *right* those with the true label, in the clear and encrypted. *Error*
-is the largest of any output, beside the largest output. No package, weight or sample is part of this repository.
+The command downloads the package, whose version and digest are pinned in `examples/gallery/requirements`,
+and reads its weights. Tensors of torch are read without torch. `keywright.compile` chooses parameters and
+polynomials by its defaults. The tests are encrypted, evaluated and decrypted in the same process. *Same*
+counts tests whose encrypted label equals the label in the clear. *Right* counts those with the true label, in
+the clear and encrypted. *Error* is the largest of any output, beside the largest output. No package, weight
+or sample is part of this repository.
+
+"""
+
+CLOSING = """
+Times are processor seconds on one thread: all of compiling, and for each test its share of keys, the encoding
+of the model, encryption, evaluation and decryption. Keys are the bytes that a client sends once. The peak is
+of one process, which is client and server. The [record](../../{record}) has wall times and parameters. Other
+programs used the machine meanwhile, so its wall times are long.
+
+## Data and changes
 
 """
 
@@ -39,18 +50,10 @@ def text(record: Path) -> str:
     run = [line for line in lines if "refused" not in line]
     refused = [line for line in lines if "refused" in line]
     parts = [INTRODUCTION, *table([HEAD, *map(row, run)])]
-    parts += [
-        "\nTimes are processor seconds of one thread: all of compiling, and per test the keys, the encoding of the "
-        "model,\nencryption, evaluation and decryption. Keys are the bytes that a client sends once. The peak is of one "
-        "process, which\nis client and server. ",
-        f"The [record](../../{record.relative_to(ROOT)}) has wall times and parameters; it was made while other\n"
-        "programs used the machine, so wall times in it are long.\n",
-        "\n## Data and changes\n\n",
-        "\n".join(f"* `{line['name']}`: {note(line)}" for line in lines),
-        "\n",
-    ]
+    parts.append(CLOSING.format(record=record.relative_to(ROOT).as_posix()))
+    parts += [f"* `{line['name']}`: {note(line)}\n" for line in lines]
     if refused:
-        parts.append("\n## What does not fit\n\n")
+        parts.append("\n## What is refused\n\n")
         parts += [f"* `{line['name']}`, {line['title']}: {reasons(line)}\n" for line in refused]
     return "".join(parts)
 

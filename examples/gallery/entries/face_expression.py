@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from cifar import OnnxWriter
+
 from gallery.entries.facenet_rnet import pictures
 from gallery.entry import Array, Case, Entry
 
@@ -56,7 +57,9 @@ def load(folder: Path) -> Case:
     value = writer.node("Flatten", writer.node("AveragePool", value, kernel_shape=[7, 7], strides=[2, 2]))
     operands = [writer.constant(tensors[f"fc/{part}"]) for part in ("weights", "bias")]
     result = writer.node("Gemm", value, *operands, name="expressions")
-    faces = [127.5 * (1 + pictures(2 * count, SIZE, seed)[::2]) for count, seed in ((CALIBRATION, 1), (TESTS, 2))]
+    faces = [
+        127.5 * (1 + pictures(2 * count, SIZE, seed)[::2]) for count, seed in ((CALIBRATION, 1), (TESTS, 2))
+    ]
     return Case(
         writer.model("face", (3, SIZE, SIZE), result, EXPRESSIONS), faces[0], faces[1], options={"samples": 1}
     )

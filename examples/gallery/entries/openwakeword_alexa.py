@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+
 from gallery.entries.voice2gender import RATE, voices
 from gallery.entry import Array, Case, Entry
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 from cifar import OnnxWriter
+
 from gallery.entry import Array, Case, Entry
 
 TESTS, CALIBRATION = 8, 200

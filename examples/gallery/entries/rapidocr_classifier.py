@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from gallery.entry import Array, Case, Entry
 from PIL import Image, ImageDraw, ImageFont
+
+from gallery.entry import Array, Case, Entry
 
 HEIGHT, WIDTH = 48, 192
 TESTS, CALIBRATION = 4, 120

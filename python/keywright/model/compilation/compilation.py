@@ -271,7 +271,9 @@ class Compilation:
         first: ModelRefusedError | None = None
         for name in presets:
             shipped = BootstrapPreset(name, stored_model() or CostModel())
-            if best is not None and not shipped.least_seconds(self.approximated.graph.depth()) < _seconds(best):
+            if best is not None and not shipped.least_seconds(self.approximated.graph.depth()) < _seconds(
+                best
+            ):
                 continue
             try:
                 model = compiled(name)
