@@ -11,7 +11,7 @@ from cifar import OnnxWriter
 
 from gallery.entry import Array, Case, Entry
 
-TESTS, CALIBRATION = 8, 200
+TESTS, CALIBRATION = 64, 200
 WORDS = 12
 
 
