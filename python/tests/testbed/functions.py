@@ -68,7 +68,7 @@ def extreme(d: Drawing, x: str, operator: str) -> str:
 
 def max_pool(d: Drawing, x: str) -> str:
     x, given = window(d, x, most=2)
-    return d.add("MaxPool", x, **given)
+    return d.add("MaxPool", x, ceil_mode=int(d.draw(0, 1)), **given)
 
 
 def reduce_extreme(d: Drawing, x: str, operator: str) -> str:
