@@ -31,8 +31,9 @@ or sample is part of this repository.
 CLOSING = """
 Times are processor seconds on one thread: all of compiling, and for each test its share of keys, the encoding
 of the model, encryption, evaluation and decryption. Keys are the bytes that a client sends once. The peak is
-of one process, which is client and server. The [record](../../{record}) has wall times and parameters. Other
-programs used the machine meanwhile, so its wall times are long.
+of one process, which is client and server. The
+[record](../../{record}) has wall times and parameters. Other programs used the
+machine meanwhile, so its wall times are long.
 
 ## Data and changes
 
@@ -51,10 +52,10 @@ def text(record: Path) -> str:
     refused = [line for line in lines if "refused" in line]
     parts = [INTRODUCTION, *table([HEAD, *map(row, run)])]
     parts.append(CLOSING.format(record=record.relative_to(ROOT).as_posix()))
-    parts += [f"* `{line['name']}`: {note(line)}\n" for line in lines]
+    parts += table([("`NAME`", "tests", "what differs from the published model"), *map(notes, lines)])
     if refused:
         parts.append("\n## What is refused\n\n")
-        parts += [f"* `{line['name']}`, {line['title']}: {reasons(line)}\n" for line in refused]
+        parts += table([("`NAME`: model", "package, licence", "reasons"), *map(reasons, refused)])
     return "".join(parts)
 
 
@@ -84,12 +85,16 @@ def row(line: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def note(line: dict[str, Any]) -> str:
-    """What the tests are, and what differs from the published model."""
-    changes = f"; {line['changes']}" if line["changes"] else ""
-    return f"{line['data']}{changes}"
+def notes(line: dict[str, Any]) -> tuple[str, ...]:
+    """Cells of what the tests are, and of what differs from the published model."""
+    return f"`{line['name']}`", line["data"], line["changes"]
 
 
-def reasons(line: dict[str, Any]) -> str:
-    """Why a model is refused."""
-    return "; ".join(reason["message"] for reason in line["refused"])
+def reasons(line: dict[str, Any]) -> tuple[str, ...]:
+    """Cells of why a model is refused."""
+    told = "; ".join(reason["message"] for reason in line["refused"])
+    return (
+        f"`{line['name']}`: {line['title']}",
+        f"{line['package']}, {line['licence']}",
+        told.replace("|", "\\|"),
+    )
