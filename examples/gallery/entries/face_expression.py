@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from cifar import OnnxWriter
@@ -37,7 +38,7 @@ def load(folder: Path) -> Case:
     writer = OnnxWriter()
 
     def convolution(value: str, name: str, stride: int) -> str:
-        same = {"auto_pad": "SAME_UPPER", "strides": [stride] * 2}
+        same: dict[str, Any] = {"auto_pad": "SAME_UPPER", "strides": [stride] * 2}
         bias = writer.constant(tensors[f"{name}/bias"])
         if f"{name}/filters" in tensors:
             filters = writer.constant(tensors[f"{name}/filters"].transpose(3, 2, 0, 1))
@@ -48,7 +49,7 @@ def load(folder: Path) -> Case:
         return writer.node("Conv", value, points, bias, name=name)
 
     value = writer.node("Sub", "face", writer.constant(MEAN.reshape(1, 3, 1, 1)))
-    value = writer.node("Div", value, writer.constant(np.float32(255)))
+    value = writer.node("Div", value, writer.constant(np.array(255, np.float32)))
     for block in range(4):
         total = value = writer.node("Relu", convolution(value, f"dense{block}/conv0", 2))
         for layer in (1, 2, 3):

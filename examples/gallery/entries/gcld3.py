@@ -51,7 +51,7 @@ class Source:
         scales = self.array(f"kEmbeddingsQuantScales{number}").astype("<u4") << 16
         size = int(self.array("kEmbeddingsNumCols")[number])
         table = self.array(f"kEmbeddingsWeights{number}").reshape(-1, size) - 128
-        return table * scales.view("<f4")[:, None]
+        return np.asarray(table * scales.view("<f4")[:, None])
 
     def languages(self) -> list[str]:
         """Codes of the languages, in the order of the outputs."""
