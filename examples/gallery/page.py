@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from .entry import entry, names
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reproduction" / "gallery.md"
 RECORD = ROOT / "benchmarks" / "record" / "2026-11-28-gallery"
@@ -56,6 +58,11 @@ def text(record: Path) -> str:
     if refused:
         parts.append("\n## What is refused\n\n")
         parts += table([("`NAME`: model", "package, licence", "reasons"), *map(reasons, refused)])
+    if waiting := sorted(set(names()) - {line["name"] for line in lines}):
+        shown = "".join(f"* `{name}`: {entry(name).title}\n" for name in waiting)
+        parts.append(
+            f"\n## Without a record\n\nThese commands exist as well, and have not been measured:\n\n{shown}"
+        )
     return "".join(parts)
 
 
