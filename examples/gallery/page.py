@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from .entry import entry, names
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reproduction" / "gallery.md"
 RECORD = ROOT / "benchmarks" / "record" / "2026-11-28-gallery"
@@ -19,11 +21,23 @@ cd examples
 python -m gallery NAME
 ```
 
-The command downloads the package, whose version and digest are pinned in `examples/gallery/requirements`, and reads
-its weights. Tensors of torch are read without torch. `keywright.compile` chooses parameters and polynomials with its
-defaults, and the tests are encrypted, evaluated and decrypted in the same process. *Same* counts tests whose
-encrypted label equals the label in the clear, *right* those with the true label, in the clear and encrypted. *Error*
-is the largest of any output, beside the largest output. No package, weight or sample is part of this repository.
+The command downloads the package, whose version and digest are pinned in `examples/gallery/requirements`,
+and reads its weights. Tensors of torch are read without torch. `keywright.compile` chooses parameters and
+polynomials by its defaults. The tests are encrypted, evaluated and decrypted in the same process. *Same*
+counts tests whose encrypted label equals the label in the clear. *Right* counts those with the true label, in
+the clear and encrypted. *Error* is the largest of any output, beside the largest output. No package, weight
+or sample is part of this repository.
+
+"""
+
+CLOSING = """
+Times are processor seconds on one thread: all of compiling, and for each test its share of keys, the encoding
+of the model, encryption, evaluation and decryption. Keys are the bytes that a client sends once. The peak is
+of one process, which is client and server. The
+[record](../../{record}) has wall times and parameters. Other programs used the
+machine meanwhile, so its wall times are long.
+
+## Data and changes
 
 """
 
@@ -39,19 +53,16 @@ def text(record: Path) -> str:
     run = [line for line in lines if "refused" not in line]
     refused = [line for line in lines if "refused" in line]
     parts = [INTRODUCTION, *table([HEAD, *map(row, run)])]
-    parts += [
-        "\nTimes are processor seconds of one thread: all of compiling, and per test the keys, the encoding of the "
-        "model,\nencryption, evaluation and decryption. Keys are the bytes that a client sends once. The peak is of one "
-        "process, which\nis client and server. ",
-        f"The [record](../../{record.relative_to(ROOT)}) has wall times and parameters; it was made while other\n"
-        "programs used the machine, so wall times in it are long.\n",
-        "\n## Data and changes\n\n",
-        "\n".join(f"* `{line['name']}`: {note(line)}" for line in lines),
-        "\n",
-    ]
+    parts.append(CLOSING.format(record=record.relative_to(ROOT).as_posix()))
+    parts += table([("`NAME`", "tests", "what differs from the published model"), *map(notes, lines)])
     if refused:
-        parts.append("\n## What does not fit\n\n")
-        parts += [f"* `{line['name']}`, {line['title']}: {reasons(line)}\n" for line in refused]
+        parts.append("\n## What is refused\n\n")
+        parts += table([("`NAME`: model", "package, licence", "reasons"), *map(reasons, refused)])
+    if waiting := sorted(set(names()) - {line["name"] for line in lines}):
+        shown = "".join(f"* `{name}`: {entry(name).title}\n" for name in waiting)
+        parts.append(
+            f"\n## Without a record\n\nThese commands exist as well, and have not been measured:\n\n{shown}"
+        )
     return "".join(parts)
 
 
@@ -81,12 +92,16 @@ def row(line: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def note(line: dict[str, Any]) -> str:
-    """What the tests are, and what differs from the published model."""
-    changes = f"; {line['changes']}" if line["changes"] else ""
-    return f"{line['data']}{changes}"
+def notes(line: dict[str, Any]) -> tuple[str, ...]:
+    """Cells of what the tests are, and of what differs from the published model."""
+    return f"`{line['name']}`", line["data"], line["changes"]
 
 
-def reasons(line: dict[str, Any]) -> str:
-    """Why a model is refused."""
-    return "; ".join(reason["message"] for reason in line["refused"])
+def reasons(line: dict[str, Any]) -> tuple[str, ...]:
+    """Cells of why a model is refused."""
+    told = "; ".join(reason["message"] for reason in line["refused"])
+    return (
+        f"`{line['name']}`: {line['title']}",
+        f"{line['package']}, {line['licence']}",
+        told.replace("|", "\\|"),
+    )

@@ -35,8 +35,8 @@ def regressor(trees: Iterable[Tree], features: int, base: float, condition: str)
     Args:
         condition: BRANCH_LT or BRANCH_LEQ.
     """
-    nodes: dict[str, list[Any]] = {}
-    targets: dict[str, list[Any]] = {}
+    nodes: dict[str, Any] = {}
+    targets: dict[str, Any] = {}
     for number, tree in enumerate(trees):
         for node, left in enumerate(tree.left):
             leaf = left < 0

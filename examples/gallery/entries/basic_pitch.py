@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+
 from gallery.entry import Array, Case, Entry
 
 LENGTH, RATE = 43844, 22050
@@ -19,7 +20,7 @@ def sounds(count: int, seed: int) -> Array:
     for sound in found:
         for start in range(0, LENGTH, LENGTH // 4):
             pitch = 440 * 2 ** (rng.integers(-24, 25) / 12)
-            tone = sum(np.sin(2 * np.pi * k * pitch * times) / k for k in range(1, 7))
+            tone = np.sum([np.sin(2 * np.pi * k * pitch * times) / k for k in range(1, 7)], axis=0)
             sound[start : start + LENGTH // 4, 0] = 0.2 * tone[: len(sound[start : start + LENGTH // 4])]
     return found
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from gallery.entry import Array, Case, Entry
 from onnx import TensorProto, helper
+
+from gallery.entry import Array, Case, Entry
 
 RATE, SECONDS, STEPS = 256, 30, 4
 TESTS, CALIBRATION = 2, 200
@@ -46,7 +47,9 @@ def load(folder: Path) -> Case:
     def pieces(count: int, seed: int) -> Array:
         spectrograms = preprocess_input(recordings(count, seed), RATE)
         starts = np.random.default_rng(seed).integers(SECONDS - 12, SECONDS + 12, count)
-        return np.stack([each[:, start : start + STEPS] for each, start in zip(spectrograms, starts, strict=True)])
+        return np.stack(
+            [each[:, start : start + STEPS] for each, start in zip(spectrograms, starts, strict=True)]
+        )
 
     return Case(
         model,

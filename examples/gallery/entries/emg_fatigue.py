@@ -7,8 +7,9 @@ from pathlib import Path
 
 import joblib
 import numpy as np
-from gallery.entry import Case, Entry
 from keywright.compiler import to_onnx
+
+from gallery.entry import Case, Entry
 
 TESTS, CALIBRATION = 500, 500
 

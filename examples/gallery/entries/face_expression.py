@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from cifar import OnnxWriter
+
 from gallery.entries.facenet_rnet import pictures
 from gallery.entry import Array, Case, Entry
 
@@ -36,7 +38,7 @@ def load(folder: Path) -> Case:
     writer = OnnxWriter()
 
     def convolution(value: str, name: str, stride: int) -> str:
-        same = {"auto_pad": "SAME_UPPER", "strides": [stride] * 2}
+        same: dict[str, Any] = {"auto_pad": "SAME_UPPER", "strides": [stride] * 2}
         bias = writer.constant(tensors[f"{name}/bias"])
         if f"{name}/filters" in tensors:
             filters = writer.constant(tensors[f"{name}/filters"].transpose(3, 2, 0, 1))
@@ -47,7 +49,7 @@ def load(folder: Path) -> Case:
         return writer.node("Conv", value, points, bias, name=name)
 
     value = writer.node("Sub", "face", writer.constant(MEAN.reshape(1, 3, 1, 1)))
-    value = writer.node("Div", value, writer.constant(np.float32(255)))
+    value = writer.node("Div", value, writer.constant(np.array(255, np.float32)))
     for block in range(4):
         total = value = writer.node("Relu", convolution(value, f"dense{block}/conv0", 2))
         for layer in (1, 2, 3):
@@ -56,7 +58,9 @@ def load(folder: Path) -> Case:
     value = writer.node("Flatten", writer.node("AveragePool", value, kernel_shape=[7, 7], strides=[2, 2]))
     operands = [writer.constant(tensors[f"fc/{part}"]) for part in ("weights", "bias")]
     result = writer.node("Gemm", value, *operands, name="expressions")
-    faces = [127.5 * (1 + pictures(2 * count, SIZE, seed)[::2]) for count, seed in ((CALIBRATION, 1), (TESTS, 2))]
+    faces = [
+        127.5 * (1 + pictures(2 * count, SIZE, seed)[::2]) for count, seed in ((CALIBRATION, 1), (TESTS, 2))
+    ]
     return Case(
         writer.model("face", (3, SIZE, SIZE), result, EXPRESSIONS), faces[0], faces[1], options={"samples": 1}
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from cifar import OnnxWriter
+from torch_files import read_tensors
+
 from gallery.entries.facenet_rnet import pictures
 from gallery.entry import Case, Entry
-from torch_files import read_tensors
 
 SIZE = 12
 TESTS, CALIBRATION = 16, 300
@@ -27,7 +28,9 @@ def load(folder: Path) -> Case:
         slopes = writer.constant(tensors[f"prelu{layer}.weight"].reshape(-1, 1, 1))
         value = writer.node("PRelu", convolution(value, f"conv{layer}"), slopes, name=f"prelu{layer}")
         if layer == 1:
-            value = writer.node("MaxPool", value, name="pool1", kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1)
+            value = writer.node(
+                "MaxPool", value, name="pool1", kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1
+            )
     heads = [convolution(value, f"conv4_{head}") for head in (1, 2)]
     result = writer.node("Flatten", writer.node("Concat", *heads, axis=1), name="face")
     return Case(

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 from cifar import OnnxWriter
-from gallery.entry import Array, Case, Entry
 from torch_files import read_tensors
+
+from gallery.entry import Array, Case, Entry
 
 SIZE = 24
 TESTS, CALIBRATION = 4, 200

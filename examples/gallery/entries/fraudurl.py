@@ -8,18 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from gallery.entry import Array, Case, Entry
 from gallery.trees import Tree, regressor
 
 CALIBRATION, TESTS = 1500, 16
-WORDS = (
-    "account amazon apple bank blog book business chase cloud coffee community confirm crypto data docs "
-    "download drive dropbox email event facebook files free garden gift github google guide health help home "
-    "image info invoice library login map media member microsoft music netflix news office online page park "
-    "password pay paypal photo post prize python reset review school search secure service shop sign software "
-    "sport store support team travel university update verify video wallet weather web wiki win world"
-).split()
-ENDS = "com org net edu de fr co.uk io gov info xyz top tk ru click online site shop cn live app dev".split()
+WORDS = """
+account amazon apple bank blog book business chase cloud coffee community confirm crypto data
+docs download drive dropbox email event facebook files free garden gift github google guide
+health help home image info invoice library login map media member microsoft music netflix news
+office online page park password pay paypal photo post prize python reset review school search
+secure service shop sign software sport store support team travel university update verify video
+wallet weather web wiki win world
+""".split()  # noqa: SIM905 (a line for each would be long)
+ENDS = """
+com org net edu de fr co.uk io gov info xyz top tk ru click online site shop cn live app dev
+""".split()  # noqa: SIM905 (a line for each would be long)
 
 
 def addresses(count: int, seed: int) -> list[str]:
@@ -32,7 +36,11 @@ def addresses(count: int, seed: int) -> list[str]:
 
     def address() -> str:
         suspicious = rng.random() < 0.5
-        host = word() + ("-" if suspicious and rng.random() < 0.7 else "") + (word() if rng.random() < 0.7 else "")
+        host = (
+            word()
+            + ("-" if suspicious and rng.random() < 0.7 else "")
+            + (word() if rng.random() < 0.7 else "")
+        )
         if suspicious and rng.random() < 0.4:
             host += str(rng.integers(1, 9999))
         for _ in range(rng.integers(0, 3) if suspicious else rng.random() < 0.6):

@@ -9,19 +9,28 @@ from pathlib import Path
 
 import numpy as np
 from cifar import OnnxWriter
+
 from gallery.entry import Array, Case, Entry
 
 CALIBRATION = 600
 NGRAMS = {0: 2, 1: 4, 4: 3, 5: 1}
 """Lengths of the n-grams of which an embedding is a mean, by its number; 2 and 3 are of scripts."""
-RANGES = ((0x370, 0x3FF), (0x400, 0x4FF), (0x590, 0x5FF), (0x600, 0x6FF), (0x1100, 0x11FF), (0x3041, 0x309F), (0x30A0, 0x30FF))
+RANGES = (
+    (0x370, 0x3FF),
+    (0x400, 0x4FF),
+    (0x590, 0x5FF),
+    (0x600, 0x6FF),
+    (0x1100, 0x11FF),
+    (0x3041, 0x309F),
+    (0x30A0, 0x30FF),
+)
 """Relevant scripts, from number 5 on; 1 to 4 are the numbers of bytes of other characters."""
 HAN = 24
-SCRIPTS = (
-    "LATIN GREEK CYRILLIC ARMENIAN HEBREW ARABIC SYRIAC THAANA DEVANAGARI BENGALI GURMUKHI GUJARATI ORIYA TAMIL "
-    "TELUGU KANNADA MALAYALAM SINHALA THAI LAO TIBETAN MYANMAR GEORGIAN CJK ETHIOPIC CHEROKEE CANADIAN OGHAM RUNIC "
-    "KHMER MONGOLIAN"
-).split()
+SCRIPTS = """
+LATIN GREEK CYRILLIC ARMENIAN HEBREW ARABIC SYRIAC THAANA DEVANAGARI BENGALI GURMUKHI GUJARATI
+ORIYA TAMIL TELUGU KANNADA MALAYALAM SINHALA THAI LAO TIBETAN MYANMAR GEORGIAN CJK ETHIOPIC
+CHEROKEE CANADIAN OGHAM RUNIC KHMER MONGOLIAN
+""".split()  # noqa: SIM905 (a line for each would be long)
 """First words of the names of letters, by the package's number of the script less 1."""
 
 
@@ -42,7 +51,7 @@ class Source:
         scales = self.array(f"kEmbeddingsQuantScales{number}").astype("<u4") << 16
         size = int(self.array("kEmbeddingsNumCols")[number])
         table = self.array(f"kEmbeddingsWeights{number}").reshape(-1, size) - 128
-        return table * scales.view("<f4")[:, None]
+        return np.asarray(table * scales.view("<f4")[:, None])
 
     def languages(self) -> list[str]:
         """Codes of the languages, in the order of the outputs."""

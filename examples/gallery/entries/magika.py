@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+
 from gallery.entry import Array, Case, Entry
 
 SIZE, ENDS, PADDING = 2048, 1024, 256
 
 
 def beginnings(paths: list[Path]) -> Array:
-    """The first and the last 1,024 bytes of files without white space at their ends, as the package takes them."""
+    """The first and the last 1,024 bytes of files without white space at their ends."""
     found = np.full((len(paths), SIZE), PADDING)
     for row, path in zip(found, paths, strict=True):
         content = path.read_bytes().strip()
@@ -37,7 +38,7 @@ def load(folder: Path) -> Case:
 
 
 ENTRY = Entry(
-    title="the type of a file by 2,048 of its bytes, one of 214; embeddings, a convolution of 512 channels, GELU",
+    title="the type of a file by 2,048 of its bytes, one of 214; embeddings, a wide convolution, GELU",
     licence="Apache-2.0",
     data="files of the package itself",
     load=load,

@@ -6,15 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+
 from gallery.entries.voice2gender import RATE, voices
 from gallery.entry import Array, Case, Entry
 
-FRAMES, STEP, STEPS = 76, 8, 16
+FRAMES, STEP, COLUMNS = 76, 8, 100
+"""Columns of a spectrum in an embedding, from one to the next, in a second."""
 TESTS, CALIBRATION = 8, 120
 
 
-def embeddings(models: Path, count: int, seed: int) -> Array:
-    """Embeddings (count, 16, 96) of 2 s of sound, as the package computes them: vowels that begin and end, of
+def embeddings(models: Path, steps: int, count: int, seed: int) -> Array:
+    """Embeddings (count, steps, 96) of sound, as the package computes them: vowels that begin and end, of
     several voices, with noise."""
     import onnxruntime as ort
 
@@ -24,28 +26,30 @@ def embeddings(models: Path, count: int, seed: int) -> Array:
     )
     rng = np.random.default_rng(seed)
     vowels = [np.frombuffer(sound, "<i2") for sound in voices(24, seed)[0]]
-    found = []
+    length, found = (FRAMES + STEP * steps) * RATE // COLUMNS, []
     for _ in range(count):
-        sound = rng.uniform(30, 400) * rng.normal(size=2 * RATE + 400)
-        for start in range(0, 2 * RATE - 4000, 4000):
+        sound = rng.uniform(30, 400) * rng.normal(size=length)
+        for start in range(0, length - 4000, 4000):
             vowel = vowels[rng.integers(len(vowels))][: rng.integers(1500, 3500)]
             sound[start : start + len(vowel)] += rng.uniform(0, 0.6) * vowel * np.hanning(len(vowel))
         (columns,) = spectrum.run(None, {"input": sound[None].astype(np.float32)})
         columns = columns.reshape(-1, 32) / 10 + 2
-        starts = range(0, STEP * STEPS, STEP)
+        starts = range(0, STEP * steps, STEP)
         windows = np.stack([columns[start : start + FRAMES, :, None] for start in starts])
-        found.append(embedding.run(None, {"input_1": windows})[0].reshape(STEPS, 96))
+        found.append(embedding.run(None, {"input_1": windows})[0].reshape(steps, 96))
     return np.stack(found)
 
 
 def head(folder: Path, name: str) -> Case:
-    """A network for one word, as shipped, on embeddings that the client computes."""
+    """A network for words, as shipped, on embeddings that the client computes."""
     models = folder / "openwakeword" / "resources" / "models"
+    model = onnx.load(models / f"{name}.onnx")
+    steps = model.graph.input[0].type.tensor_type.shape.dim[1].dim_value
     return Case(
-        onnx.load(models / f"{name}.onnx"),
-        embeddings(models, CALIBRATION, 1),
-        embeddings(models, TESTS, 2),
-        decide=lambda probabilities: probabilities[:, 0] >= 0.5,
+        model,
+        embeddings(models, steps, CALIBRATION, 1),
+        embeddings(models, steps, TESTS, 2),
+        decide=lambda found: found.argmax(1) if found.shape[1] > 1 else found[:, 0] >= 0.5,
     )
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import joblib
 import numpy as np
 from cifar import OnnxWriter
+
 from gallery.entry import Array, Case, Entry
 
-TESTS, CALIBRATION = 8, 200
+TESTS, CALIBRATION = 64, 200
 WORDS = 12
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from gallery.entry import Array, Case, Entry
 from PIL import Image, ImageDraw, ImageFont
+
+from gallery.entry import Array, Case, Entry
 
 HEIGHT, WIDTH = 48, 192
 TESTS, CALIBRATION = 4, 120
@@ -23,7 +24,8 @@ def lines(count: int, seed: int) -> Array:
         paper, ink = (tuple(int(c) for c in rng.integers(*span, 3)) for span in ((200, 256), (0, 80)))
         image = Image.new("RGB", (WIDTH, HEIGHT), paper)
         font = ImageFont.load_default(int(rng.integers(26, 38)))
-        ImageDraw.Draw(image).text((rng.integers(2, 12), rng.integers(0, 8)), text, fill=ink, font=font)
+        place = float(rng.integers(2, 12)), float(rng.integers(0, 8))
+        ImageDraw.Draw(image).text(place, text, fill=ink, font=font)
         if number % 2:
             image = image.rotate(180)
         found[number] = np.asarray(image).transpose(2, 0, 1) / 127.5 - 1

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+from onnx import numpy_helper
+
 from gallery.entries.voice2gender import voices
 from gallery.entry import Array, Case, Entry
-from onnx import numpy_helper
 
 CHUNK = 576
 TESTS, CALIBRATION = 4, 300

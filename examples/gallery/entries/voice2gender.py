@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+
 from gallery.entry import Array, Case, Entry
 from gallery.trees import Tree, regressor
 
@@ -38,7 +39,9 @@ def voices(count: int, seed: int) -> tuple[list[bytes], Array]:
         pulses = np.diff(np.floor(phase), prepend=0.0) + 0.01 * rng.normal(size=len(times))
         spectrum, frequencies = np.fft.rfft(pulses), np.fft.rfftfreq(len(times), 1 / RATE)
         formants = np.array([rng.uniform(300, 900), rng.uniform(900, 2300), rng.uniform(2300, 3500)])
-        gain = sum(1 / (1 + ((frequencies - formant * (1.15 if woman else 1)) / 90) ** 2) for formant in formants)
+        gain = sum(
+            1 / (1 + ((frequencies - formant * (1.15 if woman else 1)) / 90) ** 2) for formant in formants
+        )
         sound = np.fft.irfft(spectrum * gain, len(times))
         sounds.append((20000 * sound / np.abs(sound).max()).astype("<i2").tobytes())
     return sounds, women

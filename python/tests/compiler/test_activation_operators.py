@@ -84,6 +84,7 @@ def test_parametric_relu(build: Build, slopes: NDArray[np.float32]) -> None:
         ([node("MaxPool", ["x"], ["y"], kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)], (1, 5, 5), 4),
         ([node("MaxPool", ["x"], ["y"], kernel_shape=[3])], (2, 7), 2),
         ([node("MaxPool", ["x"], ["y"], kernel_shape=[2], strides=[2], ceil_mode=1)], (2, 5), 1),
+        ([node("GlobalMaxPool", ["x"], ["y"])], (2, 2, 3), 3),
         ([node("ReduceMax", ["x"], ["y"], axes=[2])], (2, 5), 3),
         ([node("ReduceMin", ["x"], ["y"], axes=[1], keepdims=0)], (3, 2), 2),
         ([node("Neg", ["x"], ["n"]), node("Max", ["x", "n", "c"], ["y"])], (4,), 2),

@@ -68,15 +68,16 @@ def extreme(d: Drawing, x: str, operator: str) -> str:
 
 def max_pool(d: Drawing, x: str) -> str:
     x, given = window(d, x, most=2)
-    return d.add("MaxPool", x, **given)
+    return d.add("MaxPool", x, ceil_mode=int(d.draw(0, 1)), **given)
+
+
+def few(d: Drawing, x: str) -> str:
+    """Return a value of at most 8 elements: each doubling is a round of a maximum."""
+    return d.add("Gemm", d.shaped(x, 2), d.normal(d.size(x), 8)) if d.size(x) > 8 else x
 
 
 def reduce_extreme(d: Drawing, x: str, operator: str) -> str:
-    """Over few elements: each doubling is a round."""
-    size = min(d.size(x), 8)
-    if size < d.size(x):
-        x = d.add("Gemm", d.shaped(x, 2), d.normal(d.size(x), size))
-    return reduce(d, x, operator)
+    return reduce(d, few(d, x), operator)
 
 
 def recurrent(d: Drawing, x: str, operator: str) -> str:

@@ -151,6 +151,7 @@ POSITIVE = {"Log", "Reciprocal", "Sqrt"}
 """Functions that are defined for positive values only."""
 
 INSIDE = {
+    "GlobalMaxPool",
     "Greater",
     "GreaterOrEqual",
     "GroupNormalization",

@@ -110,7 +110,7 @@ class _Importer:
         """See `import_model`."""
         self._read()
         present = {name: self.values[name] for name in self.requested if name in self.values}
-        known = {name: value.array for name, value in found.items() if isinstance(value, Constant)}
+        known = {name: value.array for name, value in present.items() if isinstance(value, Constant)}
         if missing := sorted(set(self.requested) - set(known)):
             self.reasons.append(
                 InvalidModelError(f"{missing[0]!r}, which the client's last steps read, is not a constant")

@@ -15,7 +15,7 @@ from .attention.softmax import softmax
 from .dense import gemm, matmul
 from .images.convolution import convolution, transposed_convolution
 from .images.pooling import average_pool
-from .maximum import extreme, max_pool, reduce_extreme
+from .maximum import extreme, global_max_pool, max_pool, reduce_extreme
 from .moves import MOVES, cast, move, reshape, shape_of
 from .normalization import (
     batch_normalization,
@@ -70,6 +70,7 @@ OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]]
     "Gemm": gemm,
     "GRU": recurrent,
     "GlobalAveragePool": global_average_pool,
+    "GlobalMaxPool": global_max_pool,
     "GroupNormalization": group_normalization,
     "InstanceNormalization": instance_normalization,
     "IsInf": finite,

@@ -1,4 +1,5 @@
-r"""MaxPool, Max, Min, ReduceMax and ReduceMin, as rounds of max(a, b) = (a + b) / 2 + \|a - b\| / 2.
+r"""Pools with a maximum, Max, Min, ReduceMax and ReduceMin, as rounds of
+max(a, b) = (a + b) / 2 + \|a - b\| / 2.
 
 A polynomial, or a composition of minimax polynomials, approximates the absolute value.
 """
@@ -12,7 +13,7 @@ from keywright.compiler.graph.sparse import Indices, SparseMatrix
 from keywright.compiler.limits import MAX_ENTRIES, require_at_most
 from keywright.program.arrays import Shape
 
-from .reductions import reduced, rows_of
+from .reductions import over_pixels, reduced, rows_of
 
 
 def max_pool(context: OperatorContext) -> EncryptedValue:
@@ -33,6 +34,12 @@ def max_pool(context: OperatorContext) -> EncryptedValue:
     pixels = (rows.output, columns.output)
     shape = (1, channels, *(pixels if len(source.shape) == 4 else pixels[1:]))
     return _largest(context, source, members, shape)
+
+
+def global_max_pool(context: OperatorContext) -> EncryptedValue:
+    """Add the largest value of each channel over all pixels."""
+    source, axes, shape = over_pixels(context)
+    return _largest(context, source, rows_of(source, axes), shape)
 
 
 def extreme(context: OperatorContext) -> EncryptedValue:

@@ -39,11 +39,7 @@ def reduce_product(context: OperatorContext) -> EncryptedValue:
 
 def global_average_pool(context: OperatorContext) -> EncryptedValue:
     """Add the mean of each channel over all pixels."""
-    source = context.encrypted(0)
-    if len(source.shape) < 3:
-        raise context.refuse("shape of operand 0", source.shape, "(1, channels, pixels, ...)")
-    axes = list(range(2, len(source.shape)))
-    return average(context, source, axes, (*source.shape[:2], *(1 for _ in axes)))
+    return average(context, *over_pixels(context))
 
 
 def average(
@@ -57,6 +53,15 @@ def average(
     pixels = len(source.shape) == 4 and axes == [2, 3]
     laid_out = (source.shape[1], 1, 1) if pixels and source.shape[0] == 1 else None
     return context.linear(source, shape, matrix, stride=source.shape[2] if pixels else 1, laid_out=laid_out)
+
+
+def over_pixels(context: OperatorContext) -> tuple[EncryptedValue, list[int], Shape]:
+    """Return the operand of a global pool, its axes of pixels, and the shape of its result."""
+    source = context.encrypted(0)
+    if len(source.shape) < 3:
+        raise context.refuse("shape of operand 0", source.shape, "(1, channels, pixels, ...)")
+    axes = list(range(2, len(source.shape)))
+    return source, axes, (*source.shape[:2], *(1 for _ in axes))
 
 
 def rows_of(source: EncryptedValue, axes: list[int]) -> Indices:
