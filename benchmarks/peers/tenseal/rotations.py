@@ -1,9 +1,9 @@
 """Rotates with SEAL, through TenSEAL's binding of SEAL's own API. A line in or out is a JSON object.
 
 The first request has `log_n`, `bits` of the primes, the special one last, and `log_scale`. SEAL is told not
-to check the security, because its table ends at 2^15. It has one prime to a digit and one special prime. Later
-requests have a number of `runs`. The answer has the mean processor seconds of a rotation by one, and the
-error of the last result.
+to check the security, because its table ends at 2^15. It has one prime to a digit and one special prime.
+Later requests have a number of `runs`. The answer has the mean processor seconds of a rotation by one, and
+the error of the last result.
 """
 
 from __future__ import annotations
