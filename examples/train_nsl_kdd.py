@@ -91,10 +91,8 @@ class Features:
 
     def _column(self, records: Records, column: int) -> NDArray[np.float64]:
         if column in self.high:
-            scaled: NDArray[np.float64] = np.minimum(
-                self._logarithms(records, column) / self.high[column], 1.0
-            )
-            return scaled[:, None]
+            scaled = self._logarithms(records, column) / self.high[column]
+            return np.asarray(np.minimum(scaled, 1.0)[:, None], np.float64)
         found = np.array([row[column] for row in records.rows])
         return (found[:, None] == np.array(self.words[column])[None]).astype(np.float64)
 
