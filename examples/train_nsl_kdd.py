@@ -91,12 +91,11 @@ class Features:
 
     def _column(self, records: Records, column: int) -> NDArray[np.float64]:
         if column in self.high:
-            scaled: NDArray[np.float64] = np.minimum(
-                self._logarithms(records, column) / self.high[column], 1.0
-            )
-            return scaled[:, None]
+            scaled: NDArray[np.float64] = self._logarithms(records, column) / self.high[column]
+            return np.asarray(np.minimum(scaled, 1.0))[:, None]
         found = np.array([row[column] for row in records.rows])
-        return (found[:, None] == np.array(self.words[column])[None]).astype(np.float64)
+        ones: NDArray[np.float64] = (found[:, None] == np.array(self.words[column])[None]).astype(np.float64)
+        return ones
 
     @staticmethod
     def _logarithms(records: Records, column: int) -> NDArray[np.float64]:

@@ -2,8 +2,9 @@
 
 The shape is that of Duong-Ngoc and Lee: N = 2^16, a prime of 60 bits, three of 51, a special prime of 60,
 digits of one prime. A rotation is a key switch and a permutation. At this shape, Lattigo has the digits of
-SEAL, and it has rings that SEAL does not have. The libraries take turns on one thread. The study measures
-processor time; for Lattigo it is the difference between a process of many rotations and one of few.
+SEAL. SEAL runs through TenSEAL's binding of its API, told not to check the security: its table ends at 2^15.
+The libraries take turns on one thread. The study measures processor time; for Lattigo it is the difference
+between a process of many rotations and one of few.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from harness import machine
 from harness.clock import timed
 from harness.console import Console
 from harness.folders import BUILD, HERE, record_folder
+from harness.process import PeerProcess
 from harness.schedule import pin
 from harness.table import heading, markdown, quotients, spread
 from harness.targets import Unavailable, prepared
@@ -71,6 +73,33 @@ class Keywright:
         return float(np.mean(seconds))
 
 
+SEAL_ERROR = 2.0**-20
+"""SEAL states no bound. Its error is near 2^-28 here."""
+
+
+class Seal:
+    """SEAL in a process of its own."""
+
+    name = "SEAL"
+
+    def __init__(self, console: Console, build: Path) -> None:
+        self.process = PeerProcess("tenseal", "peers.tenseal.rotations", build, console)
+        bits = [*SHAPE["log_q"], SHAPE["log_p"]]
+        self.process.ask({"log_n": SHAPE["log_n"], "bits": bits, "log_scale": SHAPE["log_scale"]})
+
+    def round(self) -> float:
+        """Processor seconds of a rotation.
+
+        Raises:
+            SystemExit: the result is wrong.
+        """
+        answer = self.process.ask({"runs": MANY - FEW})
+        if not answer["error"] <= SEAL_ERROR:
+            raise SystemExit(f"SEAL's rotation is off by {answer['error']}")
+        seconds: float = answer["cpu"]
+        return seconds
+
+
 class Lattigo:
     """Lattigo's program, which checks its results."""
 
@@ -106,6 +135,9 @@ def main() -> None:
     """Measure, check, write."""
     parser = argparse.ArgumentParser(prog="python -m studies.software_key_switch", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="rounds (default: 5)")
+    parser.add_argument(
+        "--libraries", nargs="+", choices=["seal", "lattigo"], default=["seal", "lattigo"], help="beside ours"
+    )
     parser.add_argument("--build", type=Path, default=BUILD, help="folder of the peers' builds")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-key-switch)")
     options = parser.parse_args()
@@ -117,10 +149,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         sets = Path(scratch) / "sets.json"
         sets.write_text(json.dumps({"key_switch": SHAPE}))
+        ways: list[Keywright | Lattigo | Seal] = [Keywright()]
         try:
-            ways: list[Keywright | Lattigo] = [Keywright(), Lattigo(Console(), build, sets)]
+            if "seal" in options.libraries:
+                ways.append(Seal(Console(), build))
+            if "lattigo" in options.libraries:
+                ways.append(Lattigo(Console(), build, sets))
         except Unavailable as unavailable:
-            raise SystemExit(f"lattigo: {unavailable}") from unavailable
+            raise SystemExit(f"{options.libraries}: {unavailable}") from unavailable
         found: dict[str, list[float]] = {way.name: [] for way in ways}
         with (folder / "raw.jsonl").open("w") as raw:
             for turn in range(options.rounds):
@@ -140,7 +176,11 @@ def main() -> None:
             ),
             *markdown(["library", "a rotation, ms"], rows, aligned=False),
             "",
-            f"* Lattigo / Keywright: {spread(quotients(found['Lattigo'], found['Keywright']))}",
+            *(
+                f"* {name} / Keywright: {spread(quotients(seconds, found['Keywright']))}"
+                for name, seconds in found.items()
+                if name != "Keywright"
+            ),
             *(
                 f"* Keywright / {name} in the paper: {spread([s / theirs for s in found['Keywright']])}"
                 for name, theirs in PAPER_S.items()

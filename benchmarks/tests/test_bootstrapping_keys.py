@@ -162,7 +162,7 @@ def test_the_tables_of_the_page_are_those_of_its_records() -> None:
     made = Tables(read(ROOT / listed["bootstrapping"].path), 16).everything()
     points = relinearization.read(ROOT / listed["relinearization"].path)
     made["relinearization"] = [*relinearization.table(points), "", relinearization.summary(points)]
-    assert page.fill(text, made, made) == text
+    assert page.fill(text, made, [*made, *rule.NAMES]) == text
 
 
 def test_lines_are_json(make: Make) -> None:
@@ -224,3 +224,20 @@ def test_tables_of_the_rule_need_the_whole_record(make: Make) -> None:
     assert made["rule_alphas"][2:4] == ["| 1 | 16 | 2.00 | 8.00 |", "| 2 | 16 | 2.00 | 8.00 |"]
     results.pop(next(iter(results)))
     assert rule.tables(results, 16) == {}
+
+
+def test_the_page_has_the_tables_of_the_rule() -> None:
+    found = read(ROOT / "benchmarks/record/2026-11-28-kds-rule/rule.jsonl")
+    text = (ROOT / "docs/reproduction/bootstrapping.md").read_text()
+    assert set(rule.NAMES) <= set(page.marks(text))
+    assert page.fill(text, rule.tables(found, 16), page.marks(text)) == text
+
+
+def test_bytes_of_table_5_are_the_papers_up_to_the_number_of_keys() -> None:
+    """Where its figure is of the alpha counted here: 45 keys by l + alpha, for 27 by 1 + l + alpha."""
+    found = read(ROOT / "benchmarks/record/2026-11-28-kds-rule/rule.jsonl")
+    for depth, alpha in ((12, 4), (11, 3), (10, 2), (9, 5), (8, 6), (5, 7), (4, 10), (2, 9)):
+        printed = paper.TABLE_5[depth].maximum
+        assert printed is not None
+        ours = found[rule.stored(16, depth, alpha)].raw["formula_bytes"] / paper.GB
+        assert 1.60 < printed / ours < 1.62

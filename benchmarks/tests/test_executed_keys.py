@@ -125,12 +125,12 @@ def test_the_picture_has_the_figures_of_the_records() -> None:
     written = Counter(re.findall(r">([\d.]+)</text>", picture.PAGE.read_text()))
     for title, found in picture.panels().items():
         assert f">{title}<" in picture.PAGE.read_text()
-        for bar in found:
+        for bar in found.values():
             assert sum(bar.parts) == pytest.approx(bar.seconds, rel=0.05)
     expected = Counter(
         f"{value:.1f}"
         for found in picture.panels().values()
-        for bar in found
+        for bar in found.values()
         for value in (bar.seconds, bar.gigabytes)
     )
     assert not expected - written, "run `python -m studies.executed_keys.picture` in benchmarks"

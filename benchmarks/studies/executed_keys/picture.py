@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,24 +40,26 @@ class Bar:
     gigabytes: float
 
 
-def bars(record: Record) -> list[Bar]:
-    """The bars of a network, in the order of `SETS`."""
+def bars(record: Record) -> dict[str, Bar]:
+    """The bars of a network by key set, in the order of `SETS`; of the sets that the record has."""
+    ran = {row["set"] for row in record.lines}
 
     def median(name: str, column: str) -> float:
         found = [value_of(row, column) for row in record.select(f"set: {name}")]
         return statistics.median(value for value in found if isinstance(value, float))
 
-    return [
-        Bar(
+    return {
+        name: Bar(
             tuple(median(name, f"processor.{part}") for part in PARTS),
             median(name, "processor_seconds"),
             median(name, "formula_bytes") / 1e9,
         )
         for name in SETS
-    ]
+        if name in ran
+    }
 
 
-def draw(panels: Mapping[str, Sequence[Bar]], path: Path) -> None:
+def draw(panels: Mapping[str, Mapping[str, Bar]], path: Path) -> None:
     """Write a column for each network, times above bytes.
 
     Raises:
@@ -65,25 +67,25 @@ def draw(panels: Mapping[str, Sequence[Bar]], path: Path) -> None:
     """
     figure = new_figure(2.7 * len(panels), 7)
     figure.suptitle("KDS (Joo et al. 2025), figures 10 and 11, executed here on one thread")
-    places = range(len(SETS))
     for (above, below), (title, found) in zip(
         figure.subplots(2, len(panels), squeeze=False).T, panels.items(), strict=True
     ):
+        places = [place for place, name in enumerate(SETS) if name in found]
         bottom = [0.0] * len(found)
         for part, (name, colour) in enumerate(PARTS.items()):
-            heights = [bar.parts[part] for bar in found]
+            heights = [bar.parts[part] for bar in found.values()]
             above.bar(places, heights, 0.8, bottom=bottom, color=colour, label=LABELS[name])
             bottom = [low + height for low, height in zip(bottom, heights, strict=True)]
-        below.bar(places, [bar.gigabytes for bar in found], 0.8, color=BYTES, label="bytes of keys")
-        for place, bar in enumerate(found):
+        below.bar(places, [bar.gigabytes for bar in found.values()], 0.8, color=BYTES, label="bytes of keys")
+        for place, top, bar in zip(places, bottom, found.values(), strict=True):
             for axes, height, text in (
-                (above, bottom[place], f"{bar.seconds:.1f}"),
+                (above, top, f"{bar.seconds:.1f}"),
                 (below, bar.gigabytes, f"{bar.gigabytes:.1f}"),
             ):
                 axes.annotate(text, (place, height), ha="center", va="bottom", fontsize=6.5)
         above.set_title(title, fontsize="medium")
         above.set_xticks([])
-        below.set_xticks(places, list(SETS.values()), rotation=60, ha="right", fontsize="small")
+        below.set_xticks(range(len(SETS)), list(SETS.values()), rotation=60, ha="right", fontsize="small")
         for axes in (above, below):
             axes.margins(y=0.12)
     times, sizes = figure.axes[0], figure.axes[len(panels)]
@@ -94,7 +96,7 @@ def draw(panels: Mapping[str, Sequence[Bar]], path: Path) -> None:
     save_svg(figure, path)
 
 
-def panels() -> dict[str, list[Bar]]:
+def panels() -> dict[str, dict[str, Bar]]:
     """Every network of the ledger's records, by its title."""
     listed = records()
     return {title: bars(listed[name]) for name, title in PANELS.items()}

@@ -32,7 +32,7 @@ def made() -> Mapping[Path, str]:
     papers = [paper(CLAIMS / f"{name}.toml", expressions) for name in PAPERS]
     out: dict[Path, str] = {}
     for text in sorted(TEXTS.glob("*.md")):
-        filled = without_repeats(expressions.fill(with_tables(text.read_text(encoding="utf-8"))))
+        filled = without_repeats(expressions.fill(with_tables(text.read_text(encoding="utf-8"), listed)))
         out |= ledger(filled, papers, listed) if text.name == INDEX else {FOLDER / text.name: wrapped(filled)}
     return out
 

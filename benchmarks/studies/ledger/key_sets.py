@@ -1,8 +1,12 @@
-"""Tables of executed key sets: a page's line `[[key sets: RECORD]]` stands for the table of a record."""
+"""Tables of executed key sets: a page's line `[[key sets: RECORD]]` stands for the table of a record, of the
+sets that it has."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+
+from studies.ledger.records import Record
 
 PLACE = re.compile(r"^\[\[key sets: (\w+)\]\]$", re.MULTILINE)
 RANGE = re.compile(r"(?<=\| )(\S+) to \1(?= \|)")
@@ -34,9 +38,9 @@ COLUMNS = {
 """Headings, and the expressions of their figures, in which ROWS are the runs of a key set."""
 
 
-def with_tables(text: str) -> str:
+def with_tables(text: str, records: Mapping[str, Record]) -> str:
     """A page's text, each table in place of its line, as expressions."""
-    return PLACE.sub(lambda found: "\n".join(_table(found[1])), text)
+    return PLACE.sub(lambda found: "\n".join(_table(found[1], records[found[1]])), text)
 
 
 def without_repeats(text: str) -> str:
@@ -44,10 +48,13 @@ def without_repeats(text: str) -> str:
     return RANGE.sub(r"\1", text)
 
 
-def _table(record: str) -> list[str]:
+def _table(record: str, of: Record) -> list[str]:
+    ran = {row["set"] for row in of.lines}
     rows = [["key set", *COLUMNS], ["---", *["---:"] * len(COLUMNS)]]
     proposal = f'{record}("set: all-pdyn")'
     for name, label in SETS.items():
+        if name not in ran:
+            continue
         runs = f'{record}("set: {name}")'
         cells = (cell.replace("ROWS", runs).replace("PROPOSAL", proposal) for cell in COLUMNS.values())
         rows.append([label, *cells])
