@@ -28,7 +28,7 @@ PROGRAMS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 BIN := $(CURDIR)/$(VENV)/$(PROGRAMS)
 HARDWARE_VENV := hardware/.venv
 HARDWARE_BIN := $(CURDIR)/$(HARDWARE_VENV)/$(PROGRAMS)
-HARDWARE_PYTHON := hardware/dv:hardware/generate:hardware/syn:vectors
+HARDWARE_PYTHON := hardware/dv:hardware/generate:hardware/syn:hardware/formal:vectors
 DIST_TOOLS := target/tools/dist
 DENY := target/tools/bin/cargo-deny
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.md' -o -name Cargo.toml)
@@ -60,7 +60,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help neon-test cortex-m4 cortex-m4-full cortex-m4-phases cortex-a7 cortex-a7-full demo build test test-full full-system python-full ray-full tested durations rust-programs rust-test python-test check format-check lint types deny bare bare-full docs fuzz fuzz-hour ct-test dist dist-again dist-sums dist-test release-check publish test-lowest mutants bench fmt lock advisories clean \
-  hw-test hw-full hw-mutate hw-syn hw-pnr hw-lint web web-demo web-test web-bench
+  hw-test hw-full hw-mutate hw-formal hw-syn hw-pnr hw-lint web web-demo web-test web-bench
 .DELETE_ON_ERROR:
 
 help: ## List the recipes
@@ -336,6 +336,9 @@ hw-full: $(HARDWARE_VENV)/.installed ## Simulate the hardware at every size up t
 
 hw-mutate: $(HARDWARE_VENV)/.installed ## Plant the faults of hardware/dv/faults.toml; a fault that no test catches is an error
 	$(HARDWARE_BIN)/python hardware/dv/mutate.py
+
+hw-formal: $(HARDWARE_VENV)/.installed ## Prove handshakes, reserves, resets and wiping for all inputs (hardware/formal)
+	$(HARDWARE_BIN)/python hardware/formal/prove.py
 
 hw-syn: $(HARDWARE_VENV)/.installed ## Estimate the hardware's resources with yosys and write hardware/syn/estimate.md
 	$(HARDWARE_BIN)/python hardware/syn/estimate.py

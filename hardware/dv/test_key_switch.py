@@ -82,6 +82,9 @@ async def waits_for_every_port(dut: Any) -> None:
     assert await axi.read(dut, DONE) == (len(expected), axi.OKAY)
 
 
+PLACES = 4  # of a port
+
+
 async def cut(bench: Bench, switches: list[Switch], cycles: int, by_pin: bool) -> None:
     """Begins some switches and resets after that many cycles."""
     for switch in switches:
@@ -98,6 +101,7 @@ async def cut(bench: Bench, switches: list[Switch], cycles: int, by_pin: bool) -
         await axi.write(bench.dut, CONTROL, 3)
     for _ in range(5):
         await FallingEdge(bench.dut.clk_i)
+    assert not any(bench.begun.values()), "a reset leaves a frame open"
     bench.clear()
 
 
@@ -281,7 +285,9 @@ async def matches_the_rust_engine(dut: Any) -> None:
     bench.save("trace.json")
     first = min(slot for (kind, _, _), slot in bench.schedule.slot.items() if kind == "I")
     conversion = 4 if bench.shape.alpha == 1 else 11 + bench.shape.alpha
-    frame = bench.trace["digit"][0][0] - first * bench.beats - (lead(bench.log_n) - 1 - conversion)
+    # The port is four beats ahead of the pipeline, which takes the digit's last beat four cycles after it.
+    taken = bench.trace["digit"][0][1] - (bench.beats - 1) + PLACES - 1
+    frame = taken - first * bench.beats - (lead(bench.log_n) - 1 - conversion)
     for c, name in enumerate(OUTPUTS):
         begun = [
             slot * bench.beats + latency(bench.log_n) + 11 for slot, _, _ in result_order(bench.schedule, c)
