@@ -13,7 +13,7 @@ CHECKED_CRATES := keywright-python keywright-capi
 # Features that tests and the extension are compiled with.
 TESTED_FEATURES := keywright-python/insecure
 LINTED_FEATURES := $(TESTED_FEATURES),keywright-fuzz/libfuzzer
-BARE_CRATES := keywright-ring keywright-rlwe keywright-frame keywright-client
+BARE_CRATES := keywright-ring keywright-rlwe keywright-frame keywright-client keywright-capi-bare
 
 A64_TARGET := aarch64-unknown-linux-gnu
 A64_LIBRARIES ?= /usr/aarch64-linux-gnu
@@ -59,7 +59,7 @@ export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help neon-test cortex-m4 cortex-m4-full cortex-m4-phases cortex-a7 cortex-a7-full demo build test test-full full-system python-full ray-full tested durations rust-programs rust-test python-test check format-check lint types deny bare bare-full docs fuzz fuzz-hour ct-test dist dist-again dist-sums dist-test release-check publish test-lowest mutants bench fmt lock advisories clean \
+.PHONY: help neon-test cortex-m4 cortex-m4-c cortex-m4-full cortex-m4-phases cortex-a7 cortex-a7-full demo build test test-full full-system python-full ray-full tested durations rust-programs rust-test python-test check format-check lint types deny bare bare-full docs fuzz fuzz-hour ct-test dist dist-again dist-sums dist-test release-check publish test-lowest mutants bench fmt lock advisories clean \
   hw-test hw-full hw-mutate hw-formal hw-syn hw-pnr hw-lint web web-demo web-test web-bench
 .DELETE_ON_ERROR:
 
@@ -109,12 +109,12 @@ durations: tested ## Time the Python tests on an idle machine, and write scripts
 #   bare-full        compiles the engine for a processor, Windows and macOS; the same sources are checked here
 #   deny, advisories need cargo-deny, which compiles for a minute, and change with Cargo.lock alone
 #   hw-full          every size of the hardware; `make test` simulates one of each module
-#   neon-test, cortex-m4, cortex-m4-full, cortex-a7
+#   neon-test, cortex-m4, cortex-m4-c, cortex-m4-full, cortex-a7
 #                    compile the client or the ring for another processor and emulate it
 #   web-test         needs npm and a browser
 #   test-lowest      the oldest versions of every dependency, in an environment of their own
-FULL := python-full ray-full fuzz ct-test bare-full deny advisories hw-full neon-test cortex-m4 cortex-m4-full cortex-a7 \
-  web-test test-lowest
+FULL := python-full ray-full fuzz ct-test bare-full deny advisories hw-full hw-formal neon-test cortex-m4 cortex-m4-c cortex-m4-full \
+  cortex-a7 web-test test-lowest
 
 test-full: ## Run what `make test` leaves out, before a release and weekly; a missing tool is an error
 	$(BIN)/python scripts/full_tools.py
@@ -250,6 +250,10 @@ cortex-m4: ## Run the thin client on an emulated Cortex-M4, against its known an
 	@command -v qemu-system-arm >/dev/null || { echo "qemu-system-arm is missing: Debian has it in the package qemu-system-arm"; exit 1; }
 	@rustup target list --installed | grep -qx thumbv7em-none-eabi || { echo "missing: rustup target add thumbv7em-none-eabi"; exit 1; }
 	cd embedded/cortex-m4 && cargo run --locked --release
+
+cortex-m4-c: ## Run a program in C with the client's C interface on an emulated Cortex-M4, against its known answers
+	@command -v arm-none-eabi-gcc > /dev/null || { echo "arm-none-eabi-gcc is missing: Debian has it in the package gcc-arm-none-eabi"; exit 1; }
+	cd embedded/cortex-m4 && cargo run --locked --release --features c --bin known_c
 
 cortex-m4-full: ## Run a full-modulus client with doubles and the thin one on an emulated Cortex-M4 (a minute)
 	cd embedded/cortex-m4 && cargo run --locked --release --bin full_modulus
