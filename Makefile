@@ -60,7 +60,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help neon-test cortex-m4 cortex-m4-c cortex-m4-full cortex-m4-phases cortex-a7 cortex-a7-full demo build test test-full full-system python-full ray-full tested durations rust-programs rust-test python-test check format-check lint types deny bare bare-full docs fuzz fuzz-hour ct-test dist dist-again dist-sums dist-test release-check publish test-lowest mutants bench fmt lock advisories clean \
-  hw-test hw-full hw-mutate hw-formal hw-syn hw-pnr hw-lint web web-demo web-test web-bench
+  hw-test hw-full hw-mutate hw-formal hw-syn hw-silicon hw-pnr hw-lint web web-demo web-test web-bench
 .DELETE_ON_ERROR:
 
 help: ## List the recipes
@@ -347,6 +347,9 @@ hw-formal: $(HARDWARE_VENV)/.installed ## Prove handshakes, reserves, resets and
 hw-syn: $(HARDWARE_VENV)/.installed ## Estimate the hardware's resources with yosys and write hardware/syn/estimate.md
 	$(HARDWARE_BIN)/python hardware/syn/estimate.py
 
+hw-silicon: $(HARDWARE_VENV)/.installed ## Map the client core to cells of 7 nm: ASAP7=FOLDER names their liberty files
+	$(HARDWARE_BIN)/python hardware/syn/silicon.py
+
 hw-pnr: $(HARDWARE_VENV)/.installed ## Place and route the hardware's blocks with nextpnr and write hardware/syn/place.md
 	$(HARDWARE_BIN)/python hardware/syn/place.py
 
@@ -354,6 +357,7 @@ hw-lint: $(HARDWARE_VENV)/.installed ## Lint the hardware with Verilator and Ver
 	$(HARDWARE_BIN)/python hardware/lint/lint.py
 	$(HARDWARE_BIN)/python hardware/syn/place.py --check
 	$(HARDWARE_BIN)/python hardware/syn/estimate.py --check
+	$(HARDWARE_BIN)/python hardware/syn/silicon.py --check
 
 advisories: $(DENY) ## Check the dependencies against the RustSec advisories (fetches their git repository)
 	$(DENY) --locked check advisories
