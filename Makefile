@@ -335,8 +335,9 @@ hw-test: $(HARDWARE_VENV)/.installed ## Simulate the hardware against the softwa
 	if [ -n "$$missing" ]; then echo "hw-test SKIPPED: not installed:$$missing"; else \
 	$(HARDWARE_BIN)/pytest --confcutdir=hardware hardware/dv -m "not full" -n auto --maxschedchunk 1; fi
 
-hw-full: $(HARDWARE_VENV)/.installed ## Simulate the hardware at every size up to N = 2^16 (minutes)
+hw-full: hw-test ## Simulate the hardware at every size up to N = 2^16 (minutes)
 	$(HARDWARE_BIN)/pytest --confcutdir=hardware hardware/dv -m full
+	$(HARDWARE_BIN)/python hardware/dv/coverage.py
 
 hw-mutate: $(HARDWARE_VENV)/.installed ## Plant the faults of hardware/dv/faults.toml; a fault that no test catches is an error
 	$(HARDWARE_BIN)/python hardware/dv/mutate.py

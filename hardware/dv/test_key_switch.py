@@ -101,6 +101,10 @@ async def cut(bench: Bench, switches: list[Switch], cycles: int, by_pin: bool) -
         await axi.write(bench.dut, CONTROL, 3)
     for _ in range(5):
         await FallingEdge(bench.dut.clk_i)
+    # A slow receiver takes the end of its frame later.
+    bench.rates = {}
+    for _ in range(5):
+        await FallingEdge(bench.dut.clk_i)
     assert not any(bench.begun.values()), "a reset leaves a frame open"
     bench.clear()
 
@@ -127,12 +131,14 @@ async def forgets_everything_at_a_reset(dut: Any) -> None:
 
 @cocotb.test()
 async def forgets_everything_in_every_slot(dut: Any) -> None:
-    """A reset in every slot of a switch's two frames, by pin and register in turn."""
+    """A reset in every slot of a switch's two frames, by pin and register in turn, while some port waits."""
     bench = Bench(dut)
     await bench.start()
     switch = random_switch(bench.shape, bench.n)
     for slot in range(2 * bench.schedule.period):
         where = slot * bench.beats + random.randrange(bench.beats)
+        # Receivers that are slow, or an input that is.
+        bench.rates = random.choice([{}, dict.fromkeys(OUTPUTS, 0.3), {"addend_a": 0.3, "addend_b": 0.3}])
         await cut(bench, [switch] * random.choice([1, 2]), where, slot % 2 == 0)
     expected = [bench.queue(switch)]
     await bench.finish(1)
@@ -334,12 +340,12 @@ def test_definition_is_the_engines(vectors: Callable[..., Path], level: int, alp
 @pytest.mark.parametrize(
     ("log_n", "level", "alpha"),
     [
-        (12, 3, 1),
+        (10, 3, 1),
         *(
             pytest.param(12, level, alpha, marks=pytest.mark.full)
             for level, alpha in [(1, 1), (2, 1), (4, 1), (2, 2), (3, 2), (4, 2)]
         ),
-        *(pytest.param(log_n, 3, 1, marks=pytest.mark.full) for log_n in (10, 11, 13, 14, 15, 16)),
+        *(pytest.param(log_n, 3, 1, marks=pytest.mark.full) for log_n in (11, 12, 13, 14, 15, 16)),
     ],
 )
 def test_key_switch_engine(

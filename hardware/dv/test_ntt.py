@@ -83,9 +83,8 @@ async def transforms_streams(dut: Any) -> None:
     ("log_n", "from_memory"),
     [
         (10, False),
-        (10, True),
         *(pytest.param(log_n, False, marks=pytest.mark.full) for log_n in (8, 11, 12, 13, 14, 15, 16)),
-        *(pytest.param(log_n, True, marks=pytest.mark.full) for log_n in (8, 11, 13)),
+        *(pytest.param(log_n, True, marks=pytest.mark.full) for log_n in (8, 10, 11, 13)),
     ],
 )
 def test_ntt_pipe(simulate: Simulate, request: pytest.FixtureRequest, log_n: int, from_memory: bool) -> None:

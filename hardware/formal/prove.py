@@ -1,8 +1,8 @@
 """Proves what the files beside this one assert, by induction over all cycles, inputs and states.
 
 NAME.sv is the end of module NAME: assumptions about its inputs and assertions about its registers, put before
-the module's own `endmodule`. yosys reads it, and its SAT solver proves the assertions: in the first cycles after
-a reset, and in any cycle after those in which they held. Words as arguments choose modules.
+the module's own `endmodule`. The SAT solver of yosys proves the assertions: in the first cycles after a
+reset, and in any cycle after those in which they held. Words as arguments choose modules.
 """
 
 import subprocess

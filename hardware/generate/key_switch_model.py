@@ -1,7 +1,7 @@
-"""doc/key_switch_model.md: intervals of key switches up to L = 31, and the key's stream from two kinds of memory.
+"""doc/key_switch_model.md: intervals of key switches up to L = 31, with the key from two kinds of memory.
 
-The interval is that of a schedule whose chains are always busy. At small levels it is held to the schedules that
-are searched for and simulated. A memory is simulated burst by burst on one channel.
+The interval is that of a schedule whose chains are always busy. At small levels it is held to the schedules
+that are searched for and simulated. A memory is simulated burst by burst on one channel.
 """
 
 from dataclasses import dataclass
@@ -14,10 +14,36 @@ LEVELS = [(level, alpha) for alpha in (1, 2, 4) for level in (3, 7, 15, 31)]
 SEARCHED = [(1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (2, 2), (3, 2), (4, 2)]
 LIMIT = 1.1  # of a searched schedule, as a multiple of the model's
 
+HEAD = """\
+# Key switches up to L = 31: a model
+
+Made by `generate/key_switch_model.py`, for N = 2^16 and 236 MHz, the paper's clock; ours is unknown. Of these
+shapes, tests simulate L = 1 to 4 with alpha = 1 and L = 2 to 4 with alpha = 2.
+
+A frame has at least as many slots as half of the transforms, and as the wide chain has for those modulo
+primes of 60 bits ([key_switch.md](key_switch.md#other-levels-digits-of-several-primes)). A key's words are
+packed to 60 and 51 bits. A memory's column has the interval, in us, of a core that waits for its key.
+
+"""
+MIDDLE = """
+A schedule may have up to a tenth more slots; the generator of this page checks that. A level from 6 on needs
+more memories of polynomials than were built.
+
+*Memories.* A channel reads rows in order, one bank after another. A row opens when its bank's last row is a
+row cycle old, and a refresh stops all banks. So the bursts hide the rows, and refreshes remain:
+
+| memory | peak, GB/s | key at L = 3, GB/s | of the peak |
+|---|---:|---:|---:|
+"""
+TAIL = """
+The model has one reader, which asks early enough, and no other traffic: digits, addends and results are not
+in it. So its rates are upper bounds.
+"""
+
 
 @dataclass(frozen=True)
 class Memory:
-    """Channels that read in order. Times are in ns: of a burst, a row's cycle, a refresh, between refreshes."""
+    """Channels that read in order. Times are in ns: a burst, a row's cycle, a refresh, between refreshes."""
 
     name: str
     channels: int
@@ -78,16 +104,9 @@ def packed_bytes(level: int, alpha: int) -> int:
 
 def main() -> None:
     """Writes or checks the page."""
-    lines = [
-        "# Key switches up to L = 31: a model", "",
-        "Made by `generate/key_switch_model.py`, for N = 2^16 and 236 MHz, the paper's clock; ours is unknown. Of these",
-        "shapes, tests simulate L = 1 to 4 with alpha = 1 and L = 2 to 4 with alpha = 2.", "",
-        "A frame has at least as many slots as half of the transforms, and as the wide chain has for those modulo",
-        "primes of 60 bits ([key_switch.md](key_switch.md#other-levels-digits-of-several-primes)). A key's words are",
-        "packed to 60 and 51 bits. A memory's column has the interval, in us, of a core that waits for its key.", "",
-        "| L | alpha | slots | cycles | us | key, MB | GB/s |" + "".join(f" {m.name} |" for m in MEMORIES),
-        f"|{'---:|' * (7 + len(MEMORIES))}",
-    ]  # fmt: skip
+    columns = "".join(f" {memory.name} |" for memory in MEMORIES)
+    lines = [*HEAD.splitlines(), f"| L | alpha | slots | cycles | us | key, MB | GB/s |{columns}"]
+    lines.append(f"|{'---:|' * (7 + len(MEMORIES))}")
     for level, alpha in LEVELS:
         count = slots(level, alpha)
         own, size = count * BEATS / CLOCK * 1e6, packed_bytes(level, alpha)
@@ -102,21 +121,12 @@ def main() -> None:
         assert model <= found <= LIMIT * model, f"L = {level}, alpha = {alpha}: {found} slots, not {model}"
         lines.append(f"| {level} | {alpha} | {model} | {found} |")
     size = packed_bytes(3, 1)
-    lines += [
-        "", "A schedule may have up to a tenth more slots; the generator of this page checks that. A level from 6 on",
-        "needs more memories of polynomials than were built.", "",
-        "*Memories.* A channel reads rows in order, one bank after another. A row opens when its bank's last row is a",
-        "row cycle old, and a refresh stops all banks. So the bursts hide the rows, and refreshes remain:", "",
-        "| memory | peak, GB/s | key at L = 3, GB/s | of the peak |", "|---|---:|---:|---:|",
-    ]  # fmt: skip
+    lines += MIDDLE.splitlines()
     for memory in MEMORIES:
         rate = size / memory.time(size)
         lines.append(f"| {memory.name} | {memory.peak:.1f} | {rate:.1f} | {rate / memory.peak:.1%} |")
-    lines += [
-        "", "The model has one reader, which asks early enough, and no other traffic: digits, addends and results are",
-        "not in it. So its rates are upper bounds.", "",
-    ]  # fmt: skip
-    finish("doc/key_switch_model.md", "\n".join(lines))
+    lines += TAIL.splitlines()
+    finish("doc/key_switch_model.md", "\n".join([*lines, ""]))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Elaborates the tops with slang, a second front end that is strict about the language: no warning is allowed."""
+"""Elaborates the tops with slang, a second and strict front end: no warning is allowed."""
 
 import sys
 from pathlib import Path

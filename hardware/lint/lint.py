@@ -1,4 +1,4 @@
-"""Lints every module of rtl/ with Verilator and Verible, and the tops with slang; waivers lie beside this file."""
+"""Lints every module of rtl/ with Verilator and Verible, and the tops with slang; waivers lie here."""
 
 import os
 import subprocess
