@@ -17,6 +17,7 @@ TOOLS = {
     "pkg-config": "pkg-config",
     "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
     "arm-linux-gnueabihf-gcc": "gcc-arm-linux-gnueabihf",
+    "arm-none-eabi-gcc": "gcc-arm-none-eabi",
     "qemu-aarch64": "qemu-user",
     "qemu-arm": "qemu-user",
     "qemu-system-arm": "qemu-system-arm",

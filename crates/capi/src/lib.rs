@@ -8,25 +8,16 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard};
 
+use keywright_capi_bare::{
+    ARGUMENT, Compact, Entropy, FORMAT, INSECURE_FLAG, INTERNAL, OK, PARAMETERS, Sink, code, form,
+};
 use keywright_ckks::CkksLiteral;
 use keywright_client::{
-    Client, ClientError, ClientParameters, Encryptor, Form, KeySetStream, SinkError, SystemEntropy,
+    Client, ClientError, ClientParameters, Encryptor, KeySetStream, SinkError, SystemEntropy,
 };
-use keywright_ring::RingError;
 use keywright_rlwe::{KeySpec, Parameters, RlweError, Security};
 use keywright_wire::{KeySetReader, Wire, WireError};
 use zeroize::Zeroizing;
-
-/// Receives bytes; returns 0 on success.
-type Sink = Option<unsafe extern "C" fn(*mut c_void, *const u8, usize) -> c_int>;
-/// Supplies bytes; returns 0 on success.
-type Entropy = Option<unsafe extern "C" fn(*mut c_void, *mut u8, usize) -> c_int>;
-
-/// `kw_compact`: low bits that are dropped from the coefficients of the halves.
-#[repr(C)]
-pub struct Compact {
-    dropped: [u32; 2],
-}
 
 /// `kw_limits`: the most keys, and their most bytes.
 #[repr(C)]
@@ -39,18 +30,6 @@ pub struct Limits {
 }
 
 const DEFAULT_LIMITS: Limits = Limits { key_bytes: 32 << 30, key_count: 4096 };
-
-/// `KW_INSECURE`.
-const INSECURE_FLAG: u32 = 1;
-
-const OK: c_int = 0;
-const ARGUMENT: c_int = -1;
-const RANDOMNESS: c_int = -2;
-const NUMBERS: c_int = -3;
-const FORMAT: c_int = -4;
-const PARAMETERS: c_int = -5;
-const SINK: c_int = -6;
-const INTERNAL: c_int = -7;
 
 thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
@@ -107,20 +86,7 @@ impl Failure {
     fn code(&self) -> c_int {
         match self {
             Self::Null(_) | Self::InUse | Self::Flags(_) => ARGUMENT,
-            Self::Client(error) => match error {
-                ClientError::Randomness(_)
-                | ClientError::Ring(RingError::Forked { .. } | RingError::Randomness(_)) => RANDOMNESS,
-                ClientError::NumberRange { .. }
-                | ClientError::SmallInteger { .. }
-                | ClientError::Length { .. } => NUMBERS,
-                ClientError::Format { .. }
-                | ClientError::Checksum { .. }
-                | ClientError::Residue { .. }
-                | ClientError::ForeignParameters(_)
-                | ClientError::Rlwe(RlweError::KeyMismatch { .. }) => FORMAT,
-                ClientError::Sink(_) => SINK,
-                _ => PARAMETERS,
-            },
+            Self::Client(error) => code(error),
             Self::Wire(_) => FORMAT,
             Self::Parameters(_) => PARAMETERS,
         }
@@ -173,15 +139,6 @@ unsafe fn slice<'a, T>(what: &'static str, pointer: *const T, length: usize) -> 
 unsafe fn object<'a, T>(pointer: *const Handle<T>) -> Result<&'a Handle<T>, Failure> {
     // SAFETY: valid by the caller's promise.
     unsafe { pointer.as_ref() }.ok_or(Failure::Null("the client or encryptor"))
-}
-
-/// The form that C requests.
-///
-/// # Safety
-/// `compact` is null or valid.
-unsafe fn form(compact: *const Compact) -> Form {
-    // SAFETY: the caller's promise.
-    unsafe { compact.as_ref() }.map_or(Form::Evaluations, |compact| Form::Compact(compact.dropped))
 }
 
 /// The sink as a function.

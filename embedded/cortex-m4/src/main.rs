@@ -12,64 +12,17 @@ use cortex_m_rt::entry;
 use cortex_m_semihosting::{debug, hprintln};
 use keywright_client::reduction::{Montgomery, Reduction, ShiftAdd30};
 use keywright_client::{
-    ClientError, ClientLiteral, ClientParameters, Entropy, Form, Half, Layout, PublicKey, SinkError,
-    SmallEngine, encrypt, encrypt_symmetric, expand_secret, make_public_key, sample_secret, secret_bytes,
-    write_public_key, write_secret,
+    ClientError, Entropy, Form, Half, PublicKey, SinkError, SmallEngine, encrypt, encrypt_symmetric,
+    expand_secret, make_public_key, sample_secret, secret_bytes, write_public_key, write_secret,
 };
-use keywright_cortex_m4::{Memory, Pattern, entropy, meter, paint};
-use keywright_rlwe::{KeyIdentity, SecretDistribution};
+use keywright_cortex_m4::{Line, Memory, Pattern, entropy, meter, paint};
+use keywright_rlwe::KeyIdentity;
 
 /// Length and CRC-32 of the output.
 #[derive(Default)]
 struct Sum {
     bytes: u64,
     checksum: crc32fast::Hasher,
-}
-
-/// One line of the vectors.
-struct Line {
-    fields: [u64; 18],
-}
-
-impl Line {
-    fn parse(text: &str) -> Self {
-        let mut fields = [0; 18];
-        let mut words = text.split(' ');
-        for field in &mut fields {
-            *field = words
-                .next()
-                .and_then(|word| word.parse().ok())
-                .unwrap_or_else(|| panic!("malformed vectors"));
-        }
-        Self { fields }
-    }
-
-    fn parameters(&self) -> Result<ClientParameters, ClientError> {
-        let f = &self.fields;
-        let mut identity = [0xA5; 20];
-        identity[..4].copy_from_slice(&[f[0] as u8, 1, 0, 1]);
-        ClientParameters::new(ClientLiteral {
-            log_n: f[0] as u32,
-            modulus: f[1],
-            secret: SecretDistribution::Ternary,
-            scale: f[2],
-            fraction_bits: f[3] as u32,
-            max: 1 << f[3],
-            layout: match f[4] {
-                0 => Layout::Coefficients,
-                form => Layout::Slots { log_slots: f[5] as u32, complex: form == 2 },
-            },
-            identity,
-            entry_identity: identity,
-            // The doubles 1, 2 and 3.
-            estimate: [0x3FF0_0000_0000_0000, 0x4000_0000_0000_0000, 0x4008_0000_0000_0000],
-        })
-    }
-
-    /// Length and checksum of object `index`.
-    fn object(&self, index: usize) -> (u64, u64) {
-        (self.fields[6 + 2 * index], self.fields[7 + 2 * index])
-    }
 }
 
 fn line<R: Reduction<Word = u32>>(name: &str, line: &Line, memory: &mut Memory) -> Result<(), ClientError> {
@@ -115,7 +68,13 @@ fn line<R: Reduction<Word = u32>>(name: &str, line: &Line, memory: &mut Memory) 
     report("public key", &mut || {
         expand_secret(&engine, packed, mask)?;
         let made = *seed.insert(make_public_key(&engine, mask, &mut rng, public)?);
-        write_public_key(&parameters, KeyIdentity::of_packed(packed, parameters.literal().secret), &made, public, &mut sink)
+        write_public_key(
+            &parameters,
+            KeyIdentity::of_packed(packed, parameters.literal().secret),
+            &made,
+            public,
+            &mut sink,
+        )
     })?;
     let identity = KeyIdentity::of_packed(packed, parameters.literal().secret);
     for (what, form) in
