@@ -56,9 +56,8 @@ def encrypted(case: Case, clear: Array, memory: int) -> dict[str, Any]:
     """Costs of the encrypted tests, and their agreement with those in the clear."""
     tests = np.asarray(case.tests, np.float64)
     wall, processor = time.perf_counter(), time.process_time()
-    model = kw.compile(
-        case.model, case.calibration, **{"samples": len(tests), "memory": memory} | case.options
-    )
+    model = kw.compile(case.model, case.calibration, **{"samples": len(tests)} | case.options)
+    model = model.with_server_within(memory)
     compiling = time.perf_counter() - wall, time.process_time() - processor
     print(model.report, flush=True)
     chosen, planned = model.plan_batches(len(tests), memory)
@@ -76,24 +75,24 @@ def encrypted(case: Case, clear: Array, memory: int) -> dict[str, Any]:
     line = {
         "parameters": repr(chosen.parameters),
         "depth": chosen.program.depth,
-        "bootstraps": chosen.report.bootstraps,
-        "fit_agreement": None if fit is None else fit.agreement,
+        "bootstraps": chosen.report.run.bootstraps,
+        "fit_agreement": None if fit is None else fit.outputs.agreement,
         "same": int(case.agree(found, wanted).sum()),
         "error": float(np.abs(outputs - clear).max()),
         "largest": float(np.abs(clear).max()),
         "compile_s": compiling[0],
         "compile_cpu_s": compiling[1],
-        "keys_s": result.key_seconds,
-        "prepare_s": result.prepare_seconds,
-        "batches": result.batches,
-        "encrypt_s": sum(result.encrypt_seconds),
-        "evaluate_s": sum(result.evaluate_seconds),
-        "decrypt_s": sum(result.decrypt_seconds),
+        "keys_s": result.preparation.key_seconds,
+        "prepare_s": result.preparation.seconds,
+        "batches": result.batches.samples,
+        "encrypt_s": sum(result.batches.encrypt_seconds),
+        "evaluate_s": sum(result.batches.evaluate_seconds),
+        "decrypt_s": sum(result.batches.decrypt_seconds),
         "run_cpu_s": used,
-        "key_bytes": chosen.report.key_bytes,
-        "key_memory_bytes": result.key_bytes,
-        "sent_bytes": result.sent_bytes * len(result.batches),
-        "returned_bytes": result.returned_bytes * len(result.batches),
+        "key_bytes": chosen.report.sizes.key_bytes,
+        "key_memory_bytes": result.preparation.key_bytes,
+        "sent_bytes": result.batches.sent_bytes * len(result.batches.samples),
+        "returned_bytes": result.batches.returned_bytes * len(result.batches.samples),
     }
     if case.truth is not None:
         line["right_clear"] = int(case.agree(wanted, case.truth).sum())

@@ -85,7 +85,7 @@ def watch(path: Path, samples: Array, outputs: Array, calibration: int, *, compi
 def _read(model: onnx.ModelProto, samples: Array, outputs: Array) -> tuple[float, Array]:
     """The largest difference, and the graph's scores."""
     server, client = load_parts(model)
-    read = import_model(server, wanted=() if client is None else client.shapes)
+    read = import_model(server, requested=() if client is None else client.shapes)
     if read.reasons:
         raise ModelRefusedError(read.reasons)
     graph = simplify(read.graph)

@@ -59,7 +59,7 @@ def own_outputs(model: onnx.ModelProto, samples: NDArray[Any]) -> NDArray[Any]:
 def read(model: onnx.ModelProto, samples: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return scores of the graph with exact functions, and the outputs of the client's part."""
     server, client = load_parts(model)
-    found = import_model(server, wanted=() if client is None else client.shapes)
+    found = import_model(server, requested=() if client is None else client.shapes)
     assert not found.reasons
     graph = simplify(found.graph)
     scores = graph.evaluate(samples.reshape(COUNT, -1).astype(np.float64))[graph.output]

@@ -233,6 +233,6 @@ def test_blocks_of_a_published_pitch_network_bootstrap() -> None:
     compiled = kw.compile(built(nodes, (1, 16), 5, **constants), rng.normal(size=(200, 1, 16)))
     report = compiled.program.fit_report
     assert report is not None
-    assert report.largest_change <= report.largest_output / 16
-    assert compiled.report.bootstraps
-    assert report.agreement == 1 or "of the predictions differ" in compiled.report.warnings[0]
+    assert report.outputs.largest_change <= report.outputs.largest_output / 16
+    assert compiled.report.run.bootstraps
+    assert report.outputs.agreement == 1 or "of the predictions differ" in compiled.report.warnings[0]

@@ -1,6 +1,7 @@
 """The worked examples of the paper: figures 1, 5 and 6."""
 
 from itertools import product
+from typing import Literal
 
 from keywright.plan.strategies.ark import (
     OURS,
@@ -15,6 +16,7 @@ from studies.network_keys.ark import KERNEL as AROUND
 from studies.network_keys.ark import POWERS, ROT1, ROT2
 
 KERNEL = [*AROUND, 0]
+PRIORITIES: tuple[Literal["memory", "time"], ...] = ("memory", "time")
 
 
 def test_figure_5() -> None:

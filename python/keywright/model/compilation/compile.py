@@ -60,8 +60,8 @@ def compile(  # noqa: A001 (read as keywright.compile)
             chosen. `Model.save` stores the program of this batch, so clients of a service send as many
             samples in a request.
         labels: labels of the outputs.
-        fit: how closely the program must follow the model: ``activations``, ``accuracy``, ``error``, ``noise``
-            and ``ranges`` of `keywright.compiler.Fit`, and for trees ``thresholds`` and ``bins``.
+        fit: how closely the program must follow the model: ``activations``, ``accuracy``, ``error``,
+            ``noise`` and ``ranges`` of `keywright.compiler.Fit`, and for trees ``thresholds`` and ``bins``.
 
     Raises:
         TypeError: another kind of model, or missing calibration data.
