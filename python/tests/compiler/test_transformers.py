@@ -97,6 +97,7 @@ def test_every_spelling_of_gelu_is_one_function(spelling: str) -> None:
     )
     assert program.depth == 6  # the map to [-1, 1], and the polynomial
     found = run_clear(program, samples).reshape(samples.shape)
+    assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
     # Single precision of the model, too: 10 operations on values below 8.
     assert np.abs(found - outputs(model, samples)).max() <= fitted.max_error + 80 * 2**-24
