@@ -7,8 +7,8 @@ import numpy as np
 
 from keywright.compiler.front_ends.operator_context import Constant, EncryptedValue, OperatorContext
 from keywright.compiler.front_ends.operators.arithmetic import summed
+from keywright.compiler.front_ends.operators.gating.gates import gated, require_bits
 
-from .gates import gated, require_bits
 from .products import matrix_product
 from .softmax import softmax_of
 
