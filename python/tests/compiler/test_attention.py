@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import keywright as kw
@@ -11,10 +12,11 @@ import pytest
 from keywright import compiler
 from keywright.compiler.front_ends.onnx_importer import import_model
 from keywright.compiler.front_ends.operators.attention.softmax import MOST_HALVINGS
-from keywright.errors import InvalidSamplesError, ModelRefusedError, RefusalError
+from keywright.errors import InvalidSamplesError, ModelRefusedError, OutOfRangeError, RefusalError
 from keywright.plan import plan_network
 from keywright.program.arrays import Vector
-from keywright.runtime import run_clear
+from keywright.program.file import storage
+from keywright.runtime import guard, run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
@@ -430,7 +432,8 @@ def test_an_encrypted_mask_of_causal_attention() -> None:
     [
         ("number", "elements of the input that are 0 or 1"),
         ("nothing", "drive 0 into Softmax"),
-        ("read", "mask"),
+        ("read", "an encrypted mask"),
+        ("alone", "logits, to which the mask is added"),
     ],
 )
 def test_encrypted_masks_that_hide_nothing_or_everything(wrong: str, reason: str) -> None:
@@ -441,8 +444,10 @@ def test_encrypted_masks_that_hide_nothing_or_everything(wrong: str, reason: str
         samples[:, 0, 6] = 0.7
     elif wrong == "nothing":
         samples[3, :, 6] = 0.0
-    else:
+    elif wrong == "read":
         nodes = [*nodes[:-6], node("MatMul", ["masked", "v"], ["z"]), *nodes[-4:]]
+    else:
+        nodes = [*nodes[:-7], node("Softmax", ["g"], ["p"], axis=-1), *nodes[-5:]]
     with pytest.raises((ModelRefusedError, InvalidSamplesError), match=reason):
         compiler.compile(
             build_model(nodes, (5, 7), constants), TARGET, compiler.Fit(calibration=samples, error=0.05)
@@ -500,3 +505,28 @@ def test_stored_is_for_statistics_alone() -> None:
     constants = {"w": np.eye(4, dtype=np.float32)}
     with pytest.raises(ModelRefusedError, match="no inverse of a statistic"):
         compiled(nodes, (3, 4), constants, fit={"activations": {"relu": "stored"}})
+
+
+def test_clients_refuse_a_sentence_without_tokens() -> None:
+    nodes, constants = _masked_layer(5, ENCRYPTED_MASKS["cast"])
+    samples = _sentences(80, 5)
+    fit = compiler.Fit(calibration=samples, error=0.05)
+    program = compiler.compile(build_model(nodes, (5, 7), constants), TARGET, fit)
+    guard(program, samples[:4])
+    empty = samples[:1].copy()
+    empty[..., 6] = 0.0
+    with pytest.raises(OutOfRangeError, match="Softmax"):
+        guard(program, empty)
+
+
+def test_a_program_with_stored_statistics_is_stored(tmp_path: Path) -> None:
+    nodes = [node("LayerNormalization", ["x", "s"], ["n"]), node("MatMul", ["n", "w"], ["y"])]
+    constants = {"s": np.ones(4, np.float32), "w": np.eye(4, dtype=np.float32)}
+    program, samples, _ = compiled(
+        nodes, (3, 4), constants, fit={"activations": {"layernormalization": "stored"}}
+    )
+    storage.save(program, tmp_path / "program.kwp")
+    again = storage.load(tmp_path / "program.kwp")
+    assert np.array_equal(run_clear(again, samples[:2]), run_clear(program, samples[:2]))
+    assert again.fit_report is not None
+    assert [each.method for each in again.fit_report.activations] == ["stored"]

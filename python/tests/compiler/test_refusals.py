@@ -106,7 +106,7 @@ def test_operators_are_listed_once(build: Build) -> None:
     with pytest.raises(ModelRefusedError) as caught:
         compiler.compile(build(nodes, (2, 8, 8)), TARGET)
     assert len(caught.value.exceptions) == 2
-    assert str(caught.value).count(": Abs, Add, Attention, AveragePool, ") == 1
+    assert str(caught.value).count(": Abs, Add, And, Attention, AveragePool, ") == 1
 
 
 def test_dynamic_shapes(build: Build) -> None:

@@ -19,8 +19,8 @@ from keywright.program.stored_tensors import array_of
 
 from .operator_context import FLOATS, of_sample
 from .operators import ANY_ORDER, MASKABLE, OPERATORS, Constant, EncryptedValue, Operand, OperatorContext
-from .operators.attention.gates import GATED, as_gates
 from .operators.attention.masks import FiniteMask
+from .operators.gating.gates import GATED, as_gates
 from .reference import Reference
 
 DOMAINS = ("", "ai.onnx", "ai.onnx.ml")

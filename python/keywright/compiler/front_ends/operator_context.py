@@ -118,7 +118,7 @@ class OperatorContext:
         batch: samples that the model takes at a time; 1 if it takes any number. The graph is for one sample.
         halvings: of the operand of a softmax; see `operators.attention.softmax`.
         masks: receives the finite masks of softmaxes; see `operators.attention.masks`.
-        bits: which elements of the graph's input are 0 or 1; see `operators.attention.gates`.
+        bits: which elements of the graph's input are 0 or 1; see `operators.gating.gates`.
     """
 
     def __init__(

@@ -10,9 +10,9 @@ from .activations import COMPARISONS, activation, comparison, equal_to_itself, f
 from .arithmetic import add, choose, divide, multiply, negate, power, subtract, sum_of
 from .attention.attention import attention
 from .attention.einsum import einsum
-from .attention.gates import both, negation
 from .attention.softmax import softmax
 from .dense import gemm, matmul
+from .gating.gates import both, negation
 from .images.convolution import convolution, transposed_convolution
 from .images.pooling import average_pool
 from .maximum import extreme, global_max_pool, max_pool, reduce_extreme

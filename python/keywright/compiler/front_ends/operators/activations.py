@@ -26,7 +26,7 @@ from keywright.compiler.graph.piecewise import Function
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.program.arrays import Vector
 
-from .attention.gates import compared
+from .gating.gates import compared
 
 COMPARISONS: dict[str, Callable[..., NDArray[np.bool_]]] = {
     "Greater": np.greater,

@@ -10,7 +10,7 @@ from keywright.compiler.front_ends.operator_context import Constant, EncryptedVa
 from keywright.compiler.graph.graph import Add, Shift
 from keywright.program.arrays import Shape, Vector
 
-from .attention.gates import HIDDEN, chosen, gated, inverted
+from .gating.gates import HIDDEN, chosen, gated, inverted
 from .moves import move
 
 

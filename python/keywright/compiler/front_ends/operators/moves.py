@@ -17,7 +17,7 @@ from keywright.compiler.front_ends.operator_context import (
 from keywright.compiler.front_ends.reference import Array
 from keywright.program.arrays import Shape
 
-from .attention.gates import require_bits
+from .gating.gates import require_bits
 
 MOVES: dict[str, tuple[int, ...]] = {
     "Concat": (),

@@ -7,8 +7,8 @@ import numpy as np
 
 from keywright.compiler.front_ends.operator_context import Constant, EncryptedValue, OperatorContext
 from keywright.compiler.front_ends.operators.arithmetic import summed
+from keywright.compiler.front_ends.operators.gating.gates import gated, require_bits
 
-from .gates import gated, require_bits
 from .products import matrix_product
 from .softmax import softmax_of
 
@@ -29,7 +29,7 @@ def attention(context: OperatorContext) -> EncryptedValue:
     if any(context.node.output[1:]):
         raise context.refuse("outputs", len(context.node.output), "the first alone")
     queries, keys, values = (context.encrypted(index) for index in range(3))
-    if any(value.hides or value.bits for value in (queries, keys, values)):
+    if any(value.hides for value in (queries, keys, values)):
         raise context.refuse("queries, keys or values", "a mask", "values without one")
     flat = len(queries.shape) == 3
     heads, shared = context.attribute("q_num_heads", 0), context.attribute("kv_num_heads", 0)

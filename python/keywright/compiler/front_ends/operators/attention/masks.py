@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 
 from keywright.compiler.front_ends.operator_context import EncryptedValue, OperatorContext
 from keywright.compiler.front_ends.operators.arithmetic import shifted
+from keywright.compiler.front_ends.operators.gating.gates import HIDDEN
 from keywright.compiler.graph.graph import Graph
 from keywright.compiler.graph.sparse import Indices
 from keywright.errors.network import InvalidModelError, mask_without_effect
 from keywright.program.arrays import Vector
-
-from .gates import HIDDEN
 
 LEAST_GAP = 36.0
 """How far a hidden element is at least below the largest of its row: exp(-36) is 2.3e-16 of it."""

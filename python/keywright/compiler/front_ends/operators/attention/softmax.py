@@ -34,6 +34,8 @@ MOST_HALVINGS = 4
 def softmax(context: OperatorContext) -> EncryptedValue:
     """Add Softmax over ``axis``."""
     source = context.encrypted(0)
+    if source.gate:
+        raise context.refuse("operand 0", "an encrypted mask alone", "logits, to which the mask is added")
     flattens = context.opset < 13
     axis = context.attribute("axis", 1 if flattens else -1)
     if flattens and axis not in (-1, len(source.shape) - 1):

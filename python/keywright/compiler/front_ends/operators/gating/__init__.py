@@ -1,0 +1,1 @@
+"""Bits that clients encrypt, and the masks of softmaxes that they are."""
