@@ -66,7 +66,7 @@ def _details(error: KeywrightError) -> dict[str, object]:
     return {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in vars(error).items()
-        if isinstance(value, str | int | float | tuple) and _plain(value)
+        if isinstance(value, str | int | float | tuple) and value != "" and _plain(value)
     }
 
 
