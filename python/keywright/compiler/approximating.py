@@ -2,7 +2,7 @@
 ciphertext."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -20,8 +20,9 @@ from keywright.compiler.front_ends.model_file import load_model
 from keywright.compiler.front_ends.onnx_importer import ImportedModel, import_model
 from keywright.compiler.front_ends.operators.attention.masks import require_hidden
 from keywright.compiler.front_ends.operators.attention.softmax import more_halvings
+from keywright.compiler.front_ends.operators.gating.gates import HIDDEN
 from keywright.compiler.front_ends.parts.client_end import divide
-from keywright.compiler.front_ends.parts.client_start import start
+from keywright.compiler.front_ends.parts.client_start import CLEAR, Started, start
 from keywright.compiler.front_ends.trees import onnx_ml
 from keywright.compiler.front_ends.written_out import with_softmax
 from keywright.compiler.graph.graph import Activation, Graph, Input, Linear
@@ -44,6 +45,7 @@ from keywright.program.arrays import Shape, Vector
 from keywright.program.client.client_part import ClientPart
 from keywright.program.client.first_steps import FirstSteps
 from keywright.program.fit_report import FittedActivation
+from keywright.program.interface import ClientSteps
 from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
 
 from .limits import MAX_PLAINTEXT_BYTES
@@ -65,8 +67,8 @@ class ApproximatedModel:
         output_shape: of a sample's result.
         client_part: the part of the model that the client computes, if any.
         trees: the ensemble that the graph computes, if it is one; the run then is on its bits.
-        first_steps: what the client computes before, if anything; the model and the run are about its
-            results, the features.
+        steps: what the client computes or checks before; the model and the run are about the results, the
+            features.
     """
 
     graph: Graph
@@ -76,7 +78,7 @@ class ApproximatedModel:
     output_shape: Shape
     client_part: ClientPart | None
     trees: QuantisedEnsemble | None = None
-    first_steps: FirstSteps | None = None
+    steps: ClientSteps = field(default_factory=ClientSteps)
 
     @property
     def least_log_scale(self) -> int:
@@ -149,7 +151,7 @@ class Begun:
 
     def approximated(self, model: ApproximatedModel) -> ApproximatedModel:
         """Return a model with the first steps."""
-        return replace(model, first_steps=self.first_steps)
+        return replace(model, steps=replace(model.steps, first=self.first_steps))
 
 
 def begin(model: Source, fit: Fit) -> Begun:
@@ -162,14 +164,19 @@ def begin(model: Source, fit: Fit) -> Begun:
     if isinstance(model, Ensemble):
         return Begun(model, fit, None)
     try:
-        started = start(standardised(load_model(model)), fit.calibration)
+        whole = standardised(load_model(model))
+        started = start(whole, fit.calibration)
+        features = fit.calibration
+        if started.steps is not None and features is not None:
+            features, _ = started.steps.features(features)
+            if (features <= HIDDEN).any() and CLEAR.isdisjoint(started.steps.operators):
+                # A mask, which the program computes itself of the bits behind it.
+                started, features = Started(whole, None), fit.calibration
         rest = started.model
         ensemble = onnx_ml.ensemble_of(rest) if onnx_ml.has_trees(rest) else None
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
-    if started.steps is not None and fit.calibration is not None:
-        features, _ = started.steps.features(fit.calibration)
-        fit = replace(fit, calibration=features)
+    fit = replace(fit, calibration=features)
     return Begun(rest if ensemble is None else ensemble, fit, started.steps)
 
 
@@ -214,7 +221,7 @@ def read_model(model: onnx.ModelProto, fit: Fit, max_plaintext_bytes: int) -> Re
     part = None
     if client is not None and not reasons:
         part = client.part(read.scores, read.known)
-    return ReadModel(graph, read.scores, reasons, read.masks, read.known, part)
+    return ReadModel(graph, read.scores, reasons, read.claims, read.known, part)
 
 
 def _imported(model: onnx.ModelProto, fit: Fit, requested: frozenset[str]) -> ImportedModel:
@@ -236,9 +243,9 @@ def _imported(model: onnx.ModelProto, fit: Fit, requested: frozenset[str]) -> Im
             break
         halvings = more
         read = import_model(model, halvings, requested, bits)
-    if read.masks and not read.reasons and fit.calibration is not None:
+    if read.claims.masks and not read.reasons and fit.calibration is not None:
         try:
-            require_hidden(read.masks, read.graph, _samples(read.graph, fit.calibration))
+            require_hidden(read.claims.masks, read.graph, _samples(read.graph, fit.calibration))
         except RefusalError as reason:
             read.reasons.append(reason)
     return read
@@ -270,7 +277,10 @@ def put_polynomials(read: ReadModel, fit: Fit) -> ApproximatedModel:
         chosen = choose(graph, run, fit, price)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
-    return ApproximatedModel(chosen.graph, chosen.fitted, run, fit, read.output_shape, read.client_part)
+    steps = ClientSteps(bits=read.claims.required)
+    return ApproximatedModel(
+        chosen.graph, chosen.fitted, run, fit, read.output_shape, read.client_part, steps=steps
+    )
 
 
 def price(method: Method) -> float:

@@ -36,7 +36,6 @@ from keywright.errors.network import (
 )
 from keywright.program.arrays import Shape, Vector
 from keywright.program.fit_report import FitReport
-from keywright.program.interface import ClientSteps
 from keywright.program.operands.normalisation import (
     HEADROOM,
     LARGE,
@@ -63,6 +62,9 @@ from .limits import MAX_PLAINTEXT_BYTES
 LARGEST_CONSTANT = 64.0
 """Largest coefficient of a polynomial, or constant of a layer, that computes a result: the lowest level has
 8 bits above the scale, one of them for the sign. They are large where a range reaches far beyond samples."""
+
+
+THIN_MASK = "thin clients do not check that a mask has 0 and 1 alone; compile for full clients"
 
 
 def compile(  # noqa: A001 (read as keywright.compiler.compile)
@@ -98,8 +100,10 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
     if approximated.trees is not None and target.thin:
         advice = "thin clients do not compute the first step of trees, their bits; compile for full clients"
         _refuse([unsupported_operator("trees", "TreeEnsemble", advice)])
-    if approximated.first_steps is not None and target.thin:
-        _refuse([thin_first_steps(approximated.first_steps.operators)])
+    if approximated.steps.first is not None and target.thin:
+        _refuse([thin_first_steps(approximated.steps.first.operators)])
+    if len(approximated.steps.bits) and target.thin:
+        _refuse([unsupported_operator("mask", "Cast", THIN_MASK)])
     run, fit = approximated.run, approximated.fit
     input_range = _input_range(approximated, target)
     input_scale = _input_scale(input_range) if target.thin and input_range is not None else 1.0
@@ -152,7 +156,7 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
             range=input_range,
             scale=input_scale,
             normalisation=entering if input_scale == 1 else None,
-            steps=ClientSteps(approximated.first_steps, binning),
+            steps=replace(approximated.steps, binning=binning),
         ),
         output=replace(
             program.output,

@@ -1,7 +1,11 @@
 """The input and the output of a program: tensors, their places in ciphertexts, and what clients compute."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright.errors.network import OutOfRangeError
 from keywright.program.operands.binning import Binning
 from keywright.program.operands.layout import Layout
 from keywright.program.operands.normalisation import Normalisation, declared_magnitude
@@ -13,15 +17,36 @@ from .client.first_steps import FirstSteps
 
 @dataclass(frozen=True, eq=False)
 class ClientSteps:
-    """What clients compute of a model before they encrypt, in this order.
+    """What clients compute and check of a model before they encrypt.
 
     Attributes:
         first: such as imputing and look-ups, whose results are the features; None if samples are features.
         binning: turns features into bits; None if the program takes features as they are.
+        bits: numbers of the features that have to be 0 or 1, because the program computes something else of
+            others, as of a mask.
+
+    Raises:
+        ValueError: numbers below 0.
     """
 
     first: FirstSteps | None = None
     binning: Binning | None = None
+    bits: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def __post_init__(self) -> None:
+        if len(self.bits) and self.bits.min() < 0:
+            raise ValueError("features that have to be 0 or 1 have numbers from 0 on")
+
+    def require_bits(self, features: NDArray[np.float64]) -> None:
+        """Refuse features, (count, ...), of which some have to be 0 or 1 and are not.
+
+        Raises:
+            OutOfRangeError: names the first value.
+        """
+        flat = features.reshape(len(features), -1)[:, self.bits]
+        wrong = flat[(flat != 0) & (flat != 1)]
+        if len(wrong):
+            raise OutOfRangeError("the mask in the input", float(wrong[0]), 0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +71,7 @@ class ProgramInput:
     range: tuple[float, float] | None = None
     scale: float = 1.0
     normalisation: Normalisation | None = None
-    steps: ClientSteps = ClientSteps()
+    steps: ClientSteps = field(default_factory=ClientSteps)
     log_n: int = 0
 
     @property

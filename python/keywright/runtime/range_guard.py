@@ -47,7 +47,10 @@ def guard(program: Program, samples: ArrayLike, largest_output: float | None = N
         InvalidSamplesError: another shape, no samples, or values that are not finite.
     """
     values = np.asarray(samples, np.float64)
-    for batch in program.batches(values[None] if values.shape == program.input.shape else values):
+    values = values[None] if values.shape == program.input.shape else values
+    batches = program.batches(values)
+    program.input.steps.require_bits(values)
+    for batch in batches:
         watch = _Watch(program)
         backend = ClearBackend(program.slots, program.operands.bootstraps)
         ring = program.input.log_n

@@ -13,6 +13,8 @@ from keywright import compiler
 from keywright.compiler.front_ends.onnx_importer import import_model
 from keywright.compiler.front_ends.operators.attention.softmax import MOST_HALVINGS
 from keywright.errors import InvalidSamplesError, ModelRefusedError, OutOfRangeError, RefusalError
+from keywright.model.exchange.interface import interface
+from keywright.model.served.manifest import Manifest
 from keywright.plan import plan_network
 from keywright.program.arrays import Vector
 from keywright.program.file import storage
@@ -415,6 +417,30 @@ def test_masks_that_clients_encrypt(how: str) -> None:
         same, other = (exact.evaluate(each.ravel())[exact.output] for each in (short, changed))
         assert np.abs(same - other)[: 6 * length].max() < 1e-12
         agree(program, changed, reference(model, changed), 0.05)
+
+
+def test_a_mask_of_other_numbers_is_refused_by_every_client(tmp_path: Path) -> None:
+    """The program computes a line where the model compares: what is no bit would be answered wrongly."""
+    nodes, constants = _masked_layer(5, ENCRYPTED_MASKS["cast"])
+    model, samples = build_model(nodes, (5, 7), constants), _sentences(80, 5)
+    program = compiler.compile(model, TARGET, compiler.Fit(calibration=samples, error=0.05))
+    assert program.input.steps.bits.tolist() == list(range(6, 35, 7))
+    compiler.save(program, tmp_path / "program.kwp")
+    read = compiler.load(tmp_path / "program.kwp")
+    assert read.input.steps.bits.tolist() == program.input.steps.bits.tolist()
+    small = kw.Parameters.from_bits(14, [50, *[40] * 60], [60], 40, insecure=True)
+    manifest = interface(read, small, None, "masked", ())
+    assert Manifest.read(manifest.encoded).input.steps.bits.tolist() == list(range(6, 35, 7))
+    for value in (0.7, -1.0, 2.0):
+        wrong = samples[:2].copy()
+        wrong[1, 3, 6] = value
+        with pytest.raises(OutOfRangeError, match="the mask in the input"):
+            guard(read, wrong)
+        with pytest.raises(OutOfRangeError, match="the mask in the input"):
+            manifest.require_range(wrong)
+    plain = build_model([node("MatMul", ["x", "w"], ["y"])], (5, 7), {"w": np.ones((7, 2), np.float32)})
+    linear = compiler.compile(plain, TARGET, compiler.Fit(calibration=samples))
+    assert len(linear.input.steps.bits) == 0
 
 
 def test_an_encrypted_mask_of_causal_attention() -> None:

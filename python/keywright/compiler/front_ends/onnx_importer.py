@@ -17,9 +17,8 @@ from keywright.program.arrays import Shape, Vector
 from keywright.program.client.client_part import ONLY_HERE
 from keywright.program.stored_tensors import array_of
 
-from .operator_context import FLOATS, of_sample
+from .operator_context import FLOATS, DataClaims, of_sample
 from .operators import ANY_ORDER, MASKABLE, OPERATORS, Constant, EncryptedValue, Operand, OperatorContext
-from .operators.attention.masks import FiniteMask
 from .operators.gating.gates import GATED, as_gates
 from .reference import Reference
 
@@ -52,14 +51,14 @@ class ImportedModel:
         scores: shapes of a sample's results, as the model has them, with the batch; the graph's output has
             them one behind the other.
         reasons: why the model cannot be compiled. If there are any, the graph only serves to count levels.
-        masks: finite constants that were taken for masks of a softmax.
+        claims: what holds for the calibration data, and was taken from them.
         known: the constants that were asked for.
     """
 
     graph: Graph
     scores: tuple[Shape, ...]
     reasons: list[RefusalError]
-    masks: list[FiniteMask]
+    claims: DataClaims
     known: Mapping[str, NDArray[np.generic]]
 
     @property
@@ -100,7 +99,7 @@ class _Importer:
         self.model, self.halvings, self.requested, self.bits = model, halvings, requested, bits
         self.graph = Graph()
         self.reasons: list[RefusalError] = []
-        self.masks: list[FiniteMask] = []
+        self.claims = DataClaims(None if bits is None else bits.ravel())
         self.values: dict[str, Operand] = {}
         self.reference = Reference(list(model.opset_import))
         self.batch = 1
@@ -115,7 +114,7 @@ class _Importer:
             self.reasons.append(
                 InvalidModelError(f"{missing[0]!r}, which the client's last steps read, is not a constant")
             )
-        return ImportedModel(self.graph, self.scores, self.reasons, self.masks, known)
+        return ImportedModel(self.graph, self.scores, self.reasons, self.claims, known)
 
     def _read(self) -> None:
         body = self.model.graph
@@ -137,7 +136,7 @@ class _Importer:
                 continue
             number = self.graph.add(Input(declared))
             if self.bits is not None and self.bits.shape != declared:
-                self.bits = None  # calibration data of another shape are refused where they are read
+                self.claims.bits = None  # calibration data of another shape are refused where they are read
             self.values[value.name] = EncryptedValue(number, (1, *declared))
         self.inferred = self._inferred_shapes()
         for index, node in enumerate(body.node):
@@ -229,9 +228,8 @@ class _Importer:
                 self._fold(node, name, sources)
                 return
             halvings = self.halvings.get(name, 0)
-            bits = None if self.bits is None else self.bits.ravel()
             context = OperatorContext(
-                self.graph, node, name, sources, self.reference, self.batch, halvings, self.masks, bits
+                self.graph, node, name, sources, self.reference, self.batch, halvings, self.claims
             )
             handler = OPERATORS.get(node.op_type) if node.domain in DOMAINS else None
             if handler is None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -109,6 +109,28 @@ def of_sample(shape: Shape) -> Shape:
     return shape[1:] if len(shape) > 1 and shape[0] == 1 else shape or (1,)
 
 
+@dataclass
+class DataClaims:
+    """What the import of a model takes from calibration data.
+
+    Attributes:
+        bits: which elements of the graph's input are 0 or 1; see `operators.gating.gates`.
+        masks: the finite masks of softmaxes; see `operators.attention.masks`.
+        selected: numbers of elements that were selected and are bits.
+        relied: whether the graph computes something else of them if they are no bits.
+    """
+
+    bits: NDArray[np.bool_] | None = None
+    masks: list[Any] = field(default_factory=list)
+    selected: list[Indices] = field(default_factory=list)
+    relied: bool = False
+
+    @property
+    def required(self) -> Indices:
+        """Numbers of the elements that have to be 0 or 1 in every sample."""
+        return np.unique(np.concatenate(self.selected)) if self.relied else np.zeros(0, np.int64)
+
+
 class OperatorContext:
     """One ONNX node while it is added to a graph.
 
@@ -117,8 +139,7 @@ class OperatorContext:
         node, name, operator: the ONNX node, and its name in messages.
         batch: samples that the model takes at a time; 1 if it takes any number. The graph is for one sample.
         halvings: of the operand of a softmax; see `operators.attention.softmax`.
-        masks: receives the finite masks of softmaxes; see `operators.attention.masks`.
-        bits: which elements of the graph's input are 0 or 1; see `operators.gating.gates`.
+        claims: what the import takes from calibration data.
     """
 
     def __init__(
@@ -130,13 +151,11 @@ class OperatorContext:
         reference: Reference,
         batch: int = 1,
         halvings: int = 0,
-        masks: list[Any] | None = None,
-        bits: NDArray[np.bool_] | None = None,
+        claims: DataClaims | None = None,
     ) -> None:
         self.graph, self.node, self.name, self.operator = graph, node, name, node.op_type
         self.batch, self.halvings = batch, halvings
-        self.masks = [] if masks is None else masks
-        self.bits = bits
+        self.claims = DataClaims() if claims is None else claims
         self._operands, self._reference = operands, reference
         self._attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
         self._read: set[str] = set()
@@ -298,8 +317,11 @@ class OperatorContext:
 
     def _are_bits(self, source: EncryptedValue, chosen: Indices) -> bool:
         """Whether elements of the input are 0 or 1."""
-        of_input = isinstance(self.graph.nodes[source.number], Input)
-        return of_input and self.bits is not None and bool(self.bits[chosen].all())
+        known = self.claims.bits
+        if not isinstance(self.graph.nodes[source.number], Input) or known is None or not known[chosen].all():
+            return False
+        self.claims.selected.append(np.asarray(chosen, np.int64).ravel())
+        return True
 
     def row_major_operands(self) -> None:
         """Store all encrypted operands in row-major order."""

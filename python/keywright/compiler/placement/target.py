@@ -32,10 +32,10 @@ class Target:
         rings: rings of values, the largest first; smaller ones are used where that costs less. None means one
             ring.
         packing: where clients put values. "slots": in slots, fewer than ``slots`` if that is enough.
-            "coefficients": a bootstrapping takes the ciphertexts in and its first stage gives the results, so
-            the program has exactly ``slots`` slots, with input and output in the first of the rings, and
+            "coefficients": a bootstrapping takes the ciphertexts in, and its first stage gives the results.
+            The program then has exactly ``slots`` slots, with input and output in the first of the rings. It
             divides inputs by a power of two that brings their range to at most 1; without a measured or
-            declared range, it is -1 to 1.
+            declared range, that is -1 to 1.
         samples: number of samples to evaluate. If ``batch`` is None, the compiler chooses how many of them
             share ciphertexts, so that all together take the least predicted time.
         batch: samples per ciphertext, a power of two.

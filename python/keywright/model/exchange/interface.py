@@ -47,8 +47,7 @@ def interface(
             input_range(program, entry),
             program.input.scale,
             program.input.normalisation,
-            program.input.binning,
-            program.input.first_steps,
+            program.input.steps,
             ring,
         ),
         ManifestOutput(

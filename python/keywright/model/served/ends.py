@@ -1,6 +1,6 @@
 """The input and the output of a served model, as its manifest states them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from keywright.errors.service import ManifestError
 from keywright.program.client.client_part import ClientPart
 from keywright.program.client.first_steps import FirstSteps
+from keywright.program.interface import ClientSteps
 from keywright.program.operands.binning import Binning
 from keywright.program.operands.normalisation import Normalisation
 
@@ -101,10 +102,7 @@ class ManifestInput:
             at most 1 in size.
         normalisation: what the client normalises values by; None, as always for thin clients, if there is
             nothing to do.
-        binning: the client's first step, which turns a sample into the values; None if there is none, as
-            always for thin clients.
-        first_steps: what the client computes before that, such as imputing and look-ups; None if there are
-            none, as always for thin clients.
+        steps: what the client computes before, and which features have to be 0 or 1.
         ring: log2 of the degree of the smaller ring in which clients encrypt; 0 for the largest.
     """
 
@@ -113,9 +111,18 @@ class ManifestInput:
     range: tuple[float, float] | None
     divisor: float
     normalisation: Normalisation | None = None
-    binning: Binning | None = None
-    first_steps: FirstSteps | None = None
+    steps: ClientSteps = field(default_factory=ClientSteps)
     ring: int = 0
+
+    @property
+    def binning(self) -> Binning | None:
+        """The client's step of binning; None if there is none, as always for thin clients."""
+        return self.steps.binning
+
+    @property
+    def first_steps(self) -> FirstSteps | None:
+        """What the client computes before that; None if there is nothing, as always for thin clients."""
+        return self.steps.first
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,14 @@ from keywright._core import ClientParameters, KeySpec, Parameters, read_key_set_
 from keywright.errors import KeywrightError, SecurityError
 from keywright.errors.network import OutOfRangeError, ProgramFormatError
 from keywright.errors.service import ManifestError
+from keywright.program.interface import ClientSteps
 from keywright.program.operands.normalisation import Normalisation, declared_magnitude
 
 from .demands import Demands, require_message
 from .ends import ManifestInput, ManifestOutput, Places
 from .fields import (
     read_binning,
+    read_bits,
     read_bytes,
     read_client_part,
     read_divisor,
@@ -46,7 +48,7 @@ NORMALISED_VERSION = 5
 BINNED_VERSION = 6
 """Of manifests with a first step, which clients of version 5 would not compute."""
 STEPPED_VERSION = 7
-"""Of manifests with first steps before that, such as imputing and look-ups."""
+"""Of manifests with first steps before that, such as imputing and look-ups, or features that are 0 or 1."""
 VERSIONS = (VERSION, NORMALISED_VERSION, BINNED_VERSION, STEPPED_VERSION)
 MAX_BYTES = 96 << 20
 """Maximum size in bytes of a manifest that is read."""
@@ -142,11 +144,12 @@ class Manifest:
         return (flat if normal is None else normal.invert(flat)).reshape(values.shape)
 
     def require_range(self, samples: NDArray[np.float64]) -> None:
-        """Refuse samples outside the range of the inputs.
+        """Refuse samples outside the range of the inputs, and others than 0 and 1 where these have to be.
 
         Raises:
             OutOfRangeError: names the value furthest outside.
         """
+        self.input.steps.require_bits(samples)
         if self.input.range is None or self.input.binning is not None:
             return
         low, high = self.input.range
@@ -174,6 +177,7 @@ class Manifest:
                 "input range": each.input.range,
                 "normalisation of inputs": (each.input.divisor, _map(each.input.normalisation)),
                 "binning of inputs": each.input.binning and each.input.binning.to_json(),
+                "features of 0 or 1": each.input.steps.bits.tolist(),
                 "first steps": each.input.first_steps and each.input.first_steps.in_manifest(),
                 "declared magnitude": each.input_magnitude,
                 "fixed-point format": _number_format(each.format.client),
@@ -278,6 +282,8 @@ class Manifest:
             entry["binning"] = entering.binning.to_json()
         if entering.first_steps is not None:
             entry |= {"version": STEPPED_VERSION, "first_steps": entering.first_steps.in_manifest()}
+        if len(entering.steps.bits):
+            entry |= {"version": STEPPED_VERSION, "bits": entering.steps.bits.tolist()}
         if normalised:
             entry["normalised"] = normalised
         if leaving.client_part is not None:
@@ -336,8 +342,7 @@ class Manifest:
                 read_range(entry),
                 read_divisor(entry),
                 read_normalisation(entry, "input"),
-                read_binning(entry),
-                read_first_steps(entry),
+                ClientSteps(read_first_steps(entry), read_binning(entry), read_bits(entry)),
                 read_number(entry.get("input_ring", 0), "input_ring", 0, parameters.log_n - 1),
             ),
             output=ManifestOutput(
@@ -352,6 +357,11 @@ class Manifest:
                 read_client_part(entry, len(output.start)),
             ),
         )
+        bits = manifest.input.steps.bits
+        if len(bits) and (
+            bits.max() >= math.prod(manifest.sample_shape) or manifest.format.packing == "coefficients"
+        ):
+            raise ManifestError("features that have to be 0 or 1 have numbers that no feature has")
         places, binning, steps = manifest.input.places, manifest.input.binning, manifest.input.first_steps
         if steps is not None and (
             steps.shape != manifest.sample_shape or manifest.format.packing == "coefficients"

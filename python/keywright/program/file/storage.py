@@ -177,6 +177,7 @@ def _description(program: Program) -> dict[str, Any]:
             if (steps := program.input.first_steps) is None
             else {"first_steps": steps.to_json() | {"bytes": len(steps.data)}}
         )
+        | ({"bits": len(program.input.steps.bits)} if len(program.input.steps.bits) else {})
     )
 
 
@@ -207,6 +208,8 @@ def _arrays(program: Program) -> Iterator[tuple[str, NDArray[np.generic]]]:
         yield "binning.missing.npy", program.input.binning.missing
     if program.input.first_steps is not None:
         yield "first_steps.npy", np.frombuffer(program.input.first_steps.data, np.uint8)
+    if len(program.input.steps.bits):
+        yield "bits.npy", program.input.steps.bits
     for number, transform in enumerate(program.operands.transforms):
         for operand, diagonals in enumerate(transform.diagonals):
             yield f"transforms/{number}.{operand}.npy", distinct_of(diagonals)
@@ -315,7 +318,7 @@ def _read(reader: _Reader) -> Program:
             read_input_range(data["input_range"]),
             read_input_scale(data["input_scale"]),
             _normalisation(reader, data, "input", (sizes[0],)),
-            ClientSteps(_first_steps(reader, data, shapes[0]), binning),
+            ClientSteps(_first_steps(reader, data, shapes[0]), binning, _bits(reader, data, shapes[0])),
             _integer(data["input_log_n"], "input_log_n"),
         ),
         output=ProgramOutput(
@@ -394,6 +397,17 @@ def _binning(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> B
         )
     except ValueError as error:
         raise ProgramFormatError(f"the first step: {error}") from error
+
+
+def _bits(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """Return the numbers of the features that have to be 0 or 1; most programs have none."""
+    count = 0 if "bits" not in data else _integer(data["bits"], "the number of bits")
+    if not 0 <= count <= math.prod(shape):
+        raise ProgramFormatError(f"{count} features have to be 0 or 1, and there are {math.prod(shape)}")
+    bits = np.zeros(0, np.int64) if count == 0 else reader.array("bits.npy", (count,), np.int64)
+    if count and not 0 <= bits.min() <= bits.max() < math.prod(shape):
+        raise ProgramFormatError("features that have to be 0 or 1 have numbers that no feature has")
+    return bits
 
 
 def _first_steps(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> FirstSteps | None:

@@ -101,11 +101,6 @@ class Replica:
         self._sent: dict[str, _Sent] = {}
         self._total, self._since = 0.0, 0.0
 
-    @property
-    def outstanding(self) -> int:
-        """Jobs that were sent and have not ended."""
-        return len(self._sent)
-
     def has(self, keys: str) -> bool:
         """Whether keys are resident or being loaded."""
         return keys in self._keys

@@ -67,7 +67,7 @@ def shown_elements(
         value = shifted(context, value, np.where(shown, constants, 0.0))
     finite = np.where(shown | np.isneginf(constants), 0.0, constants)
     if finite.any():
-        context.masks.append(FiniteMask(context.name, value.number, value.stored(finite), rows))
+        context.claims.masks.append(FiniteMask(context.name, value.number, value.stored(finite), rows))
     return value, shown
 
 
