@@ -1,8 +1,5 @@
 """The worked examples of the paper: figures 1, 5 and 6."""
 
-from itertools import product
-from typing import Literal
-
 from keywright.plan.strategies.ark import (
     OURS,
     TEXT,
@@ -78,12 +75,13 @@ def test_decompositions_sum_to_what_they_serve() -> None:
         [],
         [-5, 1000, 77, 78, 79],
     ):
-        for priority, reading in product(PRIORITIES, (OURS, TEXT)):
-            found = ark_keys(numbers, priority, reading)
-            assert set(found.decompositions) == set(numbers) - {0}
-            for number, sums in found.decompositions.items():
-                assert sum(sums) == number
-                assert set(sums) <= set(found.keys)
+        for priority in ("memory", "time"):
+            for reading in (OURS, TEXT):
+                found = ark_keys(numbers, priority, reading)
+                assert set(found.decompositions) == set(numbers) - {0}
+                for number, sums in found.decompositions.items():
+                    assert sum(sums) == number
+                    assert set(sums) <= set(found.keys)
 
 
 def test_powers_of_two_by_the_text() -> None:
