@@ -34,8 +34,8 @@ class Fit:
     Attributes:
         calibration: typical inputs, (count, *input_shape); a mapping of arrays for several inputs, or of
             columns, or a data frame, if the model has such first steps. The ranges of activations and of the
-            output are measured on four fifths of them; the others are held out for the report. Without calibration data
-            the output is not scaled and must fit under the last prime.
+            output are measured on four fifths of them; the others are held out for the report. Without
+            calibration data the output is not scaled and must fit under the last prime.
         activations: methods by operator type in lower case ("relu") or by ONNX node: "chebyshev:DEGREE", a
             polynomial for any function; "minimax:BITS", a composition for piecewise linear functions; see
             `Method`.

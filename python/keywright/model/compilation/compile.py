@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
+import onnx
+
 from keywright import compiler
 from keywright._core import Parameters
+from keywright.compiler.front_ends.model_file import with_fixed_inputs
 from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.errors import ModelRefusedError
 from keywright.errors.network import ChoiceError, RefusalError
@@ -36,6 +39,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
     *,
     client: Client = "slots",
     example: Any = None,
+    inputs: Mapping[str, Any] | None = None,
     preset: str | None = None,
     parameters: Parameters | None = None,
     slots: int | None = None,
@@ -64,6 +68,8 @@ def compile(  # noqa: A001 (read as keywright.compile)
             bootstraps its ciphertexts.
         example: inputs, (count, *input_shape), whose shape the exporters of other libraries use; by default
             the calibration data.
+        inputs: values of inputs of an ONNX model that are the same for all samples, by name; they become
+            constants.
         preset: parameters by name, one of `keywright.Parameters.presets()` or of
             `keywright.BootstrapperPlan.presets()`; by default the smallest that are deep enough. Thin clients
             need one with a bootstrapping.
@@ -104,6 +110,8 @@ def compile(  # noqa: A001 (read as keywright.compile)
     chosen = compiler.Fit(calibration=calibration, **fit)
     try:
         loaded = to_source(model, calibration if example is None else example)
+        if inputs and isinstance(loaded, onnx.ModelProto):
+            loaded = with_fixed_inputs(loaded, inputs)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
     compilation = Compilation(

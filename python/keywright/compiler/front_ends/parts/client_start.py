@@ -14,7 +14,13 @@ from onnx import TensorProto, helper, numpy_helper
 from keywright._reading.records import refusing
 from keywright.compiler.front_ends.operator_context import FLOATS
 from keywright.compiler.front_ends.reference import Reference
-from keywright.errors.network import InvalidModelError, InvalidSamplesError, RefusalError, dynamic_shape
+from keywright.errors.network import (
+    InvalidModelError,
+    InvalidSamplesError,
+    RefusalError,
+    dynamic_shape,
+    no_batch_axis,
+)
 from keywright.program.arrays import Shape
 from keywright.program.client.client_part import ALLOWED, ONLY_HERE
 from keywright.program.client.first_steps import BEFORE, FirstSteps
@@ -161,6 +167,9 @@ class _Flow:
             declared = value.type.tensor_type.shape
             if not value.type.tensor_type.HasField("shape"):
                 declared.dim.extend([onnx.TensorShapeProto.Dimension(dim_param="batch") for _ in shape])
+            sizes = tuple(axis.dim_value for axis in declared.dim)
+            if sizes and 0 not in sizes and sizes == shape[1:]:
+                raise no_batch_axis(name, sizes)
             if len(declared.dim) == len(shape):
                 for axis, size in zip(declared.dim[1:], shape[1:], strict=True):
                     if axis.dim_value <= 0:
