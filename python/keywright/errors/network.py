@@ -156,7 +156,7 @@ class PackageMissingError(KeywrightError, ImportError):
 
 
 def unsupported_operator(node: str, operator: str, advice: str) -> RefusalError:
-    """Return the refusal of an ONNX operator without an encrypted form, with advice for it if there is any."""
+    """Return the refusal of an ONNX operator without an encrypted form, with advice for it."""
     return RefusalError(
         f"node {node!r}: operator {operator} is not supported; "
         f"{advice or 'replace it by operators that have an encrypted form'}",
@@ -211,8 +211,8 @@ def no_batch_axis(name: str, shape: Sequence[int]) -> RefusalError:
     shown = ", ".join(map(str, shape))
     return RefusalError(
         f"input {name!r} has shape ({shown}), of which the first axis would be the batch, and the "
-        f"calibration data have samples of shape ({shown}); export the model with a batch axis, for inputs of shape "
-        f"(batch, {shown})",
+        f"calibration data have samples of shape ({shown}); export the model with a batch axis, for inputs "
+        f"of shape (batch, {shown})",
         code="dynamic_shape",
         name=name,
     )

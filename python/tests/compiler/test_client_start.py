@@ -1,5 +1,7 @@
 """Where encryption begins: the first steps of ONNX models, several inputs, ids, texts, open axes."""
 
+import copy
+import pickle
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -332,3 +334,18 @@ def test_a_model_without_a_batch_axis_is_refused_with_the_shape_to_export() -> N
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     with pytest.raises(ModelRefusedError, match=r"for inputs of shape \(batch, 4\)"):
         kw.compile(model, calibration=NUMBERS)
+
+
+def test_models_are_copied_and_say_how_they_reach_a_worker() -> None:
+    model = kw.compile(built("rounding"), calibration=NUMBERS)
+    for each in (model, model.program):
+        assert copy.deepcopy(each) is each
+        assert copy.copy(each) is each
+    for other, text in [
+        (model, "keywright.load_server"),
+        (model.program, "keywright.compiler.load"),
+        (model.client(), "keywright.load_client"),
+        (model.server(), "keywright.load_server"),
+    ]:
+        with pytest.raises(TypeError, match=text):
+            pickle.dumps(other)
