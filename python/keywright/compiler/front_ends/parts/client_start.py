@@ -267,12 +267,11 @@ class _Flow:
             made = {name for index in found for name in self.nodes[index].output}
             for index, node in enumerate(self.nodes):
                 operands = [name for name in node.input if name in self.data]
-                if index in found or not operands or not set(operands) <= cut | made:
+                if index in found or not operands or node.op_type in ("Shape", "Size"):
                     continue
                 wrong = [name for name in operands if types.get(name, 1) not in FLOATS and name in cut]
-                if wrong and node.op_type not in BEFORE and types.get(wrong[0]) == TensorProto.BOOL:
-                    continue
-                joins = node.op_type in MOVING and (several or made.intersection(operands))
+                inside = set(operands) <= cut | made
+                joins = inside and node.op_type in MOVING and (several or made.intersection(operands))
                 if (joins or wrong) and (before := self._leading(index)) is not None:
                     found |= before
                     changed = True
