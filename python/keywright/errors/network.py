@@ -1,9 +1,13 @@
 """The exceptions of compiling, checking, storing and running networks."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, Self
 
 from .engine import KeywrightError
+
+COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+"""Codes by which terminals change colours."""
 
 
 class CompilerError(KeywrightError):
@@ -78,10 +82,7 @@ class ModelRefusedError(ExceptionGroup[RefusalError], CompilerError):
 
     def __new__(cls, reasons: Sequence[RefusalError]) -> Self:
         lines = "".join(f"\n  - {reason}" for reason in reasons)
-        lists = (reason.details.get("supported") for reason in reasons)
-        supported = next((", ".join(names) for names in lists if names), "")
-        known = f"\noperators with an encrypted form: {supported}" if supported else ""
-        return super().__new__(cls, f"the model cannot be compiled:{lines}{known}\n", reasons)
+        return super().__new__(cls, f"the model cannot be compiled:{lines}\n", reasons)
 
     def __init__(self, reasons: Sequence[RefusalError]) -> None:
         """See `ModelRefusedError.exceptions` for the reasons."""
@@ -154,18 +155,14 @@ class PackageMissingError(KeywrightError, ImportError):
         self.package, self.extra = package, extra
 
 
-def unsupported_operator(
-    node: str, operator: str, advice: str, supported: Sequence[str] = ()
-) -> RefusalError:
-    """Return the refusal of an ONNX operator without an encrypted form; ``supported`` lists those that have
-    one, unless there is other advice."""
+def unsupported_operator(node: str, operator: str, advice: str) -> RefusalError:
+    """Return the refusal of an ONNX operator without an encrypted form, with advice for it."""
     return RefusalError(
         f"node {node!r}: operator {operator} is not supported; "
         f"{advice or 'replace it by operators that have an encrypted form'}",
         code="operator",
         node=node,
         operator=operator,
-        supported=() if advice else tuple(supported),
     )
 
 
@@ -209,10 +206,23 @@ def thin_first_steps(operators: Sequence[str]) -> RefusalError:
     )
 
 
+def no_batch_axis(name: str, shape: Sequence[int]) -> RefusalError:
+    """Return the refusal of an input whose samples have its own shape, so that its first axis is no batch."""
+    shown = ", ".join(map(str, shape))
+    return RefusalError(
+        f"input {name!r} has shape ({shown}), of which the first axis would be the batch, and the "
+        f"calibration data have samples of shape ({shown}); export the model with a batch axis, for inputs "
+        f"of shape (batch, {shown})",
+        code="dynamic_shape",
+        name=name,
+    )
+
+
 def dynamic_shape(name: str, shape: Sequence[object]) -> RefusalError:
     """Return the refusal of a dimension other than the batch that is not a number."""
     return RefusalError(
-        f"value {name!r} has shape ({', '.join(map(str, shape))}); fix every dimension except the first when "
+        f"value {name!r} has shape ({', '.join(map(str, shape))}); give calibration data "
+        "(calibration=), from which open dimensions are taken, or fix every dimension but the first when "
         "exporting the model",
         code="dynamic_shape",
         name=name,
@@ -220,8 +230,12 @@ def dynamic_shape(name: str, shape: Sequence[object]) -> RefusalError:
 
 
 def not_exported(model: str, exporter: str, error: Exception) -> RefusalError:
-    """Return the refusal of a model that the exporter of its library cannot write as ONNX."""
-    text = " ".join(str(error).split())
+    """Return the refusal of a model that the exporter of its library cannot write as ONNX, with the innermost
+    cause of the exporter's error, without the colours of a terminal."""
+    cause: BaseException = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    text = " ".join(COLOURS.sub("", str(cause)).split()) or type(cause).__name__
     return RefusalError(
         f"{exporter} cannot export {model}: {text[:300]}{'...' if len(text) > 300 else ''}; export it "
         "to ONNX yourself, or build it from other layers",

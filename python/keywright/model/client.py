@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,6 +39,12 @@ class ModelClient:
     ) -> None:
         self.program, self.parameters = shared.program, shared.parameters
         self._shared, self._secret, self._public = shared, secret, public
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "clients are not pickled or copied: they hold a secret key; save() the client and load it in the "
+            "other process with keywright.load_client"
+        )
 
     def keys(self, progress: Progress = silent) -> bytes:
         """Make the evaluation keys that the server needs, in the format of `EvaluationKeys.to_bytes`. They

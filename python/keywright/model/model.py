@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from mmap import PAGESIZE
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -135,6 +135,18 @@ class Model:
             )
         if self.entry is not None:
             self.entry.require(program)
+
+    def __copy__(self) -> "Model":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Model":
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "models are not pickled, as joblib and process pools do; save() the model and load it in each "
+            "worker with keywright.load, keywright.load_client or keywright.load_server"
+        )
 
     @property
     def folder(self) -> Path | None:

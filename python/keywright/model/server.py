@@ -1,6 +1,7 @@
 """The server of a model: evaluates encrypted samples with the keys of one client."""
 
 from pathlib import Path
+from typing import NoReturn
 
 from keywright._core import Ciphertext, EvaluationKeys, MasterKeys
 from keywright._progress import Progress, silent
@@ -44,6 +45,12 @@ class ModelServer:
         self.program, self.parameters, self.execution = shared.program, shared.parameters, execution
         self._shared, self._memory, self._key_memory = shared, memory, key_memory
         self._loaded: tuple[Runner, EvaluationKeys] | None = None
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "servers are not pickled or copied; save() the model and load it in each worker with "
+            "keywright.load_server, which works under spawn and forkserver"
+        )
 
     @property
     def identity(self) -> Identity:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,6 +40,18 @@ class Program:
     ranges: tuple[ValueRange, ...] = ()
     fit_report: FitReport | None = None
     created: int = 0
+
+    def __copy__(self) -> "Program":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Program":
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "programs are not pickled; write a file with keywright.compiler.save and read it in the other "
+            "process with keywright.compiler.load"
+        )
 
     @property
     def slots(self) -> int:

@@ -270,10 +270,14 @@ def test_numbers_that_are_asked_whether_they_are(build: Build) -> None:
     program = compiler.compile(model, TARGET)
     assert program.depth == 1
     assert runtime.check(program, SAMPLES, model).max_abs_error < SINGLE
+    # Behind a matrix: before it, the client compares.
     other = [
-        node("Equal", ["x", "n"], ["e"]),
-        node("Where", ["e", "x", "n"], ["h"]),
+        node("MatMul", ["x", "v"], ["a"]),
+        node("Neg", ["a"], ["n"]),
+        node("Equal", ["a", "n"], ["e"]),
+        node("Where", ["e", "a", "n"], ["h"]),
         node("MatMul", ["h", "w"], ["y"]),
     ]
+    weights = {"w": np.eye(6, 2, dtype=np.float32), "v": np.eye(6, dtype=np.float32)}
     with pytest.raises(ModelRefusedError, match="one value twice"):
-        compiler.compile(build([nodes[4], *other], (6,), {"w": np.eye(6, 2, dtype=np.float32)}), TARGET)
+        compiler.compile(build(other, (6,), weights), TARGET)

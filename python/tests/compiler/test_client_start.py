@@ -1,5 +1,7 @@
 """Where encryption begins: the first steps of ONNX models, several inputs, ids, texts, open axes."""
 
+import copy
+import pickle
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -308,3 +310,42 @@ def test_foreign_first_steps(tmp_path: Path) -> None:
                 archive.writestr(name, data)
         with pytest.raises(ProgramFormatError, match=text):
             compiler.load(path)
+
+
+def test_some_inputs_may_be_fixed() -> None:
+    both = STARTS["two inputs"][2]
+    factor = both["z"][7]
+    compiled = kw.compile(built("two inputs"), calibration=both["x"], inputs={"z": factor})
+    repeated = {"x": both["x"][:3], "z": np.repeat(factor[None], 3, axis=0)}
+    found = compiled.simulate(both["x"][:3]).outputs
+    np.testing.assert_allclose(found, exact(built("two inputs"), repeated), atol=1e-2)
+    with pytest.raises(ModelRefusedError, match="fixes 'q', and the model has the inputs 'x', 'z'"):
+        kw.compile(built("two inputs"), calibration=both["x"], inputs={"q": 1})
+
+
+def test_a_model_without_a_batch_axis_is_refused_with_the_shape_to_export() -> None:
+    graph = helper.make_graph(
+        [node("MatMul", ["x", "w"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", FLOAT, [4])],
+        [helper.make_tensor_value_info("y", FLOAT, [3])],
+        [numpy_helper.from_array(SECRET["w"], "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    with pytest.raises(ModelRefusedError, match=r"for inputs of shape \(batch, 4\)"):
+        kw.compile(model, calibration=NUMBERS)
+
+
+def test_models_are_copied_and_say_how_they_reach_a_worker() -> None:
+    model = kw.compile(built("rounding"), calibration=NUMBERS)
+    for each in (model, model.program):
+        assert copy.deepcopy(each) is each
+        assert copy.copy(each) is each
+    for other, text in [
+        (model, "keywright.load_server"),
+        (model.program, "keywright.compiler.load"),
+        (model.client(), "keywright.load_client"),
+        (model.server(), "keywright.load_server"),
+    ]:
+        with pytest.raises(TypeError, match=text):
+            pickle.dumps(other)

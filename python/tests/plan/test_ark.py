@@ -13,7 +13,6 @@ from studies.network_keys.ark import KERNEL as AROUND
 from studies.network_keys.ark import POWERS, ROT1, ROT2
 
 KERNEL = [*AROUND, 0]
-PRIORITIES: tuple[Literal["memory", "time"], ...] = ("memory", "time")
 
 
 def test_figure_5() -> None:

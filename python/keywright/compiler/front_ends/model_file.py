@@ -1,10 +1,12 @@
 """Loads model files: reads them, checks them with onnx, and refuses files that are too large."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
 import onnx
+from numpy.typing import ArrayLike
 
 from keywright.compiler.limits import MAX_MODEL_BYTES, require_at_most
 from keywright.errors.network import InvalidModelError
@@ -42,6 +44,35 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
     standard = _parsed(lambda: with_erf(loaded))
     _parsed(lambda: onnx.checker.check_model(standard))
     return standard
+
+
+def with_fixed_inputs(model: onnx.ModelProto, fixed: Mapping[str, ArrayLike]) -> onnx.ModelProto:
+    """Return a model in which some inputs are constants.
+
+    Args:
+        fixed: their values by name, in the shape of the input for one sample, or one number.
+
+    Raises:
+        InvalidModelError: the model has no such input.
+    """
+    result = onnx.ModelProto()
+    result.CopyFrom(model)
+    graph = result.graph
+    inputs = {value.name: value for value in graph.input}
+    for name, values in fixed.items():
+        if name not in inputs:
+            known = ", ".join(map(repr, inputs))
+            raise InvalidModelError(f"inputs= fixes {name!r}, and the model has the inputs {known}")
+        kind = onnx.helper.tensor_dtype_to_np_dtype(inputs[name].type.tensor_type.elem_type)
+        axes = len(inputs[name].type.tensor_type.shape.dim)
+        array = np.asarray(values).astype(kind)
+        array = array[None] if array.ndim == axes - 1 and array.ndim else array
+        array = array.reshape((1,) * axes) if array.ndim == 0 else array
+        kept = [tensor for tensor in graph.initializer if tensor.name != name]
+        del graph.initializer[:]
+        graph.initializer.extend([*kept, onnx.numpy_helper.from_array(array, name)])
+        graph.input.remove(inputs[name])
+    return result
 
 
 def _parsed(read: Callable[[], Result]) -> Result:

@@ -296,4 +296,4 @@ def _usable(values: Vector) -> bool:
 
 
 def _unsupported(node: onnx.NodeProto, name: str) -> RefusalError:
-    return unsupported_operator(name, node.op_type, ADVICE.get(node.op_type, ""), sorted(OPERATORS))
+    return unsupported_operator(name, node.op_type, ADVICE.get(node.op_type, ""))

@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
+import onnx
+
 from keywright import compiler
 from keywright._core import Parameters
+from keywright.compiler.front_ends.model_file import with_fixed_inputs
 from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.errors import ModelRefusedError
 from keywright.errors.network import RefusalError
@@ -31,6 +34,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
     calibration: Any = None,
     *,
     client: Client = "slots",
+    inputs: Mapping[str, Any] | None = None,
     parameters: str | Parameters | Ring | None = None,
     batch: int | None = None,
     samples: int = 1,
@@ -51,6 +55,8 @@ def compile(  # noqa: A001 (read as keywright.compile)
             computes on, so the server need not bootstrap. "thin": one with a single prime and no Fourier
             transform, in a browser or in C, that uploads less than a megabyte per request; the server
             bootstraps its ciphertexts.
+        inputs: values of inputs of an ONNX model that are the same for all samples, by name; they become
+            constants.
         parameters: by name, one of `keywright.Parameters.presets()` or of
             `keywright.BootstrapperPlan.presets()`; or parameters of your own, without bootstraps, with
             `keywright.model.Ring` a part of their slots and levels. By default the smallest named ones that
@@ -74,6 +80,8 @@ def compile(  # noqa: A001 (read as keywright.compile)
     chosen = compiler.Fit(calibration=calibration, **fit)
     try:
         loaded = to_source(model, calibration)
+        if inputs and isinstance(loaded, onnx.ModelProto):
+            loaded = with_fixed_inputs(loaded, inputs)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
     compilation = Compilation(

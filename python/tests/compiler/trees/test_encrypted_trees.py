@@ -58,6 +58,6 @@ def test_client_and_server_from_a_folder(tmp_path: Path) -> None:
 def test_public_thresholds_need_no_calibration_data() -> None:
     model, samples = fitted("boosting of three labels")
     compiled = kw.compile(model, thresholds="public", batch=4)
-    assert compiled.report.lines["the client gets"].endswith("the model's thresholds")
+    assert "the model's thresholds" in compiled.report.lines["the client gets"]
     found = compiled.answers(compiled.predict(samples[:4]))
     assert np.array_equal(found["label"], model.predict(samples[:4]))

@@ -14,7 +14,13 @@ from onnx import TensorProto, helper, numpy_helper
 from keywright._reading.records import refusing
 from keywright.compiler.front_ends.operator_context import FLOATS
 from keywright.compiler.front_ends.reference import Reference
-from keywright.errors.network import InvalidModelError, InvalidSamplesError, RefusalError, dynamic_shape
+from keywright.errors.network import (
+    InvalidModelError,
+    InvalidSamplesError,
+    RefusalError,
+    dynamic_shape,
+    no_batch_axis,
+)
 from keywright.program.arrays import Shape
 from keywright.program.client.client_part import ALLOWED, ONLY_HERE
 from keywright.program.client.first_steps import BEFORE, FirstSteps
@@ -161,6 +167,9 @@ class _Flow:
             declared = value.type.tensor_type.shape
             if not value.type.tensor_type.HasField("shape"):
                 declared.dim.extend([onnx.TensorShapeProto.Dimension(dim_param="batch") for _ in shape])
+            sizes = tuple(axis.dim_value for axis in declared.dim)
+            if sizes and 0 not in sizes and sizes == shape[1:]:
+                raise no_batch_axis(name, sizes)
             if len(declared.dim) == len(shape):
                 for axis, size in zip(declared.dim[1:], shape[1:], strict=True):
                     if axis.dim_value <= 0:
@@ -258,12 +267,11 @@ class _Flow:
             made = {name for index in found for name in self.nodes[index].output}
             for index, node in enumerate(self.nodes):
                 operands = [name for name in node.input if name in self.data]
-                if index in found or not operands or not set(operands) <= cut | made:
+                if index in found or not operands or node.op_type in ("Shape", "Size"):
                     continue
                 wrong = [name for name in operands if types.get(name, 1) not in FLOATS and name in cut]
-                if wrong and node.op_type not in BEFORE and types.get(wrong[0]) == TensorProto.BOOL:
-                    continue
-                joins = node.op_type in MOVING and (several or made.intersection(operands))
+                inside = set(operands) <= cut | made
+                joins = inside and node.op_type in MOVING and (several or made.intersection(operands))
                 if (joins or wrong) and (before := self._leading(index)) is not None:
                     found |= before
                     changed = True
