@@ -79,7 +79,9 @@ def kinds(stat: dict[str, Any], bits: dict[str, Any]) -> dict[str, Row]:
 
     rows: dict[str, Row] = {}
     for name, module in stat.items():
-        own = module["area"] - sum(n * stat[cell]["area"] for cell, n in below[name].items())
+        own = module.get("area", 0.0) - sum(
+            n * stat[cell].get("area", 0.0) for cell, n in below[name].items()
+        )
         flops = sum(n for cell, n in module["num_cells_by_type"].items() if re.match("DFF|DLL|DHL", cell))
         found = re.match(r"(?:\$paramod(?:\$[0-9a-f]+)?\\)?(\w+)", name)
         assert found, name
@@ -90,7 +92,7 @@ def kinds(stat: dict[str, Any], bits: dict[str, Any]) -> dict[str, Row]:
             before[1] + count * own,
             before[2] + count * flops,
             before[3] + count * memory,
-            max(before[4], module["area"]),
+            max(before[4], module.get("area", 0.0)),
         )
     return rows
 
