@@ -63,7 +63,7 @@ Row = tuple[int, float, int, int, float]
 def kinds(stat: dict[str, Any], bits: dict[str, Any]) -> dict[str, Row]:
     """Every module by its name, whatever its parameters."""
     stat, bits = ({name.lstrip("\\"): module for name, module in each.items()} for each in (stat, bits))
-    below = {
+    below: dict[str, dict[str, int]] = {
         name: {
             cell.lstrip("\\"): n
             for cell, n in module["num_cells_by_type"].items()
@@ -103,7 +103,8 @@ def page(kept: dict[str, Any]) -> str:
     modules: dict[str, Row] = kept["modules"]
     for module, (units, area, flops, bits, _) in sorted(modules.items()):
         lines.append(f"| `{module}` | {units} | {area:,.0f} | {flops:,} | {bits:,} |")
-    area, flops, bits = (sum(row[i] for row in modules.values()) for i in (1, 2, 3))
+    area = sum(row[1] for row in modules.values())
+    flops, bits = sum(row[2] for row in modules.values()), sum(row[3] for row in modules.values())
     lines += [
         f"| **sum** | | **{area:,.0f}** | **{flops:,}** | **{bits:,}** |", "",
         "Blocks with all that is in them, one of each:", "", "| block | area, um2 |", "|---|---:|",
