@@ -1,5 +1,5 @@
-//! Puts `memory.x` on the linker's search path, makes the table of sines that a device has in flash memory, and compiles
-//! the program in C if it is part of the build.
+//! Puts `memory.x` on the linker's search path, and makes the table of sines that a device has in flash memory.
+//! Compiles the program in C if it is part of the build.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

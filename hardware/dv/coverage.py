@@ -1,4 +1,4 @@
-"""Functional coverage by instance, of all simulations with results in build/results: the gate of `make hw-full`.
+"""Functional coverage by instance, of all simulations in build/results: the gate of `make hw-full`.
 
 A cover property of an instance (those of a generate loop are one) that no simulation reached is an error. So
 are results that lack a module: `make hw-test` comes before.

@@ -63,7 +63,7 @@ Row = tuple[int, float, int, int, float]
 def kinds(stat: dict[str, Any], bits: dict[str, Any]) -> dict[str, Row]:
     """Every module by its name, whatever its parameters."""
     stat, bits = ({name.lstrip("\\"): module for name, module in each.items()} for each in (stat, bits))
-    below = {
+    below: dict[str, dict[str, int]] = {
         name: {
             cell.lstrip("\\"): n
             for cell, n in module["num_cells_by_type"].items()
@@ -79,7 +79,9 @@ def kinds(stat: dict[str, Any], bits: dict[str, Any]) -> dict[str, Row]:
 
     rows: dict[str, Row] = {}
     for name, module in stat.items():
-        own = module["area"] - sum(n * stat[cell]["area"] for cell, n in below[name].items())
+        own = module.get("area", 0.0) - sum(
+            n * stat[cell].get("area", 0.0) for cell, n in below[name].items()
+        )
         flops = sum(n for cell, n in module["num_cells_by_type"].items() if re.match("DFF|DLL|DHL", cell))
         found = re.match(r"(?:\$paramod(?:\$[0-9a-f]+)?\\)?(\w+)", name)
         assert found, name
@@ -90,7 +92,7 @@ def kinds(stat: dict[str, Any], bits: dict[str, Any]) -> dict[str, Row]:
             before[1] + count * own,
             before[2] + count * flops,
             before[3] + count * memory,
-            max(before[4], module["area"]),
+            max(before[4], module.get("area", 0.0)),
         )
     return rows
 
@@ -101,7 +103,8 @@ def page(kept: dict[str, Any]) -> str:
     modules: dict[str, Row] = kept["modules"]
     for module, (units, area, flops, bits, _) in sorted(modules.items()):
         lines.append(f"| `{module}` | {units} | {area:,.0f} | {flops:,} | {bits:,} |")
-    area, flops, bits = (sum(row[i] for row in modules.values()) for i in (1, 2, 3))
+    area = sum(row[1] for row in modules.values())
+    flops, bits = sum(row[2] for row in modules.values()), sum(row[3] for row in modules.values())
     lines += [
         f"| **sum** | | **{area:,.0f}** | **{flops:,}** | **{bits:,}** |", "",
         "Blocks with all that is in them, one of each:", "", "| block | area, um2 |", "|---|---:|",

@@ -144,7 +144,8 @@ module key_switch #(
       .First(1'b1), .LogN(LogN), .FromMemory(FromMemory), .Tables({Tables, "-a"})
   ) u_chain_a (
       .clk_i, .rst_ni(rst_n), .en_i(en), .tag_i(frame_tag),
-      .x_time_o(x_time), .x_input_o(x_needs[0]), .x_sum_o(x_sum[0]), .x_half_o(x_half[0]), .x_prime_o(x_prime[0]), .x1_input_o(x1_needs[0]),
+      .x_time_o(x_time), .x_input_o(x_needs[0]), .x_sum_o(x_sum[0]), .x_half_o(x_half[0]), .x_prime_o(x_prime[0]),
+      .x1_input_o(x1_needs[0]),
       .x1_prime_o(x1_prime[0]), .x1_id_o(x1_id[0]), .x1_row_o(x1_row[0]), .x1_input_i(x1_input),
       .x1_row_i(x1_rows[0]), .x1_sum_i(x1_sums[0]),
       .e_time_o(e_time), .e_prime_o(e_prime[0]), .e_id_o(e_id[0]), .e_result_o(e_result[0]),
@@ -163,8 +164,8 @@ module key_switch #(
       .First(1'b0), .LogN(LogN), .FromMemory(FromMemory), .Tables({Tables, "-b"})
   ) u_chain_b (
       .clk_i, .rst_ni(rst_n), .en_i(en), .tag_i(frame_tag),
-      .x_time_o(unused_x_time), .x_input_o(x_needs[1]), .x_sum_o(x_sum[1]), .x_half_o(x_half[1]), .x_prime_o(x_prime[1]),
-      .x1_input_o(x1_needs[1]),
+      .x_time_o(unused_x_time), .x_input_o(x_needs[1]), .x_sum_o(x_sum[1]), .x_half_o(x_half[1]),
+      .x_prime_o(x_prime[1]), .x1_input_o(x1_needs[1]),
       .x1_prime_o(x1_prime[1]), .x1_id_o(x1_id[1]), .x1_row_o(x1_row[1]), .x1_input_i(x1_input),
       .x1_row_i(x1_rows[1]), .x1_sum_i(x1_sums[1]),
       .e_time_o(unused_e_time), .e_prime_o(e_prime[1]), .e_id_o(e_id[1]), .e_result_o(e_result[1]),

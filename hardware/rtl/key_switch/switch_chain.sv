@@ -38,7 +38,7 @@ module switch_chain #(
     input  logic [Terms*Lanes*60-1:0] x1_row_i,  // the row asked for and those after it
     input  logic [ Lanes*60-1:0] x1_sum_i,
 
-    // Result: the cycle before o0 reads of a digit's input and of a sum to divide are requested; at o1 rows are written.
+    // Result: at e, before o0, reads of a digit's input and of a sum to divide are requested; at o1 rows are written.
     output logic [TimeWidth-1:0] e_time_o,
     output logic [       PW-1:0] e_prime_o,
     output logic [          1:0] e_id_o,

@@ -1,8 +1,8 @@
 // frame_input behind a stream_buffer, for a pipeline whose enable is a register.
 //
-// `next_o` signals that the need of the next cycle, if any, will be met: that of `need_next_i` after a cycle with `en_i`,
-// that of `need_i` otherwise. It is never given too early; it may come a cycle late where the buffer runs empty, after a
-// frame that was too short, and behind one that was too long. `there_o` signals a beat behind those taken until now.
+// `next_o` signals that the need of the next cycle, if any, will be met. That need is `need_next_i` after a cycle with
+// `en_i`, and `need_i` otherwise. The signal is never early. It may be a cycle late where the buffer runs empty, after
+// a frame that was too short, and behind one that was too long. `there_o` signals a beat behind those taken until now.
 module buffered_input #(
     parameter int unsigned Words = 16,
     parameter int unsigned TimeWidth = 12,
