@@ -109,6 +109,7 @@ durations: tested ## Time the Python tests on an idle machine, and write scripts
 #   bare-full        compiles the engine for a processor, Windows and macOS; the same sources are checked here
 #   deny, advisories need cargo-deny, which compiles for a minute, and change with Cargo.lock alone
 #   hw-full          every size of the hardware; `make test` simulates one of each module
+#   hw-formal        proofs of the handshakes' modules, whose tests are in `make test`
 #   neon-test, cortex-m4, cortex-m4-c, cortex-m4-full, cortex-a7
 #                    compile the client or the ring for another processor and emulate it
 #   web-test         needs npm and a browser

@@ -165,13 +165,13 @@ class RemoteModel:
         if pinned is not None and manifest.hash != pinned:
             raise OtherModelError(
                 f"the server has the model {manifest.hash}, but {pinned} is expected",
-                found=manifest.hash,
+                outcome=manifest.hash,
                 expected=pinned,
             )
         if program is not None and digest(program) != manifest.program:
             raise OtherModelError(
                 f"the server has the program {manifest.program}, but {digest(program)} was given",
-                found=manifest.program,
+                outcome=manifest.program,
                 expected=digest(program),
             )
         manifest.require(self._demands)
@@ -209,8 +209,8 @@ class RemoteModel:
         if manifest.input.first_steps is None:
             values = np.asarray(samples, np.float64)
         else:
-            found, single = manifest.features(samples)
-            values = found[0] if single else found
+            outcome, single = manifest.features(samples)
+            values = outcome[0] if single else outcome
         if values.shape != shape and (values.shape[1:] != shape or values.size == 0):
             raise BadRequestError(f"the model takes samples of shape {shape}, got {values.shape}")
         if manifest.missing(values).any():
@@ -368,7 +368,7 @@ class Session:
             raise OtherModelError(
                 f"the server has replaced the model by {successor.hash}, which has another "
                 f"{' and '.join(changed)}; connect again with RemoteModel(...) to use it",
-                found=successor.hash,
+                outcome=successor.hash,
                 expected=before.hash,
             )
         self.remote._adopt(successor)

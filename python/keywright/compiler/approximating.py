@@ -126,17 +126,17 @@ def approximate(
         ModelRefusedError: with all reasons; see `keywright.compiler.compile`.
         InvalidSamplesError: calibration data of the wrong shape or not finite.
     """
-    begun = begin(model, Fit() if fit is None else fit)
-    if isinstance(begun.model, Ensemble):
-        return begun.approximated(_approximated_ensemble(begun.model, begun.fit))
-    read = read_model(begun.model, begun.fit, max_plaintext_bytes)
+    opening = begin(model, Fit() if fit is None else fit)
+    if isinstance(opening.model, Ensemble):
+        return opening.approximated(_approximated_ensemble(opening.model, opening.fit))
+    read = read_model(opening.model, opening.fit, max_plaintext_bytes)
     if read.reasons:
         raise ModelRefusedError(read.reasons)
-    return begun.approximated(put_polynomials(read, begun.fit))
+    return opening.approximated(put_polynomials(read, opening.fit))
 
 
 @dataclass(frozen=True, eq=False)
-class Begun:
+class Opening:
     """A model behind the client's first steps.
 
     Attributes:
@@ -154,7 +154,7 @@ class Begun:
         return replace(model, steps=replace(model.steps, first=self.first_steps))
 
 
-def begin(model: Source, fit: Fit) -> Begun:
+def begin(model: Source, fit: Fit) -> Opening:
     """Split off the first steps of a model, and compute them for the calibration data.
 
     Raises:
@@ -162,7 +162,7 @@ def begin(model: Source, fit: Fit) -> Begun:
         InvalidSamplesError: the first steps do not take the calibration data.
     """
     if isinstance(model, Ensemble):
-        return Begun(model, fit, None)
+        return Opening(model, fit, None)
     try:
         whole = standardised(load_model(model))
         started = start(whole, fit.calibration)
@@ -177,7 +177,7 @@ def begin(model: Source, fit: Fit) -> Begun:
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
     fit = replace(fit, calibration=features)
-    return Begun(rest if ensemble is None else ensemble, fit, started.steps)
+    return Opening(rest if ensemble is None else ensemble, fit, started.steps)
 
 
 def _approximated_ensemble(ensemble: Ensemble, fit: Fit) -> ApproximatedModel:

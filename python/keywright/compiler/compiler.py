@@ -178,16 +178,16 @@ def _approximated(
         if fit is not None:
             raise TypeError("an approximated model already has its fit; leave fit out")
         return model
-    begun = begin(model, Fit() if fit is None else fit)
-    fit = begun.fit
-    if isinstance(begun.model, Ensemble):
-        return begun.approximated(approximate(begun.model, fit, max_plaintext_bytes))
-    read = read_model(begun.model, fit, max_plaintext_bytes)
+    opening = begin(model, Fit() if fit is None else fit)
+    fit = opening.fit
+    if isinstance(opening.model, Ensemble):
+        return opening.approximated(approximate(opening.model, fit, max_plaintext_bytes))
+    read = read_model(opening.model, fit, max_plaintext_bytes)
     reasons = list(read.reasons)
     if read.graph.output >= 0:
         reasons += _too_deep(read.graph, target, measured=fit.calibration is not None)
     _refuse(reasons)
-    return begun.approximated(put_polynomials(read, fit))
+    return opening.approximated(put_polynomials(read, fit))
 
 
 def _report(

@@ -122,7 +122,7 @@ def test_names_and_numbers_stay_whole_in_a_narrow_terminal(capsys: pytest.Captur
 
 
 def test_info_knows_every_format_in_json() -> None:
-    """Whoever adds a format adds what `info` calls it."""
+    """A new format gets a name that `info` prints."""
     formats = set[str]()
     for path in PACKAGE.rglob("*.py"):
         formats |= set(re.findall(r'^FORMAT = "([a-z-]+?)(?:-\d+)?"', path.read_text(encoding="utf-8"), re.M))

@@ -70,9 +70,9 @@ def approximate(node: Activation, measured: MeasuredRange, method: Method) -> Ap
     if method.kind == "stored":
         if not node.positive:
             raise not_a_statistic(node.label)
-        found = np.asarray(function(np.concatenate([measured.values, [low, high]])), np.float64)
-        mean = found[:-2].mean(keepdims=True)
-        return Approximation(method, low, high, mean, float(np.abs(found - mean).max()))
+        outcome = np.asarray(function(np.concatenate([measured.values, [low, high]])), np.float64)
+        mean = outcome[:-2].mean(keepdims=True)
+        return Approximation(method, low, high, mean, float(np.abs(outcome - mean).max()))
     if method.kind == "minimax":
         if not isinstance(function, PiecewiseLinear):
             raise not_piecewise(node.label, str(method))

@@ -141,7 +141,7 @@ class _Importer:
         self.inferred = self._inferred_shapes()
         for index, node in enumerate(body.node):
             self._node(node, node.name or f"{node.op_type}_{index}")
-        found = []
+        outcome = []
         for value in body.output:
             result = self.values.get(value.name)
             if isinstance(result, EncryptedValue):
@@ -149,13 +149,13 @@ class _Importer:
                     what = "an encrypted mask" if result.masked is None else "a mask of minus infinity"
                     text = f"output {value.name!r} has {what}, and no Softmax behind it"
                     self.reasons.append(InvalidModelError(text))
-                found.append(self._row_major(result, value.name))
+                outcome.append(self._row_major(result, value.name))
             elif not self.reasons:
                 self.reasons.append(InvalidModelError(f"output {value.name!r} does not depend on the input"))
 
-        if len(found) == len(body.output):
-            self.graph.output = found[0].number if len(found) == 1 else self._joined(found)
-            self.scores = tuple(result.shape for result in found)
+        if len(outcome) == len(body.output):
+            self.graph.output = outcome[0].number if len(outcome) == 1 else self._joined(outcome)
+            self.scores = tuple(result.shape for result in outcome)
 
     def _joined(self, results: list[EncryptedValue]) -> int:
         """Return the number of a value with the elements of several results, one behind the other."""

@@ -129,8 +129,8 @@ class SparseMatrix:
     def _blocks(self) -> "_Blocks | None":
         if _Blocks not in self.of_places:
             self.of_places[_Blocks] = self._dense_blocks()
-        found: _Blocks | None = self.of_places[_Blocks]
-        return found
+        outcome: _Blocks | None = self.of_places[_Blocks]
+        return outcome
 
     def _dense_blocks(self) -> "_Blocks | None":
         """Return dense blocks of one size that are the matrix together, as a layer on every token has; None

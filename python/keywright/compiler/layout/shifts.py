@@ -89,13 +89,15 @@ def _shifts(matrix: SparseMatrix, source: Layout, target: Layout) -> tuple[Steps
     key = ("shifts", source.slots, source.digest, target.digest)
     if key not in matrix.of_places:
         slots, sources = source.slots, source.ciphertexts
-        found = np.zeros(target.ciphertexts * sources * slots, bool)
+        outcome = np.zeros(target.ciphertexts * sources * slots, bool)
         into, origin = target.positions[matrix.rows], source.positions[matrix.columns]
         places = (origin - into) & (slots - 1)
         if target.ciphertexts > 1 or sources > 1:
             places = (into // slots * sources + origin // slots) * slots + places
-        found[places] = True
-        matrix.of_places[key] = np.unravel_index(np.flatnonzero(found), (target.ciphertexts, sources, slots))
+        outcome[places] = True
+        matrix.of_places[key] = np.unravel_index(
+            np.flatnonzero(outcome), (target.ciphertexts, sources, slots)
+        )
     shifts: tuple[Steps, Steps, Steps] = matrix.of_places[key]
     return shifts
 

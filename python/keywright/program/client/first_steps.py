@@ -129,8 +129,8 @@ class FirstSteps:
         kinds = {value.name: _dtype(value) for value in self._steps.model.graph.input}
         given = {name: array.astype(kinds[name]) for name, array in values.items()}
         try:
-            found = self._steps.run(given)
-            rows = [np.asarray(found[name], np.float64).reshape(count, -1) for name in self._steps.outputs]
+            outcome = self._steps.run(given)
+            rows = [np.asarray(outcome[name], np.float64).reshape(count, -1) for name in self._steps.outputs]
             features = np.concatenate(rows, axis=1)
         except ProgramFormatError as error:
             if count > 1 and "too large" in str(error):

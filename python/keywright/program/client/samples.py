@@ -110,11 +110,11 @@ def read_table(samples: Any, columns: Sequence[Column]) -> tuple[dict[str, NDArr
         given = list(table.T)
     if any(each.ndim != 1 or len(each) != len(given[0]) or len(each) == 0 for each in given):
         raise InvalidSamplesError("columns of a table have one length, which is the number of samples")
-    found = {}
+    result = {}
     for column, each in zip(columns, given, strict=True):
-        found[column.name] = converted(each, column.kind, f"column {column.name!r}")
-        column.require_known(found[column.name])
-    return found, single
+        result[column.name] = converted(each, column.kind, f"column {column.name!r}")
+        column.require_known(result[column.name])
+    return result, single
 
 
 def read_arrays(samples: Any, inputs: Sequence[SampleInput]) -> tuple[dict[str, NDArray[Any]], bool]:
@@ -140,19 +140,19 @@ def read_arrays(samples: Any, inputs: Sequence[SampleInput]) -> tuple[dict[str, 
         raise InvalidSamplesError(
             f"the model takes several inputs; give a mapping with the arrays of {', '.join(map(repr, names))}"
         )
-    found = {e.name: converted(samples[e.name], e.kind, f"input {e.name!r}") for e in inputs}
-    single = all(found[each.name].shape == each.shape for each in inputs)
+    result = {e.name: converted(samples[e.name], e.kind, f"input {e.name!r}") for e in inputs}
+    single = all(result[each.name].shape == each.shape for each in inputs)
     if single:
-        found = {name: array[None] for name, array in found.items()}
-    counts = {len(array) if array.ndim else 0 for array in found.values()}
+        result = {name: array[None] for name, array in result.items()}
+    counts = {len(array) if array.ndim else 0 for array in result.values()}
     for each in inputs:
-        shape = found[each.name].shape
+        shape = result[each.name].shape
         if shape[1:] != each.shape or len(counts) != 1 or counts == {0}:
             raise InvalidSamplesError(
                 f"input {each.name!r} has shape (count, {', '.join(map(str, each.shape))}), with one count "
                 f"for all inputs; got {shape}"
             )
-    return found, single
+    return result, single
 
 
 def converted(values: Any, kind: Kind, what: str) -> NDArray[Any]:

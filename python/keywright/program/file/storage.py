@@ -417,10 +417,10 @@ def _first_steps(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) 
     if not isinstance(entry, dict):
         raise ProgramFormatError("the first steps are not an object")
     size = _integer(entry["bytes"], "the bytes of the first steps")
-    found = FirstSteps.read(entry, reader.array("first_steps.npy", (size,), np.uint8).tobytes())
-    if found.shape != shape:
-        raise ProgramFormatError(f"the first steps give {found.shape}, and the program takes {shape}")
-    return found
+    outcome = FirstSteps.read(entry, reader.array("first_steps.npy", (size,), np.uint8).tobytes())
+    if outcome.shape != shape:
+        raise ProgramFormatError(f"the first steps give {outcome.shape}, and the program takes {shape}")
+    return outcome
 
 
 def _bootstrap(

@@ -142,11 +142,11 @@ class _Flow:
         for index, node in enumerate(self.nodes):
             for name in node.input:
                 self.readers.setdefault(name, []).append(index)
-            made = [name for name in node.output if name]
+            created = [name for name in node.output if name]
             if node.op_type not in ("Shape", "Size") and any(name in self.encrypted for name in node.input):
-                self.encrypted.update(made)
+                self.encrypted.update(created)
             if any(name in self.following for name in node.input):
-                self.following.update(made)
+                self.following.update(created)
 
     def end(self) -> _End | None:
         """Return the nodes for the client, if there are any."""
@@ -154,8 +154,8 @@ class _Flow:
         for index, node in enumerate(self.nodes):
             if self._only_client(node) and (behind := self._behind(index)) is not None:
                 first |= behind
-        found = self._of_one_score(first) or self._of_scores(first)
-        return found if found is None or found.nodes or len(found.scores) > 1 else None
+        result = self._of_one_score(first) or self._of_scores(first)
+        return result if result is None or result.nodes or len(result.scores) > 1 else None
 
     def _of_one_score(self, late: set[int]) -> _End | None:
         """Return the end that reads one value, with as many activations as it can have."""
@@ -222,23 +222,23 @@ class _Flow:
 
     def _behind(self, index: int) -> set[int] | None:
         """Return a node and all that follows it; None if a client cannot run some of it."""
-        found, waiting = set(), [index]
+        result, waiting = set(), [index]
         while waiting:
             current = waiting.pop()
             if self.nodes[current].op_type not in ALLOWED:
                 return None
-            if current not in found:
-                found.add(current)
+            if current not in result:
+                result.add(current)
                 waiting += [r for name in self.nodes[current].output for r in self.readers.get(name, [])]
-        return found
+        return result
 
     def _cut(self, late: Iterable[int]) -> set[str]:
         """Return the encrypted values that the client's nodes read and the server's nodes make, or that the
         model returns."""
-        made = {name for index in late for name in self.nodes[index].output}
+        created = {name for index in late for name in self.nodes[index].output}
         read = {name for index in late for name in self.nodes[index].input}
         read |= self.outputs
-        return (read & self.encrypted) - made
+        return (read & self.encrypted) - created
 
     def before(self, end: _End) -> onnx.ModelProto:
         """Return the model up to the scores."""
@@ -264,13 +264,13 @@ class _Flow:
     def behind(self, end: _End, scores: Sequence[onnx.ValueInfoProto]) -> ClientEnd:
         """Return the model from the scores on, with the constants that it needs. Nodes that compute from the
         shape of a server's value stay with the server: their results are constants."""
-        made = {name for index in end.nodes for name in self.nodes[index].output}
+        created = {name for index in end.nodes for name in self.nodes[index].output}
         nodes, shapes, used = set(end.nodes), set[str](), set[str]()
         waiting = [name for index in end.nodes for name in self.nodes[index].input] + sorted(self.outputs)
         while waiting:
             name = waiting.pop()
             maker = self.maker.get(name)
-            if not name or name in made or name in end.scores:
+            if not name or name in created or name in end.scores:
                 continue
             if name in self.following:
                 shapes.add(name)

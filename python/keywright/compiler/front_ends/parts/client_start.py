@@ -144,11 +144,11 @@ class _Flow:
         for index, node in enumerate(self.nodes):
             for name in node.input:
                 self.readers.setdefault(name, []).append(index)
-            made = [name for name in node.output if name]
+            created = [name for name in node.output if name]
             if node.op_type not in ("Shape", "Size") and any(name in self.data for name in node.input):
-                self.data.update(made)
+                self.data.update(created)
             if any(name in self.following for name in node.input):
-                self.following.update(made)
+                self.following.update(created)
         read = {name for node in self.nodes for name in node.input}
         read |= {value.name for value in self.graph.output}
         self.used = [name for name in self.inputs if name in read]
@@ -185,26 +185,26 @@ class _Flow:
             return set()
         self._fold_shapes()
         types = self._types()
-        found: set[int] = set()
+        outcome: set[int] = set()
         for index in range(len(self.nodes)):
             if self._forced(index, types) and (before := self._leading(index)) is not None:
-                found |= before
-        if TREES.intersection(node.op_type for node in self.nodes) and (found or len(self.used) > 1):
+                outcome |= before
+        if TREES.intersection(node.op_type for node in self.nodes) and (outcome or len(self.used) > 1):
             for index, node in enumerate(self.nodes):
                 if node.op_type in TREES and (before := self._leading(index)) is not None:
-                    found |= before - {index}
-        return self._joined(found, types)
+                    outcome |= before - {index}
+        return self._joined(outcome, types)
 
     def _types(self) -> dict[str, int]:
         """Return the types of values, as far as they are known."""
-        found = {name: value.type.tensor_type.elem_type for name, value in self.inputs.items()}
+        outcome = {name: value.type.tensor_type.elem_type for name, value in self.inputs.items()}
         try:
             inferred = onnx.shape_inference.infer_shapes(self.model).graph
         except (onnx.shape_inference.InferenceError, ValueError):
-            return found
+            return outcome
         for value in [*inferred.value_info, *inferred.output]:
-            found.setdefault(value.name, value.type.tensor_type.elem_type)
-        return found
+            outcome.setdefault(value.name, value.type.tensor_type.elem_type)
+        return outcome
 
     def _forced(self, index: int, types: Mapping[str, int]) -> bool:
         """Whether a node needs its operands in the clear, and is no last step."""
@@ -228,16 +228,16 @@ class _Flow:
 
     def _leading(self, index: int) -> set[int] | None:
         """Return a node and all that it follows from; None if a client can not run some of it."""
-        found, waiting = set[int](), [index]
+        outcome, waiting = set[int](), [index]
         while waiting:
             current = waiting.pop()
             node = self.nodes[current]
             if node.op_type not in (BEFORE | TREES if current == index else BEFORE):
                 return None
-            if current not in found:
-                found.add(current)
+            if current not in outcome:
+                outcome.add(current)
                 waiting += [self.maker[n] for n in node.input if n in self.following and n in self.maker]
-        return found
+        return outcome
 
     def _served(self, index: int) -> bool:
         """Whether something that only a server computes follows a node."""
@@ -251,29 +251,29 @@ class _Flow:
                 waiting += [r for name in self.nodes[current].output for r in self.readers.get(name, [])]
         return False
 
-    def _joined(self, found: set[int], types: Mapping[str, int]) -> set[int]:
+    def _joined(self, outcome: set[int], types: Mapping[str, int]) -> set[int]:
         """Return the client's nodes with those that join their results, and those that take a value of
         another type than floats from them.
 
         Raises:
             RefusalError: such a node can not be run by clients.
         """
-        found = set(found)
+        outcome = set(outcome)
         several = len(self.used) > 1 or bool(self.columns)
         changed = True
         while changed:
             changed = False
-            cut = self._cut(found)
-            made = {name for index in found for name in self.nodes[index].output}
+            cut = self._cut(outcome)
+            created = {name for index in outcome for name in self.nodes[index].output}
             for index, node in enumerate(self.nodes):
                 operands = [name for name in node.input if name in self.data]
-                if index in found or not operands or node.op_type in ("Shape", "Size"):
+                if index in outcome or not operands or node.op_type in ("Shape", "Size"):
                     continue
                 wrong = [name for name in operands if types.get(name, 1) not in FLOATS and name in cut]
-                inside = set(operands) <= cut | made
-                joins = inside and node.op_type in MOVING and (several or made.intersection(operands))
+                inside = set(operands) <= cut | created
+                joins = inside and node.op_type in MOVING and (several or created.intersection(operands))
                 if (joins or wrong) and (before := self._leading(index)) is not None:
-                    found |= before
+                    outcome |= before
                     changed = True
                     break
                 if wrong:
@@ -284,20 +284,20 @@ class _Flow:
                         code="client",
                         node=node.name,
                     )
-        return found
+        return outcome
 
-    def _cut(self, found: Iterable[int]) -> set[str]:
+    def _cut(self, outcome: Iterable[int]) -> set[str]:
         """Return the values that the client has and the server reads, or the model returns."""
-        found = set(found)
-        made = {name for index in found for name in self.nodes[index].output} | set(self.used)
+        outcome = set(outcome)
+        created = {name for index in outcome for name in self.nodes[index].output} | set(self.used)
         read = {
             name
             for index, node in enumerate(self.nodes)
-            if index not in found and node.op_type not in ("Shape", "Size")
+            if index not in outcome and node.op_type not in ("Shape", "Size")
             for name in node.input
         }
         read |= {value.name for value in self.graph.output}
-        return made & read & self.data
+        return created & read & self.data
 
     # Shapes
 
@@ -388,13 +388,13 @@ class _Flow:
 
     def _constants_of(self, nodes: set[int]) -> set[int]:
         """Return the nodes that compute constants for some nodes."""
-        found, waiting = set[int](), [name for index in nodes for name in self.nodes[index].input]
+        outcome, waiting = set[int](), [name for index in nodes for name in self.nodes[index].input]
         while waiting:
             maker = self.maker.get(waiting.pop())
-            if maker is not None and maker not in nodes and maker not in found:
-                found.add(maker)
+            if maker is not None and maker not in nodes and maker not in outcome:
+                outcome.add(maker)
                 waiting += self.nodes[maker].input
-        return found
+        return outcome
 
     def _read_by(self, nodes: set[int]) -> set[str]:
         return {name for index in nodes | self._constants_of(nodes) for name in self.nodes[index].input}
@@ -438,12 +438,12 @@ class _Flow:
     ) -> onnx.ModelProto:
         """Return the server's half, with the client's values as its input."""
         kept = [node for index, node in enumerate(self.nodes) if index not in nodes]
-        made = {name for index in nodes for name in self.nodes[index].output} | set(self.used)
+        created = {name for index in nodes for name in self.nodes[index].output} | set(self.used)
         known, rest = list[onnx.TensorProto](), list[onnx.NodeProto]()
         for node in kept:
-            if node.op_type in ("Shape", "Size") and node.input[0] in made:
-                found = _shape_result(node, np.asarray(values[node.input[0]].shape, np.int64))
-                known.append(numpy_helper.from_array(found, node.output[0]))
+            if node.op_type in ("Shape", "Size") and node.input[0] in created:
+                outcome = _shape_result(node, np.asarray(values[node.input[0]].shape, np.int64))
+                known.append(numpy_helper.from_array(outcome, node.output[0]))
             else:
                 rest.append(node)
         before: list[onnx.NodeProto] = []

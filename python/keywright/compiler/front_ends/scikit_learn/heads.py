@@ -43,16 +43,16 @@ def written(writer: Writer, estimator: Any, value: str, width: int) -> list[tupl
     if type(estimator).__name__ == "MultiOutputClassifier":
         labels, outputs = [], []
         for number, each in enumerate(estimator.estimators_):
-            found = _probabilities(writer, each, value, width)
-            labels.append(_label(writer, each.classes_, found))
-            outputs.append((found, f"output_probability_{number}"))
+            outcome = _probabilities(writer, each, value, width)
+            labels.append(_label(writer, each.classes_, outcome))
+            outputs.append((outcome, f"output_probability_{number}"))
         shape = writer.constant([-1, 1], np.int64)
         columns = [writer.add("Reshape", label, shape) for label in labels]
         return [(writer.add("Concat", *columns, axis=1), "output_label"), *outputs]
     if not hasattr(estimator, "classes_"):
         return [(_value(writer, estimator, value, width), "variable")]
-    found = _probabilities(writer, estimator, value, width)
-    return [(_label(writer, estimator.classes_, found), "output_label"), (found, "output_probability")]
+    outcome = _probabilities(writer, estimator, value, width)
+    return [(_label(writer, estimator.classes_, outcome), "output_label"), (outcome, "output_probability")]
 
 
 def _members(estimator: Any) -> list[Any]:
@@ -85,8 +85,8 @@ def _linear(writer: Writer, estimator: Any, value: str, width: int) -> tuple[Any
         value, estimator = writer.matrix(features), estimator.steps[-1][1]
     weights = np.atleast_2d(np.asarray(estimator.coef_, np.float64))
     offset = np.broadcast_to(np.ravel(estimator.intercept_), len(weights))
-    found = writer.add("MatMul", value, writer.constant(weights.T))
-    return estimator, writer.add("Add", found, writer.constant(offset[None]))
+    outcome = writer.add("MatMul", value, writer.constant(weights.T))
+    return estimator, writer.add("Add", outcome, writer.constant(offset[None]))
 
 
 def _scores(writer: Writer, estimator: Any, value: str, width: int) -> str:
@@ -98,12 +98,12 @@ def _value(writer: Writer, estimator: Any, value: str, width: int) -> str:
     """Return the prediction of a regressor, (1, outputs)."""
     match type(estimator).__name__:
         case "VotingRegressor":
-            found = [_value(writer, each, value, width) for each in estimator.estimators_]
-            return _mean(writer, found, estimator._weights_not_none)
+            outcome = [_value(writer, each, value, width) for each in estimator.estimators_]
+            return _mean(writer, outcome, estimator._weights_not_none)
         case "StackingRegressor":
-            found = [_value(writer, each, value, width) for each in estimator.estimators_]
-            found += [value] if estimator.passthrough else []
-            joined = writer.add("Concat", *found, axis=1)
+            outcome = [_value(writer, each, value, width) for each in estimator.estimators_]
+            outcome += [value] if estimator.passthrough else []
+            joined = writer.add("Concat", *outcome, axis=1)
             total = len(estimator.estimators_) + (width if estimator.passthrough else 0)
             return _value(writer, estimator.final_estimator_, joined, total)
         case "TransformedTargetRegressor":
@@ -156,17 +156,17 @@ def _probabilities(writer: Writer, estimator: Any, value: str, width: int) -> st
         case "VotingClassifier":
             members = estimator.estimators_
             if estimator.voting == "soft":
-                found = [_probabilities(writer, each, value, width) for each in members]
+                outcome = [_probabilities(writer, each, value, width) for each in members]
             else:
-                found = [_vote(writer, each, value, width) for each in members]
-            return _mean(writer, found, estimator._weights_not_none)
+                outcome = [_vote(writer, each, value, width) for each in members]
+            return _mean(writer, outcome, estimator._weights_not_none)
         case "AdaBoostClassifier":
             return _boosted(writer, estimator, value, width)
         case "StackingClassifier":
             return _stacked(writer, estimator, value, width)
         case "CalibratedClassifierCV":
-            found = [_calibrated(writer, each, value, width) for each in estimator.calibrated_classifiers_]
-            return _mean(writer, found, None)
+            outcome = [_calibrated(writer, each, value, width) for each in estimator.calibrated_classifiers_]
+            return _mean(writer, outcome, None)
         case _:
             last, scores = _linear(writer, estimator, value, width)
             return _shares(writer, last, scores)
@@ -198,8 +198,8 @@ def _normalised(writer: Writer, shares: str) -> str:
 
 def _vote(writer: Writer, estimator: Any, value: str, width: int) -> str:
     """Return a vote for the label of a classifier, (1, classes)."""
-    found = _probabilities(writer, estimator, value, width)
-    place = writer.add("ArgMax", found, axis=1, keepdims=0)
+    outcome = _probabilities(writer, estimator, value, width)
+    place = writer.add("ArgMax", outcome, axis=1, keepdims=0)
     return _hot(writer, place, len(estimator.classes_))
 
 
@@ -225,16 +225,16 @@ def _boosted(writer: Writer, estimator: Any, value: str, width: int) -> str:
 
 
 def _stacked(writer: Writer, estimator: Any, value: str, width: int) -> str:
-    found, total = [], 0
+    outcome, total = [], 0
     for each, method in zip(estimator.estimators_, estimator.stack_method_, strict=True):
         two = len(each.classes_) == 2
         if method == "predict_proba":
             shares = _probabilities(writer, each, value, width)
             if two:
                 shares = writer.add("Gather", shares, writer.constant([1], np.int64), axis=1)
-            found.append(shares)
+            outcome.append(shares)
         elif method == "decision_function":
-            found.append(_scores(writer, each, value, width))
+            outcome.append(_scores(writer, each, value, width))
         else:
             raise RefusalError(
                 f"StackingClassifier stacks the labels of {type(each).__name__}, which are comparisons of "
@@ -243,9 +243,9 @@ def _stacked(writer: Writer, estimator: Any, value: str, width: int) -> str:
             )
         total += 1 if two else len(each.classes_)
     if estimator.passthrough:
-        found.append(value)
+        outcome.append(value)
         total += width
-    joined = writer.add("Concat", *found, axis=1) if len(found) > 1 else found[0]
+    joined = writer.add("Concat", *outcome, axis=1) if len(outcome) > 1 else outcome[0]
     return _probabilities(writer, estimator.final_estimator_, joined, total)
 
 
@@ -309,10 +309,10 @@ def _mean(
         writer.add("Mul", each, writer.constant(float(share)))
         for each, share in zip(values, shares, strict=True)
     ]
-    found = terms[0]
+    outcome = terms[0]
     for term in terms[1:]:
-        found = writer.add("Add", found, term)
-    return found
+        outcome = writer.add("Add", outcome, term)
+    return outcome
 
 
 def _label(writer: Writer, classes: NDArray[Any], scores: str) -> str:

@@ -63,7 +63,7 @@ def _category(writer: Writer, feature: Feature, known: Sequence[Any]) -> str:
         if feature.missing is not None and MISSING not in keys and feature.missing in keys:
             places.append(keys.index(feature.missing))
             keys.append(MISSING)
-        found = writer.add(
+        result = writer.add(
             "LabelEncoder",
             writer.matrix([feature]),
             domain="ai.onnx.ml",
@@ -71,7 +71,7 @@ def _category(writer: Writer, feature: Feature, known: Sequence[Any]) -> str:
             values_int64s=places,
             default_int64=count,
         )
-        return writer.add("Reshape", found, writer.constant([-1], np.int64))
+        return writer.add("Reshape", result, writer.constant([-1], np.int64))
     value = writer.matrix([feature])
     numbers = np.asarray([np.nan if each is None else float(each) for each in known])
     equal = writer.add("Equal", value, writer.constant(numbers))
@@ -94,7 +94,7 @@ def _blocks(
 ) -> list[Feature]:
     """Return the output's columns by look-ups in the rows of categories, by their numbers."""
     base = _transformed(transformer, [[each[0] for each in known]])[0]
-    width, found = len(base), dict[int, Feature]()
+    width, result = len(base), dict[int, Feature]()
     for column, (each, other, index) in enumerate(zip(known, unseen, indices, strict=True)):
         values = [*each, *([] if other is None else [other])]
         samples = [[v if place == column else k[0] for place, k in enumerate(known)] for v in values]
@@ -106,12 +106,12 @@ def _blocks(
         if other is None:
             block = np.concatenate((block, np.full((1, len(own)), np.nan)))
         value = _looked_up(writer, block, index, strict=other is None)
-        found |= dict(zip(own.tolist(), writer.columns_of(value, len(own)), strict=True))
-    rest = [place for place in range(width) if place not in found]
+        result |= dict(zip(own.tolist(), writer.columns_of(value, len(own)), strict=True))
+    rest = [place for place in range(width) if place not in result]
     if rest:
         constant = writer.constant(base[rest][None])
-        found |= dict(zip(rest, writer.columns_of(constant, len(rest)), strict=True))
-    return [found[place] for place in range(width)]
+        result |= dict(zip(rest, writer.columns_of(constant, len(rest)), strict=True))
+    return [result[place] for place in range(width)]
 
 
 def _looked_up(writer: Writer, block: NDArray[np.float64], index: str, *, strict: bool) -> str:
@@ -131,8 +131,8 @@ def _transformed(transformer: Any, rows: Sequence[Sequence[Any]]) -> NDArray[np.
     table = np.empty((len(rows), width), object if texts else np.float64)
     for place, row in enumerate(rows):
         table[place] = row
-    found = transformer.transform(table)
-    dense = found.toarray() if hasattr(found, "toarray") else found
+    result = transformer.transform(table)
+    dense = result.toarray() if hasattr(result, "toarray") else result
     return np.asarray(dense, np.float64)
 
 

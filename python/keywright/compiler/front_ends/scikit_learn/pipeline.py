@@ -96,12 +96,12 @@ def fed(exported: onnx.ModelProto, samples: Any) -> dict[str, np.ndarray[Any, An
     """Return the inputs of a model of `write` for samples."""
     columns = columns_in(exported)
     table, _ = read_table(samples, columns)
-    found = {}
+    result = {}
     for name, kind in ((NUMBERS, "numbers"), (TEXT, "text")):
         own = [table[each.name] for each in columns if each.kind == kind]
         if own:
-            found[name] = np.stack(own, axis=1)
-    return found
+            result[name] = np.stack(own, axis=1)
+    return result
 
 
 def _joined(writer: Writer, value: str, estimator: onnx.ModelProto) -> onnx.ModelProto:
@@ -126,10 +126,10 @@ def _joined(writer: Writer, value: str, estimator: onnx.ModelProto) -> onnx.Mode
         copied.name = renamed(tensor.name)
         writer.constants.append(copied)
     opsets = [each for each in estimator.opset_import if each.domain not in ("", "ai.onnx")]
-    found = writer.model([(renamed(name), name) for name in outputs], opsets)
-    for mine, theirs in zip(found.graph.output, graph.output, strict=True):
+    result = writer.model([(renamed(name), name) for name in outputs], opsets)
+    for mine, theirs in zip(result.graph.output, graph.output, strict=True):
         mine.type.CopyFrom(theirs.type)
-    return found
+    return result
 
 
 def _table_of(samples: Any) -> tuple[list[Column], Any]:

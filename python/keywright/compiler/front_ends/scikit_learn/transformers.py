@@ -40,10 +40,10 @@ def transformed(writer: Writer, transformer: Any, table: Table, path: str) -> li
         return list(table)
     kind = type(transformer).__name__
     if hasattr(transformer, "steps"):
-        found = list(table)
+        outcome = list(table)
         for name, step in transformer.steps:
-            found = transformed(writer, step, found, f"{path}[{name!r}]" if path else repr(name))
-        return found
+            outcome = transformed(writer, step, outcome, f"{path}[{name!r}]" if path else repr(name))
+        return outcome
     rule = RULES.get(kind)
     if rule is None and hasattr(transformer, "get_support"):
         rule = _chosen
@@ -122,7 +122,7 @@ def _normed(writer: Writer, transformer: Any, table: Table, path: str) -> list[F
 
 
 def _imputed(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
-    found = []
+    outcome = []
     statistics = transformer.statistics_
     gap = transformer.missing_values
     for feature, statistic in zip(table, statistics, strict=True):
@@ -130,17 +130,17 @@ def _imputed(writer: Writer, transformer: Any, table: Table, path: str) -> list[
             if gap is not None and gap == gap:
                 raise refused(path, "SimpleImputer", f"replaces {gap!r}; let it replace None or NaN")
             known = writer.columns[feature.raw].kind if feature.raw is not None else "text"
-            found.append(Feature(feature.value, feature.index, known, feature.raw, str(statistic)))
+            outcome.append(Feature(feature.value, feature.index, known, feature.raw, str(statistic)))
             continue
         if statistic is None or statistic != statistic:
             continue  # a column without values is dropped
         value = writer.matrix([feature])
         hole = _hole(writer, value, gap)
         filled = writer.add("Where", hole, writer.constant([[float(statistic)]]), value)
-        found.append(Feature(writer.on_client(filled), 0))
+        outcome.append(Feature(writer.on_client(filled), 0))
     if transformer.add_indicator:
-        found += _holes(writer, transformer.indicator_, table, path)
-    return found
+        outcome += _holes(writer, transformer.indicator_, table, path)
+    return outcome
 
 
 def _hole(writer: Writer, value: str, gap: Any) -> str:
@@ -150,7 +150,7 @@ def _hole(writer: Writer, value: str, gap: Any) -> str:
 
 
 def _holes(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
-    found = []
+    outcome = []
     for place in transformer.features_:
         feature = table[int(place)]
         value = writer.matrix([feature])
@@ -165,8 +165,8 @@ def _holes(writer: Writer, transformer: Any, table: Table, path: str) -> list[Fe
             )
         else:
             hole = _hole(writer, value, transformer.missing_values)
-        found.append(Feature(writer.on_client(writer.cast(hole)), 0))
-    return found
+        outcome.append(Feature(writer.on_client(writer.cast(hole)), 0))
+    return outcome
 
 
 def _encoded(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
@@ -178,24 +178,24 @@ def _binned(writer: Writer, transformer: Any, table: Table, path: str) -> list[F
 
 
 def _columns(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
-    found: list[Feature] = []
+    outcome: list[Feature] = []
     places = transformer._transformer_to_input_indices
     for name, step, _ in transformer.transformers_:
         if isinstance(step, str) and step == "drop":
             continue
         chosen = [table[int(place)] for place in places[name]]
         if chosen:
-            found += transformed(writer, step, chosen, f"{path}[{name!r}]" if path else repr(name))
-    return found
+            outcome += transformed(writer, step, chosen, f"{path}[{name!r}]" if path else repr(name))
+    return outcome
 
 
 def _union(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
-    found: list[Feature] = []
+    outcome: list[Feature] = []
     for name, step in transformer.transformer_list:
         if isinstance(step, str) and step == "drop":
             continue
-        found += transformed(writer, step, table, f"{path}[{name!r}]" if path else repr(name))
-    return found
+        outcome += transformed(writer, step, table, f"{path}[{name!r}]" if path else repr(name))
+    return outcome
 
 
 def _chosen(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
@@ -215,20 +215,20 @@ def _components(writer: Writer, transformer: Any, table: Table, path: str) -> li
 
 
 def _powers(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
-    found = []
+    outcome = []
     for powers in transformer.powers_:
         factors = [p for p, power in enumerate(powers) for _ in range(int(power))]
         if not factors:
-            found.append(Feature(writer.constant([[1.0]]), 0))
+            outcome.append(Feature(writer.constant([[1.0]]), 0))
             continue
         if len(factors) == 1:
-            found.append(table[factors[0]])
+            outcome.append(table[factors[0]])
             continue
         value = writer.matrix([table[factors[0]]])
         for place in factors[1:]:
             value = writer.add("Mul", value, writer.matrix([table[place]]))
-        found.append(Feature(value, 0))
-    return found
+        outcome.append(Feature(value, 0))
+    return outcome
 
 
 def _function(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
@@ -255,7 +255,7 @@ def _function(writer: Writer, transformer: Any, table: Table, path: str) -> list
 def _power(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
     """Add PowerTransformer: a power of each column, by its sign."""
     one, zero = writer.constant(1.0), writer.constant(0.0)
-    found = []
+    outcome = []
     for feature, power in zip(table, transformer.lambdas_, strict=True):
         value, power = writer.matrix([feature]), float(power)
         if transformer.method == "box-cox":
@@ -266,10 +266,10 @@ def _power(writer: Writer, transformer: Any, table: Table, path: str) -> list[Fe
             right = _box_cox(writer, writer.add("Add", above, one), power)
             left = writer.add("Neg", _box_cox(writer, writer.add("Add", below, one), 2 - power))
             result = writer.add("Where", writer.add("GreaterOrEqual", value, zero), right, left)
-        found.append(Feature(writer.on_client(result), 0))
+        outcome.append(Feature(writer.on_client(result), 0))
     if not transformer.standardize:
-        return found
-    return _standard(writer, transformer._scaler, found, path)
+        return outcome
+    return _standard(writer, transformer._scaler, outcome, path)
 
 
 def _box_cox(writer: Writer, value: str, power: float) -> str:

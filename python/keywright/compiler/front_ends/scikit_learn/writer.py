@@ -60,12 +60,12 @@ class Writer:
 
     def table(self) -> list[Feature]:
         """Return the sample's columns."""
-        found, at = [], {NUMBERS: 0, TEXT: 0}
+        result, at = [], {NUMBERS: 0, TEXT: 0}
         for number, column in enumerate(self.columns):
             value = NUMBERS if column.kind == "numbers" else TEXT
-            found.append(Feature(value, at[value], column.kind, number))
+            result.append(Feature(value, at[value], column.kind, number))
             at[value] += 1
-        return found
+        return result
 
     def constant(self, array: ArrayLike, kind: Any = np.float64) -> str:
         """Add a constant and return its name."""
