@@ -339,16 +339,22 @@ class Session:
         self.remote = remote
         self._identifier: str | None = None
         self._placing, self._next_place = threading.Lock(), 0
-        self._take(secret)
+        self._begin(secret)
+        self._take()
         self._folder = tempfile.TemporaryDirectory(prefix="keywright.")
 
-    def _take(self, secret: SecretKey | None) -> None:
+    def _begin(self, secret: SecretKey | None = None) -> None:
+        """Use a secret key, by default a new one. No key set has been made of it: only here does the count
+        start, because a server chooses its answers."""
+        parameters = Parameters.from_bytes(self.remote.manifest.format.parameters)
+        self._secret = SecretKey.generate(parameters) if secret is None else secret
+        self._generator, self._key_sets = KeyGenerator(self._secret), 0
+
+    def _take(self) -> None:
         """Adopt the manifest of the remote model."""
         self.manifest = self.remote.manifest
         self.parameters = Parameters.from_bytes(self.manifest.format.parameters)
         self._specs = self.manifest.specs
-        self._secret = SecretKey.generate(self.parameters) if secret is None else secret
-        self._generator, self._key_sets = KeyGenerator(self._secret), 0
         self._encryption = Encryption(self.manifest, self.parameters, self._secret)
 
     def _follow(self) -> None:
@@ -373,7 +379,9 @@ class Session:
             )
         self.remote._adopt(successor)
         same = self.remote.manifest.format.parameters == before.format.parameters
-        self._take(self._secret if same else None)
+        if not same:
+            self._begin()
+        self._take()
         if not same or self.manifest.keys.head != before.keys.head:
             self._drop_keys()
 
