@@ -28,6 +28,7 @@ from keywright.client import remote as remote_module
 from keywright.client.parts import PART_BYTES
 from keywright.client.remote import PROGRESS
 from keywright.errors import OutOfRangeError, ServeError, WorkerEndedError
+from keywright.errors.replies import refusal
 from keywright.errors.service import (
     BadRequestError,
     BusyError,
@@ -42,7 +43,6 @@ from keywright.errors.service import (
     UnknownKeysError,
     UnreachableError,
     WrongOffsetError,
-    refusal,
 )
 from keywright.model import Model
 from keywright.model.exchange.interface import FRACTION_BITS
