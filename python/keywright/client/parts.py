@@ -86,7 +86,7 @@ def send_file(remote: Remote, keys: str, path: Path, progress: Progress | None) 
         # Only what was never reached before is progress: lists may alternate.
         failures = 0 if _size(missing) < least else failures + 1
         least = min(least, _size(missing))
-        if failures > RETRIES:
+        if failures > RETRIES or way.spent:
             if broken is not None and not isinstance(broken, WrongOffsetError):
                 raise broken
             raise InvalidReplyError(f"the server accepts no more than {total - least} of {total} bytes")
@@ -101,21 +101,19 @@ class _Direct:
 
     def __init__(self, remote: Remote, keys: str, most: int) -> None:
         self._remote, self._keys, self._there = remote, keys, True
-        self._most, self._left, self._counting = most, most, threading.Lock()
+        self._left, self._counting = most, threading.Lock()
+
+    @property
+    def spent(self) -> bool:
+        """Whether so much was sent that the server cannot have lost it by accident."""
+        return self._left < 0
 
     def send(self, begin: int, data: bytes) -> None:
-        """Send a part.
-
-        Raises:
-            InvalidReplyError: so many bytes were sent that the server cannot have lost them by accident.
-        """
+        """Send a part, if the bytes that are left allow it."""
         with self._counting:
             self._left -= len(data)
-            if self._left < 0:
-                raise InvalidReplyError(
-                    f"the server still reports missing bytes after {self._most} bytes, of which each was sent "
-                    "several times; try another server"
-                )
+        if self.spent:
+            return
         if self._there and self._write(begin, data):
             return
         self._remote.send("PUT", f"{self._keys}/parts?offset={begin}", data)

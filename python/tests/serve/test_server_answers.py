@@ -111,7 +111,8 @@ def test_no_value_of_a_refusal_leaves_its_type_and_range(value: Any) -> None:
         assert_shown(error := refusal(status, {"error": reply}))
         assert type(error) is kind
         assert 0 <= getattr(error, "retry_after", 0) < 1 << 32
-        assert json.dumps(error.to_json()) and all(map(str.isprintable, error.headers.values()))
+        assert json.dumps(error.to_json())
+        assert all(map(str.isprintable, error.headers.values()))
         for name in ("type", "message", "details"):
             assert_shown(refusal(status, {"error": reply | {name: value}}))
     assert_shown(refusal(500, {"error": value}))
@@ -158,7 +159,12 @@ def test_no_value_of_an_answer_makes_a_client_fail_untyped(
         honest, asked = Lists([answer(202, encoded(ANSWERS["POST /jobs"]))]), itertools.count()
 
         def reply(
-            method: str, path: str, length: int, honest: Lists = honest, value: object = value
+            method: str,
+            path: str,
+            length: int,
+            honest: Lists = honest,
+            value: object = value,
+            asked: Any = asked,
         ) -> bytes:
             if asked_for(method, path) == which:
                 wrong = {name: value} if next(asked) < 3 else {}
@@ -224,6 +230,6 @@ def test_an_upload_ends_whatever_the_server_calls_missing(
             raise AssertionError
 
     server = Remote()
-    with pytest.raises(InvalidReplyError, match="missing bytes|accepts no more"):
+    with pytest.raises(InvalidReplyError, match="accepts no more"):
         parts.send_file(server, "/v1/keys/x", path, None)
     assert server.sent <= (parts.SENDINGS + parts.RETRIES + 1) * total
