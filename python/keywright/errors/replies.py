@@ -1,7 +1,7 @@
 """What a peer's answer says: the one place that reads its texts, names and numbers.
 
-A server chooses all of them. Text reaches terminals and logs, so it is printable and short. Names become parts
-of addresses, so they are ASCII. Numbers are finite and bounded, so that no arithmetic with them fails.
+A server chooses all of them. Text reaches terminals and logs, so it is printable and short. Names become
+parts of addresses, so they are ASCII. Numbers are finite and bounded, so that no arithmetic with them fails.
 """
 
 import math
