@@ -1,12 +1,14 @@
 """Uploads a key set in parts, several at once, to the ranges that the server lacks."""
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Protocol
 
+from keywright.errors.replies import address
 from keywright.errors.service import (
     BusyError,
     InvalidReplyError,
@@ -24,6 +26,9 @@ RETRIES = 7
 
 PAUSE_S, LONGEST_PAUSE_S = 0.05, 30.0
 MAX_RANGES = 1024
+
+SENDINGS = 4
+"""How often each byte is sent on average, at most: the server says what is missing, again and again."""
 
 QUESTIONS = 3
 """How often the client asks for the missing ranges before it sends parts again."""
@@ -61,10 +66,12 @@ def send_file(remote: Remote, keys: str, path: Path, progress: Progress | None) 
         ServeError: a refusal of the server.
     """
     total, failures = path.stat().st_size, 0
-    way = _Direct(remote, keys)
+    most = SENDINGS * total + (RETRIES + 1) * min(total, IN_FLIGHT * PART_BYTES)
+    way = _Direct(remote, keys, most)
     missing = _missing(remote, keys, total)
+    least = _size(missing)
     while missing:
-        before, broken = _size(missing), None
+        broken = None
         try:
             _send_parts(way, path, missing, progress, total)
         except (UnreachableError, BusyError, WrongOffsetError) as error:
@@ -76,21 +83,37 @@ def send_file(remote: Remote, keys: str, path: Path, progress: Progress | None) 
             with contextlib.suppress(UnreachableError):
                 missing = _missing(remote, keys, total)
                 break
-        failures = 0 if _size(missing) < before else failures + 1
-        if failures > RETRIES:
+        # Only what was never reached before is progress: lists may alternate.
+        failures = 0 if _size(missing) < least else failures + 1
+        least = min(least, _size(missing))
+        if failures > RETRIES or way.spent:
             if broken is not None and not isinstance(broken, WrongOffsetError):
                 raise broken
-            raise InvalidReplyError(f"the server accepts no more than {total - before} of {total} bytes")
+            raise InvalidReplyError(f"the server accepts no more than {total - least} of {total} bytes")
 
 
 class _Direct:
-    """Sends parts to the object storage; to the server if there is no storage, or if it cannot be reached."""
+    """Sends parts to the object storage; to the server if there is no storage, or if it cannot be reached.
 
-    def __init__(self, remote: Remote, keys: str) -> None:
+    Args:
+        most: bytes that are sent in all, at most.
+    """
+
+    def __init__(self, remote: Remote, keys: str, most: int) -> None:
         self._remote, self._keys, self._there = remote, keys, True
+        self._left, self._counting = most, threading.Lock()
+
+    @property
+    def spent(self) -> bool:
+        """Whether so much was sent that the server cannot have lost it by accident."""
+        return self._left < 0
 
     def send(self, begin: int, data: bytes) -> None:
-        """Send a part."""
+        """Send a part, if the bytes that are left allow it."""
+        with self._counting:
+            self._left -= len(data)
+        if self.spent:
+            return
         if self._there and self._write(begin, data):
             return
         self._remote.send("PUT", f"{self._keys}/parts?offset={begin}", data)
@@ -99,10 +122,8 @@ class _Direct:
         """Write a part to the storage. Returns False if the storage cannot be used."""
         own = f"{self._keys}/direct?offset={begin}"
         try:
-            url = self._remote.ask("POST", f"{own}&length={len(data)}").get("url")
-            if not isinstance(url, str):
-                raise InvalidReplyError("the server gives no address to write a part to")
-            self._remote.write(url, data)
+            entry = self._remote.ask("POST", f"{own}&length={len(data)}")
+            self._remote.write(address(entry, "url"), data)
         except StorageError:
             self._there = False
             return False
@@ -152,7 +173,7 @@ def _missing(remote: Remote, keys: str, total: int) -> list[ByteRange]:
     ranges: list[ByteRange] = []
     for item in entry if isinstance(entry, list) and len(entry) <= MAX_RANGES else [None]:
         match item:
-            case [int(begin), int(end)] if last <= begin < end <= total:
+            case [int(begin), int(end)] if last <= begin < end <= total and bool not in map(type, item):
                 ranges.append((begin, end))
                 last = end
             case _:

@@ -37,6 +37,7 @@ from keywright.errors import (
     MixedParametersError,
     ParameterError,
 )
+from keywright.errors.replies import count, identifier, printable, refusal
 from keywright.errors.service import (
     BadRequestError,
     BusyError,
@@ -51,7 +52,6 @@ from keywright.errors.service import (
     UnknownJobError,
     UnknownKeysError,
     UnreachableError,
-    refusal,
 )
 from keywright.model.exchange.encryption import Encryption
 from keywright.model.served import framing
@@ -317,7 +317,9 @@ class RemoteModel:
             response = connection.getresponse()
             response.read(MAX_JSON)
         except (OSError, ValueError, http.client.HTTPException) as error:
-            raise StorageError(f"the object storage does not answer ({error})") from error
+            raise StorageError(
+                f"the object storage does not answer ({printable(str(error), 200)})"
+            ) from error
         finally:
             connection.close()
         if not 200 <= response.status < 300:
@@ -339,16 +341,22 @@ class Session:
         self.remote = remote
         self._identifier: str | None = None
         self._placing, self._next_place = threading.Lock(), 0
-        self._take(secret)
+        self._begin(secret)
+        self._take()
         self._folder = tempfile.TemporaryDirectory(prefix="keywright.")
 
-    def _take(self, secret: SecretKey | None) -> None:
+    def _begin(self, secret: SecretKey | None = None) -> None:
+        """Use a secret key, by default a new one. No key set has been made of it: only here does the count
+        start, because a server chooses its answers."""
+        parameters = Parameters.from_bytes(self.remote.manifest.format.parameters)
+        self._secret = SecretKey.generate(parameters) if secret is None else secret
+        self._generator, self._key_sets = KeyGenerator(self._secret), 0
+
+    def _take(self) -> None:
         """Adopt the manifest of the remote model."""
         self.manifest = self.remote.manifest
         self.parameters = Parameters.from_bytes(self.manifest.format.parameters)
         self._specs = self.manifest.specs
-        self._secret = SecretKey.generate(self.parameters) if secret is None else secret
-        self._generator, self._key_sets = KeyGenerator(self._secret), 0
         self._encryption = Encryption(self.manifest, self.parameters, self._secret)
 
     def _follow(self) -> None:
@@ -373,7 +381,9 @@ class Session:
             )
         self.remote._adopt(successor)
         same = self.remote.manifest.format.parameters == before.format.parameters
-        self._take(self._secret if same else None)
+        if not same:
+            self._begin()
+        self._take()
         if not same or self.manifest.keys.head != before.keys.head:
             self._drop_keys()
 
@@ -433,7 +443,7 @@ class Session:
             )
         if self._identifier is None:
             entry = _persist(lambda: self.remote.ask("POST", "/v1/keys", {"model": self.manifest.hash}))
-            self._identifier = _text(entry, "keys")
+            self._identifier = identifier(entry, "keys")
         keys = f"/v1/keys/{self._identifier}"
         parts.send_file(self.remote, keys, path, progress)
         # The server's check of a large key set takes longer than a request.
@@ -554,15 +564,16 @@ class Session:
             progress(1, 1)
             return data
         job = _object(data)
-        identifier = _text(job, "job")
+        name = identifier(job, "job")
         while job.get("state") in ("waiting", "running"):
             begun = time.monotonic()
-            job = _persist(lambda: self.remote.ask("GET", f"/v1/jobs/{identifier}?wait={WAIT_S}"))
-            progress(_count(job, "done", 1 << 40), _count(job, "total", 1 << 40))
+            job = _persist(lambda: self.remote.ask("GET", f"/v1/jobs/{name}?wait={WAIT_S}"))
+            total = count(job, "total")
+            progress(min(count(job, "done"), total), total)
             if job.get("state") in ("waiting", "running") and time.monotonic() - begun < POLL_S:
                 # Too many requests wait there.
                 time.sleep(POLL_S)
-        result = f"/v1/jobs/{identifier}/result"
+        result = f"/v1/jobs/{name}/result"
         return _persist(lambda: self.remote.request("GET", result, limit=limit))
 
     def seen(self) -> Mapping[str, object]:
@@ -667,17 +678,3 @@ def _object(data: bytes) -> Mapping[str, object]:
     if not isinstance(entry, dict):
         raise InvalidReplyError("the answer of the server is not a JSON object; is it keywright serve?")
     return entry
-
-
-def _text(entry: Mapping[str, object], name: str) -> str:
-    value = entry.get(name)
-    if not isinstance(value, str) or not value.isalnum() or len(value) > 64:
-        raise InvalidReplyError(f"the answer of the server has no valid {name!r}")
-    return value
-
-
-def _count(entry: Mapping[str, object], name: str, maximum: int) -> int:
-    value = entry.get(name)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= maximum:
-        raise InvalidReplyError(f"the answer of the server has no {name!r} from 0 to {maximum}")
-    return value

@@ -1,15 +1,13 @@
 """What a service and its clients raise: each error has a code, and a class that programs catch.
 
 A refusal travels as problem details (RFC 9457) with the HTTP status of its code (`REFUSALS`). The member
-``error`` is ``{"type": code, "message": sentence, "details": {...}}``. `refusal` turns such a reply back into
-the exception, so a client raises what the server raised.
+``error`` is ``{"type": code, "message": sentence, "details": {...}}``. `replies.refusal` turns such a reply
+back into the exception, so a client raises what the server raised.
 """
 
 from http import HTTPStatus
 
 from .engine import KeywrightError
-
-MAX_MESSAGE = 1000
 
 PROBLEMS = "https://iana.org/assignments/http-problem-types#"
 """Base of the problem types of the resumable-upload draft."""
@@ -219,14 +217,14 @@ class WrongOffsetError(ServeError, ValueError):
     @property
     def headers(self) -> dict[str, str]:
         """Return the header with the upload's offset."""
-        return {"Upload-Offset": str(self.details["received"]), "Upload-Complete": "?0"}
+        return {"Upload-Offset": str(self.received), "Upload-Complete": "?0"}
 
     def to_json(self) -> dict[str, object]:
         """Return the problem that the resumable-upload draft defines."""
         return super().to_json() | {
             "type": f"{PROBLEMS}mismatching-upload-offset",
-            "expected-offset": self.details["received"],
-            "provided-offset": self.details["found"],
+            "expected-offset": self.received,
+            "provided-offset": self.found,
         }
 
 
@@ -382,29 +380,3 @@ REFUSALS: dict[str, tuple[HTTPStatus, type[ServeError]]] = {
     "disk": (HTTPStatus.INSUFFICIENT_STORAGE, DiskError),
 }
 """Refusals of a server by code: the HTTP status and the class."""
-
-
-def refusal(status: int, reply: object) -> ServeError:
-    """Return the exception of an error reply; `InvalidReplyError` if the reply is malformed."""
-    error = reply.get("error") if isinstance(reply, dict) else None
-    if isinstance(error, dict):
-        code, message, details = (error.get(name) for name in ("type", "message", "details"))
-        if code == ServeError.code and isinstance(message, str):
-            return ServeError(message[:MAX_MESSAGE])
-        if code in REFUSALS and isinstance(message, str) and isinstance(details, dict):
-            # Take only attributes that the class declares, with the types that it declares.
-            kind = REFUSALS[code][1]
-            known = {
-                name: details[name]
-                for name, default in vars(kind).items()
-                if name in details and name != "code" and _is_like(details[name], default)
-            }
-            return kind(message[:MAX_MESSAGE], code=code, **known)
-    return InvalidReplyError(
-        f"the server answered with status {status} and no reason; is it keywright serve?"
-    )
-
-
-def _is_like(value: object, default: object) -> bool:
-    """Return whether a detail has the type of its default; a whole number is also a number."""
-    return type(value) is type(default) or (type(default) is float and type(value) is int)

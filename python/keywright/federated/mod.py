@@ -22,12 +22,13 @@ from keywright.federated.records import (
     blob_bytes,
     is_encrypted,
     only_arrays,
+    read_arrays,
     read_sum,
     server_round,
     session,
 )
 from keywright.federated.shared_key.opened_sums import OpenedSums
-from keywright.federated.shared_key.tags import open_sum, tag_update
+from keywright.federated.shared_key.tags import open_sum, require_form, tag_update
 
 LOG = logging.getLogger(__name__)
 
@@ -77,7 +78,7 @@ class EncryptionMod:
             layout, arrays = self._open(record, context, message.metadata.run_id, number)
             message.content[name] = ArrayRecord({key: Array(array) for key, array in arrays.items()})
         else:
-            layout = ArrayLayout.of(to_numpy(record))
+            layout = ArrayLayout.of(read_arrays(record))
         reply = call_next(message, context)
         if kind == MessageType.TRAIN and not reply.has_error():
             self._encrypt(reply, layout, context.node_id, number, message.metadata.run_id)
@@ -103,6 +104,8 @@ class EncryptionMod:
                 expected=number,
             )
         tag = blob_bytes(record, TAG)
+        # A malformed tag must not take the place of the round's sum.
+        require_form(tag, len(total.contributors))
         with self._opened.only(context, total, hashlib.sha256(total.to_bytes() + tag).digest()):
             integers = open_sum(self.key, total, tag)
         return layout, layout.unflatten(self.encoding.decode(integers, total.total_weight))

@@ -3,12 +3,15 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
+from numpy.typing import NDArray
 
 from keywright._core import EncryptedSum, EncryptedUpdate
+from keywright._reading.arrays import read_array
 from keywright.errors import AggregationError, FormatError, ParameterError
-from keywright.federated.array_layout import ArrayLayout
+from keywright.federated.array_layout import MAX_VALUES, ArrayLayout
 from keywright.federated.encoding import Encoding
 
 UPDATE, SUM, LAYOUT, TAG = "keywright.update", "keywright.sum", "keywright.layout", "keywright.tag"
@@ -39,7 +42,7 @@ def blob_bytes(record: ArrayRecord, stype: str) -> bytes:
         FormatError: there is none.
     """
     array = record.get(stype)
-    if array is None or array.stype != stype:
+    if array is None or array.stype != stype or not isinstance(array.data, bytes):
         raise FormatError(f"no {stype} among {sorted(record)[:4]}", reason="kind", expected=stype)
     return array.data
 
@@ -66,6 +69,24 @@ def only_arrays(content: RecordDict) -> tuple[str, ArrayRecord]:
     return next(iter(records.items()))
 
 
+def read_arrays(record: ArrayRecord) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a received model by name.
+
+    Raises:
+        FormatError: an array is not one of numpy's format with real numbers.
+    """
+    arrays = {}
+    for name, array in record.items():
+        if array.stype != "numpy.ndarray" or not isinstance(array.data, bytes):
+            raise FormatError(
+                f"array {name!r} is of type {array.stype!r:.40}, not numpy's",
+                reason="kind",
+                expected="numpy.ndarray",
+            )
+        arrays[name] = read_array(array.data, MAX_VALUES)
+    return arrays
+
+
 def server_round(config_records: Mapping[str, ConfigRecord]) -> int:
     """Return the round that the server states, as Flower's strategies do.
 
@@ -74,7 +95,7 @@ def server_round(config_records: Mapping[str, ConfigRecord]) -> int:
     """
     for record in config_records.values():
         value = record.get("server-round")
-        if isinstance(value, int) and 0 < value < 2**32:
+        if type(value) is int and 0 < value < 2**32:
             return value
     raise ParameterError(
         "the message has no `server-round`; use a strategy that states it", what="server-round"

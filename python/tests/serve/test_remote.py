@@ -28,6 +28,7 @@ from keywright.client import remote as remote_module
 from keywright.client.parts import PART_BYTES
 from keywright.client.remote import PROGRESS
 from keywright.errors import OutOfRangeError, ServeError, WorkerEndedError
+from keywright.errors.replies import refusal
 from keywright.errors.service import (
     BadRequestError,
     BusyError,
@@ -42,7 +43,6 @@ from keywright.errors.service import (
     UnknownKeysError,
     UnreachableError,
     WrongOffsetError,
-    refusal,
 )
 from keywright.model import Model
 from keywright.model.exchange.interface import FRACTION_BITS
@@ -668,10 +668,10 @@ def test_answers_of_a_scale_without_a_meaning_are_refused(
         session.upload_keys()
         result = service.evaluations.result
 
-        def forged(identifier: str, tenant: str = "") -> bytes:
+        def forged(identifier: str, tenant: str = "", start: int = 0, length: int | None = None) -> bytes:
             (answer,) = framing.split(result(identifier), 1)
             ciphertext = kw.Ciphertext.from_bytes(answer, session.parameters)
-            return framing.join([with_scale(answer, ciphertext.scale, 5e-324)])
+            return framing.join([with_scale(answer, ciphertext.scale, 5e-324)])[start:][:length]
 
         assert np.isfinite(session.infer(sample)).all()
         service.evaluations.result = forged  # type: ignore[method-assign]

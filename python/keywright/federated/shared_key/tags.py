@@ -74,6 +74,15 @@ def require_tag(tag: bytes, client: int) -> None:
         )
 
 
+def require_form(tag: bytes, updates: int) -> None:
+    """Check the form of the tag of a sum, which needs no key.
+
+    Raises:
+        FormatError: it is not a tag of this number of updates.
+    """
+    _split(tag, updates)
+
+
 def open_sum(key: SumKey, total: EncryptedSum, tag: bytes) -> NDArray[np.int64]:
     """Decrypt a sum whose tag fits. The work is the same whether the sum decrypts or not.
 

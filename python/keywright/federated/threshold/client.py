@@ -15,9 +15,10 @@ from keywright.errors import AggregationError, ParameterError
 from keywright.federated.array_layout import ArrayLayout
 from keywright.federated.client_state import ClientState
 from keywright.federated.encoding import Encoding
-from keywright.federated.mod import encode_update, to_numpy
-from keywright.federated.records import UPDATE, blob, only_arrays, server_round
+from keywright.federated.mod import encode_update
+from keywright.federated.records import UPDATE, blob, only_arrays, read_arrays, server_round
 
+from .messages import MAX_NUMBER, Dealt, Request, Terms, content, whole
 from .protocol import (
     DEAL,
     DECRYPT,
@@ -87,7 +88,7 @@ class ThresholdMod:
         nothing else."""
         if message.metadata.message_type.partition(".")[0] != MessageType.TRAIN:
             return call_next(message, context)
-        layout = ArrayLayout.of(to_numpy(only_arrays(message.content)[1]))
+        layout = ArrayLayout.of(read_arrays(only_arrays(message.content)[1]))
         number = server_round(dict(message.content.config_records))
         state = self._take_part(context, number, layout.count)
         reply = call_next(message, context)
@@ -102,14 +103,15 @@ class ThresholdMod:
         _, parameters = self._group(state)
         weight = self.encoding.require_weight(metrics[self.weighted_by_key])
         integers = encode_update(self.encoding, layout, record, context.node_id, weight)
-        key = ThresholdKey.from_bytes(_bytes(state, "joint"), parameters)
-        claims = Claims(_bytes(state, "session"), number, context.node_id, weight, layout.count)
+        key = ThresholdKey.from_bytes(content(state, "joint"), parameters)
+        claims = Claims(content(state, "session"), number, context.node_id, weight, layout.count)
         data = claims.to_bytes() + key.encrypt(integers)
         reply.content[name] = ArrayRecord({UPDATE: blob(UPDATE, data)})
         return reply
 
     def _take_part(self, context: Context, number: int, count: int) -> dict[str, Any]:
         """Note the round in which the client is asked to train: it will decrypt the sum of this round."""
+        whole({"round": number}, "round", 1, MAX_NUMBER)
         with self._state.exclusive(context) as state:
             _require_phase(state, OPENED, context)
             if count != state["count"]:
@@ -119,7 +121,7 @@ class ThresholdMod:
                     found=count,
                     expected=state["count"],
                 )
-            asked = _number(state, "asked")
+            asked = whole(state, "asked", 0, MAX_NUMBER)
             if number < asked:
                 raise AggregationError(
                     f"round {number} is over, because round {asked} has begun",
@@ -145,23 +147,23 @@ class ThresholdMod:
         config = _config(message)
         with self._state.exclusive(context) as state:
             _require_phase(state, JOINED, context)
-            roster = Roster.of(_list(config, "nodes"), _list(config, "keys"), _list(config, "nonces"))
-            own = X25519PrivateKey.from_private_bytes(_bytes(state, "exchange"))
+            terms = Terms.read(config)
+            roster = terms.roster
+            own = X25519PrivateKey.from_private_bytes(content(state, "exchange"))
             number = roster.number(context.node_id)
-            mine = (own.public_key().public_bytes_raw(), _bytes(state, "nonce"))
+            mine = (own.public_key().public_bytes_raw(), content(state, "nonce"))
             if (roster.keys[number - 1], roster.nonces[number - 1]) != mine:
                 raise AggregationError(
                     "the roster has another key of this client", reason="client", client=context.node_id
                 )
-            asked = _number(config, "threshold")
-            if asked != self.threshold:
+            if terms.threshold != self.threshold:
                 raise AggregationError(
-                    f"the server's threshold is {asked}, but this client's is {self.threshold}",
+                    f"the server's threshold is {terms.threshold}, but this client's is {self.threshold}",
                     reason="set-up",
-                    found=asked,
+                    found=terms.threshold,
                     expected=self.threshold,
                 )
-            state |= {name: config[name] for name in ("nodes", "keys", "nonces", "count")}
+            state |= terms.to_state()
             _, parameters = self._group(state)
             party = ThresholdParty.generate(parameters, roster.seed)
             half = party.public_half()
@@ -176,15 +178,15 @@ class ThresholdMod:
         with self._state.exclusive(context) as state:
             _require_phase(state, DEALT, context)
             roster, parameters = self._group(state)
-            own = X25519PrivateKey.from_private_bytes(_bytes(state, "exchange"))
+            own = X25519PrivateKey.from_private_bytes(content(state, "exchange"))
             number = roster.number(context.node_id)
             parties = range(1, len(roster.nodes) + 1)
-            halves, sealed = _list(config, "halves"), _list(config, "shares")
-            pairs = zip(parties, sealed, halves, strict=True)
+            given = Dealt.read(config, len(roster.nodes))
+            pairs = zip(parties, given.shares, given.halves, strict=True)
             dealt = [unseal(own, roster, i, number, share, half) for i, share, half in pairs]
             masks = [os.urandom(32) if i == number else mask_key(own, roster, number, i) for i in parties]
             share = ThresholdShare.combine(parameters, number, dealt, masks)
-            joint = ThresholdKey.combine(parameters, roster.seed, halves).to_bytes()
+            joint = ThresholdKey.combine(parameters, roster.seed, given.halves).to_bytes()
             session = roster.session(joint)
             state |= {"share": share.to_bytes(), "masks": masks, "joint": joint, "session": session}
             state |= {"phase": OPENED, "asked": 0, "answered": b"", "sets": []}
@@ -195,13 +197,13 @@ class ThresholdMod:
         """Return this client's part of a decryption. It decrypts one sum per round, in the round in which it
         was last asked to train, and with a limited number of sets of clients. The answer is a function of the
         request, so a repeated request gets the same answer."""
-        config = _config(message)
-        total, number = _bytes(config, "sum"), _number(config, "round")
+        request = Request.read(_config(message))
+        total, number = request.total, request.round
         with self._state.exclusive(context) as state:
             _require_phase(state, OPENED, context)
             roster, parameters = self._group(state)
-            self._require_contributors(set(_list(config, "contributors")), roster)
-            if number != _number(state, "asked"):
+            self._require_contributors(request.contributors, roster)
+            if number != whole(state, "asked", 0, MAX_NUMBER):
                 raise AggregationError(
                     f"the sum is from round {number}, but this client last trained in round {state['asked']}",
                     reason="round",
@@ -217,7 +219,7 @@ class ThresholdMod:
                     found=number,
                     expected=number + 1,
                 )
-            active = sorted(roster.number(node) for node in _list(config, "active"))
+            active = sorted(roster.number(node) for node in request.active)
             sets = _list(state, "sets")
             asked = hashlib.sha256(repr(active).encode()).digest()
             if asked not in sets and len(sets) >= ThresholdParameters.MAX_SETS:
@@ -229,13 +231,13 @@ class ThresholdMod:
                 )
             masks = _list(state, "masks")
             share = ThresholdShare.from_bytes(
-                _bytes(state, "share"), parameters, roster.number(context.node_id), masks
+                content(state, "share"), parameters, roster.number(context.node_id), masks
             )
-            partial = share.partial(total, active, session=_bytes(state, "session"), round=number)
+            partial = share.partial(total, active, session=content(state, "session"), round=number)
             state |= {"answered": digest, "sets": sets if asked in sets else [*sets, asked]}
         return _reply(message, {"partial": partial})
 
-    def _require_contributors(self, contributors: set[int], roster: Roster) -> None:
+    def _require_contributors(self, contributors: frozenset[int], roster: Roster) -> None:
         if len(contributors) < self.encoding.min_clients or not contributors <= set(roster.nodes):
             raise AggregationError(
                 f"the sum has {len(contributors)} known contributors, but {self.encoding.min_clients} are "
@@ -248,7 +250,7 @@ class ThresholdMod:
     def _group(self, state: dict[str, Any]) -> tuple[Roster, Any]:
         roster = Roster.of(_list(state, "nodes"), _list(state, "keys"), _list(state, "nonces"))
         parameters = threshold_parameters(
-            self.encoding, len(roster.nodes), self.threshold, _number(state, "count")
+            self.encoding, len(roster.nodes), self.threshold, whole(state, "count", 1, MAX_NUMBER)
         )
         return roster, parameters
 
@@ -278,22 +280,8 @@ def _config(message: Message) -> ConfigRecord:
     return record
 
 
-def _bytes(record: Any, name: str) -> bytes:
-    value = record.get(name)
-    if not isinstance(value, bytes):
-        raise ParameterError(f"{name} is missing or not bytes", what=name)
-    return value
-
-
-def _number(record: Any, name: str) -> int:
-    value = record.get(name)
-    if not isinstance(value, int):
-        raise ParameterError(f"{name} is missing or not a number", what=name)
-    return value
-
-
-def _list(record: Any, name: str) -> list[Any]:
-    value = record.get(name)
+def _list(state: dict[str, Any], name: str) -> list[Any]:
+    value = state.get(name)
     if not isinstance(value, list):
         raise ParameterError(f"{name} is missing or not a list", what=name)
     return value

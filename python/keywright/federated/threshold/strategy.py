@@ -7,7 +7,6 @@ from logging import INFO, WARNING
 from pathlib import Path
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
 from flwr.common.logger import log
 from flwr.serverapp import Grid
@@ -20,6 +19,7 @@ from keywright.federated.mod import to_numpy
 from keywright.federated.records import UPDATE, blob_bytes, only_arrays
 from keywright.federated.strategy import FilteringFedAvg
 
+from .messages import agrees
 from .protocol import (
     DEAL,
     DECRYPT,
@@ -173,7 +173,7 @@ class ThresholdFedAvg(FilteringFedAvg):
         good = [
             n
             for n, k, r in zip(nodes, keys, nonces, strict=True)
-            if _agrees(k) and _whole(r) and keys.count(k) == 1
+            if agrees(k) and _whole(r) and keys.count(k) == 1
         ]
         if len(good) < len(nodes):
             return good
@@ -304,17 +304,6 @@ class ThresholdFedAvg(FilteringFedAvg):
 
 def _whole(value: object) -> bool:
     return isinstance(value, bytes) and len(value) == KEY_BYTES
-
-
-def _agrees(key: object) -> bool:
-    """Whether bytes are a valid X25519 key: not a point of low order."""
-    if not (isinstance(key, bytes) and _whole(key)):
-        return False
-    try:
-        X25519PrivateKey.generate().exchange(X25519PublicKey.from_public_bytes(key))
-    except ValueError:
-        return False
-    return True
 
 
 def _dealt(values: dict[str, Any], parties: int, parameters: ThresholdParameters) -> bool:

@@ -269,9 +269,11 @@ class Evaluations:
         self._store.touch(job.owner)
         return job
 
-    def result(self, identifier: str, tenant: str = NOBODY) -> bytes:
-        """Return the ciphertexts of an answer, see `framing`; raises the errors of `Jobs.fetch`."""
-        return self._jobs.fetch(self._job(identifier, tenant).identifier)
+    def result(
+        self, identifier: str, tenant: str = NOBODY, start: int = 0, length: int | None = None
+    ) -> bytes:
+        """Return bytes of the ciphertexts of an answer, see `framing`; raises the errors of `Jobs.fetch`."""
+        return self._jobs.fetch(self._job(identifier, tenant).identifier, start, length)
 
     def cancel(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
         """Drop an evaluation and its answer, whether it waits, runs or is done.

@@ -448,8 +448,9 @@ class Jobs:
             raise UnknownJobError("there is no evaluation with that identifier here (any more)")
         return job
 
-    def fetch(self, identifier: str) -> bytes:
-        """Return the answer of a job.
+    def fetch(self, identifier: str, start: int = 0, length: int | None = None) -> bytes:
+        """Return bytes of the answer of a job, all by default. Each call begins the time anew for which a
+        fetched answer is kept: a client may read slowly.
 
         Raises:
             UnknownJobError: no evaluation has this identifier.
@@ -461,7 +462,7 @@ class Jobs:
             raise job.error
         if job.state != "done":
             raise NotReadyError(f"{job.done} of {job.total} steps are done; ask again later")
-        answer = self._objects.read(_answer(job))
+        answer = self._objects.read(_answer(job), start, length)
         job.fetched, job.touched = True, time.monotonic()
         return answer
 

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 from string import digits
@@ -32,7 +34,17 @@ from keywright.serve.uploads.part_writer import PartWriter
 from .admin import CHALLENGE, admin_page, require_operator
 from .connections import CONNECTION
 from .pages import Page
-from .request_checks import LOOPBACK, OnRequest, Problem, RequestChecks, address_of, answer, refused
+from .request_checks import (
+    IN_MEMORY_BYTES,
+    LOOPBACK,
+    Ciphertexts,
+    OnRequest,
+    Problem,
+    RequestChecks,
+    address_of,
+    answer,
+    refused,
+)
 from .resumable import (
     COMPLETE,
     LIMIT,
@@ -153,33 +165,57 @@ async def _expire(service: Service) -> None:
         await anyio.sleep(EXPIRE_EVERY_S)
 
 
+@dataclass(eq=False)
+class Waiter:
+    """A request that waits for the end of an evaluation.
+
+    Attributes:
+        holder: tenant or address of the request.
+        loop: its event loop.
+        ended: set when it need not wait any longer.
+    """
+
+    holder: str
+    loop: asyncio.AbstractEventLoop
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+
 class JobWaiters:
-    """Requests that wait for the end of an evaluation, at most `MAX_WAITING`; others return at once."""
+    """Requests that wait for the end of an evaluation, at most `MAX_WAITING`. Above that, the oldest of the
+    holder with the most returns at once; its client asks again."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, list[tuple[asyncio.AbstractEventLoop, asyncio.Event]]] = {}
-        self._count = 0
+        self._waiting: dict[str, list[Waiter]] = {}
+        self._counted: dict[Waiter, None] = {}
 
     @contextmanager
-    def of(self, job: str) -> Iterator[asyncio.Event]:
-        """Return the event that is set when a job ends."""
-        mine = (asyncio.get_running_loop(), asyncio.Event())
-        if self._count >= MAX_WAITING:
-            mine[1].set()
+    def of(self, job: str, holder: str = "") -> Iterator[asyncio.Event]:
+        """Return the event that is set when a job ends, or when the place is another's."""
+        mine = Waiter(holder, asyncio.get_running_loop())
         self._waiting.setdefault(job, []).append(mine)
-        self._count += 1
+        self._counted[mine] = None
+        if len(self._counted) > MAX_WAITING:
+            counts = Counter(each.holder for each in self._counted)
+            most = max(counts.values())
+            # Of holders with as many, the newcomer's own goes.
+            large = [each for each in self._counted if counts[each.holder] == most]
+            victim = mine if mine in large else large[0]
+            del self._counted[victim]
+            victim.loop.call_soon_threadsafe(victim.ended.set)
+            if victim is mine:
+                mine.ended.set()
         try:
-            yield mine[1]
+            yield mine.ended
         finally:
-            self._count -= 1
+            self._counted.pop(mine, None)
             self._waiting[job].remove(mine)
             if not self._waiting[job]:
                 del self._waiting[job]
 
     def tell(self, job: str) -> None:
         """Report that a job has ended; any thread may call this."""
-        for loop, event in tuple(self._waiting.get(job, ())):
-            loop.call_soon_threadsafe(event.set)
+        for each in tuple(self._waiting.get(job, ())):
+            each.loop.call_soon_threadsafe(each.ended.set)
 
 
 class Routes:
@@ -426,35 +462,56 @@ class Routes:
                 call = partial(evaluations.take, expected, message, held=held)
                 # Scanning a short message takes less time than starting a thread for it.
                 job = call() if held and size <= QUICK_BYTES else await run_sync(call)
-        return await (self._hold(job, wait) if held else self._wait(job, wait))
+        return await (self._hold(request, job, wait) if held else self._wait(request, job, wait))
 
-    async def _hold(self, job: Job, wait: int) -> Response:
+    async def _hold(self, request: Request, job: Job, wait: int) -> Response:
         """Return the answer of a held job that ends soon. Otherwise write the job to the disk and
         wait for it."""
         evaluations = self._service.evaluations
         try:
-            await self._end_of(job, HOLD_S)
+            await self._end_of(request, job, HOLD_S)
             if job.state not in ("done", "failed"):
                 await run_sync(evaluations.keep, job)
             if not job.held:
-                return await self._wait(job, wait)
-            await self._end_of(job, MAX_WAIT_S)
-            return _ciphertexts(evaluations.release(job))
+                return await self._wait(request, job, wait)
+            await self._end_of(request, job, MAX_WAIT_S)
+            return self._held_answer(request, job, evaluations.release(job))
         finally:
             evaluations.abandon(job)
 
-    async def _wait(self, job: Job, wait: int) -> Response:
+    async def _wait(self, request: Request, job: Job, wait: int) -> Response:
         """Return the answer of a job that ends within ``wait`` seconds, otherwise the state of the job. A
         request that does not wait always gets the state, even if the job has ended."""
-        await self._end_of(job, wait)
+        await self._end_of(request, job, wait)
         if not wait or job.state != "done":
             return answer(job.to_json(), HTTPStatus.ACCEPTED)
-        return _ciphertexts(await run_sync(self._service.evaluations.result, job.identifier, job.tenant))
+        return self._stored_answer(request, job)
 
-    async def _end_of(self, job: Job, seconds: float) -> None:
+    def _stored_answer(self, request: Request, job: Job) -> Response:
+        """Return the answer of a job that is done, in pieces from the storage."""
+        size, result = job.answer_bytes, self._service.evaluations.result
+
+        async def read(start: int, length: int) -> bytes:
+            return await run_sync(result, job.identifier, job.tenant, start, length)
+
+        room = self._room(_holder(request, job.tenant), min(size, IN_MEMORY_BYTES))
+        return Ciphertexts(size, read, room)
+
+    def _held_answer(self, request: Request, job: Job, data: bytes) -> Response:
+        """Return an answer that is in memory alone."""
+
+        async def read(start: int, length: int) -> bytes:
+            return data[start : start + length]
+
+        return Ciphertexts(len(data), read, self._room(_holder(request, job.tenant), len(data)))
+
+    async def _end_of(self, request: Request, job: Job, seconds: float) -> None:
         """Wait for the end of a job, for at most ``seconds``."""
         if seconds > 0 and job.state in ("waiting", "running"):
-            with self._waiters.of(job.identifier) as ended, anyio.move_on_after(seconds):
+            with (
+                self._waiters.of(job.identifier, _holder(request, job.tenant)) as ended,
+                anyio.move_on_after(seconds),
+            ):
                 # The job may have ended before the wait began.
                 if job.state in ("waiting", "running"):
                     await ended.wait()
@@ -465,7 +522,7 @@ class Routes:
         wait = _wait(request)
         job = self._service.evaluations.job(name, tenant)
         if wait:
-            await self._end_of(job, wait)
+            await self._end_of(request, job, wait)
             job = self._service.evaluations.job(name, tenant)
         return answer(job.to_json())
 
@@ -481,7 +538,11 @@ class Routes:
     async def result(self, request: Request) -> Response:
         """``GET /v1/jobs/JOB/result``."""
         name, tenant = _name(request, "job"), await self._tenant(request)
-        return _ciphertexts(await run_sync(self._service.evaluations.result, name, tenant))
+        job = self._service.evaluations.job(name, tenant)
+        if job.state != "done":
+            # This raises why there is no answer.
+            await run_sync(self._service.evaluations.result, name, tenant, 0, 0)
+        return self._stored_answer(request, job)
 
     async def page(self, request: Request) -> Response:
         """Return a file of the page, from memory."""
@@ -505,8 +566,9 @@ def _wait(request: Request) -> int:
     return int(wait)
 
 
-def _ciphertexts(data: bytes) -> Response:
-    return Response(data, media_type="application/octet-stream")
+def _holder(request: Request, tenant: str) -> str:
+    """Return whom memory and waiting requests are counted for: the tenant, or the address."""
+    return tenant or address_of(request.scope)
 
 
 def _places(request: Request) -> range | None:

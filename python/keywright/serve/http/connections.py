@@ -161,6 +161,10 @@ class Connection(H11Protocol):
         """Note bytes of an answer that the peer has to read."""
         self._written += length
 
+    def give_up(self) -> None:
+        """End the connection within an answer."""
+        self._abort()
+
     def work(self) -> None:
         """Clear the deadline while the server works."""
         self._takes, self._slot.until = False, float("inf")

@@ -1,7 +1,8 @@
 """Checks of every request before routing: lengths and host names; the form of answers and refusals."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from http import HTTPStatus
 from traceback import format_exception
 from urllib.parse import quote, urlsplit
@@ -37,6 +38,15 @@ HEADERS = {
 }
 ENCODED = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 
+PIECE_BYTES = 128 << 10
+"""Bytes of an answer that are read at a time."""
+
+IN_MEMORY_BYTES = 2 * PIECE_BYTES
+"""Most bytes of a stored answer in memory: a piece, and what is left of the one before."""
+
+ReadPiece = Callable[[int, int], Awaitable[bytes]]
+"""Returns bytes of an answer from a start, of a length."""
+
 OnRequest = Callable[[str, str, int, int, int, float], object]
 """Called for every request with method, path, status, bytes received and sent, and seconds."""
 
@@ -50,6 +60,49 @@ class Problem(JSONResponse):
         instance = f"urn:keywright:request:{request_identifier()}"
         content = {**error.to_json(), "instance": instance}
         super().__init__(content, error.status, {**error.headers, **(headers or {})})
+
+
+class Ciphertexts(Response):
+    """An answer whose memory is reserved before its first byte. A client that loses the memory to others, or
+    whose answer cannot be read to its end, loses the connection.
+
+    Args:
+        size: bytes of the answer.
+        read: reads it.
+        room: reserves the memory.
+    """
+
+    media_type = "application/octet-stream"
+
+    def __init__(self, size: int, read: ReadPiece, room: AbstractAsyncContextManager[object]) -> None:
+        super().__init__(headers={"content-length": str(size)})
+        self._size, self._read, self._room = size, read, room
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer."""
+        begun = False
+        try:
+            async with self._room:
+                for start in range(0, max(1, self._size), PIECE_BYTES):
+                    length = min(PIECE_BYTES, self._size - start)
+                    piece = await self._read(start, length)
+                    if len(piece) < length:
+                        raise OSError(f"an answer ends after {start + len(piece)} of {self._size} bytes")
+                    if not begun:
+                        begun = True
+                        await send(
+                            {
+                                "type": "http.response.start",
+                                "status": self.status_code,
+                                "headers": self.raw_headers,
+                            }
+                        )
+                    more = start + length < self._size
+                    await send({"type": "http.response.body", "body": piece, "more_body": more})
+        except (ServeError, OSError):
+            if not begun or (connection := scope.get(CONNECTION)) is None:
+                raise
+            connection.give_up()
 
 
 class RequestChecks:

@@ -16,13 +16,13 @@ from typing import Any
 from keywright._core import Parameters
 from keywright._units import format_bytes
 from keywright.errors import WorkerEndedError
+from keywright.errors.replies import refusal
 from keywright.errors.service import (
     BusyError,
     DiskError,
     EvaluationFailedError,
     ServeError,
     UnforeseenError,
-    refusal,
 )
 
 from .resident_keys import Loan, ResidentKeys

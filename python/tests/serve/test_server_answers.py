@@ -1,0 +1,235 @@
+"""Answers that no honest server gives: what a client sends, and what it raises."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from keywright.client import RemoteModel, parts, remote
+from keywright.client.remote import KEY_SETS
+from keywright.errors import KeywrightError
+from keywright.errors.replies import MAX_MESSAGE, refusal
+from keywright.errors.service import REFUSALS, DemandError, InvalidReplyError, ServeError, StorageError
+from tests.serve.hostile import IDENTIFIER, answer, encoded, hostile, refused
+from tests.serve.network import INPUTS, make_thin
+
+THIN = make_thin(batch=2).manifest
+ENTRY: dict[str, Any] = json.loads(THIN.encoded)
+
+
+ODD: list[object] = [None, True, -1, 0, 1.5, -0.5, 10**400, -(10**400), 1 << 63, float("nan"), float("inf")]
+ODD += [
+    "",
+    "x" * 300,
+    "\u00e4\u00b2",
+    "\ud800",
+    "\x1b[2J\x07",
+    "a\nb",
+    "\u202egnp",
+    "../..",
+    [],
+    [[]],
+    {},
+    {"x": 1},
+]
+"""Values that a server may write in place of any."""
+
+
+class Lists:
+    """A server that takes keys and answers requests for evaluations by turns.
+
+    Args:
+        answers: bytes of its answers, again and again from the first.
+        pinned: whether it has one manifest; by default each has another name.
+    """
+
+    def __init__(self, answers: list[bytes], *, pinned: bool = False) -> None:
+        self._answers, self._pinned = itertools.cycle(answers), pinned
+        self._names, self._received = itertools.count(), 0
+
+    def __call__(self, method: str, path: str, length: int) -> bytes:
+        if path == "/v1/models":
+            return answer(200, encoded({"models": []}))
+        if path.startswith("/v1/model"):
+            named = ENTRY | {"name": f"model {next(self._names)}"}
+            return answer(200, THIN.encoded if self._pinned else encoded(named))
+        if "/direct" in path:
+            return refused("no_direct_uploads")
+        if "/v1/jobs" in path:
+            return answer(200, encoded({"state": "done", "done": 1, "total": 1}))
+        if "/jobs" in path:
+            return next(self._answers)
+        if (method, path) == ("POST", "/v1/keys"):
+            self._received = 0
+            return answer(200, encoded({"keys": IDENTIFIER}))
+        self._received += length
+        missing = [] if self._received >= THIN.keys.size else [[0, THIN.keys.size]]
+        return answer(200, encoded({"keys": IDENTIFIER, "missing": missing, "ready": not missing}))
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_list_of_refusals_gets_more_key_sets_of_a_secret(seed: int, *, pinned: bool) -> None:
+    kinds = [refused("unknown_keys"), refused("retired", 410), refused("unknown_job")]
+    listed = kinds[:2] if seed == 0 else random.Random(seed).choices(kinds, k=7)
+    with hostile(Lists(listed, pinned=pinned)) as seen:
+        remote = RemoteModel(seen.url, pinned=THIN.hash if pinned else None, insecure=True)
+        with remote.session() as session:
+            secret = session._secret
+            for _ in range(3):
+                with pytest.raises(KeywrightError):
+                    session.infer(np.zeros(INPUTS))
+            assert session._secret is secret
+            if seed == 0:
+                with pytest.raises(DemandError, match="open a new session"):
+                    session.upload_keys()
+    firsts = [body for method, path, body in seen.requests if method == "PUT" and path.endswith("offset=0")]
+    sets = {hashlib.sha256(body).digest() for body in firsts}
+    assert 1 <= len(sets) <= KEY_SETS
+
+
+def assert_shown(error: BaseException) -> None:
+    """An error of the package whose text a terminal can show, and whose numbers are finite."""
+    assert isinstance(error, KeywrightError), repr(error)
+    assert str(error).isprintable()
+    assert len(str(error)) <= 2 * MAX_MESSAGE
+    for value in getattr(error, "details", {}).values():
+        assert value.isprintable() if isinstance(value, str) else abs(value) < 1 << 64
+
+
+@pytest.mark.parametrize("value", ODD, ids=lambda value: ascii(value)[:24])
+def test_no_value_of_a_refusal_leaves_its_type_and_range(value: Any) -> None:
+    for code, (status, kind) in REFUSALS.items():
+        fields = [name for name in vars(kind) if not name.startswith("_")]
+        reply: dict[str, Any] = {"type": code, "message": "no", "details": dict.fromkeys(fields, value)}
+        assert_shown(error := refusal(status, {"error": reply}))
+        assert type(error) is kind
+        assert 0 <= getattr(error, "retry_after", 0) < 1 << 32
+        assert json.dumps(error.to_json())
+        assert all(map(str.isprintable, error.headers.values()))
+        for name in ("type", "message", "details"):
+            assert_shown(refusal(status, {"error": reply | {name: value}}))
+    assert_shown(refusal(500, {"error": value}))
+    assert_shown(refusal(500, value))
+    if isinstance(value, str):
+        assert_shown(refusal(500, {"error": {"type": ServeError.code, "message": value}}))
+
+
+ANSWERS: dict[str, dict[str, Any]] = {
+    "POST /v1/keys": {"keys": IDENTIFIER},
+    "GET /v1/keys": {"missing": [], "ready": True},
+    "POST /direct": {"url": "http://127.0.0.1:1/"},
+    "POST /jobs": {"job": IDENTIFIER, "state": "waiting", "done": 0, "total": 1},
+    "GET /v1/jobs": {"state": "done", "done": 0, "total": 1},
+    "GET /v1/models": {"models": [{"model": THIN.hash, "joins": True}]},
+}
+"""The answers that a client reads, by method and part of the path."""
+
+
+class QuickKeys:
+    """Makes keys that no server of this module reads."""
+
+    def __init__(self, secret: object) -> None:
+        pass
+
+    def save_evaluation_keys(self, path: Path, specs: object) -> None:
+        path.write_bytes(bytes(THIN.keys.size))
+
+
+def asked_for(method: str, path: str) -> str:
+    """The place in `ANSWERS` of a request."""
+    parts = ("/result", "/direct", "/v1/jobs", "/jobs", "/v1/keys", "/v1/models")
+    return f"{method} {next((part for part in parts if part in path), path)}"
+
+
+@pytest.mark.parametrize("place", [(which, name) for which, entry in ANSWERS.items() for name in entry])
+def test_no_value_of_an_answer_makes_a_client_fail_untyped(
+    place: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote, "RETRIES", 1)
+    monkeypatch.setattr(remote, "KeyGenerator", QuickKeys)
+    which, name = place
+    for value in ODD:
+        honest, asked = Lists([answer(202, encoded(ANSWERS["POST /jobs"]))]), itertools.count()
+
+        def reply(
+            method: str,
+            path: str,
+            length: int,
+            honest: Lists = honest,
+            value: object = value,
+            asked: Any = asked,
+        ) -> bytes:
+            if asked_for(method, path) == which:
+                wrong = {name: value} if next(asked) < 3 else {}
+                return answer(202, encoded(ANSWERS[which] | wrong))
+            if "/result" in path:
+                return refused("evaluation_failed", 422)
+            return honest(method, path, length)
+
+        with hostile(reply) as seen:
+            try:
+                with RemoteModel(seen.url, insecure=True).session() as session:
+                    session.upload_keys()
+                    session.infer(np.zeros(INPUTS))
+            except Exception as error:  # noqa: BLE001 (its type is what is tested)
+                assert_shown(error)
+        assert next(asked) > 0
+
+
+@pytest.mark.parametrize("delay", ODD, ids=lambda value: ascii(value)[:24])
+def test_no_stated_delay_makes_a_client_fail_untyped(delay: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "RETRIES", 0)
+    monkeypatch.setattr(remote, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(remote, "KeyGenerator", QuickKeys)
+    busy = answer(
+        503, encoded({"error": {"type": "busy", "message": "no", "details": {"retry_after": delay}}})
+    )
+    with hostile(Lists([busy])) as seen, RemoteModel(seen.url, insecure=True).session() as session:
+        session.upload_keys()
+        with pytest.raises(KeywrightError) as refused_:
+            session.infer(np.zeros(INPUTS))
+        assert_shown(refused_.value)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_upload_ends_whatever_the_server_calls_missing(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server alternates two lists, or draws them: each time less may be missing than before."""
+    monkeypatch.setattr(parts, "PAUSE_S", 0.0)
+    total, drawn = 100_000, random.Random(seed)
+    path = tmp_path / "keys"
+    path.write_bytes(bytes(total))
+
+    class Remote:
+        sent = asked = 0
+
+        def ask(self, method: str, path: str) -> dict[str, Any]:
+            if "/direct" in path:
+                raise StorageError("there is none", code="no_direct_uploads")
+            self.asked += 1
+            if seed == 0:
+                return {"missing": [[0, total - self.asked % 2]]}
+            if seed == 1:
+                return {"missing": [[0, max(1, total - self.asked)]]}
+            begin = drawn.randrange(total - 1)
+            return {"missing": [[begin, drawn.randrange(begin + 1, total + 1)]]}
+
+        def send(self, method: str, path: str, body: bytes) -> dict[str, Any]:
+            self.sent += len(body)
+            return {}
+
+        def write(self, url: str, body: bytes) -> None:
+            raise AssertionError
+
+    server = Remote()
+    with pytest.raises(InvalidReplyError, match="accepts no more"):
+        parts.send_file(server, "/v1/keys/x", path, None)
+    assert server.sent <= (parts.SENDINGS + parts.RETRIES + 1) * total
