@@ -56,7 +56,7 @@ from keywright.errors.service import (
 from keywright.model.exchange.encryption import Encryption
 from keywright.model.served import framing
 from keywright.model.served.demands import KEY_BYTES, KEY_COUNT, Demands, require_address
-from keywright.model.served.manifest import MAX_BYTES, Manifest
+from keywright.model.served.manifest import MAX_STEPPED_BYTES, Manifest
 from keywright.program.file.storage import digest
 from keywright.program.program import Program
 from keywright.runtime.checking import run_clear
@@ -161,7 +161,7 @@ class RemoteModel:
         """Fetch the manifest and refuse it where a client must; errors as above."""
         pinned, program = self._pinned, self.program
         path = "/v1/model" if pinned is None else f"/v1/models/{pinned}"
-        manifest = Manifest.read(self.request("GET", path, limit=MAX_BYTES))
+        manifest = Manifest.read(self.request("GET", path, limit=MAX_STEPPED_BYTES))
         if pinned is not None and manifest.hash != pinned:
             raise OtherModelError(
                 f"the server has the model {manifest.hash}, but {pinned} is expected",

@@ -50,8 +50,9 @@ BINNED_VERSION = 6
 STEPPED_VERSION = 7
 """Of manifests with first steps before that, such as imputing and look-ups, or features that are 0 or 1."""
 VERSIONS = (VERSION, NORMALISED_VERSION, BINNED_VERSION, STEPPED_VERSION)
-MAX_BYTES = 96 << 20
-"""Maximum size in bytes of a manifest that is read."""
+MAX_BYTES, MAX_STEPPED_BYTES = 16 << 20, 96 << 20
+"""Maximum sizes in bytes of manifests that are read: by every client, and of those with first steps, which
+clients of this package alone compute."""
 
 Packing = Literal["coefficients", "slots"]
 
@@ -304,8 +305,8 @@ class Manifest:
         Raises:
             ManifestError: it is malformed, of another version, or contradicts itself.
         """
-        if len(data) > MAX_BYTES:
-            raise ManifestError(f"the manifest has {len(data)} bytes; at most {MAX_BYTES} are read")
+        if len(data) > MAX_STEPPED_BYTES:
+            raise ManifestError(f"the manifest has {len(data)} bytes; at most {MAX_STEPPED_BYTES} are read")
         try:
             entry = read_object(json.loads(data), "the manifest")
         except (ValueError, RecursionError) as error:
@@ -362,6 +363,10 @@ class Manifest:
             bits.max() >= math.prod(manifest.sample_shape) or manifest.format.packing == "coefficients"
         ):
             raise ManifestError("features that have to be 0 or 1 have numbers that no feature has")
+        if len(data) > MAX_BYTES and manifest.input.first_steps is None:
+            raise ManifestError(
+                f"the manifest has {len(data)} bytes; without first steps at most {MAX_BYTES} are read"
+            )
         places, binning, steps = manifest.input.places, manifest.input.binning, manifest.input.first_steps
         if steps is not None and (
             steps.shape != manifest.sample_shape or manifest.format.packing == "coefficients"
