@@ -277,7 +277,7 @@ def put_polynomials(read: ReadModel, fit: Fit) -> ApproximatedModel:
         chosen = choose(graph, run, fit, price)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
-    steps = ClientSteps(bits=read.claims.required)
+    steps = ClientSteps(bits=tuple(read.claims.required.tolist()))
     return ApproximatedModel(
         chosen.graph, chosen.fitted, run, fit, read.output_shape, read.client_part, steps=steps
     )

@@ -15,7 +15,7 @@ from .client.client_part import ClientPart
 from .client.first_steps import FirstSteps
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ClientSteps:
     """What clients compute and check of a model before they encrypt.
 
@@ -31,10 +31,10 @@ class ClientSteps:
 
     first: FirstSteps | None = None
     binning: Binning | None = None
-    bits: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    bits: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if len(self.bits) and self.bits.min() < 0:
+        if min(self.bits, default=0) < 0:
             raise ValueError("features that have to be 0 or 1 have numbers from 0 on")
 
     def require_bits(self, features: NDArray[np.float64]) -> None:
@@ -43,7 +43,7 @@ class ClientSteps:
         Raises:
             OutOfRangeError: names the first value.
         """
-        flat = features.reshape(len(features), -1)[:, self.bits]
+        flat = features.reshape(len(features), -1)[:, list(self.bits)]
         wrong = flat[(flat != 0) & (flat != 1)]
         if len(wrong):
             raise OutOfRangeError("the mask in the input", float(wrong[0]), 0.0, 1.0)

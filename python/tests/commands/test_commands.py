@@ -237,8 +237,7 @@ def test_samples_share_ciphertexts(folder: Path, tmp_path: Path, capsys: pytest.
     (answer / "000000+2-0.kw").rename(answer / "000000+3-0.kw")
     assert main(decrypt) == 2
     assert "holds 3 samples, but the program takes 1 to 2" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main(["keygen", model, "--out", str(tmp_path / "more"), "--batch", "3"])
+    assert main(["keygen", model, "--out", str(tmp_path / "more"), "--batch", "3"]) == 2
     assert "power of two" in capsys.readouterr().err
     assert main(["keygen", model, "--out", str(tmp_path / "more"), "--batch", "65536"]) == 2
     assert "--batch 65536" in capsys.readouterr().err
@@ -362,8 +361,8 @@ def test_errors_are_one_line(
         ("holds no ciphertexts", ("run", keys / "server", "--input", empty, "--out", out)),
         ("client folder", ("decrypt", keys / "server", "--input", empty)),
         ("public.kw", ("encrypt", damaged, "--input", images, "--out", out)),
-        ("wrong.npy", ("info", wrong)),
-        ("is a folder", ("info", tmp_path)),
+        ("text.npy is no file of Keywright", ("info", text)),
+        ("is a folder without files", ("info", empty)),
         ("1 to 64", ("demo", "--samples", 0)),
         ("make it first", ("demo", "--picture", tmp_path / "no" / "picture.png")),
         (".png or .svg", ("demo", "--samples", 1, "--picture", tmp_path / "picture.txt")),
@@ -428,9 +427,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["--version"])
     assert kw.__version__ in capsys.readouterr().out
-    with pytest.raises(SystemExit) as caught:
-        main(["unknown"])
-    assert caught.value.code == 2
+    assert main(["unknown"]) == 2
 
 
 def test_options_that_every_command_has(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -156,18 +156,25 @@ def attention(names: Sequence[str], sizes: Sequence[Any], **attributes: Any) -> 
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (attention(["x", "x", "x"], ["N", "T", 4]), "fix every dimension except the first"),
-        (attention(["x", "x", "x"], [1, None, 4]), "fix every dimension except the first"),
-        (attention(["x", "memory", "memory"], ["N", 3, 4]), "join them to one"),
-        (attention(["x", "x", "x", "", "past_key", "past_value"], ["N", 3, 4]), "use_cache=False"),
+        (attention(["x", "memory", "memory"], ["N", 3, 4]), "a mapping with the arrays of 'x', 'memory'"),
+        (attention(["x", "x", "x", "", "past_key", "past_value"], ["N", 3, 4]), "a mapping with the arrays"),
         (attention(["x", "x", "x", "", "x", "x"], ["N", 3, 4]), "use_cache=False"),
         (attention(["x", "x", "x"], ["N", 3, 4], softcap=2.0), "softcap"),
-        (attention(["x", "x", "x"], ["N", 0, 4]), "fix every dimension except the first"),
     ],
 )
 def test_what_of_transformers_is_refused(model: onnx.ModelProto, reason: str) -> None:
-    with pytest.raises(ModelRefusedError, match=reason):
+    with pytest.raises((ModelRefusedError, InvalidSamplesError), match=reason):
         compiler.compile(model, TARGET, compiler.Fit(calibration=RNG.normal(size=(60, 3, 4))))
+
+
+@pytest.mark.parametrize("sizes", [["N", "T", 4], [1, None, 4], ["N", 0, 4]])
+def test_open_axes_come_from_the_calibration_data(sizes: Sequence[Any]) -> None:
+    model = attention(["x", "x", "x"], sizes)
+    samples = RNG.normal(size=(60, 3, 4)).astype(np.float32)
+    program = compiler.compile(model, TARGET, compiler.Fit(calibration=samples, error=0.05))
+    assert program.input.shape == (3, 4)
+    with pytest.raises(ModelRefusedError):
+        compiler.compile(model, TARGET)
 
 
 def test_sentences_of_another_length_are_refused_before_anything_is_encrypted() -> None:

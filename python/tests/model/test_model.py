@@ -225,7 +225,8 @@ def test_choices_that_contradict_each_other_are_refused(perceptron: onnx.ModelPr
 
 def test_every_choice_can_be_given(perceptron: onnx.ModelProto, typical: Vector, tmp_path: Path) -> None:
     choices: dict[str, Any] = {
-        "fit": compiler.Fit(activations={"relu": "chebyshev:7"}, ranges=compiler.Ranges(margin=0.5)),
+        "activations": {"relu": "chebyshev:7"},
+        "ranges": compiler.Ranges(margin=0.5),
         "parameters": Ring(small(), slots=64, levels=6),
         "batch": 2,
     }
@@ -441,7 +442,7 @@ def test_a_retrained_model_is_told_from_an_old_client(
     options: dict[str, Any] = {
         "parameters": small(),
         "batch": 4,
-        "fit": compiler.Fit(activations={"relu": "chebyshev:7"}),
+        "activations": {"relu": "chebyshev:7"},
     }
     old, new = (kw.compile(each, typical, **options) for each in (perceptron, retrained))
     old.save(tmp_path / "old")
@@ -470,7 +471,7 @@ def test_a_retrained_model_is_told_from_an_old_client(
 def test_a_program_compiled_twice_is_one_program(perceptron: onnx.ModelProto, typical: Vector) -> None:
     options: dict[str, Any] = {
         "parameters": small(),
-        "fit": compiler.Fit(activations={"relu": "chebyshev:7"}),
+        "activations": {"relu": "chebyshev:7"},
     }
     one, two = (kw.compile(perceptron, typical, **options) for _ in range(2))
     assert one.client().identity.program == two.client().identity.program

@@ -42,7 +42,7 @@ GENERATORS: dict[str, Generator] = {
     "Einsum": attention.einsum,
     "Gemm": linear.gemm,
     "GlobalAveragePool": lambda d, x: d.add("GlobalAveragePool", d.shaped(x, d.draw(3, 4))),
-    "GlobalMaxPool": lambda d, x: d.add("GlobalMaxPool", d.shaped(functions.few(d, x), d.draw(3, 4))),
+    "GlobalMaxPool": lambda d, x: d.add("GlobalMaxPool", d.shaped(functions.few(d, x), 4)),
     "LayerNormalization": linear.layer_normalization,
     "MatMul": linear.matmul,
     "Neg": lambda d, x: d.add("Neg", x),

@@ -54,8 +54,9 @@ def encrypted(compiled: Model, samples: Array) -> Encrypted:
     """Run a compiled model on ciphertexts; the client's check of ranges accepts the samples."""
     compiled.client().guard(samples)
     planned = compiled.plan_process(len(samples), BUDGET)
-    found = compiled.infer(samples, planned)
-    return Encrypted(found.outputs, run_clear(compiled.program, samples), found.error_bound)
+    features, _ = compiled.program.features(samples)
+    found = compiled.infer(features, planned)
+    return Encrypted(found.outputs, run_clear(compiled.program, features), found.error_bound)
 
 
 def require_stated(compiled: Model, samples: Array) -> Encrypted:

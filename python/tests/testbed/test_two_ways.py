@@ -36,8 +36,8 @@ class Answer:
 
 
 def compiled(drawn: Drawn, seed: int, **given: object) -> Model:
-    chosen = {"parameters": small(), "fit": drawn_fit(seed), **given}
-    return kw.compile(drawn.model, drawn.samples, **chosen)  # type: ignore[arg-type]
+    chosen = {"parameters": small(), **drawn_fit(seed), **given}
+    return kw.compile(drawn.model, drawn.samples, **chosen)
 
 
 def cheapest_keys(drawn: Drawn, seed: int) -> Model:

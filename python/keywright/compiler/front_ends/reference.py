@@ -45,6 +45,10 @@ class Reference:
         """
         if node.op_type == "LpNormalization":
             return [OWN[node.op_type](node, *feeds.values())]
+        if node.op_type == "GlobalMaxPool":
+            # The reference implementation takes the largest of all channels of a sequence.
+            (images,) = feeds.values()
+            return [images.max(axis=tuple(range(2, images.ndim)), keepdims=True)]
         if node.op_type == "ConvTranspose" and len(node.input) == 3 and node.input[2]:
             return self._transposed(node, name, feeds)
         feeds = _fitted(node, feeds)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keywright.errors.network import ProgramFormatError
 from keywright.errors.service import ManifestError
@@ -117,12 +116,12 @@ def read_binning(entry: Mapping[str, Any]) -> Binning | None:
         raise ManifestError(f"the first step: {error}") from error
 
 
-def read_bits(entry: Mapping[str, Any]) -> NDArray[np.int64]:
+def read_bits(entry: Mapping[str, Any]) -> tuple[int, ...]:
     """Return the numbers of the features that have to be 0 or 1; most models have none."""
     if "bits" not in entry:
-        return np.zeros(0, np.int64)
+        return ()
     numbers = read_list(entry, "bits", "the manifest")
-    return np.asarray([read_number(each, "a feature", 0, MAX_VALUES) for each in numbers], np.int64)
+    return tuple(read_number(each, "a feature", 0, MAX_VALUES) for each in numbers)
 
 
 def read_first_steps(entry: Mapping[str, Any]) -> FirstSteps | None:

@@ -178,7 +178,7 @@ class Manifest:
                 "input range": each.input.range,
                 "normalisation of inputs": (each.input.divisor, _map(each.input.normalisation)),
                 "binning of inputs": each.input.binning and each.input.binning.to_json(),
-                "features of 0 or 1": each.input.steps.bits.tolist(),
+                "features of 0 or 1": each.input.steps.bits,
                 "first steps": each.input.first_steps and each.input.first_steps.in_manifest(),
                 "declared magnitude": each.input_magnitude,
                 "fixed-point format": _number_format(each.format.client),
@@ -284,7 +284,7 @@ class Manifest:
         if entering.first_steps is not None:
             entry |= {"version": STEPPED_VERSION, "first_steps": entering.first_steps.in_manifest()}
         if len(entering.steps.bits):
-            entry |= {"version": STEPPED_VERSION, "bits": entering.steps.bits.tolist()}
+            entry |= {"version": STEPPED_VERSION, "bits": entering.steps.bits}
         if normalised:
             entry["normalised"] = normalised
         if leaving.client_part is not None:
@@ -360,7 +360,7 @@ class Manifest:
         )
         bits = manifest.input.steps.bits
         if len(bits) and (
-            bits.max() >= math.prod(manifest.sample_shape) or manifest.format.packing == "coefficients"
+            max(bits) >= math.prod(manifest.sample_shape) or manifest.format.packing == "coefficients"
         ):
             raise ManifestError("features that have to be 0 or 1 have numbers that no feature has")
         if len(data) > MAX_BYTES and manifest.input.first_steps is None:

@@ -209,7 +209,7 @@ def _arrays(program: Program) -> Iterator[tuple[str, NDArray[np.generic]]]:
     if program.input.first_steps is not None:
         yield "first_steps.npy", np.frombuffer(program.input.first_steps.data, np.uint8)
     if len(program.input.steps.bits):
-        yield "bits.npy", program.input.steps.bits
+        yield "bits.npy", np.asarray(program.input.steps.bits, np.int64)
     for number, transform in enumerate(program.operands.transforms):
         for operand, diagonals in enumerate(transform.diagonals):
             yield f"transforms/{number}.{operand}.npy", distinct_of(diagonals)
@@ -399,7 +399,7 @@ def _binning(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> B
         raise ProgramFormatError(f"the first step: {error}") from error
 
 
-def _bits(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> NDArray[np.int64]:
+def _bits(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the numbers of the features that have to be 0 or 1; most programs have none."""
     count = 0 if "bits" not in data else _integer(data["bits"], "the number of bits")
     if not 0 <= count <= math.prod(shape):
@@ -407,7 +407,7 @@ def _bits(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> NDAr
     bits = np.zeros(0, np.int64) if count == 0 else reader.array("bits.npy", (count,), np.int64)
     if count and not 0 <= bits.min() <= bits.max() < math.prod(shape):
         raise ProgramFormatError("features that have to be 0 or 1 have numbers that no feature has")
-    return bits
+    return tuple(bits.tolist())
 
 
 def _first_steps(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> FirstSteps | None:

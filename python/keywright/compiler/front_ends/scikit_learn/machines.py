@@ -5,6 +5,7 @@ as a year or a pressure in hectopascal, is a small difference of large numbers.
 """
 
 from copy import copy
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -27,16 +28,13 @@ def centred(model: Any) -> Any:
     vectors = machine.support_vectors_
     if not isinstance(vectors, np.ndarray):
         return model
-    from sklearn.linear_model import LinearRegression
-    from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import StandardScaler
-
+    pipeline = import_module("sklearn.pipeline").Pipeline
     if kernel == "linear" and type(machine).__name__ in ("SVR", "NuSVR"):
-        linear = LinearRegression()
+        linear = import_module("sklearn.linear_model").LinearRegression()
         linear.coef_ = np.asarray(machine.coef_, np.float64).ravel()
         linear.intercept_ = float(np.ravel(machine.intercept_)[0])
         linear.n_features_in_ = machine.n_features_in_
-        return Pipeline([*steps[:-1], (name, linear)])
+        return pipeline([*steps[:-1], (name, linear)])
     if kernel == "linear" and type(machine).__name__ == "OneClassSVM":
         return model
     centre = np.asarray(vectors, np.float64).mean(axis=0)
@@ -47,7 +45,7 @@ def centred(model: Any) -> Any:
         shift = np.asarray(machine.coef_, np.float64) @ centre
         moved.intercept_ = machine.intercept_ + shift
         moved._intercept_ = machine._intercept_ + (-shift if len(machine.classes_) == 2 else shift)
-    scaler = StandardScaler(with_std=False)
+    scaler = import_module("sklearn.preprocessing").StandardScaler(with_std=False)
     scaler.mean_, scaler.scale_, scaler.var_ = centre, None, None
     scaler.n_features_in_, scaler.n_samples_seen_ = machine.n_features_in_, len(vectors)
-    return Pipeline([*steps[:-1], ("centre", scaler), (name, moved)])
+    return pipeline([*steps[:-1], ("centre", scaler), (name, moved)])
