@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import keywright as kw
 import numpy as np
@@ -100,6 +101,13 @@ def check_ways(seed: int) -> Outcome:
     return Outcome()
 
 
+def require_same_outputs(one: dict[str, Any], other: dict[str, Any]) -> None:
+    """Check outputs of the client's steps, which may jump where a score is near a threshold: most elements."""
+    for left, right in zip(one.values(), other.values(), strict=True):
+        assert left.shape == right.shape
+        assert (np.abs(left.astype(float) - right.astype(float)) <= 1e-3).mean() > 0.9
+
+
 def check_writings(seed: int) -> Outcome:
     """Compile a drawn model as it is and written in other steps."""
     drawn = graph(seed, most=5)
@@ -107,7 +115,11 @@ def check_writings(seed: int) -> Outcome:
     try:
         first = compiled(drawn, seed)
         other = compiled(replace(drawn, model=rewritten(drawn.model, seed)), seed)
-        require_equal(answer(first, samples), answer(other, samples), polynomials=True)
+        one, two = answer(first, samples), answer(other, samples)
+        if one.outputs.shape == two.outputs.shape:
+            require_equal(one, two, polynomials=True)
+        else:  # the client begins at another node, so scores are others; the model's outputs are not
+            require_same_outputs(first.answers(one.outputs), other.answers(two.outputs))
     except (ModelRefusedError, InvalidModelError, OutOfRangeError) as error:
         return refused(error)
     return Outcome()
