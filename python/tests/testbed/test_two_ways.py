@@ -102,7 +102,7 @@ def check_ways(seed: int) -> Outcome:
 
 
 def require_same_outputs(one: dict[str, Any], other: dict[str, Any]) -> None:
-    """Check outputs of the client's steps, which may jump where a score is near a threshold: most elements."""
+    """Check outputs of the client's steps, which may jump near a threshold: most elements."""
     for left, right in zip(one.values(), other.values(), strict=True):
         assert left.shape == right.shape
         assert (np.abs(left.astype(float) - right.astype(float)) <= 1e-3).mean() > 0.9
