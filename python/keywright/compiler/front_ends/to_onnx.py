@@ -244,7 +244,7 @@ def _require_same(
     Raises:
         ModelRefusedError: with a `RefusalError`.
     """
-    labelled = hasattr(model, "classes_")
+    labelled = hasattr(model, "classes_") or hasattr(model, "decision_function")
     methods = ("predict_proba",) if labelled else ("predict", "transform")
     method = next((name for name in methods if hasattr(model, name)), None)
     try:
@@ -265,7 +265,7 @@ def _require_same(
             raise _not_exported(model, "skl2onnx", ValueError(text))
     if target is None:
         return
-    result = outcome[-1]
+    result = outcome[-1] if labelled else outcome[0]
     if isinstance(result, list):
         result = [list(row.values()) for row in result]
     values = np.asarray(result, np.float64)
