@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -33,6 +34,7 @@ from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.trees.ensemble import Ensemble
 from keywright.compiler.trees.quantising import LEAST_LOG_SCALE, QuantisedEnsemble, quantise
 from keywright.errors.network import (
+    InvalidModelError,
     InvalidSamplesError,
     ModelRefusedError,
     RefusalError,
@@ -154,6 +156,18 @@ class Opening:
         return replace(model, steps=replace(model.steps, first=self.first_steps))
 
 
+def _started(model: onnx.ModelProto, samples: Any) -> Started:
+    """Return a model behind its first steps. Where the client's steps end in truth values, as of a mask, the
+    program computes them itself, if it can."""
+    try:
+        return start(model, samples)
+    except RefusalError:
+        bits = None if samples is None else _bits(samples)
+        if bits is None or not bits.any() or import_model(model, bits=bits).reasons:
+            raise
+        return Started(model, None)
+
+
 def begin(model: Source, fit: Fit) -> Opening:
     """Split off the first steps of a model, and compute them for the calibration data.
 
@@ -165,7 +179,7 @@ def begin(model: Source, fit: Fit) -> Opening:
         return Opening(model, fit, None)
     try:
         whole = standardised(load_model(model))
-        started = start(whole, fit.calibration)
+        started = _started(whole, fit.calibration)
         features = fit.calibration
         if started.steps is not None and features is not None:
             features, _ = started.steps.features(features)
@@ -305,7 +319,9 @@ def _level_price() -> float:
 
 
 def _samples(graph: Graph, calibration: ArrayLike | None) -> Vector:
-    shape = next(node.shape for node in graph.nodes.values() if isinstance(node, Input))
+    shape = next((node.shape for node in graph.nodes.values() if isinstance(node, Input)), None)
+    if shape is None:
+        raise ModelRefusedError([InvalidModelError("the model's output does not depend on an input")])
     size = int(np.prod(shape, dtype=np.int64))
     if calibration is None:
         return np.zeros((0, size))
