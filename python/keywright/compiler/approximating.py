@@ -23,7 +23,7 @@ from keywright.compiler.front_ends.operators.attention.masks import require_hidd
 from keywright.compiler.front_ends.operators.attention.softmax import more_halvings
 from keywright.compiler.front_ends.operators.gating.gates import HIDDEN
 from keywright.compiler.front_ends.parts.client_end import divide
-from keywright.compiler.front_ends.parts.client_start import CLEAR, Started, start
+from keywright.compiler.front_ends.parts.client_start import Started, start
 from keywright.compiler.front_ends.trees import onnx_ml
 from keywright.compiler.front_ends.written_out import with_softmax
 from keywright.compiler.graph.graph import Activation, Graph, Input, Linear
@@ -51,6 +51,9 @@ from keywright.program.interface import ClientSteps
 from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
 
 from .limits import MAX_PLAINTEXT_BYTES
+
+NO_NUMBER = -1e30
+"""Values below this, down to minus infinity, are masks and no features."""
 
 ModelFile = onnx.ModelProto | str | Path | bytes
 Source = ModelFile | Ensemble
@@ -162,10 +165,15 @@ def _started(model: onnx.ModelProto, samples: Any) -> Started:
     try:
         return start(model, samples)
     except RefusalError:
-        bits = None if samples is None else _bits(samples)
-        if bits is None or not bits.any() or import_model(model, bits=bits).reasons:
+        if not _reads_bits(model, samples):
             raise
         return Started(model, None)
+
+
+def _reads_bits(model: onnx.ModelProto, samples: Any) -> bool:
+    """Whether the program can compute a model by itself, with elements of the input that are 0 or 1."""
+    bits = None if samples is None else _bits(samples)
+    return bits is not None and bool(bits.any()) and not import_model(model, bits=bits).reasons
 
 
 def begin(model: Source, fit: Fit) -> Opening:
@@ -183,7 +191,8 @@ def begin(model: Source, fit: Fit) -> Opening:
         features = fit.calibration
         if started.steps is not None and features is not None:
             features, _ = started.steps.features(features)
-            if (features <= HIDDEN).any() and CLEAR.isdisjoint(started.steps.operators):
+            least = features.min(initial=0.0)
+            if least < NO_NUMBER or (least <= HIDDEN and _reads_bits(whole, fit.calibration)):
                 # A mask, which the program computes itself of the bits behind it.
                 started, features = Started(whole, None), fit.calibration
         rest = started.model

@@ -349,3 +349,15 @@ def test_models_are_copied_and_say_how_they_reach_a_worker() -> None:
     ]:
         with pytest.raises(TypeError, match=text):
             pickle.dumps(other)
+
+
+def test_large_negative_features_are_no_mask() -> None:
+    """Values of at most -10,000 are a mask only if the program can compute it by itself."""
+    node = onnx.helper.make_node
+    weights = np.ones((3, 2), np.float32)
+    model = build_model([node("Round", ["x"], ["r"]), node("MatMul", ["r", "w"], ["y"])], (3,), {"w": weights})
+    samples = 3e4 * np.random.default_rng(0).normal(size=(60, 3))
+    program = compiler.compile(model, compiler.Target(slots=1024, levels=4), compiler.Fit(calibration=samples))
+    features, _ = program.features(samples)
+    assert features.min() < -1e4
+    assert np.array_equal(features, np.round(samples.astype(np.float32)))
