@@ -107,12 +107,12 @@ def measure(name: str, options: argparse.Namespace, batch: int) -> Row:
     checked = np.concatenate((tests, typical))[:LABELS]
     # The graph of the program, which is many times faster than its rotations in the clear.
     graph = kw.compiler.approximate(to_source(model), kw.compiler.Fit(calibration=typical, **choices)).graph
-    assert program.input.binning is not None
-    bits = program.input.binning.apply(checked)
+    assert program.input.steps.binning is not None
+    bits = program.input.steps.binning.apply(checked)
     scores = np.concatenate([values[graph.output] for _, values in graph.runs(bits)])
     quantised = compiled.answers(scores)["label"]
     return Row(
-        name, options.thresholds, program.input.binning.bits, batch, program.depth,
+        name, options.thresholds, program.input.steps.binning.bits, batch, program.depth,
         compiling.wall, len(keys), [each.wall / count for each in times],
         [each.cpu / count for each in times], len(message), len(answer),
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, os.getloadavg()[0], count,

@@ -206,7 +206,7 @@ class RemoteModel:
             OutOfRangeError: a sample leaves the range of the inputs, or one inside the program.
         """
         manifest, shape = self.manifest, self.manifest.sample_shape
-        if manifest.input.first_steps is None:
+        if manifest.input.steps.first is None:
             values = np.asarray(samples, np.float64)
         else:
             outcome, single = manifest.features(samples)

@@ -75,16 +75,6 @@ class ProgramInput:
     log_n: int = 0
 
     @property
-    def binning(self) -> Binning | None:
-        """What `Program.pack` does first; None if the program takes features as they are."""
-        return self.steps.binning
-
-    @property
-    def first_steps(self) -> FirstSteps | None:
-        """What `Program.features` does; None if samples are features."""
-        return self.steps.first
-
-    @property
     def magnitude(self) -> float | None:
         """The magnitude that ciphertexts of packed inputs declare; None for the parameters' default."""
         return declared_magnitude(self.range, self.scale, self.normalisation)

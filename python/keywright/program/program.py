@@ -137,8 +137,8 @@ class Program:
         Raises:
             InvalidSamplesError: samples of another shape or kind, or values that are not finite.
         """
-        if self.input.first_steps is not None:
-            values, single = self.input.first_steps.features(samples)
+        if self.input.steps.first is not None:
+            values, single = self.input.steps.first.features(samples)
         else:
             values = _numbers(samples)
             single = values.shape == self.input.shape
@@ -162,8 +162,8 @@ class Program:
     def entering(self, samples: Vector) -> Vector:
         """Return samples, (count, *input_shape), as they are packed: (count, elements)."""
         normal, flat = self.input.normalisation, samples.reshape(len(samples), -1)
-        if self.input.binning is not None:
-            flat = self.input.binning.apply(flat)
+        if self.input.steps.binning is not None:
+            flat = self.input.steps.binning.apply(flat)
         return np.asarray((flat if normal is None else normal.apply(flat)) / self.input.scale, np.float64)
 
     def pack(self, samples: ArrayLike) -> Vector:
@@ -234,8 +234,8 @@ class Program:
 
     def _require_finite(self, values: Vector) -> None:
         wrong = ~np.isfinite(values)
-        if self.input.binning is not None:
-            wrong &= ~self.input.binning.absent(values)
+        if self.input.steps.binning is not None:
+            wrong &= ~self.input.steps.binning.absent(values)
         if count := int(wrong.sum()):
             raise InvalidSamplesError(f"the samples hold {count} values that are not finite; remove them")
 

@@ -17,6 +17,7 @@ from keywright.model.served.manifest import Manifest
 from keywright.runtime.checking import run_clear
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
+from tests.compiler.conftest import build_model
 
 node = helper.make_node
 RNG = np.random.default_rng(5)
@@ -213,7 +214,7 @@ def exact(model: onnx.ModelProto, samples: Any) -> NDArray[np.float64]:
 def test_first_steps_give_what_the_model_gives_and_take_no_secret_weight(name: str) -> None:
     model, samples = built(name), STARTS[name][2]
     program = compiler.compile(model, TARGET, compiler.Fit(calibration=samples))
-    steps = program.input.first_steps
+    steps = program.input.steps.first
     assert steps is not None
     few = rows(samples, slice(0, 7))
     features, single = program.features(few)
@@ -355,9 +356,13 @@ def test_large_negative_features_are_no_mask() -> None:
     """Values of at most -10,000 are a mask only if the program can compute it by itself."""
     node = onnx.helper.make_node
     weights = np.ones((3, 2), np.float32)
-    model = build_model([node("Round", ["x"], ["r"]), node("MatMul", ["r", "w"], ["y"])], (3,), {"w": weights})
+    model = build_model(
+        [node("Round", ["x"], ["r"]), node("MatMul", ["r", "w"], ["y"])], (3,), {"w": weights}
+    )
     samples = 3e4 * np.random.default_rng(0).normal(size=(60, 3))
-    program = compiler.compile(model, compiler.Target(slots=1024, levels=4), compiler.Fit(calibration=samples))
+    program = compiler.compile(
+        model, compiler.Target(slots=1024, levels=4), compiler.Fit(calibration=samples)
+    )
     features, _ = program.features(samples)
     assert features.min() < -1e4
     assert np.array_equal(features, np.round(samples.astype(np.float32)))

@@ -192,11 +192,11 @@ def test_weights_behind_the_encoders_stay_with_the_server() -> None:
     pipeline = make_pipeline(SimpleImputer(), StandardScaler(), PCA(2), LogisticRegression())
     fitted(pipeline, GAPS, LABELS)
     program = compiler.compile(compiler.to_onnx(pipeline, GAPS), TARGET, compiler.Fit(calibration=GAPS))
-    assert program.input.first_steps is not None
+    assert program.input.steps.first is not None
     assert program.output.client_part is not None
     held = [
         onnx.load_model_from_string(part)
-        for part in (program.input.first_steps.data, program.output.client_part.data)
+        for part in (program.input.steps.first.data, program.output.client_part.data)
     ]
     numbers = {
         float(value)

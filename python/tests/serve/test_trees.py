@@ -46,7 +46,7 @@ def test_a_client_without_the_program_gets_labels(served: Model, tmp_path: Path)
 
 def test_the_manifest_holds_the_first_step_and_no_weights(served: Model) -> None:
     manifest = Manifest.read(served.manifest.encoded)
-    assert manifest.input.binning is not None
+    assert manifest.input.steps.binning is not None
     assert manifest.sample_shape == (4,)
     assert np.array_equal(manifest.entering(SAMPLES), served.program.entering(SAMPLES))
     assert manifest.encoded == served.manifest.encoded

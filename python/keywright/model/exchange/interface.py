@@ -34,7 +34,9 @@ def interface(
     slots = [program.ring_slots(each) for each in (ring, program.rings[program.output.ciphertexts[0]])]
     if entry is not None:
         slots = [entry.plan.slots] * 2
-    entering = program.input.shape if program.input.binning is None else (program.input.binning.bits,)
+    entering = (
+        program.input.shape if program.input.steps.binning is None else (program.input.steps.binning.bits,)
+    )
     scale = round(parameters.scale) if client is None else client.scale
     return Manifest(
         name,

@@ -130,8 +130,8 @@ class ModelReport:
 
 def revealed(program: Program) -> str:
     """Return in words what the client's steps reveal of the model; empty if there are none."""
-    steps = [] if program.input.first_steps is None else [str(program.input.first_steps)]
-    steps += [] if program.input.binning is None else [str(program.input.binning)]
+    steps = [] if program.input.steps.first is None else [str(program.input.steps.first)]
+    steps += [] if program.input.steps.binning is None else [str(program.input.steps.binning)]
     steps += [] if program.output.client_part is None else [str(program.output.client_part)]
     return "; ".join(steps)
 

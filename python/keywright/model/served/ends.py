@@ -7,9 +7,7 @@ from numpy.typing import NDArray
 
 from keywright.errors.service import ManifestError
 from keywright.program.client.client_part import ClientPart
-from keywright.program.client.first_steps import FirstSteps
 from keywright.program.interface import ClientSteps
-from keywright.program.operands.binning import Binning
 from keywright.program.operands.normalisation import Normalisation
 
 from .fields import MAX_VALUES, read_list, read_number, read_object
@@ -113,16 +111,6 @@ class ManifestInput:
     normalisation: Normalisation | None = None
     steps: ClientSteps = field(default_factory=ClientSteps)
     ring: int = 0
-
-    @property
-    def binning(self) -> Binning | None:
-        """The client's step of binning; None if there is none, as always for thin clients."""
-        return self.steps.binning
-
-    @property
-    def first_steps(self) -> FirstSteps | None:
-        """What the client computes before that; None if there is nothing, as always for thin clients."""
-        return self.steps.first
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,11 @@ class Manifest:
     @property
     def sample_shape(self) -> tuple[int, ...]:
         """The shape of a sample's features, before they are binned."""
-        return self.input.places.shape if self.input.binning is None else (self.input.binning.features,)
+        return (
+            self.input.places.shape
+            if self.input.steps.binning is None
+            else (self.input.steps.binning.features,)
+        )
 
     def features(self, samples: Any) -> tuple[NDArray[np.float64], bool]:
         """Return the features of samples, (count, *sample_shape), and whether a single sample was given.
@@ -121,8 +125,8 @@ class Manifest:
         Raises:
             InvalidSamplesError: samples of another shape or kind.
         """
-        if self.input.first_steps is not None:
-            return self.input.first_steps.features(samples)
+        if self.input.steps.first is not None:
+            return self.input.steps.first.features(samples)
         values = np.asarray(samples, np.float64)
         single = values.shape == self.sample_shape
         return (values[None] if single else values), single
@@ -130,12 +134,14 @@ class Manifest:
     def missing(self, samples: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return which values of samples, (..., *sample_shape), are not numbers that the model takes."""
         wrong: NDArray[np.bool_] = ~np.isfinite(samples)
-        return wrong if self.input.binning is None else wrong & ~self.input.binning.absent(samples)
+        return (
+            wrong if self.input.steps.binning is None else wrong & ~self.input.steps.binning.absent(samples)
+        )
 
     def entering(self, samples: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return samples, (count, *sample_shape), as they are packed."""
         normal, flat = self.input.normalisation, samples.reshape(len(samples), -1)
-        flat = flat if self.input.binning is None else self.input.binning.apply(flat)
+        flat = flat if self.input.steps.binning is None else self.input.steps.binning.apply(flat)
         flat = flat if normal is None else normal.apply(flat)
         return flat.reshape(len(samples), *self.input.places.shape) / self.input.divisor
 
@@ -151,7 +157,7 @@ class Manifest:
             OutOfRangeError: names the value furthest outside.
         """
         self.input.steps.require_bits(samples)
-        if self.input.range is None or self.input.binning is not None:
+        if self.input.range is None or self.input.steps.binning is not None:
             return
         low, high = self.input.range
         worst = samples.flat[np.maximum(low - samples, samples - high).argmax()]
@@ -177,9 +183,9 @@ class Manifest:
                 "batch": each.input.places.batch,
                 "input range": each.input.range,
                 "normalisation of inputs": (each.input.divisor, _map(each.input.normalisation)),
-                "binning of inputs": each.input.binning and each.input.binning.to_json(),
+                "binning of inputs": each.input.steps.binning and each.input.steps.binning.to_json(),
                 "features of 0 or 1": each.input.steps.bits,
-                "first steps": each.input.first_steps and each.input.first_steps.in_manifest(),
+                "first steps": each.input.steps.first and each.input.steps.first.in_manifest(),
                 "declared magnitude": each.input_magnitude,
                 "fixed-point format": _number_format(each.format.client),
             }
@@ -259,7 +265,7 @@ class Manifest:
         version = NORMALISED_VERSION if normalised else VERSION
         entry: dict[str, Any] = {
             "format": FORMAT,
-            "version": version if entering.binning is None else BINNED_VERSION,
+            "version": version if entering.steps.binning is None else BINNED_VERSION,
             "name": self.name,
             "packing": form.packing,
             "client": base64.b64encode(form.client).decode(),
@@ -279,10 +285,10 @@ class Manifest:
         }
         if entering.ring:
             entry["input_ring"] = entering.ring
-        if entering.binning is not None:
-            entry["binning"] = entering.binning.to_json()
-        if entering.first_steps is not None:
-            entry |= {"version": STEPPED_VERSION, "first_steps": entering.first_steps.in_manifest()}
+        if entering.steps.binning is not None:
+            entry["binning"] = entering.steps.binning.to_json()
+        if entering.steps.first is not None:
+            entry |= {"version": STEPPED_VERSION, "first_steps": entering.steps.first.in_manifest()}
         if len(entering.steps.bits):
             entry |= {"version": STEPPED_VERSION, "bits": entering.steps.bits}
         if normalised:
@@ -363,11 +369,15 @@ class Manifest:
             max(bits) >= math.prod(manifest.sample_shape) or manifest.format.packing == "coefficients"
         ):
             raise ManifestError("features that have to be 0 or 1 have numbers that no feature has")
-        if len(data) > MAX_BYTES and manifest.input.first_steps is None:
+        if len(data) > MAX_BYTES and manifest.input.steps.first is None:
             raise ManifestError(
                 f"the manifest has {len(data)} bytes; without first steps at most {MAX_BYTES} are read"
             )
-        places, binning, steps = manifest.input.places, manifest.input.binning, manifest.input.first_steps
+        places, binning, steps = (
+            manifest.input.places,
+            manifest.input.steps.binning,
+            manifest.input.steps.first,
+        )
         if steps is not None and (
             steps.shape != manifest.sample_shape or manifest.format.packing == "coefficients"
         ):

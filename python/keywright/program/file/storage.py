@@ -171,10 +171,10 @@ def _description(program: Program) -> dict[str, Any]:
             else program.output.client_part.to_json(),
         }
         | ({"normalised": normalised} if normalised else {})
-        | _described_binning(program.input.binning)
+        | _described_binning(program.input.steps.binning)
         | (
             {}
-            if (steps := program.input.first_steps) is None
+            if (steps := program.input.steps.first) is None
             else {"first_steps": steps.to_json() | {"bytes": len(steps.data)}}
         )
         | ({"bits": len(program.input.steps.bits)} if len(program.input.steps.bits) else {})
@@ -202,12 +202,12 @@ def _arrays(program: Program) -> Iterator[tuple[str, NDArray[np.generic]]]:
         if each is not None:
             yield f"{end}.offset.npy", each.offset
             yield f"{end}.scale.npy", each.scale
-    if program.input.binning is not None:
-        yield "binning.columns.npy", program.input.binning.columns
-        yield "binning.edges.npy", program.input.binning.edges
-        yield "binning.missing.npy", program.input.binning.missing
-    if program.input.first_steps is not None:
-        yield "first_steps.npy", np.frombuffer(program.input.first_steps.data, np.uint8)
+    if program.input.steps.binning is not None:
+        yield "binning.columns.npy", program.input.steps.binning.columns
+        yield "binning.edges.npy", program.input.steps.binning.edges
+        yield "binning.missing.npy", program.input.steps.binning.missing
+    if program.input.steps.first is not None:
+        yield "first_steps.npy", np.frombuffer(program.input.steps.first.data, np.uint8)
     if len(program.input.steps.bits):
         yield "bits.npy", np.asarray(program.input.steps.bits, np.int64)
     for number, transform in enumerate(program.operands.transforms):

@@ -92,11 +92,13 @@ def test_the_first_step_is_in_the_program_file(tmp_path: Path) -> None:
     program = compiler.compile(to_source(model), compiler.Target(slots=4096, levels=8), fit)
     compiler.save(program, tmp_path / "tree.kwp")
     stored = compiler.load(tmp_path / "tree.kwp")
-    assert stored.input.binning is not None
-    assert program.input.binning is not None
+    assert stored.input.steps.binning is not None
+    assert program.input.steps.binning is not None
     for name in ("columns", "edges", "missing"):
-        assert np.array_equal(getattr(stored.input.binning, name), getattr(program.input.binning, name))
-    assert (stored.input.binning.single, stored.input.binning.thresholds) == (True, False)
+        assert np.array_equal(
+            getattr(stored.input.steps.binning, name), getattr(program.input.steps.binning, name)
+        )
+    assert (stored.input.steps.binning.single, stored.input.steps.binning.thresholds) == (True, False)
     assert np.array_equal(stored.pack(samples[0]), program.pack(samples[0]))
     assert stored.fit_report == program.fit_report
     assert stored.input.shape == (6,)
@@ -106,8 +108,8 @@ def test_a_damaged_first_step_is_refused(tmp_path: Path) -> None:
     model, samples = fitted("tree of three labels")
     fit = compiler.Fit(calibration=samples)
     program = compiler.compile(to_source(model), compiler.Target(slots=4096, levels=8), fit)
-    assert program.input.binning is not None
-    wrong = dataclasses.replace(program.input.binning)
+    assert program.input.steps.binning is not None
+    wrong = dataclasses.replace(program.input.steps.binning)
     object.__setattr__(wrong, "edges", wrong.edges[::-1].copy())
     steps = dataclasses.replace(program.input.steps, binning=wrong)
     damaged = dataclasses.replace(program, input=dataclasses.replace(program.input, steps=steps))
