@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from harness.prose import WIDTH, wrapped
 from studies.bootstrapping_keys import grid
-from studies.ledger.__main__ import made
+from studies.ledger.__main__ import TEXTS, made
 from studies.ledger.claims import FIRST, PAPERS, BadClaim, paper
 from studies.ledger.claims import FOLDER as CLAIMS
 from studies.ledger.expressions import Expressions
@@ -61,9 +61,12 @@ def test_pages_are_what_the_records_make() -> None:
 
 def test_every_record_that_is_listed_is_there_and_used() -> None:
     pages = [text for path, text in made().items() if path.parent.name == "ledger"]
+    texts = [text.read_text() for text in TEXTS.glob("*.md")]
     for record in records().values():
         assert record.text
-        assert any(f"| [{record.name}](" in text for text in pages), record.name
+        listed = any(f"| [{record.name}](" in text for text in pages)
+        figures = any(re.search(rf"[{{( ]{record.name}[.(]", text) for text in texts)
+        assert listed or figures, record.name
 
 
 def test_every_paper_has_a_page_with_five_lines_first() -> None:

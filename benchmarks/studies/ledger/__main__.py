@@ -1,7 +1,7 @@
 """The ledger of the papers' claims: `python -m studies.ledger`.
 
 Writes docs/reproduction/README.md and docs/reproduction/ledger from `claims/*.toml`, and the pages whose
-texts are in `pages/`. Every figure of ours is taken from a committed record that `records.toml` lists. With
+texts are in `pages/`, most of them into docs/reproduction. Every figure of ours is taken from a committed record that `records.toml` lists. With
 `--check` nothing is written, and a page that differs from the records is an error.
 """
 
@@ -19,10 +19,12 @@ from studies.ledger.claims import PAPERS, paper
 from studies.ledger.expressions import Expressions
 from studies.ledger.key_sets import with_tables, without_repeats
 from studies.ledger.pages import FOLDER, ledger, write_or_compare
-from studies.ledger.records import records
+from studies.ledger.records import ROOT, records
 
 TEXTS = Path(__file__).parent / "pages"
 INDEX = "README.md"
+ELSEWHERE = {"is-it-for-me.md": ROOT / "docs"}
+"""Folders of pages that are not in docs/reproduction, by the names of their texts."""
 
 
 def made() -> Mapping[Path, str]:
@@ -33,7 +35,9 @@ def made() -> Mapping[Path, str]:
     out: dict[Path, str] = {}
     for text in sorted(TEXTS.glob("*.md")):
         filled = without_repeats(expressions.fill(with_tables(text.read_text(encoding="utf-8"), listed)))
-        out |= ledger(filled, papers, listed) if text.name == INDEX else {FOLDER / text.name: wrapped(filled)}
+        out |= ledger(filled, papers, listed) if text.name == INDEX else {
+            ELSEWHERE.get(text.name, FOLDER) / text.name: wrapped(filled)
+        }
     return out
 
 
