@@ -315,6 +315,8 @@ class EncryptedIntegers(_Incomparable):
     positive integer; ``<<`` and ``>>`` rotate both rows of slots. If two operands differ in level, the higher
     one is switched down.
 
+    Thread safety: any number of threads may use one at the same time.
+
     Attributes:
         evaluator: the evaluator.
         ciphertext: the ciphertext.
