@@ -1,4 +1,4 @@
-"""Write benchmarks/record/README.md: every record by its day, with its tables, whether a page cites them or not.
+"""Write benchmarks/record/README.md: every record by its day with its tables, cited by a page or not.
 
     python scripts/record_index.py [--check]
 
@@ -16,8 +16,8 @@ FOLDER = ROOT / "benchmarks" / "record"
 PAGE = FOLDER / "README.md"
 HEAD = """# Records
 
-A record is what a benchmark or a study wrote on its day. It is never changed: a newer run has a folder of its own.
-Pages cite the newest that their claim rests on, so an older record may stand here alone. `python
+A record is what a benchmark or a study wrote on its day. It is never changed: a newer run has a folder of
+its own. Pages cite the newest that their claim rests on, so an older record may stand here alone. `python
 scripts/record_index.py` writes this page.
 
 | record | tables | other files |

@@ -1,8 +1,9 @@
 """The ledger of the papers' claims: `python -m studies.ledger`.
 
 Writes docs/reproduction/README.md and docs/reproduction/ledger from `claims/*.toml`, and the pages whose
-texts are in `pages/`, most of them into docs/reproduction. Every figure of ours is taken from a committed record that `records.toml` lists. With
-`--check` nothing is written, and a page that differs from the records is an error.
+texts are in `pages/`, most of them into docs/reproduction. Every figure of ours is taken from a committed
+record that `records.toml` lists. With `--check` nothing is written, and a page that differs from the records
+is an error.
 """
 
 from __future__ import annotations
@@ -35,9 +36,11 @@ def made() -> Mapping[Path, str]:
     out: dict[Path, str] = {}
     for text in sorted(TEXTS.glob("*.md")):
         filled = without_repeats(expressions.fill(with_tables(text.read_text(encoding="utf-8"), listed)))
-        out |= ledger(filled, papers, listed) if text.name == INDEX else {
-            ELSEWHERE.get(text.name, FOLDER) / text.name: wrapped(filled)
-        }
+        out |= (
+            ledger(filled, papers, listed)
+            if text.name == INDEX
+            else {ELSEWHERE.get(text.name, FOLDER) / text.name: wrapped(filled)}
+        )
     return out
 
 
