@@ -21,10 +21,9 @@ from keywright.commands.output.blocks import ASCII_SHADES, SHADES, beside, shade
 from keywright.commands.output.key_table import KEY_COLUMNS, key_table
 from keywright.commands.output.plan_picture import draw_rotations, require_picture
 from keywright.commands.terminal import Column, Terminal, Value
-from keywright.model import Model
-from keywright.model.session import Inference
-from keywright.plan.memory.machine import default_budget
-from keywright.runtime.checking import run_clear
+from keywright.model import Inference, Model
+from keywright.plan.memory import default_budget
+from keywright.runtime import run_clear
 
 EXAMPLE = "keywright demo --samples 3"
 

@@ -1,14 +1,10 @@
 """Compares the keys of a model with usual key sets: bytes as sent and as held, and time."""
 
 from keywright import plan as planning
-from keywright._core import key_set_head
 from keywright.commands.terminal import Column, Value
-from keywright.keys import inspect
+from keywright.keys import inspect, set_head
 from keywright.model import Model
-from keywright.plan.cost.calibration import stored_model
-from keywright.plan.keys.execution import PlanExecution
-from keywright.plan.keys.key_plan import KeyPlan
-from keywright.plan.keys.time_prediction import predict_plan
+from keywright.plan.cost import stored_model
 
 USUAL = {
     "all-required": "every rotation, at the top level",
@@ -34,15 +30,15 @@ def key_table(model: Model) -> list[dict[str, Value]]:
     own plan.
     """
     own, costs = model.execution, stored_model() or planning.CostModel()
-    seconds = predict_plan(own.plan, costs).seconds
+    seconds = planning.predict_plan(own.plan, costs).seconds
 
-    def row(name: str, plan: KeyPlan, execution: PlanExecution) -> dict[str, Value]:
+    def row(name: str, plan: planning.KeyPlan, execution: planning.PlanExecution) -> dict[str, Value]:
         return {
             "set": name,
             "keys": len(execution.key_specs),
-            "sent_bytes": inspect(key_set_head(execution.key_specs))["bytes"],
+            "sent_bytes": inspect(set_head(execution.key_specs))["bytes"],
             "held_bytes": sum(spec.bytes for spec in execution.key_specs),
-            "relative": predict_plan(plan, costs).seconds / seconds,
+            "relative": planning.predict_plan(plan, costs).seconds / seconds,
         }
 
     rows = [row("this model's, as planned", own.plan, own)]
