@@ -9,6 +9,7 @@ from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.keys.key_plan import KeyPlan
 from keywright.plan.keys.time_prediction import predict_plan
+from keywright.plan.search.quick import QuickPlanner
 
 USUAL = {
     "all-required": "every rotation, at the top level",
@@ -28,7 +29,8 @@ KEY_COLUMNS = [
 def key_table(model: Model) -> list[dict[str, Value]]:
     """Compare the keys of a model with those of usual strategies.
 
-    Every rotation: a key for each, as in libraries whose keys have no level. Powers of two: other rotations
+    The second row has the fewest bytes of the frontier that the compiler chose the first row from;
+    `keywright plan` searches further. Every rotation: a key for each, as in libraries whose keys have no level. Powers of two: other rotations
     are composed of these. Each set has the relinearization keys. Sent are the bytes of a client's file, and
     held those in a server's memory, both with seeds. Times are predicted, relative to those of the model's
     own plan.
@@ -46,6 +48,8 @@ def key_table(model: Model) -> list[dict[str, Value]]:
         }
 
     rows = [row("this model's, as planned", own.plan, own)]
+    smallest = QuickPlanner(own.plan.workload, costs).plans[0]
+    rows.append(row("the same, planned for bytes", smallest, model.with_plan(smallest).execution))
     for strategy, name in USUAL.items():
         plan = planning.STRATEGIES[strategy].plan(own.plan.workload, costs)
         rows.append(row(name, plan, model.with_plan(plan).execution))

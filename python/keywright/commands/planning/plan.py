@@ -45,7 +45,7 @@ MAX_PROGRAM_BYTES = 64 << 20
 COLUMNS = [
     Column("name", "strategy"),
     Column("keys", "keys", "number"),
-    Column("stored_bytes", "stored", "bytes"),
+    Column("stored_bytes", "held", "bytes"),
     Column("sent_bytes", "sent", "bytes"),
     Column("client_keygen_s", "keygen", "seconds"),
     Column("predicted_s", "time", "seconds"),
