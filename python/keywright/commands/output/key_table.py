@@ -29,11 +29,11 @@ KEY_COLUMNS = [
 def key_table(model: Model) -> list[dict[str, Value]]:
     """Compare the keys of a model with those of usual strategies.
 
-    The second row has the fewest bytes of the frontier that the compiler chose the first row from;
-    `keywright plan` searches further. Every rotation: a key for each, as in libraries whose keys have no level. Powers of two: other rotations
-    are composed of these. Each set has the relinearization keys. Sent are the bytes of a client's file, and
-    held those in a server's memory, both with seeds. Times are predicted, relative to those of the model's
-    own plan.
+    The second row has the fewest bytes of the search that chose the first row; `keywright plan` searches
+    further. Every rotation: a key for each, as in libraries whose keys have no level. Powers of two: other
+    rotations are composed of these. Each set has the relinearization keys. Sent are the bytes of a client's
+    file, and held those in a server's memory, both with seeds. Times are predicted, relative to those of the
+    model's own plan.
     """
     own, costs = model.execution, stored_model() or planning.CostModel()
     seconds = predict_plan(own.plan, costs).seconds
