@@ -86,6 +86,9 @@ ITEM = re.compile(r"^ *(?:[*-]|\d+\.) ")
 FIRST = re.compile(r"^ *(?:[*-]|1\.) ")
 CODE = re.compile(r"`[^`]*`")
 LINK = re.compile(r"\]\([^)]*\)")
+MARK = re.compile(r"<!--.*?-->")
+"""A comment of HTML, as around a figure that a study writes."""
+
 END = re.compile(r"(?<=[.!?:;])[)\"*]*\s+(?=[\[\"`(*]*[A-Z0-9`_\[])|(?<=[.!?;])[)\"*]*\s+")
 ABBREVIATION = re.compile(r"\b(e\.g|i\.e|etc|cf|vs|al|Fig|No)\.")
 
@@ -125,7 +128,7 @@ def findings(text: str) -> list[tuple[int, str]]:
         if mark:
             fence = mark[1]
             continue
-        plain = LINK.sub("]()", line)
+        plain = MARK.sub("", LINK.sub("]()", line))
         if len(plain) > WIDTH and not line.startswith(("|", "#", "!", "<", "    ")):
             found.append((number, f"the line has {len(line)} characters, at most {WIDTH}"))
         if FIRST.match(line) and above.strip() and not ITEM.match(above) and not above.startswith(" "):
@@ -138,7 +141,7 @@ def findings(text: str) -> list[tuple[int, str]]:
 
 def breaches(number: int, paragraph: str) -> Iterator[tuple[int, str]]:
     """Yield what is wrong with the sentences and phrases of a paragraph that begins in a line."""
-    plain = ABBREVIATION.sub(r"\1", LINK.sub("]", CODE.sub("code", paragraph)))
+    plain = ABBREVIATION.sub(r"\1", MARK.sub("", LINK.sub("]", CODE.sub("code", paragraph))))
     for sentence in END.split(plain):
         words = len(sentence.split())
         if words > WORDS:
