@@ -77,7 +77,7 @@ def test_a_command_is_read_by_its_program(command: str, monkeypatch: pytest.Monk
                     pytest.importorskip("torch")
                 read(folder / script, arguments, monkeypatch)
             case ["keywright", name, *_]:
-                assert name in ("demo", "security")
+                assert name in ("bench", "demo", "security")
                 assert {"--log-n", "--log-qp"} <= set(words)
             case _:
                 pytest.fail(f"nothing here reads {words}")
