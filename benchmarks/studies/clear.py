@@ -71,10 +71,13 @@ def trees() -> Subject:
 
 def bert_tiny() -> Subject:
     """The encoder of two layers on sentences of 32 tokens."""
-    rng, shapes = np.random.default_rng(0), {"bert.embeddings.LayerNorm.weight": (WIDTH,)}
+    rng = np.random.default_rng(0)
+    shapes: dict[str, tuple[int, ...]] = {"bert.embeddings.LayerNorm.weight": (WIDTH,)}
     for layer in range(LAYERS):
         part = f"bert.encoder.layer.{layer}."
-        dense = {f"attention.self.{name}": (WIDTH, WIDTH) for name in ("query", "key", "value")}
+        dense: dict[str, tuple[int, ...]] = {
+            f"attention.self.{name}": (WIDTH, WIDTH) for name in ("query", "key", "value")
+        }
         dense |= {"attention.output.dense": (WIDTH, WIDTH), "intermediate.dense": (4 * WIDTH, WIDTH)}
         for name, shape in (dense | {"output.dense": (WIDTH, 4 * WIDTH)}).items():
             shapes |= {f"{part}{name}.weight": shape, f"{part}{name}.bias": shape[:1]}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from studies.ledger import figures
 from studies.ledger.expressions import Expressions
-from studies.ledger.figures import BadPage, allowed, filled, pages, problems, typed
+from studies.ledger.figures import BadPage, allowed, filled, pages, problems, twice, typed
 from studies.ledger.pictures import FOLDER, pictures
 from studies.ledger.records import ROOT, Record, records
 
@@ -87,6 +87,19 @@ def test_no_page_has_a_typed_figure_without_a_reason() -> None:
     found = [one for path in pages() for one in problems(path, path.read_text(encoding="utf-8"), rules)]
     assert not found, "\n".join(found)
     assert all(one["reason"] for one in rules["page"])
+
+
+def test_no_typed_figure_stands_on_two_pages() -> None:
+    rules = allowed()
+    found = twice({path: path.read_text(encoding="utf-8") for path in pages()}, rules)
+    assert not found, "name them in figures.toml:\n" + "\n".join(found)
+    assert all(one["reason"] for one in rules["twice"])
+
+
+def test_a_figure_on_two_pages_is_seen() -> None:
+    rules = {"generated": {"docs/c.md": "study"}, "twice": [{"figures": ["1.12 GB"], "reason": "chance"}]}
+    texts = {ROOT / "docs" / f"{name}.md": "1.73 GB, 1.12 GB, 5.0 s" for name in "abc"}
+    assert twice(texts, rules) == ["1.73 GB: docs/a.md, docs/b.md"]
 
 
 def test_rules_are_for_pages_that_there_are() -> None:

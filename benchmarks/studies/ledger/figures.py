@@ -38,6 +38,9 @@ LINK = re.compile(r"\]\((?!https?:|#)([^)]*)\)")
 FIRST = re.compile(r"^\s*(?:[*-] |\d+\. )?<!--=", re.MULTILINE)
 """A mark that begins a line."""
 
+DIGITS = 3
+"""Fewer digits are equal by chance."""
+
 UNIT = r"(?:ns|us|ms|s|minutes?|seconds?|hours?|kB|KB|MB|GB|TB|KiB|MiB|GiB|TiB)"
 TYPED = re.compile(rf"(?<![\w.^/-])\d[\d,.]*(?: ?{UNIT}\b(?![-^(])| times\b|x\b)")
 """A number with a unit of time or of bytes, or a ratio."""
@@ -128,4 +131,18 @@ def problems(path: Path, text: str, rules: Mapping[str, Any]) -> list[str]:
             if figure not in reasons
         ),
         *(f"{name}: {figure} is allowed and not there" for figure in sorted(reasons - set(found))),
+    ]
+
+
+def twice(texts: Mapping[Path, str], rules: Mapping[str, Any]) -> list[str]:
+    """Typed figures of three digits or more that stand on two pages: one name keeps them equal."""
+    places: dict[str, list[str]] = {}
+    for path, text in texts.items():
+        name = path.relative_to(ROOT).as_posix()
+        for figure in () if name in rules["generated"] else typed(text):
+            if len(re.sub(r"\D", "", figure).lstrip("0")) >= DIGITS:
+                places.setdefault(figure, []).append(name)
+    known = {figure for one in rules["twice"] for figure in one["figures"]}
+    return [
+        f"{figure}: {', '.join(on)}" for figure, on in places.items() if len(on) > 1 and figure not in known
     ]
