@@ -128,3 +128,28 @@ def test_pictures_are_drawings_with_the_figures() -> None:
 def test_the_clear_time_is_of_the_models_of_the_table() -> None:
     clear = pytest.importorskip("studies.clear")
     assert list(clear.SUBJECTS) == [row["name"] for row in records()["clear"].lines]
+
+
+SIZE = re.compile(r"(?P<number>[\d.]+) (?P<unit>s|GB|MB)\b")
+UNITS = {"s": 1.0, "MB": 1e6, "GB": 1e9}
+
+
+def size(cell: str) -> float:
+    """The first time or size of a cell, in seconds or bytes."""
+    found = SIZE.match(cell)
+    assert found, cell
+    return float(found["number"]) * UNITS[found["unit"]]
+
+
+def test_verdicts_of_networks_rest_on_what_was_measured() -> None:
+    text = re.sub(
+        r"<!--.*?-->", "", (ROOT / "docs" / "reproduction" / "networks.md").read_text(encoding="utf-8")
+    )
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    judged = [row[-3:] for row in rows if len(row) >= 4 and SIZE.fullmatch(row[-3])]
+    assert len(judged) > 15
+    for target, measured, verdict in judged:
+        ratio = size(measured) / size(target)
+        assert verdict.startswith("met" if ratio <= 1 else "missed"), (target, measured, verdict)
+        stated = re.search(r"missed by (\d+) %", verdict)
+        assert stated is None or abs(100 * (ratio - 1) - int(stated[1])) < 1, (target, measured, verdict)
