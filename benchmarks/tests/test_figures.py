@@ -125,6 +125,12 @@ def test_pictures_are_drawings_with_the_figures() -> None:
     assert known["bootstrap.lattigo"] in made[FOLDER / "peers.svg"]
 
 
+def test_the_picture_of_rotations_has_the_keys_of_the_demo() -> None:
+    picture = (FOLDER / "rotation-table.svg").read_text(encoding="utf-8")
+    keys = records()["demo"].match("as planned +([0-9]+) ")
+    assert f"{keys:.0f} keys, {keys - 1:.0f} for " in picture
+
+
 def test_the_clear_time_is_of_the_models_of_the_table() -> None:
     clear = pytest.importorskip("studies.clear")
     assert list(clear.SUBJECTS) == [row["name"] for row in records()["clear"].lines]

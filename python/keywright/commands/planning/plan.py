@@ -289,7 +289,7 @@ def explain(
         text = f"The fewest bytes found within {format_seconds(budget.seconds or 0.0)}. "
     keys = sum(len(ring.keys) for ring in plan.rings) + plan.workload.ephemeral_keys
     text += (
-        f"{keys} keys, {format_bytes(plan.stored_bytes)} in all, make every rotation and conjugation: "
+        f"{keys} keys, {format_bytes(plan.stored_bytes)} held in memory, make every rotation and conjugation: "
         f"{served or 'nothing'}. All-required, with a key for every rotation at the top level, has "
         f"{every.stored_bytes / max(1, plan.stored_bytes):.1f} times the bytes and takes "
         f"{predict_plan(every, model).seconds / seconds if seconds else 1.0:.2f} times the predicted "
