@@ -42,7 +42,7 @@ DIGITS = 3
 """Fewer digits are equal by chance."""
 
 UNIT = r"(?:ns|us|ms|s|minutes?|seconds?|hours?|kB|KB|MB|GB|TB|KiB|MiB|GiB|TiB)"
-TYPED = re.compile(rf"(?<![\w.^/-])\d[\d,.]*(?: ?{UNIT}\b(?![-^(])| times\b|x\b)")
+TYPED = re.compile(rf"(?<![\w.^/-])\d[\d,.]*(?:\s?{UNIT}\b(?![-^(])|\stimes\b|x\b)")
 """A number with a unit of time or of bytes, or a ratio."""
 
 OTHERS = re.compile(r"<!-- (?:kds|presets): .*?<!-- (?:/kds|end[\w ]*) -->", re.DOTALL)
@@ -106,7 +106,7 @@ def made_pages(expressions: Expressions) -> dict[Path, str]:
 def typed(text: str) -> Counter[str]:
     """Figures with units that are not from a record: outside marks, blocks of figures and code."""
     plain = CODE.sub(" ", OTHERS.sub("", BLOCK.sub("", SPAN.sub(" ", text))))
-    return Counter(found[0] for found in TYPED.finditer(plain))
+    return Counter(" ".join(found[0].split()) for found in TYPED.finditer(plain))
 
 
 def allowed() -> Mapping[str, Any]:
