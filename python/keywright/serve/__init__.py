@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from keywright.errors import PackageMissingError
 
+from . import logs
 from .http.pages import load_page
 from .service import Service, ServiceLimits, StorageAddresses
 from .workers.workers import Workers
@@ -26,6 +27,7 @@ __all__ = [
     "Workers",
     "application",
     "load_page",
+    "logs",
     "serve",
 ]
 

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright._reading.arrays import read_array, read_file
-from keywright.compiler.front_ends.model_file import load_model, sample_shape
-from keywright.errors import FormatError
-from keywright.errors.network import RefusalError
+from keywright.compiler.front_ends import load_model, sample_shape
+from keywright.errors import FormatError, RefusalError
 
 from .errors import CommandError
 

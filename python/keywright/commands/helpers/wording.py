@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from keywright.commands.terminal import Failure
-from keywright.errors import KeywrightError
-from keywright.errors.network import ModelRefusedError, RefusalError
+from keywright.errors import KeywrightError, ModelRefusedError, RefusalError
 
 ARGUMENT = re.compile(r"(?<![\w.-])([a-z]+(?:_[a-z]+)*)=(?!=)(?:True\b)?(?=([\w\"'(\[{/.]?))")
 

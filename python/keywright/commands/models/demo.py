@@ -21,10 +21,9 @@ from keywright.commands.output.blocks import ASCII_SHADES, SHADES, beside, shade
 from keywright.commands.output.key_table import KEY_COLUMNS, key_table
 from keywright.commands.output.plan_picture import draw_rotations, require_picture
 from keywright.commands.terminal import Column, Terminal, Value
-from keywright.model import Model
-from keywright.model.session import Inference
-from keywright.plan.memory.machine import default_budget
-from keywright.runtime.checking import run_clear
+from keywright.model import Inference, Model
+from keywright.plan.memory import default_budget
+from keywright.runtime import run_clear
 
 EXAMPLE = "keywright demo --samples 3"
 
@@ -79,7 +78,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     else:
         _show(images[-1], inference, rows, terminal)
     terminal.table(WORK_COLUMNS, _work(model, inference))
-    terminal.table(KEY_COLUMNS, key_table(model))
+    terminal.table(KEY_COLUMNS, key_table(model, compiled.candidates))
     if options.picture is not None:
         draw_rotations(model.execution.plan, options.picture, terminal)
 

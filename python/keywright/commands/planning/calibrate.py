@@ -14,17 +14,21 @@ from statistics import median
 import keywright as kw
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.terminal import Column, Terminal, Value
-from keywright.model.folder.files import new_file
-from keywright.plan.cost.calibration import (
+from keywright.model.folder import new_file
+from keywright.plan.cost import (
+    CHAINS,
     Calibration,
     Measured,
+    cases,
     default_path,
     describe_machine,
     fit,
+    measure,
     predict,
+    rounds,
+    settled,
+    speedup,
 )
-from keywright.plan.cost.gauge import CHAINS
-from keywright.plan.cost.measuring import cases, measure, rounds, settled, speedup
 
 from .calibrate_check import BOOTSTRAPS, Checked, check_bootstrap, check_network
 

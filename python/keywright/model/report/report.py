@@ -108,7 +108,7 @@ class ModelReport:
         if self.fit is None:
             table["fit"] = "no activation is replaced and no calibration data were given"
         else:
-            table["fit"] = fit_text(self.fit)
+            table["fit"] = str(self.fit)
         if self.first_step:
             table["the client gets"] = self.first_step
         if self.encrypted_error is not None:
@@ -134,20 +134,6 @@ def revealed(program: Program) -> str:
     steps += [] if program.input.steps.binning is None else [str(program.input.steps.binning)]
     steps += [] if program.output.client_part is None else [str(program.output.client_part)]
     return "; ".join(steps)
-
-
-def fit_text(fit: FitReport) -> str:
-    """Describe how a program differs from its model, in a sentence."""
-    if not fit.activations and not fit.bins:
-        return "no activation is replaced: the program computes the model's own function"
-    kind = "held-out calibration samples" if fit.held_out else "calibration samples, none held out"
-    share = "" if fit.outputs.agreement is None else f"{fit.outputs.agreement:.2%} equal predictions, "
-    rounded = f"thresholds rounded to the edges of at most {fit.bins} bins; " if fit.bins else ""
-    return (
-        f"{rounded}program in the clear against the model, {fit.compared} {kind}: {share}outputs off by "
-        f"{fit.outputs.mean_change:.2g} in the mean and {fit.outputs.largest_change:.2g} at most "
-        f"(largest output {fit.outputs.largest_output:.3g}); errors of encryption come on top"
-    )
 
 
 def sent_bytes(program: Program, parameters: Parameters, thin: ClientParameters | None = None) -> int:

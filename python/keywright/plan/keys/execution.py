@@ -43,7 +43,7 @@ class PlanExecution:
 
     Args:
         plan: the plan.
-        parameters: those of its workload (`on_parameters`), with all rings.
+        parameters: those of its workload (`Workload.on_parameters`), with all rings.
         network: the program to run; a plan for another one is refused.
         bootstraps: plans of the network's bootstraps, in order; without a network, of the one bootstrap that
             the plan is for. Their factors are evaluated as the plan's workload states, if it does.
@@ -511,7 +511,7 @@ def _require_chain(chain: Chain, parameters: Parameters) -> None:
     if names[0] == names[1]:
         raise PlanMismatchError(
             f"the plan is for other {names[0]}, or for another bound on the keys' modulus; plan the program "
-            "for these parameters (keywright plan --preset or --parameters, on_parameters in Python)"
+            "for these parameters (keywright plan --preset or --parameters, Workload.on_parameters in Python)"
         )
     raise PlanMismatchError(f"the plan is for {names[0]}, but the parameters have {names[1]}")
 

@@ -171,6 +171,17 @@ class KeyPlan:
         total += self.workload.ephemeral_seconds(model)
         return total + sum(plan.seconds(model) for plan in self.subrings)
 
+    def residency(self, model: CostModel) -> dict["PlannedKey", list[float]]:
+        """Return the predicted times of the uses of each Galois key of the largest ring since the start of
+        the program, without the time of relinearizations, whose positions a program does not record."""
+        uses: dict[PlannedKey, list[float]] = {}
+        now = 0.0
+        for group, tree in zip(self.workload.groups, self.hops, strict=True):
+            for hop in tree:
+                uses.setdefault(hop.key, []).append(now)
+            now += group.count * tree_seconds(model, group.level, tree, group.form)
+        return uses
+
     def noise_bits(self, model: CostModel) -> float:
         """Return log2 of the largest error of a served automorphism, in units of the rounding error of one
         key switch."""

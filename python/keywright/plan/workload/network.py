@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from keywright._core import BootstrapperPlan, KeySpec, Parameters
-from keywright.errors import WorkloadError
 from keywright.plan.cost.ephemeral import FixedKeys
 from keywright.plan.cost.model import Form
 from keywright.plan.cost.operations import Operation
@@ -19,23 +18,6 @@ from .factors import COUNTS
 from .open_workload import Alternative, Choice, OpenWorkload
 from .ring_switches import RingSwitches
 from .workload import CommonWork, Group, Relinearizations, Workload
-
-
-def on_parameters(workload: Workload, parameters: Parameters) -> Workload:
-    """Return a workload for the primes of parameters. A hand-written workload states whole widths, but
-    sub-bit differences in prime size decide which digits are legal.
-
-    Raises:
-        WorkloadError: its chain has another ring, or primes of other widths.
-    """
-    stated, result = workload.chain, chain_of(parameters)
-    widths = (*stated.q, *stated.p), (*result.q, *result.p)
-    sizes = [(chain.log_n, len(chain.q), len(chain.p)) for chain in (stated, result)]
-    if sizes[0] != sizes[1] or any(abs(a - b) >= 0.5 for a, b in zip(*widths, strict=True)):
-        raise WorkloadError(
-            f"{workload.name}: the chain has {stated.describe()}, but the parameters have {result.describe()}"
-        )
-    return replace(workload, chain=result)
 
 
 def convert(
