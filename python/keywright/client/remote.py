@@ -246,7 +246,7 @@ class RemoteModel:
     def exchange(
         self, method: str, path: str, body: bytes | None = None, *, limit: int = MAX_JSON
     ) -> tuple[int, bytes]:
-        """The status and the body of an answer; errors as of `request`."""
+        """The status and the body of an answer; errors as in `request`."""
         connection = _connection(self._address.scheme, self._host, self._port)
         length, stack = None, contextlib.ExitStack()
         stack.callback(connection.close)

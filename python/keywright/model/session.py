@@ -62,7 +62,7 @@ class Inference:
     Attributes:
         outputs: (samples, *output_shape).
         error_bound: derived bound on the error of every output.
-        preparation: what was made once.
+        preparation: bytes and times of the preparation, once per session.
         batches: costs of the batches.
         kinds: kinds of layers, with their times per batch; see `LayerClock.by_kind`.
         planned: the memory plan.

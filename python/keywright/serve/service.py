@@ -212,7 +212,7 @@ class Service:
         self.require_staying()
         model = request.get("model")
         if not isinstance(model, str) or set(request) != {"model"}:
-            raise BadRequestError('the request must be {"model": HASH}, where HASH is that of the manifest')
+            raise BadRequestError('the request must be {"model": HASH} with the hash of the manifest')
         uploaded = self.store.create(self.catalog.model(model).manifest.hash, tenant, holder)
         return self._describe(uploaded)
 
