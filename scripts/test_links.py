@@ -10,7 +10,14 @@ import pytest
 ROOT = Path(__file__).parents[1]
 TEMPLATES = {"benchmarks/studies/network_keys/page.md"} | {
     f"benchmarks/studies/ledger/pages/{name}.md"
-    for name in ("README", "boosted-deflation", "executed-keys", "key-extension", "key-switch")
+    for name in (
+        "README",
+        "boosted-deflation",
+        "executed-keys",
+        "is-it-for-me",
+        "key-extension",
+        "key-switch",
+    )
 }
 """Texts of pages that a program writes elsewhere."""
 

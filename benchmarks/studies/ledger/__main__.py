@@ -22,10 +22,12 @@ from studies.ledger.figures import figures, made_pages
 from studies.ledger.key_sets import with_tables, without_repeats
 from studies.ledger.pages import FOLDER, ledger, write_or_compare
 from studies.ledger.pictures import pictures
-from studies.ledger.records import records
+from studies.ledger.records import ROOT, records
 
 TEXTS = Path(__file__).parent / "pages"
 INDEX = "README.md"
+ELSEWHERE = {"is-it-for-me.md": ROOT / "docs"}
+"""Folders of pages that are not in docs/reproduction, by the names of their texts."""
 
 
 def made() -> Mapping[Path, str]:
@@ -36,7 +38,11 @@ def made() -> Mapping[Path, str]:
     out: dict[Path, str] = {}
     for text in sorted(TEXTS.glob("*.md")):
         filled = without_repeats(expressions.fill(with_tables(text.read_text(encoding="utf-8"), listed)))
-        out |= ledger(filled, papers, listed) if text.name == INDEX else {FOLDER / text.name: wrapped(filled)}
+        out |= (
+            ledger(filled, papers, listed)
+            if text.name == INDEX
+            else {ELSEWHERE.get(text.name, FOLDER) / text.name: wrapped(filled)}
+        )
     return out | made_pages(expressions) | pictures(listed, figures(expressions))
 
 

@@ -41,6 +41,8 @@ class EncryptionMod:
     about its values, and the server reads metrics. An update with a value above the bound is not sent, unless
     the declaration says that values are clipped.
 
+    Thread safety: one thread at a time.
+
     Args:
         key: the secret key that all clients share.
         encoding: the declaration that clients and server share.

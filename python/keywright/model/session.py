@@ -39,6 +39,8 @@ class Preparation:
 class Batches:
     """Costs of batches.
 
+    Thread safety: one thread at a time.
+
     Attributes:
         samples: of each batch.
         encrypt_seconds, evaluate_seconds, decrypt_seconds: of each batch.

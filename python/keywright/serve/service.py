@@ -69,6 +69,8 @@ class StorageAddresses:
 class Service:
     """Models, served to any number of clients.
 
+    Thread safety: any number of threads may use one at the same time, until `close`.
+
     Args:
         models: one or several models; requests that name none get the first.
         state: folder of all state that outlives the process: keys, jobs, former models.

@@ -162,7 +162,10 @@ class _Reach:
 
 
 class DerivationPlanner:
-    """Chooses master keys for the Galois keys of a plan."""
+    """Chooses master keys for the Galois keys of a plan.
+
+    Thread safety: one thread at a time.
+    """
 
     def __init__(self, plan: KeyPlan, model: CostModel, *, max_hops: int = DEFAULT_DERIVATION_HOPS) -> None:
         """List the possible levels of master keys in the chain, and the small keys sent with them.

@@ -41,6 +41,8 @@ from .key_plan import Hop, KeyPlan, Masters, PlannedKey
 class PlanExecution:
     """A plan on parameters.
 
+    Thread safety: one thread at a time.
+
     Args:
         plan: the plan.
         parameters: those of its workload (`Workload.on_parameters`), with all rings.
