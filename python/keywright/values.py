@@ -60,6 +60,8 @@ class Encrypted(_Incomparable):
     the sum has the level of the lower operand. Two operands of the same level take one level more. Without a
     spare level the sum raises `ScaleError`.
 
+    Thread safety: any number of threads may use one at the same time.
+
     Attributes:
         evaluator: the evaluator.
         ciphertext: the ciphertext.
@@ -312,6 +314,8 @@ class EncryptedIntegers(_Incomparable):
     The operators ``+ - *`` take another value, a ciphertext, or integers on either side; ``**`` takes a
     positive integer; ``<<`` and ``>>`` rotate both rows of slots. If two operands differ in level, the higher
     one is switched down.
+
+    Thread safety: any number of threads may use one at the same time.
 
     Attributes:
         evaluator: the evaluator.

@@ -98,6 +98,8 @@ Answer = TypeVar("Answer")
 class RemoteModel:
     """A model on a server.
 
+    Thread safety: any number of threads may use one at the same time, except for `refresh`.
+
     Args:
         url: URL of the server.
         pinned: expected hash of the manifest; any by default.
@@ -246,7 +248,7 @@ class RemoteModel:
     def exchange(
         self, method: str, path: str, body: bytes | None = None, *, limit: int = MAX_JSON
     ) -> tuple[int, bytes]:
-        """The status and the body of an answer; errors as of `request`."""
+        """The status and the body of an answer; errors as in `request`."""
         connection = _connection(self._address.scheme, self._host, self._port)
         length, stack = None, contextlib.ExitStack()
         stack.callback(connection.close)
@@ -328,6 +330,9 @@ class RemoteModel:
 
 class Session:
     """A client of a remote model: the secret key stays in this process, the server gets evaluation keys.
+
+    Thread safety: one thread at a time, except for `infer`, which any number of threads may call after
+    `upload_keys`.
 
     Args:
         remote: the model.

@@ -263,7 +263,7 @@ class DemandError(ServeError, ValueError):
 
     Attributes:
         what: name of the limit: ``key_bytes``, ``key_count``, ``key_sets`` or ``message_bytes``.
-        value: what is asked for.
+        value: the requested value.
         maximum: the limit.
     """
 

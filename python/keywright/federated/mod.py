@@ -41,6 +41,8 @@ class EncryptionMod:
     about its values, and the server reads metrics. An update with a value above the bound is not sent, unless
     the declaration says that values are clipped.
 
+    Thread safety: one thread at a time.
+
     Args:
         key: the secret key that all clients share.
         encoding: the declaration that clients and server share.
@@ -159,9 +161,9 @@ def encode_update(
 ) -> NDArray[np.int64]:
     """Return a trained model as integers.
 
-    Flower sends metrics and the text of an exception to the server. So the number of clipped values stays in
-    the client's log, and the text names the array and no value; the cause, which the client logs, states the
-    value.
+    Because Flower sends metrics and the text of an exception to the server, the number of clipped values
+    stays in the client's log, and the text names the array but no value; the cause, which the client logs,
+    states the value.
 
     Raises:
         AggregationError: the arrays have other names or shapes than the received ones.

@@ -221,6 +221,8 @@ class EncryptedFedAvg(FilteringFedAvg):
     ``keywright-bytes-received``, ``keywright-bytes-sum``, ``keywright-parse-seconds`` and
     ``keywright-sum-seconds``.
 
+    Thread safety: one thread at a time, as Flower's server calls it.
+
     Args:
         encoding: the declaration that clients and server share.
         **options: those of `flwr.serverapp.strategy.FedAvg`.

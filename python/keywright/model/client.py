@@ -28,6 +28,8 @@ MOST_BITS = 1000.0
 class ModelClient:
     """Keys, encryption and decryption for a model that a server evaluates.
 
+    Thread safety: any number of threads may use one at the same time.
+
     Args:
         shared: what client and server share.
         secret: the secret key; None for a client that only encrypts, with ``public``.

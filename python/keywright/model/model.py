@@ -95,6 +95,8 @@ class Model:
     """A program with its parameters, compiled (`keywright.compile`) or read from a folder (`Model.load`). It
     predicts and simulates in this process, `save` writes it, and `keywright.serve.serve` serves it.
 
+    Thread safety: one thread at a time; a client of it (`Model.client`) may be shared.
+
     Attributes:
         name: for people.
         program: the program.

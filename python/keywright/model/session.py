@@ -39,6 +39,8 @@ class Preparation:
 class Batches:
     """Costs of batches.
 
+    Thread safety: one thread at a time.
+
     Attributes:
         samples: of each batch.
         encrypt_seconds, evaluate_seconds, decrypt_seconds: of each batch.
@@ -62,7 +64,7 @@ class Inference:
     Attributes:
         outputs: (samples, *output_shape).
         error_bound: derived bound on the error of every output.
-        preparation: what was made once.
+        preparation: bytes and times of the preparation, once per session.
         batches: costs of the batches.
         kinds: kinds of layers, with their times per batch; see `LayerClock.by_kind`.
         planned: the memory plan.

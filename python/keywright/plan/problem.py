@@ -113,7 +113,7 @@ class ProblemPlanner:
         )
 
     def best(self, budget: Budget) -> KeyPlan:
-        """Return the best plan within a budget for all rings. Its proven gap is that of the largest ring.
+        """Return the best plan within a budget for all rings. Its proven gap is for the largest ring alone.
 
         Raises:
             InfeasibleBudgetError: there is none; the message states the minimum.

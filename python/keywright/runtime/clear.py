@@ -39,6 +39,8 @@ class PerformedSwitch:
 class ClearBackend:
     """Evaluates programs on plain vectors, step by step as the encrypted evaluator does.
 
+    Thread safety: one thread at a time, because `log` is of the last run.
+
     Args:
         bootstraps: those of the program, if it has any.
 

@@ -22,6 +22,8 @@ class Runner:
     runs the program. Then it applies SlotsToCoeffs, which ends at level 0 with one prime left: boosted
     deflation (Aikata et al.).
 
+    Thread safety: one thread at a time, because a run writes `clock`.
+
     Args:
         program: the program.
         execution: of its keys.

@@ -14,6 +14,8 @@ def _silent(seconds: float, label: str) -> None:
 class LayerClock:
     """Adds up the time of every layer; pass `step` as ``on_step`` of `EncryptedBackend`.
 
+    Thread safety: one thread at a time.
+
     Args:
         program: the running program.
 

@@ -69,6 +69,8 @@ class StorageAddresses:
 class Service:
     """Models, served to any number of clients.
 
+    Thread safety: any number of threads may use one at the same time, until `close`.
+
     Args:
         models: one or several models; requests that name none get the first.
         state: folder of all state that outlives the process: keys, jobs, former models.
@@ -212,7 +214,7 @@ class Service:
         self.require_staying()
         model = request.get("model")
         if not isinstance(model, str) or set(request) != {"model"}:
-            raise BadRequestError('the request must be {"model": HASH}, where HASH is that of the manifest')
+            raise BadRequestError('the request must be {"model": HASH} with the hash of the manifest')
         uploaded = self.store.create(self.catalog.model(model).manifest.hash, tenant, holder)
         return self._describe(uploaded)
 

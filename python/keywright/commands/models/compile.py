@@ -89,7 +89,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             Column("model", "model"),
             Column("depth", "levels deep", "number"),
             Column("keys", "keys", "number"),
-            Column("key_bytes", "bytes of keys", "bytes"),
+            Column("key_bytes", "sent once", "bytes"),
             Column("hash", "hash"),
         ],
         [

@@ -78,7 +78,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     else:
         _show(images[-1], inference, rows, terminal)
     terminal.table(WORK_COLUMNS, _work(model, inference))
-    terminal.table(KEY_COLUMNS, key_table(model))
+    terminal.table(KEY_COLUMNS, key_table(model, compiled.candidates))
     if options.picture is not None:
         draw_rotations(model.execution.plan, options.picture, terminal)
 

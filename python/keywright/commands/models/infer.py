@@ -172,11 +172,12 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         compiled = compile_model(options, samples=count, batch=options.batch)
     print_fit(compiled.program, terminal, table=options.explain)
     if options.explain:
-        print_report(compiled, terminal, title=str(options.model))
-        explain(compiled.program, terminal)
-        explain_batches(compiled, terminal)
         with terminal.progress("planning keys and memory", None):
-            compiled, planned = compiled.plan_batches(count, budget, key_memory(options))
+            model, planned = compiled.plan_batches(count, budget, key_memory(options))
+        # The keys of this process, whose bytes its memory has below.
+        print_report(model.with_plan(planned.execution.plan), terminal, title=str(options.model))
+        explain(model.program, terminal)
+        explain_batches(compiled, terminal)
         print_memory(planned, terminal)
         source = options.input or options.calibration
         if source is None:

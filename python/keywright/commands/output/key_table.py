@@ -1,5 +1,7 @@
 """Compares the keys of a model with usual key sets: bytes as sent and as held, and time."""
 
+from collections.abc import Sequence
+
 from keywright import plan as planning
 from keywright.commands.terminal import Column, Value
 from keywright.keys import inspect, set_head
@@ -21,13 +23,14 @@ KEY_COLUMNS = [
 ]
 
 
-def key_table(model: Model) -> list[dict[str, Value]]:
+def key_table(model: Model, candidates: Sequence[planning.PlanExecution]) -> list[dict[str, Value]]:
     """Compare the keys of a model with those of usual strategies.
 
-    Every rotation: a key for each, as in libraries whose keys have no level. Powers of two: other rotations
-    are composed of these. Each set has the relinearization keys. Sent are the bytes of a client's file, and
-    held those in a server's memory, both with seeds. Times are predicted, relative to those of the model's
-    own plan.
+    The second row has the fewest bytes of the candidates among which the first row was chosen; `keywright
+    plan` searches further. Every rotation: a key for each, as in libraries whose keys have no level. Powers
+    of two: other rotations are composed of these. Each set has the relinearization keys. Sent are the bytes
+    of a client's file, and held those in a server's memory, both with seeds. Times are predicted, relative
+    to those of the model's own plan.
     """
     own, costs = model.execution, stored_model() or planning.CostModel()
     seconds = planning.predict_plan(own.plan, costs).seconds
@@ -42,6 +45,8 @@ def key_table(model: Model) -> list[dict[str, Value]]:
         }
 
     rows = [row("this model's, as planned", own.plan, own)]
+    smallest = min(candidates, key=lambda execution: execution.plan.stored_bytes)
+    rows.append(row("the same, planned for bytes", smallest.plan, smallest))
     for strategy, name in USUAL.items():
         plan = planning.STRATEGIES[strategy].plan(own.plan.workload, costs)
         rows.append(row(name, plan, model.with_plan(plan).execution))

@@ -182,8 +182,10 @@ def draw_rotations(plan: planning.KeyPlan, path: Path, terminal: Terminal) -> No
     axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
     axes.set_xlabel("rotation steps (0: the conjugation); larger marks: more often")
     axes.set_ylabel("level")
+    others = len(plan.keys) - len(keys)
     axes.set_title(
-        f"{plan.workload.name}, {plan.strategy}: {len(keys)} keys make {plan.switches:,} rotations"
+        f"{plan.workload.name}: {len(plan.keys)} keys, {len(keys)} for {plan.switches:,} rotations"
+        + (f" and {others} for products" if others else "")
     )
     legend = figure.legend(loc="outside lower center", ncols=4, frameon=False)
     for handle in legend.legend_handles[1:]:

@@ -1,7 +1,7 @@
 """Compares whole programs with the planner's predictions: a bootstrap and a network.
 
-The keys are those of the plan with a key for every rotation at its level (`kds`), and the engine follows the
-plan. Results are decrypted and checked. Like the calibration, this uses one thread.
+The plan has a key for every rotation at its level (`kds`), and the engine follows the plan. Results are
+decrypted and checked. Like the calibration, this uses one thread.
 """
 
 from collections.abc import Callable

@@ -35,7 +35,7 @@ MAX_PROGRAM_BYTES = 64 << 20
 COLUMNS = [
     Column("name", "strategy"),
     Column("keys", "keys", "number"),
-    Column("stored_bytes", "stored", "bytes"),
+    Column("stored_bytes", "held", "bytes"),
     Column("sent_bytes", "sent", "bytes"),
     Column("client_keygen_s", "keygen", "seconds"),
     Column("predicted_s", "time", "seconds"),
@@ -250,9 +250,9 @@ def explain(
         text = f"The fewest bytes found within {format_seconds(budget.seconds or 0.0)}. "
     keys = sum(len(ring.keys) for ring in plan.rings) + plan.workload.ephemeral_keys
     text += (
-        f"{keys} keys, {format_bytes(plan.stored_bytes)} in all, make every rotation and conjugation: "
-        f"{served or 'nothing'}. All-required, with a key for every rotation at the top level, has "
-        f"{every.stored_bytes / max(1, plan.stored_bytes):.1f} times the bytes and takes "
+        f"{keys} keys, {format_bytes(plan.stored_bytes)} held in memory, make every rotation and "
+        f"conjugation: {served or 'nothing'}. All-required, with a key for every rotation at the top "
+        f"level, has {every.stored_bytes / max(1, plan.stored_bytes):.1f} times the bytes and takes "
         f"{slower:.2f} times the predicted {format_seconds(seconds)}."
     )
     if plan.workload.ephemeral_keys:

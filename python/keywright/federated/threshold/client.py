@@ -45,6 +45,9 @@ class ThresholdMod:
     and of the joint decryption. The client's state (its exchange key, then its share and the keys of its
     masks) is in Flower's state of the client, or in a folder, on its own machine.
 
+    Thread safety: any number of threads may use one at the same time: messages of one client wait for each
+    other.
+
     Args:
         encoding: the declaration that clients and server share.
         threshold: number of clients that decrypt together. The client refuses a server that asks for another

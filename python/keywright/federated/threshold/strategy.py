@@ -45,6 +45,8 @@ class ThresholdFedAvg(FilteringFedAvg):
     protocol, nobody learns a single update unless ``threshold`` clients collude.
     docs/explanation/threshold.md describes what a party that deviates can do.
 
+    Thread safety: one thread at a time, as Flower's server calls it.
+
     Args:
         encoding: the declaration that clients and server share.
         threshold: clients that decrypt together; more than could ever collude, and no more than train in a

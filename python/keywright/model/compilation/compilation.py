@@ -55,6 +55,8 @@ class Compilation:
     """A network with its polynomials, and the models that were compiled of it. The first one searches
     parameters; those of other batches have the same. Each is compiled once.
 
+    Thread safety: one thread at a time.
+
     Args:
         approximated: the network.
         ring: a preset's name, or parameters; None for the smallest presets that are deep enough.

@@ -45,6 +45,8 @@ class Encryption:
     With the secret key, half of every ciphertext of slots is a 32-byte seed. With a public key alone, they
     take twice the bytes.
 
+    Thread safety: any number of threads may use one at the same time.
+
     Args:
         manifest: of the model.
         parameters: those of the manifest.

@@ -32,6 +32,8 @@ HEADER_BYTES = 8192
 class Requests:
     """Ciphertexts that a model takes and returns.
 
+    Thread safety: any number of threads may use one at the same time.
+
     Args:
         manifest: of the model.
         parameters: those of the manifest.

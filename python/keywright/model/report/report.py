@@ -150,7 +150,7 @@ def sent_bytes(program: Program, parameters: Parameters, thin: ClientParameters 
 
 
 def returned_bytes(program: Program, parameters: Parameters, thin: ClientParameters | None = None) -> int:
-    """Return the most bytes of the ciphertexts of a batch's results; arguments as of `sent_bytes`."""
+    """Return the most bytes of the ciphertexts of a batch's results; arguments as in `sent_bytes`."""
     ring = program.rings[program.output.ciphertexts[0]]
     size = _polynomial_bytes(parameters, ring, program.output.level if thin is None else 0)
     return program.output.layout.ciphertexts * (2 * size + HEADER_BYTES)

@@ -41,6 +41,8 @@ from .key_plan import Hop, KeyPlan, Masters, PlannedKey
 class PlanExecution:
     """A plan on parameters.
 
+    Thread safety: one thread at a time.
+
     Args:
         plan: the plan.
         parameters: those of its workload (`Workload.on_parameters`), with all rings.
@@ -427,7 +429,7 @@ class PlanExecution:
             ValueError: there is no network.
         """
         if self.network is None:
-            raise ValueError("the keys of instructions are those of a network; none was given")
+            raise ValueError("only a plan of a network has keys of instructions; none was given")
         # Of each instruction in each ring: a bootstrap that begins in a smaller ring takes those first.
         table: dict[int, list[list[KeySpec]]] = {}
         for execution in (*self.subrings.values(), self):

@@ -71,8 +71,8 @@ def open_bootstraps(
 ) -> list[OpenWorkload]:
     """Return a network, or one bootstrap, with the numbers of baby and giant steps of its bootstraps'
     transforms open. The variants differ in how layers of the Fourier transform are divided among factors and
-    in the baby steps of a factor that is combined with ModRaise. For `JointPlanner`; the first variant is
-    that of the plans.
+    in the baby steps of a factor that is combined with ModRaise. For `JointPlanner`; the first variant has
+    the division of the plans.
 
     Args:
         plans: of the network's bootstraps, in order, all for the same parameters; or one.

@@ -97,13 +97,10 @@ class Workload:
     """Every key switch of a workload.
 
     Attributes:
-        name: a name.
-        chain: the primes.
-        groups: automorphisms, in program order.
-        relinearizations: by level, each level once.
-        noise_bits: the error budget: maximum of `KeyPlan.noise_bits` of a plan; None for no limit.
-        operations: the other operations; without them times are those of key switches alone.
-        common: what is the same in every plan.
+        name: a name. chain: the primes. groups: automorphisms, in program order. relinearizations: by level,
+        each level once. noise_bits: the error budget: maximum of `KeyPlan.noise_bits` of a plan; None for no
+        limit. operations: the other operations; without them, times count key switches alone. common: what is
+        the same in every plan.
     """
 
     name: str

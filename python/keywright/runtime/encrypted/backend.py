@@ -110,6 +110,8 @@ class EncryptedBackend:
     Diagonals are encoded at their first use, or by `prepare`, and stored as `storage` says. By default they
     are kept encoded: 8 p (level + 1 + special primes) bytes each, where p is their period.
 
+    Thread safety: one thread at a time.
+
     Args:
         evaluator: with the keys of the plan; `PlanExecution.follow` describes their use.
         bootstrappers: of the program's bootstraps, in order, from `PlanExecution.bootstrapper_plans`.

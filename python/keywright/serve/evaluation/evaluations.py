@@ -174,7 +174,7 @@ class Evaluations:
         places: range | None = None,
     ) -> Iterator[Expected]:
         """Admit an evaluation before the first byte of its message: its place in the queue and its bytes are
-        reserved within the context. Other arguments, and errors before the message, are those of `submit`.
+        reserved within the context. Other arguments, and errors before the message, are as in `submit`.
 
         Args:
             size: bytes of the message.

@@ -42,7 +42,7 @@ PIECE_BYTES = 128 << 10
 """Bytes of an answer that are read at a time."""
 
 IN_MEMORY_BYTES = 2 * PIECE_BYTES
-"""Most bytes of a stored answer in memory: a piece, and what is left of the one before."""
+"""Most bytes of a stored answer in memory: a piece, and the rest of the piece before."""
 
 ReadPiece = Callable[[int, int], Awaitable[bytes]]
 """Returns bytes of an answer from a start, of a length."""

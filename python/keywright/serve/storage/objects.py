@@ -72,6 +72,5 @@ class Objects(Protocol):
 
 
 def drawer(tenant: str) -> str:
-    """Return the part of a name that identifies the tenant: 32 hexadecimal digits. So a tenant's name cannot
-    form a path."""
+    """Return the part of a name that identifies the tenant: 32 hexadecimal digits, which are never a path."""
     return hashlib.sha256(b"keywright tenant " + tenant.encode()).hexdigest()[:32]

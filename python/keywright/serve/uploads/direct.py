@@ -103,7 +103,7 @@ class DirectUploads:
         """Take over a part that a client has written. The caller finishes and closes the writer.
 
         Raises:
-            WrongOffsetError: no part is expected there, or what was written has another length; ask for an
+            WrongOffsetError: no part is expected there, or the uploaded part has another length; request an
                 address again.
             OSError: the storage fails.
         """

@@ -216,6 +216,8 @@ class Worker:
 class Workers:
     """Processes for evaluations, and one that checks key sets meanwhile.
 
+    Thread safety: any number of threads may use one at the same time, until `close`.
+
     Args:
         count: number of evaluating processes; each uses all threads of the engine.
         key_memory: bytes of key sets in memory, shared by all processes; see `ResidentKeys`.
