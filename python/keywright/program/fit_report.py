@@ -46,7 +46,7 @@ class FittedActivation:
 
 @dataclass(frozen=True)
 class OutputDifference:
-    """How the outputs of a program differ from those of its model.
+    """The difference between the outputs of a program and the outputs of its model.
 
     Attributes:
         largest_change, mean_change: of the absolute differences of all outputs.

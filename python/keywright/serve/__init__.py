@@ -1,4 +1,4 @@
-"""Models as a service: `serve`, or `Service` and `Server`; `keywright.client` has what talks to it.
+"""Models as a service: `serve`, or `Service` and `Server`; `keywright.client` holds its clients.
 
 The service holds evaluation keys and never a secret key. It is an ASGI application (`application`), and
 `Server` runs it. Both need ``pip install keywright[serve]``.

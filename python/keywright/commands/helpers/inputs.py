@@ -152,7 +152,7 @@ def count_samples(path: Path, model: Path, count: int | None = None) -> int:
 
 
 def load_samples(path: Path, shape: tuple[int, ...], count: int | None = None) -> NDArray[np.float64]:
-    """Read one sample or several of a shape, from what `load_inputs` accepts.
+    """Read one sample or several of a shape, from any input that `load_inputs` accepts.
 
     Raises:
         CommandError: the array has another shape.

@@ -1,8 +1,8 @@
-"""Classify handwritten digits that the server never sees; takes some seconds.
+"""Classify handwritten digits that the server never sees; takes a few seconds.
 
 The client makes keys, encrypts digits and decrypts answers. The server evaluates a convolutional network on
-ciphertexts. The output shows a digit, what the server received in its place, the answers, bytes and times,
-and the keys beside usual key sets.
+ciphertexts. The output shows a digit, the noise that the server received instead, the answers, bytes and
+times, and compares the keys with common key sets.
 """
 
 import argparse

@@ -94,8 +94,8 @@ def _predicted(result: runtime.Simulation) -> dict[str, float]:
 
 
 def predicted_speedup() -> tuple[float, str]:
-    """Return the divisor of predicted times, which are of one thread, and the threads that the quotients are
-    for. The divisor is 1 unless the speed of several threads was measured (`keywright calibrate`)."""
+    """Return the divisor of predicted times, which are for one thread, and the number of threads of the
+    quotients. The divisor is 1 unless the speed of several threads was measured (`keywright calibrate`)."""
     count = kw.threads()
     times = stored_speedup(count)
     return (1.0, "one thread") if times is None or count == 1 else (times, f"{count} threads")
@@ -265,7 +265,7 @@ def _kinds(inference: Inference) -> list[dict[str, Value]]:
 
 
 def key_switches(compiled: Model) -> int:
-    """Return the key switches of one run, including those of bootstraps."""
+    """Return the key switches of one run, including the key switches of bootstraps."""
     program = compiled.program
     count = sum(switch.count for switch in program.key_switches)
     for step in program.instructions:
@@ -277,8 +277,10 @@ def key_switches(compiled: Model) -> int:
 
 
 def error_text(inference: Inference) -> str:
-    """Describe the bound on the difference between encrypted outputs and those of the program in the clear.
-    It holds for all inputs, so for deep networks it is too large to be useful."""
+    """Describe the bound on the difference between encrypted outputs and the outputs of the program in the
+    clear.
+
+    Because it holds for all inputs, it is too large to be useful for deep networks."""
     if inference.error_bound < np.abs(inference.outputs).max(initial=0.0):
         return f"error of the outputs at most {inference.error_bound:.2g} for all inputs"
     return "the worst-case bound over all inputs is larger than the outputs"

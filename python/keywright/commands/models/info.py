@@ -1,4 +1,4 @@
-"""Describe a file or folder of Keywright; for a model, what compiling it would give."""
+"""Describe a file or folder of Keywright; for a model, describe the program that it would compile to."""
 
 import argparse
 import json

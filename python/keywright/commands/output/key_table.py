@@ -1,4 +1,4 @@
-"""Compares the keys of a model with usual key sets: bytes as sent and as held, and time."""
+"""Compares the keys of a model with common key sets: bytes as sent and as held, and time."""
 
 from collections.abc import Sequence
 
@@ -24,13 +24,13 @@ KEY_COLUMNS = [
 
 
 def key_table(model: Model, candidates: Sequence[planning.PlanExecution]) -> list[dict[str, Value]]:
-    """Compare the keys of a model with those of usual strategies.
+    """Compare the keys of a model with the keys of common strategies.
 
     The second row has the fewest bytes of the candidates among which the first row was chosen; `keywright
-    plan` searches further. Every rotation: a key for each, as in libraries whose keys have no level. Powers
-    of two: other rotations are composed of these. Each set has the relinearization keys. Sent are the bytes
-    of a client's file, and held those in a server's memory, both with seeds. Times are predicted, relative
-    to those of the model's own plan.
+    plan` searches further. One strategy has a key for every rotation, as in libraries whose keys have no
+    level; another has powers of two, from which other rotations are composed. Each set includes the
+    relinearization keys. Sent are the bytes of a client's file, and held the bytes in a server's memory, both
+    with seeds. Times are predicted, relative to the model's own plan.
     """
     own, costs = model.execution, stored_model() or planning.CostModel()
     seconds = planning.predict_plan(own.plan, costs).seconds

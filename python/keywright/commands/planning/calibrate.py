@@ -1,7 +1,7 @@
 """Measure key switches and other operations on this machine, so that `keywright plan` predicts their times.
 
-Times are of one thread. The speed of several (--threads) is measured with a linear transform. The file
-records the processor, the instruction set and the release. `keywright plan` refuses a file from another
+Times are for one thread. The speed of several threads (--threads) is measured with a linear transform. The
+file records the processor, the instruction set and the release. `keywright plan` refuses a file from another
 machine.
 """
 
@@ -54,8 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         nargs="+",
         choices=sorted(CHAINS),
-        help="base-2 logarithms of the ring degrees to measure (default: all; with --check those of the "
-        "calibration)",
+        help="base-2 logarithms of the ring degrees to measure (default: all; with --check the rings of "
+        "the calibration)",
     )
     parser.add_argument(
         "--check",

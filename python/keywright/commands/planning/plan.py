@@ -230,7 +230,7 @@ def explain(
     budget: planning.Budget,
     hops: int,
 ) -> str:
-    """Describe the plan in words, with what is proven about plans of at most ``hops`` hops."""
+    """Describe the plan in words, with the proven bounds on plans of at most ``hops`` hops."""
     depths = {1: 0, 2: 0, 3: 0, 4: 0}
     for group, tree in zip(plan.workload.groups, plan.hops, strict=True):
         table = {Automorphism(0): 0}

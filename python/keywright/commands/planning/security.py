@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model",
         choices=sorted(security.MODELS),
         default="matzov",
-        help="cost model of lattice reduction (default: matzov, that of ePrint 2024/463)",
+        help="cost model of lattice reduction (default: matzov, the model of ePrint 2024/463)",
     )
 
 

@@ -1,4 +1,4 @@
-"""The sums that a client of a shared key opened: one of a round, and none after one that was altered."""
+"""The sums that a client of a shared key opened: one per round, and none after an altered one."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -31,7 +31,7 @@ class RingFigures:
 
 @dataclass(frozen=True)
 class RunFigures:
-    """What one run of a model takes.
+    """The costs of one run of a model.
 
     Attributes:
         batch: samples that share ciphertexts.
@@ -68,7 +68,7 @@ class ModelReport:
 
     Attributes:
         ring: rings of the ciphertexts.
-        run: what one run takes.
+        run: costs of one run.
         sizes: of keys and ciphertexts.
         fit: how the program in the clear differs from the model; None without calibration data.
         encrypted_error: the predicted error of encryption beside the spread of each output.
@@ -129,7 +129,7 @@ class ModelReport:
 
 
 def revealed(program: Program) -> str:
-    """Return in words what the client's steps reveal of the model; empty if there are none."""
+    """Describe the information about the model that the client's steps reveal; empty if there are none."""
     steps = [] if program.input.steps.first is None else [str(program.input.steps.first)]
     steps += [] if program.input.steps.binning is None else [str(program.input.steps.binning)]
     steps += [] if program.output.client_part is None else [str(program.output.client_part)]

@@ -109,7 +109,7 @@ class KeyPlan:
 
     @property
     def rings(self) -> tuple["KeyPlan", ...]:
-        """This plan and those of smaller rings."""
+        """This plan and the plans of smaller rings."""
         return (self, *self.subrings)
 
     def derives(self, key: PlannedKey) -> bool:
@@ -133,7 +133,7 @@ class KeyPlan:
     def stored_bytes(self) -> int:
         """Bytes of all keys, uniform halves as seeds: stored, and, without derived keys, sent.
 
-        This includes the keys to and from an ephemeral secret and those of smaller rings.
+        This includes the keys to and from an ephemeral secret and the keys of smaller rings.
         """
         own = sum(key.shape.stored_bytes for key in self.keys) + self.workload.ephemeral_bytes
         return own + sum(plan.stored_bytes for plan in self.subrings)

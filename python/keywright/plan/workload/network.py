@@ -227,8 +227,8 @@ def _unnamed(operation: Operation) -> Operation:
 
 
 def essence(workload: Workload) -> Workload:
-    """Return what a plan depends on: equal groups and operations merged, operations without names, and no
-    error budget."""
+    """Return the part of a workload on which a plan depends: equal groups and operations merged, operations
+    without names, and no error budget."""
     operations: Counter[Operation] = Counter()
     for operation in workload.operations:
         operations[_unnamed(operation)] += operation.count
@@ -242,7 +242,7 @@ def essence(workload: Workload) -> Workload:
 
 @dataclass(frozen=True)
 class SwitchBundle:
-    """Key switches that are done together: those of one instruction, or of one part of a bootstrap.
+    """Key switches that are done together, for one instruction or one part of a bootstrap.
 
     Attributes:
         groups: automorphisms of ciphertexts.

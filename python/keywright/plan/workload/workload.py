@@ -77,7 +77,7 @@ MIN_LOG_N, MAX_LOG_N = 3, 17
 
 @dataclass(frozen=True)
 class CommonWork:
-    """What is the same in every plan of a workload.
+    """The work and the keys that are the same in every plan of a workload.
 
     Attributes:
         ephemeral: switches to and from an ephemeral secret.
@@ -97,10 +97,13 @@ class Workload:
     """Every key switch of a workload.
 
     Attributes:
-        name: a name. chain: the primes. groups: automorphisms, in program order. relinearizations: by level,
-        each level once. noise_bits: the error budget: maximum of `KeyPlan.noise_bits` of a plan; None for no
-        limit. operations: the other operations; without them, times count key switches alone. common: what is
-        the same in every plan.
+        name: a name.
+        chain: the primes.
+        groups: automorphisms, in program order.
+        relinearizations: by level, each level once.
+        noise_bits: the error budget: maximum of `KeyPlan.noise_bits` of a plan; None for no limit.
+        operations: the other operations; without them, times count key switches alone.
+        common: work and keys that are the same in every plan.
     """
 
     name: str

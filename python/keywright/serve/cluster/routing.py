@@ -1,8 +1,8 @@
 """Chooses the replica for a job: the one that would finish it first, including the time to load its keys.
 
 A router sees every replica from outside. It knows which jobs it sent there and which have not ended. It
-simulates the replica's key cache by the replica's own eviction rule (`KeyCache`), and now and then the
-replica's report replaces the simulated state. A job goes to the replica with the smallest
+simulates the replica's key cache by the replica's own eviction rule (`KeyCache`), and the replica's periodic
+report replaces the simulated state. A job goes to the replica with the smallest
 
     seconds of the queue + seconds to load the keys, if they are not resident
 

@@ -46,8 +46,8 @@ class Objects(Protocol):
         there is none."""
 
     def keep(self, names: Sequence[str]) -> list[str]:
-        """Make several objects, which form one byte string in order, survive a crash of the machine. Returns
-        their names from now on."""
+        """Make several objects, which form one byte string in order, survive a crash of the machine, and
+        return their new names."""
 
     def file(self, names: Sequence[str]) -> AbstractContextManager[Path]:
         """Return several objects, concatenated, as a file that exists within the context."""
