@@ -1,9 +1,9 @@
-"""The ledger of the papers' claims: `python -m studies.ledger`.
+"""The ledger of the papers' claims, and figures of pages: `python -m studies.ledger`.
 
-Writes docs/reproduction/README.md and docs/reproduction/ledger from `claims/*.toml`, and the pages whose
-texts are in `pages/`, most of them into docs/reproduction. Every figure of ours is taken from a committed
-record that `records.toml` lists. With `--check` nothing is written, and a page that differs from the records
-is an error.
+Writes docs/reproduction/README.md and docs/reproduction/ledger from `claims/*.toml`, the pages whose texts
+are in `pages/`, the figures of other pages that `figures.toml` names, and the pictures with such figures.
+Every figure of ours is taken from a committed record that `records.toml` lists. With `--check` nothing is
+written, and a page that differs from the records is an error.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from harness.prose import wrapped
 from studies.ledger.claims import FOLDER as CLAIMS
 from studies.ledger.claims import PAPERS, paper
 from studies.ledger.expressions import Expressions
+from studies.ledger.figures import figures, made_pages
 from studies.ledger.key_sets import with_tables, without_repeats
 from studies.ledger.pages import FOLDER, ledger, write_or_compare
+from studies.ledger.pictures import pictures
 from studies.ledger.records import ROOT, records
 
 TEXTS = Path(__file__).parent / "pages"
@@ -41,7 +43,7 @@ def made() -> Mapping[Path, str]:
             if text.name == INDEX
             else {ELSEWHERE.get(text.name, FOLDER) / text.name: wrapped(filled)}
         )
-    return out
+    return out | made_pages(expressions) | pictures(listed, figures(expressions))
 
 
 def main() -> int:

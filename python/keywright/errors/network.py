@@ -89,7 +89,7 @@ class ModelRefusedError(ExceptionGroup[RefusalError], CompilerError):
 
 
 class ChoiceError(KeywrightError, ValueError):
-    """Arguments that contradict each other, or a value outside of the possible ones.
+    """Arguments that contradict each other, or a value outside the permitted ones.
 
     Attributes:
         code: ``arguments``, ``batch``, ``bootstrap``, ``costs``, ``minimax`` or ``preset``.

@@ -102,7 +102,7 @@ class Query:
 
     @property
     def metric(self) -> Metric:
-        """What the scores are."""
+        """The metric of the scores."""
         return self._directories[0].quantisation.metric
 
     def scores(self, answer: bytes) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

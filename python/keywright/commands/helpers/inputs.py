@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright._reading.arrays import read_array, read_file
-from keywright.compiler.front_ends.model_file import load_model, sample_shape
-from keywright.errors import FormatError
-from keywright.errors.network import RefusalError
+from keywright.compiler.front_ends import load_model, sample_shape
+from keywright.errors import FormatError, RefusalError
 
 from .errors import CommandError
 
@@ -153,7 +152,7 @@ def count_samples(path: Path, model: Path, count: int | None = None) -> int:
 
 
 def load_samples(path: Path, shape: tuple[int, ...], count: int | None = None) -> NDArray[np.float64]:
-    """Read one sample or several of a shape, from what `load_inputs` accepts.
+    """Read one sample or several of a shape, from any input that `load_inputs` accepts.
 
     Raises:
         CommandError: the array has another shape.

@@ -1,4 +1,4 @@
-"""Describe a file or folder of Keywright; for a model, what compiling it would give."""
+"""Describe a file or folder of Keywright; for a model, describe the program that it would compile to."""
 
 import argparse
 import json
@@ -185,7 +185,7 @@ def _program(path: Path, program: compiler.Program) -> dict[str, Any]:
         "output_level": program.output.level,
         "instructions": len(program.instructions),
         "key_switches": sum(switch.count for switch in program.key_switches),
-        "evaluation_keys": len(program.required_keys),
+        "keys_without_a_plan": len(program.required_keys),
     } | ({"fit": fit_record(program)} if program.fit_report is not None else {})
 
 

@@ -38,7 +38,7 @@ JOINED, DEALT, OPENED = "joined", "dealt", "opened"
 
 
 class ThresholdMod:
-    """A mod for a ClientApp whose server runs `ThresholdFedAvg`: nobody distributes a key, the clients
+    """A mod for a ClientApp whose server runs `ThresholdFedAvg`: no key is distributed, because the clients
     generate one together.
 
     Use ``app = ClientApp(mods=[mod])`` and then ``mod.register(app)``, which adds the handlers of the set-up

@@ -49,7 +49,7 @@ class Encryption:
 
     Args:
         manifest: of the model.
-        parameters: those of the manifest.
+        parameters: parameters of the manifest.
         secret: the secret key; None for a client that only encrypts, with ``public``.
         public: the public key.
     """
@@ -69,7 +69,7 @@ class Encryption:
 
         Args:
             batch: up to ``manifest.input.batch`` samples, (count, *shape).
-            first: the first place that they use; by default they are repeated in all places.
+            first: the first place of the samples; by default they are repeated in all places.
 
         Raises:
             EncodeError: a value is above the magnitude that the manifest declares.
@@ -104,7 +104,7 @@ class Encryption:
         Args:
             objects: its ciphertexts.
             count: number of samples.
-            first: the first place that they use.
+            first: the first place of the samples.
             flooding: adds noise; every ciphertext is one of its queries.
 
         Returns:

@@ -50,7 +50,7 @@ class AutomorphismGroup:
         return Automorphism((a.step + b.step) % self.slots, a.conjugate != b.conjugate)
 
     def subtract(self, a: Automorphism, b: Automorphism) -> Automorphism:
-        """Return what must follow b to make a."""
+        """Return the automorphism that must follow b to make a."""
         return Automorphism((a.step - b.step) % self.slots, a.conjugate != b.conjugate)
 
     def galois_element(self, a: Automorphism) -> int:

@@ -115,8 +115,8 @@ class EncryptedBackend:
     Args:
         evaluator: with the keys of the plan; `PlanExecution.follow` describes their use.
         bootstrappers: of the program's bootstraps, in order, from `PlanExecution.bootstrapper_plans`.
-        plan: of the program's keys; determines the primes for which diagonals are encoded.
-        storage: how the diagonals of each transform are stored, from `ProcessPlan`.
+        plan: plan of the program's keys; determines the primes for which diagonals are encoded.
+        storage: storage of the diagonals of each transform, from `ProcessPlan`.
         on_step: called after each operation.
     """
 
@@ -151,7 +151,7 @@ class EncryptedBackend:
 
         Args:
             advance: called with 1 after each.
-            steps: instructions of the program, if only the transforms of these are wanted.
+            steps: instructions whose transforms are encoded; by default all.
         """
         self._transforms.prepare(program, advance, steps)
 

@@ -59,7 +59,7 @@ NAME = re.compile(r"[A-Za-z0-9._-]{1,59}")
 
 @dataclass(frozen=True)
 class VerifyingKey:
-    """A public key of an issuer, and the algorithms that it is for."""
+    """A public key of an issuer, and the algorithms with which it may be used."""
 
     key: Any
     algorithms: tuple[str, ...]

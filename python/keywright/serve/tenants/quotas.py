@@ -38,8 +38,8 @@ class Quotas:
     """Quotas by tenant.
 
     Args:
-        default: of tenants without a quota of their own.
-        tenants: of the others.
+        default: quota of tenants that are not listed.
+        tenants: quotas of the other tenants.
     """
 
     def __init__(self, default: Quota | None = None, tenants: Mapping[str, Quota] | None = None) -> None:
@@ -130,10 +130,10 @@ class Usage:
             self._pending[tenant] = self._pending.get(tenant, 0.0) + seconds
 
     def flush(self) -> None:
-        """Note what was used since the last time.
+        """Store the usage since the last call.
 
         Raises:
-            OSError: the database fails; what it has not is noted the next time.
+            OSError: the database fails; the next call stores the rest.
         """
         with self._lock:
             for tenant in list(self._pending):

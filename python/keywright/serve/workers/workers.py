@@ -83,8 +83,8 @@ class Worker:
         self, on_step: OnStep | None = None, meanwhile: Meanwhile | None = None, **order: object
     ) -> dict[str, Any]:
         """Send an order and wait for its end, one at a time. An order to ``evaluate`` waits for its keys
-        (`ResidentKeys.lend`). If it has ``bodies``, they go to the process as bytes, and ``answer`` of the
-        end is bytes, too.
+        (`ResidentKeys.lend`). If it has ``bodies``, they go to the process as bytes, and the ``answer`` at
+        the end is bytes as well.
 
         Raises:
             WorkerEndedError: the process ended.
