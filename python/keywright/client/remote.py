@@ -284,7 +284,7 @@ class RemoteModel:
         if response.status >= 300:
             raise InvalidReplyError(
                 f"the server redirects the request (status {response.status}), which this client does not "
-                "follow; name the address that is meant"
+                "follow; name the address to which it leads"
             )
         return response.status, data
 

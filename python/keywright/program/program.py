@@ -249,4 +249,4 @@ def _numbers(samples: Any) -> Vector:
     try:
         return np.asarray(samples, np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidSamplesError(f"samples hold values that are no numbers: {error}") from error
+        raise InvalidSamplesError(f"samples hold values that are not numbers: {error}") from error

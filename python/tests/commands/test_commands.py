@@ -363,7 +363,7 @@ def test_errors_are_one_line(
         ("holds no ciphertexts", ("run", keys / "server", "--input", empty, "--out", out)),
         ("client folder", ("decrypt", keys / "server", "--input", empty)),
         ("public.kw", ("encrypt", damaged, "--input", images, "--out", out)),
-        ("text.npy is no file of Keywright", ("info", text)),
+        ("text.npy is not a Keywright file", ("info", text)),
         ("is a folder without files", ("info", empty)),
         ("1 to 64", ("demo", "--samples", 0)),
         ("make it first", ("demo", "--picture", tmp_path / "no" / "picture.png")),

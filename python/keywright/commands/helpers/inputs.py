@@ -132,7 +132,9 @@ def load_inputs(path: Path, count: int | None = None) -> NDArray[np.float64]:
         return load_image(path)[None]
     values = load_array(path)
     if values.ndim == 0 or len(values) == 0:
-        raise CommandError(f"{path} has shape {values.shape}, which is no sample; give one, or (count, ...)")
+        raise CommandError(
+            f"{path} has shape {values.shape}, which is not a sample; give one, or (count, ...)"
+        )
     return values[:count]
 
 

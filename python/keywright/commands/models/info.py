@@ -126,7 +126,7 @@ def _describe(path: Path) -> dict[str, Any]:
     """Return what a file holds that is not a program.
 
     Raises:
-        CommandError: it is none of Keywright's.
+        CommandError: it is not a Keywright file.
         FormatError: it is damaged.
     """
     with path.open("rb") as file:
@@ -143,7 +143,7 @@ def _describe(path: Path) -> dict[str, Any]:
         return _json(path)
     if not head.startswith(b"\x89KWR"):
         raise CommandError(
-            f"{path} is no file of Keywright; name one that a command or the package has written, or a model "
+            f"{path} is not a Keywright file; name one that a command or the package has written, or a model "
             "that ends in .onnx"
         )
     return kw.keys.inspect(path)
@@ -159,7 +159,7 @@ def _json(path: Path) -> dict[str, Any]:
     name, _, version = form.rpartition("-") if isinstance(form, str) else ("", "", "")
     kind = JSON_KINDS.get(name if version.isdigit() else str(form))
     if kind is None:
-        raise CommandError(f"{path} is JSON, and none of Keywright's; name another file")
+        raise CommandError(f"{path} is JSON, but not a Keywright file; name another file")
     out: dict[str, Any] = {"kind": kind, "bytes": path.stat().st_size, "secret": False}
     for field, value in entry.items():
         if isinstance(value, str | int | float | bool):

@@ -91,9 +91,7 @@ class Encryption:
         if self._secret is not None:
             return self._decryptor.encrypt(row, size, level, ring or None, magnitude)
         if self._public is None:
-            raise KeysMissingError(
-                f"the client can not encrypt: it has neither {PUBLIC_KEY} nor {SECRET_KEY}"
-            )
+            raise KeysMissingError(f"the client cannot encrypt: it has neither {PUBLIC_KEY} nor {SECRET_KEY}")
         return Encryptor(self._public).encrypt(row, size, level, magnitude)
 
     def decrypt(

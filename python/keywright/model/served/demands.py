@@ -99,7 +99,7 @@ class Demands:
         """
         if count > self.key_count:
             raise DemandError(
-                f"{count} keys are asked for, and this client makes at most {self.key_count}; raise the "
+                f"{count} keys are requested, and this client makes at most {self.key_count}; raise the "
                 f"limit with key_count={count} if you expect this of the model",
                 what="key_count",
                 value=count,
@@ -107,7 +107,7 @@ class Demands:
             )
         if size > self.key_bytes:
             raise DemandError(
-                f"{size} bytes of keys ({format_bytes(size)}) are asked for, and this client makes at most "
+                f"{size} bytes of keys ({format_bytes(size)}) are requested, and this client makes at most "
                 f"{self.key_bytes} ({format_bytes(self.key_bytes)}); raise the limit with key_bytes={size} "
                 "if you expect this of the model",
                 what="key_bytes",

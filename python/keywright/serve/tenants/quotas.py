@@ -185,8 +185,8 @@ class Usage:
         retry = 0 if frees is None or more > most else max(1, int(frees) + 1)
         then = f"retry in {retry} s" if retry else "ask for a larger quota"
         raise QuotaError(
-            f"{stored} of {most} bytes are stored, and {more} more exceed the quota; delete what is not "
-            f"needed, or {then}",
+            f"{stored} of {most} bytes are stored, and {more} more exceed the quota; delete unneeded "
+            f"data, or {then}",
             value=stored + more,
             maximum=most,
             retry_after=retry,
