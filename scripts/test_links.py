@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import record_index
 
 ROOT = Path(__file__).parents[1]
 TEMPLATES = {"benchmarks/studies/network_keys/page.md"} | {
@@ -63,3 +64,9 @@ def test_links_lead_somewhere(name: str) -> None:
         if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
             broken.append(link)
     assert not broken
+
+
+def test_every_record_is_listed() -> None:
+    """No table of a record is without a link."""
+    page = record_index.PAGE.read_text(encoding="utf-8")
+    assert page == record_index.index(), "run python scripts/record_index.py"

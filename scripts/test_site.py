@@ -73,6 +73,26 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert max(listed.values()) == 1
 
 
+def titles(entries: list[object]) -> Iterator[str]:
+    """The names that the navigation gives to pages and parts."""
+    for entry in entries:
+        if isinstance(entry, dict):
+            for name, value in entry.items():
+                yield name
+                yield from titles(value if isinstance(value, list) else [])
+
+
+def test_no_two_pages_have_one_title() -> None:
+    """A reader who sees one among search results knows which page it is."""
+    config = tomllib.loads((DOCS / "zensical.toml").read_text(encoding="utf-8"))
+    named = Counter(titles(config["project"]["nav"]))
+    headings = (
+        re.search(r"^# (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE) for page in DOCS.rglob("*.md")
+    )
+    counted = Counter(heading[1] for heading in headings if heading)
+    assert {name for one in (named, counted) for name, times in one.items() if times > 1} == set()
+
+
 def entries() -> list[str]:
     """The names that the pages of the Python API have entries for."""
     pages = sorted((DOCS / "reference" / "python").glob("*.md"))

@@ -15,6 +15,8 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright import _core, bfv, federated, keys, plan, search, thin
+from keywright.serve import tenants
+from keywright.serve.tenants.quotas import Quota
 
 ROOT = Path(__file__).parents[2]
 ENTROPY = bytes(range(32))
@@ -37,6 +39,9 @@ ELSEWHERE = {
     "keywright.search.IndexProcess": "search/test_shards.py::test_a_shard_in_a_process_answers_the_same",
     "keywright.serve.Service": JOINING,
     "keywright.serve.Workers": JOINING,
+    "keywright.serve.tenants.Issuer": (
+        "serve/test_oidc.py::test_a_slow_issuer_does_not_delay_tokens_with_cached_keys"
+    ),
 }
 """Classes that another test uses from several threads."""
 
@@ -255,7 +260,15 @@ def models() -> tuple[list[object], Callable[[], object]]:
     return [client, encryption, group, costs], work
 
 
+def accounts() -> tuple[list[object], Callable[[], object]]:
+    """Tenants, their keys and their quotas."""
+    known = tenants.Accounts({"clinic": ["ab" * 32]})
+    quotas = tenants.Quotas(Quota(bytes=1), {"clinic": Quota(bytes=2)})
+    return [known, quotas], lambda: (known.known("Bearer none"), quotas.of("clinic"), quotas.of("shop"))
+
+
 EXERCISES: list[Exercise] = [
+    accounts,
     arithmetic,
     masters,
     bootstrap,

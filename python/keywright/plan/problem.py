@@ -86,6 +86,8 @@ class PlanningProblem:
 class ProblemPlanner:
     """The frontier of a problem's plans: bytes of keys against time.
 
+    Thread safety: one thread at a time.
+
     Attributes:
         problem: the problem.
         model: predicts times.

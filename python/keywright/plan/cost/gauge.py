@@ -35,7 +35,10 @@ CLOCK = 1e-5
 
 
 class Gauge:
-    """A fixed key switch in a ring, and its time."""
+    """A fixed key switch in a ring, and its time.
+
+    Thread safety: one thread at a time.
+    """
 
     def __init__(self, log_n: int) -> None:
         """Make the key.

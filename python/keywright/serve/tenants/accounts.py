@@ -42,6 +42,8 @@ class Tokens(Protocol):
 class Accounts:
     """Tenants by the digests of their API keys, and the tenants of a token issuer.
 
+    Thread safety: any number of threads may use one at the same time.
+
     Args:
         tenants: SHA-256 digests in hexadecimal, by tenant name.
         issuer: verifies credentials that are not one of these keys.

@@ -68,6 +68,8 @@ class VerifyingKey:
 class Issuer:
     """An issuer whose tokens the server accepts.
 
+    Thread safety: any number of threads may use one at the same time.
+
     Args:
         url: the issuer's URL, as its tokens name it in ``iss``: https, or http on the loopback.
         audience: this server's name, which tokens carry in ``aud``.

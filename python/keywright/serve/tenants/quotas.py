@@ -37,6 +37,8 @@ class Quota:
 class Quotas:
     """Quotas by tenant.
 
+    Thread safety: any number of threads may use one at the same time.
+
     Args:
         default: quota of tenants that are not listed.
         tenants: quotas of the other tenants.
