@@ -91,9 +91,12 @@ def test_no_page_has_a_typed_figure_without_a_reason() -> None:
 
 def test_no_typed_figure_stands_on_two_pages() -> None:
     rules = allowed()
-    found = twice({path: path.read_text(encoding="utf-8") for path in pages()}, rules)
+    texts = {path: path.read_text(encoding="utf-8") for path in pages()}
+    found = twice(texts, rules)
     assert not found, "name them in figures.toml:\n" + "\n".join(found)
     assert all(one["reason"] for one in rules["twice"])
+    needed = {line.partition(":")[0] for line in twice(texts, {**rules, "twice": []})}
+    assert needed == {figure for one in rules["twice"] for figure in one["figures"]}
 
 
 def test_a_figure_on_two_pages_is_seen() -> None:

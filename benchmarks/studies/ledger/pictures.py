@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from statistics import median
 
 from studies.ledger.records import ROOT, Record, value_of
 
@@ -35,14 +36,18 @@ def peers(records: Mapping[str, Record]) -> str:
     """Bars of a bootstrap's time and keys and of a rotation, beside other libraries."""
     named = {
         "Keywright, 9 levels of 45 bits": "N16_QP1732_L9_S45",
-        "Lattigo, 9 of 40": "lattigo",
+        "Lattigo, 9 of 40": "N16QP1546H192H32",
         "Keywright, 15 levels of 40 bits": "N16_QP1745_L15_S40",
-        "poulpy, 17 of 35": "poulpy",
+        "poulpy, 17 of 35": "n16_d35_k733_p20_s2c",
     }
 
-    def bootstrap(row: str, unit: float, suffix: str) -> list[Bar]:
-        (line,) = records["peer_bootstraps"].select(f": {row}")
-        values = {label: _number(line, column) / unit for label, column in named.items()}
+    def bootstrap(column: str, unit: float, suffix: str) -> list[Bar]:
+        runs = records["bootstraps_27"]
+        values = {
+            label: median(_number(line, column) for line in runs.select(f"preset: {preset}; threads: 1"))
+            / unit
+            for label, preset in named.items()
+        }
         return [_bar(label, value, f"{value:.1f} {suffix}") for label, value in values.items()]
 
     (line,) = records["peer_operations"].select("work: rotate; N: 2^16; level: 26; alpha: 5")

@@ -177,7 +177,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             }
         )
     else:
-        terminal.table(COLUMNS, rows, title=f"{workload.name}: {_counted(workload)}")
+        # Without derived keys, the client sends what the server holds, packed in a file.
+        columns = [column for column in COLUMNS if derived is not None or column.key != "sent_bytes"]
+        terminal.table(columns, rows, title=f"{workload.name}: {_counted(workload)}")
         terminal.table(
             KEY_COLUMNS,
             _key_rows(chosen),
