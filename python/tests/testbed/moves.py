@@ -115,15 +115,20 @@ def space_to_depth(d: Drawing, x: str) -> str:
 
 def resize(d: Drawing, x: str) -> str:
     x = d.shaped(x, 4)
-    factors = [float(d.draw(1, 2, 3)) for _ in range(2)]
+    factors = [float(d.draw(1, 2, 3, 1.5, 1 / 3, 0.6)) for _ in range(2)]
+    factors = [
+        factor if size * factor >= 1 else 1.0 for size, factor in zip(d.shape(x)[2:], factors, strict=True)
+    ]
     given: dict[str, Any] = {
-        "coordinate_transformation_mode": "asymmetric",
-        "nearest_mode": "floor",
+        "coordinate_transformation_mode": d.draw(
+            "asymmetric", "half_pixel", "pytorch_half_pixel", "align_corners"
+        ),
+        "nearest_mode": d.draw("floor", "ceil", "round_prefer_floor", "round_prefer_ceil"),
         "mode": "nearest",
     }
     if d.rng.random() < 0.5:
         return d.add("Resize", x, "", d.constant([1, 1, *factors], np.float32), **given)
-    sizes = [size * int(factor) for size, factor in zip(d.shape(x)[2:], factors, strict=True)]
+    sizes = [max(1, int(size * factor)) for size, factor in zip(d.shape(x)[2:], factors, strict=True)]
     return d.add("Resize", x, "", "", d.ints(*d.shape(x)[:2], *sizes), **given)
 
 

@@ -11,12 +11,15 @@ from onnx.reference import ReferenceEvaluator
 
 from keywright.compiler.limits import MAX_CONSTANTS, require_at_most
 from keywright.errors.network import InvalidModelError, unsupported_attribute
-from keywright.program.client.small_model import OWN
+from keywright.program.client.small_model import opset_of, own_step
 
 Array = NDArray[Any]
 
 MAX_RANK = 1 << 10
 """Maximum elements of a constant that may hold sizes."""
+
+INFERS = 15
+"""Before this opset, the reference implementation normalises a batch as in training."""
 
 
 class Reference:
@@ -28,7 +31,7 @@ class Reference:
 
     def __init__(self, opsets: list[onnx.OperatorSetIdProto]) -> None:
         self._opsets, self._computed = opsets, 0
-        self.opset = next((each.version for each in opsets if each.domain in ("", "ai.onnx")), 1)
+        self.opset = opset_of(opsets)
 
     def run(self, node: onnx.NodeProto, name: str, feeds: Mapping[str, Array]) -> list[Array]:
         """Return a node's results.
@@ -43,8 +46,8 @@ class Reference:
                 reference implementation refuses the node.
             ModelTooLargeError: the results of this node and of all before are too large together.
         """
-        if node.op_type == "LpNormalization":
-            return [OWN[node.op_type](node, *feeds.values())]
+        if len(feeds) == 1 and (own := own_step(node, self.opset)):
+            return [own(node, *feeds.values())]
         if node.op_type == "GlobalMaxPool":
             # The reference implementation takes the largest of all channels of a sequence.
             (images,) = feeds.values()
@@ -56,8 +59,11 @@ class Reference:
         results = [onnx.ValueInfoProto(name=name) for name in node.output if name]
         body = onnx.helper.make_graph([node], "node", values, results)
         self._require_small(node, name, body, feeds)
+        opsets = self._opsets
+        if node.op_type == "BatchNormalization" and self.opset < INFERS:
+            opsets = [onnx.helper.make_opsetid("", INFERS)]
         try:
-            model = onnx.helper.make_model(body, opset_imports=self._opsets)
+            model = onnx.helper.make_model(body, opset_imports=opsets)
             with np.errstate(all="ignore"):
                 result = ReferenceEvaluator(model).run(None, dict(feeds))
         except Exception as error:

@@ -15,6 +15,7 @@ from .dense import gemm, matmul
 from .gating.gates import both, negation
 from .images.convolution import convolution, transposed_convolution
 from .images.pooling import average_pool
+from .images.resizing import resize
 from .maximum import extreme, global_max_pool, max_pool, reduce_extreme
 from .moves import MOVES, cast, move, reshape, shape_of
 from .normalization import (
@@ -46,6 +47,7 @@ ANY_ORDER = frozenset(
         "ReduceMean",
         "ReduceSum",
         "Reshape",
+        "Resize",
         "Softmax",
         "Sub",
     ]
@@ -98,6 +100,7 @@ OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]]
     "ReduceSum": reduce_sum,
     "ReduceSumSquare": reduce_squares,
     "Reshape": reshape,
+    "Resize": resize,
     "Shape": shape_of,
     "Softmax": softmax,
     "Sub": subtract,

@@ -1,0 +1,86 @@
+"""Resize by the nearest pixel: which pixel each pixel of the result is.
+
+Positions are computed in single precision, as runtimes do: in double precision, 3 pixels of a scale of a third
+end at another pixel.
+"""
+
+import numpy as np
+
+from keywright.compiler.front_ends.operator_context import EncryptedValue, OperatorContext
+from keywright.compiler.graph.sparse import Indices
+from keywright.compiler.limits import require_elements
+
+FIRST_OPSET = 11
+"""Before this opset, runtimes round positions in ways of their own."""
+
+COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners", "half_pixel_symmetric")
+ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+
+
+def resize(context: OperatorContext) -> EncryptedValue:
+    """Add Resize by factors or to sizes."""
+    source = context.encrypted(0)
+    if context.opset < FIRST_OPSET:
+        raise context.refuse("opset", context.opset, f"opset {FIRST_OPSET} or later")
+    if (mode := context.attribute("mode", "nearest")) != "nearest":
+        raise context.refuse("mode", mode, "nearest")
+    if (policy := context.attribute("keep_aspect_ratio_policy", "stretch")) != "stretch":
+        raise context.refuse("keep_aspect_ratio_policy", policy, "stretch")
+    for name in ("antialias", "cubic_coeff_a", "exclude_outside", "extrapolation_value"):
+        context.attribute(name, 0)  # of other modes
+    coordinates = context.attribute("coordinate_transformation_mode", "half_pixel")
+    rounding = context.attribute("nearest_mode", "round_prefer_floor")
+    for name, value, known in (
+        ("coordinate_transformation_mode", coordinates, COORDINATES),
+        ("nearest_mode", rounding, ROUNDINGS),
+    ):
+        if value not in known:
+            raise context.refuse(name, value, ", ".join(known))
+    rank = len(source.shape)
+    axes = [axis % rank for axis in context.attribute("axes", list(range(rank)))]
+    scales, sizes = context.constant(2), context.constant(3)
+    given = sizes if scales is None or not scales.size else scales
+    if given is None or given.size != len(axes):
+        raise context.refuse("scales and sizes", "others", f"one of both, with {len(axes)} numbers")
+    old = np.asarray([source.shape[axis] for axis in axes], np.float32)
+    factors = given.astype(np.float32) / (old if given is sizes else np.float32(1))
+    new = (given if given is sizes else np.floor(factors * old)).astype(np.int64)
+    shape = list(source.shape)
+    for axis, size in zip(axes, new.tolist(), strict=True):
+        shape[axis] = size
+    if min(shape) < 1:
+        raise context.refuse("sizes", shape, "at least one pixel")
+    require_elements(f"the result of node {context.name!r}", shape)
+    chosen = source.indices()
+    for axis, factor in zip(axes, factors, strict=True):
+        places = nearest(source.shape[axis], shape[axis], factor, coordinates, rounding)
+        chosen = chosen.take(places, axis=axis)
+    return context.select(source, chosen)
+
+
+def nearest(old: int, new: int, factor: np.float32, coordinates: str, rounding: str) -> Indices:
+    """Return the pixel of ``old`` that each of ``new`` pixels is."""
+    half, x = np.float32(0.5), np.arange(new, dtype=np.float32)
+    match coordinates:
+        case "asymmetric":
+            position = x / factor
+        case "align_corners":
+            position = x * np.float32(old - 1) / np.float32(max(new - 1, 1))
+        case "half_pixel_symmetric":
+            centre = np.float32(old) / np.float32(2)
+            whole = np.float32(new) / (factor * np.float32(old))
+            position = centre * (np.float32(1) - whole) + (x + half) / factor - half
+        case "pytorch_half_pixel" if new == 1:
+            position = np.zeros(1, np.float32)
+        case _:
+            position = (x + half) / factor - half
+    match rounding:
+        case "floor":
+            position = np.floor(position)
+        case "ceil":
+            position = np.ceil(position)
+        case "round_prefer_ceil":
+            position = np.floor(position + half)
+        case _:
+            position = np.ceil(position - half)
+    return np.clip(position, 0, old - 1).astype(np.int64)
