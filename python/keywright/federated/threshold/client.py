@@ -36,6 +36,11 @@ from .protocol import (
 # Phases of a client's set-up.
 JOINED, DEALT, OPENED = "joined", "dealt", "opened"
 
+MAX_STEP = 1 << 16
+"""Rounds that a client may sit out. A client never returns to an earlier round, so a server that names the largest
+number would end all rounds by one message. With this bound that takes as many messages as there are numbers left
+over it, 2^16, and the client trains for each; a server that asks one client of ten thousand a round is far below."""
+
 
 class ThresholdMod:
     """A mod for a ClientApp whose server runs `ThresholdFedAvg`: nobody distributes a key, the clients
@@ -128,6 +133,15 @@ class ThresholdMod:
                     reason="round",
                     found=number,
                     expected=asked,
+                )
+            if number > asked + MAX_STEP:
+                raise AggregationError(
+                    f"round {number} follows round {asked}, the last of this client; at most {MAX_STEP} rounds "
+                    "may pass without it, because a round that is far ahead would end all between; number "
+                    "rounds one after the other",
+                    reason="round",
+                    found=number,
+                    expected=asked + MAX_STEP,
                 )
             if number > asked:
                 state |= {"asked": number, "answered": b"", "sets": []}
