@@ -21,6 +21,7 @@ from .integers import require_exact
 from .operator_context import FLOATS, DataClaims, of_sample
 from .operators import ANY_ORDER, MASKABLE, OPERATORS, Constant, EncryptedValue, Operand, OperatorContext
 from .operators.gating.gates import GATED, as_gates
+from .operators.gating.reliance import required_bits
 from .reference import Reference
 
 DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
@@ -115,6 +116,8 @@ class _Importer:
             self.reasons.append(
                 InvalidModelError(f"{missing[0]!r}, which the client's last steps read, is not a constant")
             )
+        if not self.reasons:
+            self.claims.required = required_bits(self.graph, self.claims.relied)
         return ImportedModel(self.graph, self.scores, self.reasons, self.claims, known)
 
     def _read(self) -> None:
