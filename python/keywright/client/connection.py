@@ -21,8 +21,8 @@ TIMEOUT_S = 60.0
 """How long a server may send nothing."""
 
 DEADLINE_S = 6 * 3600.0
-"""How long an upload of keys, and a request with all its retries, may take by default: 32 GiB of keys take three
-hours at 25 megabits a second."""
+"""How long an upload of keys, and a request with all its retries, may take by default: 32 GiB of keys take
+three hours at 25 megabits a second."""
 
 SHORT_S = 300.0
 """How long calls without keys and samples may take."""

@@ -164,8 +164,8 @@ class FitReport:
                 )
             if outputs.agreement is None and outputs.largest_change > SPREAD_SHARE * outputs.spread > 0:
                 missed.append(
-                    f"rounded thresholds change the output of a sample by up to {outputs.largest_change:.3g}, "
-                    f"above a quarter of the spread of the outputs, {outputs.spread:.3g}"
+                    f"rounded thresholds change an output by up to {outputs.largest_change:.3g}, above a "
+                    f"quarter of the spread of the outputs, {outputs.spread:.3g}"
                 )
         elif not outputs.largest_change <= DEFAULT_CHANGE * outputs.largest_output:
             missed.append(

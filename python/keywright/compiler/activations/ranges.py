@@ -26,8 +26,8 @@ POSITIVE_FACTOR = 4.0
 value. Polynomials for 1 / x or a logarithm grow with the ratio of the ends, and a sample below is refused."""
 
 MOST_GROWTH = 2.0**16
-"""By how much the largest value of a function on a widened range may exceed the largest on the calibration data:
-the exponential of a wide range would be infinite at its widened end, and no polynomial is close to it."""
+"""By how much the largest value of a function on a widened range may exceed the largest on the calibration
+data: the exponential of a wide range would be infinite at its widened end, and no polynomial is close to it."""
 
 GRID = 1 << 10
 """Points of a widening at which a function's growth is looked at."""
@@ -159,7 +159,8 @@ class ExactRun:
 def _tamed(
     function: Function, measured: tuple[float, float], widened: tuple[float, float]
 ) -> tuple[float, float]:
-    """Return a widened range without the parts at its ends where a function grows by more than `MOST_GROWTH`."""
+    """Return a widened range without the parts at its ends where a function grows by more than
+    `MOST_GROWTH`."""
     outcome = []
     with np.errstate(all="ignore"):
         within = np.abs(function(np.linspace(*measured, GRID)))

@@ -91,8 +91,8 @@ def to_onnx(model: object, example: Any = None) -> onnx.ModelProto:
 def _of_features(
     model: Any, example: np.ndarray[Any, Any], sample: np.ndarray[Any, np.dtype[np.float32]]
 ) -> onnx.ModelProto:
-    """Return an estimator as ONNX, in a precision that does not lose its features, with which it computes what
-    the estimator does.
+    """Return an estimator as ONNX, in a precision that does not lose its features, with which it computes
+    what the estimator does.
 
     Raises:
         ModelRefusedError: there is none; with the reason of the first that was tried.

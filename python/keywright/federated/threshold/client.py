@@ -37,9 +37,9 @@ from .protocol import (
 JOINED, DEALT, OPENED = "joined", "dealt", "opened"
 
 MAX_STEP = 1 << 16
-"""Rounds that a client may sit out. A client never returns to an earlier round, so a server that names the largest
-number would end all rounds by one message. With this bound that takes as many messages as there are numbers left
-over it, 2^16, and the client trains for each; a server that asks one client of ten thousand a round is far below."""
+"""Rounds by which a client may advance. It never returns to an earlier one, so a server that names the largest
+number, 2^32 - 1, would end all its rounds by one message. With this bound that takes 2^16 messages, and the
+client trains for each; a server that asks one client of a thousand a round is far below it."""
 
 
 class ThresholdMod:
@@ -136,9 +136,8 @@ class ThresholdMod:
                 )
             if number > asked + MAX_STEP:
                 raise AggregationError(
-                    f"round {number} follows round {asked}, the last of this client; at most {MAX_STEP} rounds "
-                    "may pass without it, because a round that is far ahead would end all between; number "
-                    "rounds one after the other",
+                    f"round {number} is more than {MAX_STEP} after round {asked}, the last of this client, and "
+                    "would end all rounds between; number rounds one after the other",
                     reason="round",
                     found=number,
                     expected=asked + MAX_STEP,

@@ -1,5 +1,5 @@
-"""Which elements of the input a graph reads as bits: those of which it computes something else than the model if
-they are no bits."""
+"""Which elements of the input a graph reads as bits: those of which it computes something else than the
+model if they are no bits."""
 
 from collections.abc import Iterable
 

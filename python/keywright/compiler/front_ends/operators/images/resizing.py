@@ -1,7 +1,7 @@
 """Resize by the nearest pixel: which pixel each pixel of the result is.
 
-Positions are computed in single precision, as runtimes do: in double precision, 3 pixels of a scale of a third
-end at another pixel.
+Positions are computed in single precision, as runtimes do: in double precision, pixels of a scale of a third
+are others.
 """
 
 import numpy as np
