@@ -27,7 +27,7 @@ value. Polynomials for 1 / x or a logarithm grow with the ratio of the ends, and
 
 MOST_GROWTH = 2.0**16
 """By how much the largest value of a function on a widened range may exceed the largest on the calibration
-data: the exponential of a wide range would be infinite at its widened end, and no polynomial is close to it."""
+data: the exponential of a wide range would be infinite at its widened end, where no polynomial is close."""
 
 GRID = 1 << 10
 """Points of a widening at which a function's growth is looked at."""
