@@ -108,7 +108,7 @@ class SmallModel:
                     raise ProgramFormatError(f"{node.op_type} of {self.what} has operands that are too large")
                 with np.errstate(all="ignore"):
                     if isinstance(step, ReferenceEvaluator):
-                        results = list(step.run(None, feeds))  # type: ignore[arg-type]
+                        results = list(step.run(None, feeds))
                     else:
                         results = [step(node, *feeds.values())]
             except ProgramFormatError:
