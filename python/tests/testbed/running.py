@@ -78,7 +78,8 @@ def require_simulated(compiled: Model, samples: Array, run: Encrypted) -> None:
 
     The errors of a run of few outputs are few draws from the same distribution as the simulated ones. The
     largest is compared with the largest over all repetitions, and the mean with the simulated mean plus
-    `DEVIATIONS` deviations of the mean of that number of half-normal errors (each has a deviation of 0.76 means).
+    `DEVIATIONS` deviations of the mean of that number of half-normal errors, each of a deviation of 0.76
+    means.
     """
     worst, mean = float(run.errors.max()), float(run.errors.mean())
     assert worst <= run.bound, f"error {worst:.3g} above the derived bound {run.bound:.3g}"

@@ -204,10 +204,28 @@ CASES: dict[str, Case] = {
         {"r": np.float32(0.5), "t": np.array(True)},
         refused="training_mode",
     ),
+    "noise": Case(
+        [node("RandomNormalLike", "c", "r"), node("Add", "x r")],
+        (3,),
+        {"c": drawn(3)},
+        refused="drawn at random",
+    ),
+    "constants that are dropped": Case(
+        [node("Dropout", "c r t", "d"), node("Add", "x d")],
+        (300,),
+        {"c": drawn(300), "r": np.float32(0.5), "t": np.array(True)},
+        refused="drawn at random",
+    ),
+    "a resized constant": Case(
+        [node("Resize", "c . s", "d", mode="nearest", nearest_mode="floor"), node("Add", "x d")],
+        (1, 3),
+        {"c": drawn(1, 1, 9), "s": np.array([1, 1, 1 / 3], np.float32)},
+        refused="store the resized constant",
+    ),
     # Old operators.
     **{
         f"{operator} of opset 11, {where}": Case(
-            [node("MatMul", "x w", "t"), node(operator, "t", **attributes)],
+            [node("MatMul", "x w", "t"), node(operator, "t", "y", **attributes)],
             (3, 4),
             {"w": drawn(4, 4)},
             opset=11,
@@ -222,7 +240,7 @@ CASES: dict[str, Case] = {
     # The axis of samples.
     **{
         f"{operator} along the samples": Case(
-            [HEAD, node(operator, sources, **attributes)],
+            [HEAD, node(operator, sources, "y", **attributes)],
             (4,),
             {**EYE, "zero": np.array([0], np.int64)},
             refused="axis 0, which is that of the samples",

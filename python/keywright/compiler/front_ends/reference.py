@@ -18,6 +18,11 @@ Array = NDArray[Any]
 MAX_RANK = 1 << 10
 """Maximum elements of a constant that may hold sizes."""
 
+RANDOM = frozenset(
+    ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"]
+)
+"""Operators whose results are others in each run, so that no constant stands for them."""
+
 INFERS = 15
 """Before this opset, the reference implementation normalises a batch as in training."""
 
@@ -46,6 +51,7 @@ class Reference:
                 reference implementation refuses the node.
             ModelTooLargeError: the results of this node and of all before are too large together.
         """
+        _require_foldable(node, name, feeds)
         if len(feeds) == 1 and (own := own_step(node, self.opset)):
             return [own(node, *feeds.values())]
         if node.op_type == "GlobalMaxPool":
@@ -104,6 +110,24 @@ class Reference:
                 )
             self._computed += math.prod(sizes)
             require_at_most(f"the result up to node {name!r}", "elements", self._computed, MAX_CONSTANTS)
+
+
+def _require_foldable(node: onnx.NodeProto, name: str, feeds: Mapping[str, Array]) -> None:
+    """Refuse a node whose result is drawn at random, or is another pixel in double precision.
+
+    Raises:
+        RefusalError: says which.
+    """
+    trains = node.op_type == "Dropout" and len(node.input) > 2 and feeds.get(node.input[2])
+    if node.op_type in RANDOM or np.any(trains):
+        raise unsupported_attribute(
+            name, node.op_type, "a result", "drawn at random", "one that is the same for all samples"
+        )
+    modes = {entry.name: entry.s for entry in node.attribute if entry.name == "mode"}
+    if node.op_type == "Resize" and modes.get("mode", b"nearest") == b"nearest":
+        raise unsupported_attribute(
+            name, "Resize", "operand 0", "a constant", "an encrypted value: store the resized constant"
+        )
 
 
 def _fitted(node: onnx.NodeProto, feeds: Mapping[str, Array]) -> Mapping[str, Array]:

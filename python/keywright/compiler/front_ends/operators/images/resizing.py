@@ -83,4 +83,4 @@ def nearest(old: int, new: int, factor: np.float32, coordinates: str, rounding: 
             position = np.floor(position + half)
         case _:
             position = np.ceil(position - half)
-    return np.clip(position, 0, old - 1).astype(np.int64)
+    return np.asarray(np.clip(position, 0, old - 1), np.int64)
