@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextvars import copy_context
 from pathlib import Path
 from typing import Protocol
 
@@ -75,6 +76,8 @@ def send_file(remote: Remote, keys: str, path: Path, progress: Progress | None) 
         try:
             _send_parts(way, path, missing, progress, total)
         except (UnreachableError, BusyError, WrongOffsetError) as error:
+            if error.code == "deadline":
+                raise
             broken = error
             stated = error.retry_after if isinstance(error, BusyError) else 0
             time.sleep(max(PAUSE_S * 2**failures, min(stated, LONGEST_PAUSE_S)))
@@ -149,7 +152,7 @@ def _send_parts(
 
     done, pool = total - _size(missing), ThreadPoolExecutor(IN_FLIGHT)
     try:
-        for sent in as_completed([pool.submit(send, part) for part in _parts(missing)]):
+        for sent in as_completed([pool.submit(copy_context().run, send, part) for part in _parts(missing)]):
             done += sent.result()
             if progress is not None:
                 progress(done, total)

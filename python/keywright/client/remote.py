@@ -19,7 +19,7 @@ from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -63,13 +63,10 @@ from keywright.runtime.checking import run_clear
 from keywright.runtime.range_guard import guard, require_magnitude
 
 from . import parts
+from .connection import DEADLINE_S, SHORT_S, Deadline, connected, current, within
 from .spot_checks import Request, SpotChecks, answers
 
 MAX_JSON = 1 << 20
-MAX_HEAD = 1 << 16
-"""Most bytes of the status line and the headers of an answer, with those of interim answers."""
-
-TIMEOUT_S = 60.0
 POLL_S = 0.05
 WAIT_S = 1
 """How long the server waits for the end of an evaluation before it says how far that is."""
@@ -157,7 +154,8 @@ class RemoteModel:
     def refresh(self) -> None:
         """Fetch the manifest again, for example after a new version has replaced the model; errors as
         above."""
-        self._adopt(self._fetch())
+        with within(SHORT_S):
+            self._adopt(self._fetch())
 
     def _fetch(self) -> Manifest:
         """Fetch the manifest and refuse it where a client must; errors as above."""
@@ -249,9 +247,12 @@ class RemoteModel:
         self, method: str, path: str, body: bytes | None = None, *, limit: int = MAX_JSON
     ) -> tuple[int, bytes]:
         """The status and the body of an answer; errors as in `request`."""
-        connection = _connection(self._address.scheme, self._host, self._port)
+        until = current()
+        until.require()
+        connection = connected(self._address.scheme, self._host, self._port, until.left)
         length, stack = None, contextlib.ExitStack()
         stack.callback(connection.close)
+        stack.enter_context(until.watching(connection))
         try:
             connection.request(method, self._base + path, body, self._headers)
             response = stack.enter_context(connection.getresponse())
@@ -264,19 +265,9 @@ class RemoteModel:
             if length > limit:
                 raise InvalidReplyError(f"the server announces {length} bytes; at most {limit} are expected")
             data = response.read()
-        except http.client.IncompleteRead as error:
-            raise UnreachableError(
-                f"the answer ends after {len(error.partial)} bytes of {length}; ask again",
-                code="truncated",
-            ) from error
-        except http.client.RemoteDisconnected as error:
-            raise UnreachableError(f"{self._host}:{self._port} ended the connection ({error})") from error
-        except http.client.HTTPException as error:
-            raise InvalidReplyError(
-                f"the answer is not HTTP ({error!r:.200}); is it keywright serve?"
-            ) from error
-        except OSError as error:
-            raise UnreachableError(f"{self._host}:{self._port} does not answer ({error})") from error
+        except (http.client.HTTPException, OSError) as error:
+            until.require()
+            raise _broken(error, length, f"{self._host}:{self._port}") from error
         finally:
             stack.close()
         if response.status >= 400:
@@ -313,11 +304,14 @@ class RemoteModel:
         except ValueError as error:
             raise StorageError(f"the server gives no address to write to ({error})") from error
         require_address(parts, self._address, self._allowed_hosts)
-        connection = _connection(parts.scheme, parts.hostname or "", parts.port)
+        until = current()
+        until.require()
+        connection = connected(parts.scheme, parts.hostname or "", parts.port, until.left)
         try:
-            connection.request("PUT", f"{parts.path}?{parts.query}", body)
-            response = connection.getresponse()
-            response.read(MAX_JSON)
+            with until.watching(connection):
+                connection.request("PUT", f"{parts.path}?{parts.query}", body)
+                response = connection.getresponse()
+                response.read(MAX_JSON)
         except (OSError, ValueError, http.client.HTTPException) as error:
             raise StorageError(
                 f"the object storage does not answer ({printable(str(error), 200)})"
@@ -375,7 +369,8 @@ class Session:
         Raises:
             OtherModelError: the successor takes other inputs; the session keeps its model.
         """
-        before, successor = self.manifest, self.remote._fetch()
+        with within(SHORT_S):
+            before, successor = self.manifest, self.remote._fetch()
         changed = before.other_inputs(successor)
         if changed:
             raise OtherModelError(
@@ -405,28 +400,31 @@ class Session:
     ) -> None:
         self.close()
 
-    def upload_keys(self, progress: Progress | None = None) -> None:
+    def upload_keys(self, progress: Progress | None = None, *, deadline: float = DEADLINE_S) -> None:
         """Make the keys that the model needs and upload them. The upload resumes after a broken connection.
         It starts again if the server has lost it, or serves another version of the model.
 
         Args:
             progress: called with bytes sent and bytes in all.
+            deadline: seconds that the call may take, however slowly the server answers.
 
         Raises:
-            UnreachableError: the server does not come back. Call this again to resume the upload.
+            UnreachableError: the server does not come back, or the deadline is over. Call this again to
+                resume the upload.
             OtherModelError: the server now has another model than the pinned one, or one that takes other
                 inputs.
             DemandError: the server asks for a third key set of one secret key.
             ServeError: a refusal of the server.
         """
-        for _ in range(RENEWALS):
-            try:
-                return self._upload_keys(progress)
-            except UnknownKeysError:
-                self._drop_keys()
-            except RetiredError:
-                self._follow()
-        return self._upload_keys(progress)
+        with within(deadline):
+            for _ in range(RENEWALS):
+                try:
+                    return self._upload_keys(progress)
+                except UnknownKeysError:
+                    self._drop_keys()
+                except RetiredError:
+                    self._follow()
+            return self._upload_keys(progress)
 
     def _upload_keys(self, progress: Progress | None) -> None:
         path = Path(self._folder.name) / "keys.kw"
@@ -463,6 +461,7 @@ class Session:
         *,
         force: bool = False,
         checks: SpotChecks | None = None,
+        deadline: float = DEADLINE_S,
     ) -> NDArray[np.float64]:
         """Compute the model's result for samples on ciphertexts. A request holds as many samples as share
         ciphertexts.
@@ -481,6 +480,8 @@ class Session:
             checks: spot checks, for a server that may answer garbage: some answers are compared with the
                 program's results in the clear, or, without the program, with answers to the same samples sent
                 again.
+            deadline: seconds that each request may take with all its retries, however slowly the server
+                answers.
 
         Returns:
             An array of shape ``manifest.output``, or (count, *shape).
@@ -490,9 +491,11 @@ class Session:
             InvalidReplyError: the server's ciphertexts cannot be read.
             OtherModelError: the model was replaced by one that takes other inputs.
             WrongAnswerError: a checked answer is wrong.
-            ParameterError: there are more checks than requests.
+            ParameterError: there are more checks than requests, or the deadline is not above 0.
+            UnreachableError: the server does not come back, or a deadline is over.
             ServeError: a refusal of the server.
         """
+        Deadline(deadline)
         shape, size = self.manifest.sample_shape, self.manifest.input.places.batch
         # A refusal after the first request would tell the server which sample is refused.
         values = self.remote.check(samples, force=force)
@@ -508,7 +511,8 @@ class Session:
                     whole = PROGRESS * done // max(1, total)
                     progress(place * PROGRESS + whole, sent * PROGRESS)
 
-            return self._evaluate_batch(many[request], advance)
+            with within(deadline):
+                return self._evaluate_batch(many[request], advance)
 
         clear = None if program is None else lambda request: run_clear(program, many[request])
         results = answers(requests, send, checks, clear)
@@ -571,6 +575,7 @@ class Session:
         job = _object(data)
         name = identifier(job, "job")
         while job.get("state") in ("waiting", "running"):
+            current().require()
             begun = time.monotonic()
             job = _persist(lambda: self.remote.ask("GET", f"/v1/jobs/{name}?wait={WAIT_S}"))
             total = count(job, "total")
@@ -583,12 +588,13 @@ class Session:
 
     def seen(self) -> Mapping[str, object]:
         """Return the server's report on the objects of this client that it saw."""
-        return self.remote.ask("GET", f"/v1/keys/{self._identifier}/seen")
+        with within(SHORT_S):
+            return self.remote.ask("GET", f"/v1/keys/{self._identifier}/seen")
 
     def close(self) -> None:
         """Delete the keys here, and on the server if it can be reached."""
         if self._identifier is not None:
-            with contextlib.suppress(ServeError):
+            with contextlib.suppress(ServeError), within(SHORT_S):
                 self.remote.ask("DELETE", f"/v1/keys/{self._identifier}")
             self._identifier = None
         self._folder.cleanup()
@@ -611,63 +617,38 @@ class Session:
             raise InvalidReplyError(f"the answer of the server cannot be read: {error}") from error
 
 
-class _Head:
-    """The head of an answer: a stream that ends with an error after `MAX_HEAD` bytes."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self.stream, self._left = stream, MAX_HEAD
-
-    def readline(self, limit: int = -1) -> bytes:
-        """Read a line."""
-        line = self.stream.readline(limit)
-        self._left -= len(line)
-        if self._left < 0:
-            raise http.client.HTTPException(f"its head has more than {MAX_HEAD} bytes")
-        return line
-
-    def close(self) -> None:
-        """Close the stream."""
-        self.stream.close()
-
-    def flush(self) -> None:
-        """Do nothing: the stream is only read."""
-
-
-class _Response(http.client.HTTPResponse):
-    """An answer whose head is bounded as a whole, with interim answers, of which a server can send any
-    number."""
-
-    def begin(self) -> None:
-        """Read the head."""
-        stream = self.fp
-        self.fp = _Head(stream)  # type: ignore[assignment]
-        super().begin()
-        # An answer without a body has closed the stream.
-        if self.fp is not None:
-            self.fp = stream
-
-
-def _connection(scheme: str, host: str, port: int | None) -> http.client.HTTPConnection:
-    kind = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
-    connection = kind(host, port, timeout=TIMEOUT_S)
-    connection.response_class = _Response
-    return connection
+def _broken(error: Exception, length: int | None, address: str) -> ServeError:
+    """Return what broke a request to an address, of whose answer ``length`` bytes were announced."""
+    match error:
+        case ServeError():
+            return error
+        case http.client.IncompleteRead():
+            return UnreachableError(
+                f"the answer ends after {len(error.partial)} bytes of {length}; ask again", code="truncated"
+            )
+        case http.client.RemoteDisconnected():
+            return UnreachableError(f"{address} ended the connection ({error})")
+        case http.client.HTTPException():
+            return InvalidReplyError(f"the answer is not HTTP ({error!r:.200}); is it keywright serve?")
+        case _:
+            return UnreachableError(f"{address} does not answer ({error})")
 
 
 def _persist(request: Callable[[], Answer]) -> Answer:
     """Retry a request that failed in transit, or that the server had no room for, when it says so."""
-    failures, deadline = 0, time.monotonic() + PATIENCE_S
+    failures, patience, until = 0, time.monotonic() + PATIENCE_S, current()
     while True:
         try:
             return request()
         except (UnreachableError, BusyError, DiskError) as error:
             stated = error.retry_after if isinstance(error, BusyError) else 0
-            if failures >= RETRIES if stated <= 0 else time.monotonic() + stated > deadline:
+            if failures >= RETRIES if stated <= 0 else time.monotonic() + stated > patience:
                 raise
+            until.require()
             pause = min(POLL_S * 2**failures, LONGEST_PAUSE_S)
             failures += stated <= 0
         # Clients that were refused together do not come back together.
-        time.sleep(max(pause, stated) * random.uniform(1.0, 1.25))
+        time.sleep(min(max(pause, stated) * random.uniform(1.0, 1.25), until.left))
 
 
 def _json(data: bytes) -> object:

@@ -22,6 +22,7 @@ from keywright.compiler.front_ends.onnx_importer import ImportedModel, import_mo
 from keywright.compiler.front_ends.operators.attention.masks import require_hidden
 from keywright.compiler.front_ends.operators.attention.softmax import more_halvings
 from keywright.compiler.front_ends.operators.gating.gates import HIDDEN
+from keywright.compiler.front_ends.parts.batch_axis import require_independent
 from keywright.compiler.front_ends.parts.client_end import divide
 from keywright.compiler.front_ends.parts.client_start import Started, start
 from keywright.compiler.front_ends.trees import onnx_ml
@@ -187,6 +188,7 @@ def begin(model: Source, fit: Fit) -> Opening:
         return Opening(model, fit, None)
     try:
         whole = standardised(load_model(model))
+        require_independent(whole)
         started = _started(whole, fit.calibration)
         features = fit.calibration
         if started.steps is not None and features is not None:

@@ -245,6 +245,18 @@ def not_exported(model: str, exporter: str, error: Exception) -> RefusalError:
     )
 
 
+def single_precision(model: str, lost: float) -> RefusalError:
+    """Return the refusal of an estimator that its exporter writes in single precision alone, which rounds a
+    feature by ``lost`` of its spread."""
+    return RefusalError(
+        f"skl2onnx writes {model} in single precision, which rounds a feature by {lost:.2g} of its spread; "
+        "fit it in a pipeline behind a StandardScaler, which is written in double precision",
+        code="export",
+        model=model,
+        lost=lost,
+    )
+
+
 def samples_mixed(model: str) -> RefusalError:
     """Return the refusal of a module whose samples depend on each other."""
     return RefusalError(
@@ -297,8 +309,8 @@ def cannot_place(
 def too_wide(needed: int, allowed: int) -> RefusalError:
     """Return the refusal of layers whose plaintext diagonals need more bytes than allowed."""
     return RefusalError(
-        f"the network's diagonals take {needed} bytes, but {allowed} are allowed; use smaller layers "
-        "or a smaller batch=, or allow more (max_plaintext_bytes= of compiler.compile)",
+        f"the network's diagonals take {needed} bytes, but {allowed} are allowed; use smaller layers, or "
+        "fewer samples in shared ciphertexts (batch=)",
         code="diagonals",
         needed=needed,
         allowed=allowed,
@@ -397,7 +409,7 @@ def overflowing(
     return RefusalError(
         f"the outputs change by {change:.3g} on calibration data, first because of {layer}: {method} on "
         f"{low:.6g} to {high:.6g}{leaves}; request a finer method (activations=) or none, give "
-        "calibration data that cover the inputs (calibration=), or a larger margin=",
+        "calibration data that cover the inputs (calibration=), or a larger margin (ranges=)",
         code="overflow",
         layer=layer,
         method=method,

@@ -11,10 +11,20 @@ DEFAULT_CHANGE = 1 / 16
 
 MEAN_CHANGE = 1 / 100
 """Default bound on the mean change of a value of trees by rounding their thresholds, as a share of the
-largest; larger ones are warned of. A single value changes by the step of a tree."""
+largest; larger ones are warned of."""
+
+SPREAD_SHARE = 1 / 4
+"""Default bound on the largest change of a value of trees by rounding their thresholds, as a share of the
+spread of the values; larger ones are warned of."""
 
 LEAST_AGREEMENT = 0.98
 """A smaller share of equal predictions is warned of."""
+
+MORE_BINS = (
+    "use more bins (bins=) with more calibration data, of which their edges are quantiles, or publish the "
+    "thresholds, which are exact then (thresholds='public')"
+)
+"""What helps where rounded thresholds change outputs too much."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +63,14 @@ class OutputDifference:
         largest_output: largest absolute output of the model, for comparison.
         agreement: share of samples with equal predictions: the index of the largest output, or the sign of a
             single output that the client turns into a label; None for another single output.
+        spread: the largest standard deviation of an output of the model, of trees; 0 if it was not measured.
     """
 
     largest_change: float
     mean_change: float
     largest_output: float
     agreement: float | None
+    spread: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -103,6 +115,8 @@ class FitReport:
         """Return the report as JSON, with the differences of outputs among the rest."""
         entry = asdict(self)
         outputs, bins = entry.pop("outputs"), entry.pop("bins")
+        if not self.outputs.spread:
+            del outputs["spread"]
         return {**entry, **outputs, "bins": bins}
 
     @property
@@ -122,7 +136,7 @@ class FitReport:
         """Warnings about the reliability of the figures."""
         if self.bins:
             missed = self._missed
-            return (f"{' and '.join(missed)}; use more bins (bins=)",) if missed else ()
+            return (f"{' and '.join(missed)}; {MORE_BINS}",) if missed else ()
         if not self.activations:
             return ()
         results = []
@@ -159,6 +173,11 @@ class FitReport:
                 missed.append(
                     f"an output changes by {outputs.mean_change:.3g} in the mean, above a hundredth of the "
                     f"largest output, {outputs.largest_output:.3g}"
+                )
+            if outputs.agreement is None and outputs.largest_change > SPREAD_SHARE * outputs.spread > 0:
+                missed.append(
+                    f"rounded thresholds change an output by up to {outputs.largest_change:.3g}, above a "
+                    f"quarter of the spread of the outputs, {outputs.spread:.3g}"
                 )
         elif not outputs.largest_change <= DEFAULT_CHANGE * outputs.largest_output:
             missed.append(

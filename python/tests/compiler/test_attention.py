@@ -443,6 +443,23 @@ def test_a_mask_of_other_numbers_is_refused_by_every_client(tmp_path: Path) -> N
     assert len(linear.input.steps.bits) == 0
 
 
+def test_other_features_of_zeros_and_ones_may_take_any_value() -> None:
+    """A flag beside the mask is a number: the program computes of it what the model does."""
+    nodes, constants = _masked_layer(5, ENCRYPTED_MASKS["cast"])
+    for each in nodes:
+        each.output[:] = ["before" if name == "y" else name for name in each.output]
+    flag = [
+        node("Slice", ["x", "zero", "next", "two"], ["flag"]),
+        node("Mul", ["flag", "twice"], ["doubled"]),
+        node("Add", ["before", "doubled"], ["y"]),
+    ]
+    constants |= {"next": np.array([1]), "twice": np.float32(2)}
+    model, samples = build_model([*nodes, *flag], (5, 7), constants), _sentences(80, 5)
+    samples[:, :, 0] = RNG.integers(0, 2, (80, 5))
+    program = compiler.compile(model, TARGET, compiler.Fit(calibration=samples, error=0.1))
+    assert program.input.steps.bits == tuple(range(6, 35, 7))
+
+
 def test_an_encrypted_mask_of_causal_attention() -> None:
     bits, _ = ENCRYPTED_MASKS["cast"]
     last = [node("Where", ["b", "none", "infinity"], ["one_g"]), node("Add", ["one_g", "causal"], ["g"])]

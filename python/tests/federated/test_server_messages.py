@@ -17,6 +17,7 @@ from keywright.federated import Encoding, EncryptedSum, EncryptionMod, SumKey, T
 from keywright.federated.array_layout import ArrayLayout
 from keywright.federated.records import LAYOUT, SUM, TAG, blob, session
 from keywright.federated.shared_key.tags import add_tags, tag_update
+from keywright.federated.threshold.client import MAX_STEP
 from keywright.federated.threshold.protocol import (
     DEAL,
     DECRYPT,
@@ -277,3 +278,17 @@ def test_no_part_of_a_sum_makes_a_client_of_a_shared_key_fail_untyped(part: str)
             ask(parts | {part: blob(part, data)})
     with pytest.raises(KeywrightError):
         ask(parts | {part: Array("uint8", (1,), "other", right)})
+
+
+def test_a_server_does_not_end_all_rounds_by_a_large_number(clients: Clients) -> None:
+    _, state = clients.steps["train"]
+    clients.contexts[0].state, kept = copy.deepcopy(state), clients.contexts[0].state
+    try:
+        for number in (MAX_STEP + 1, 2**32 - 1):
+            with pytest.raises(AggregationError, match="would end all rounds between"):
+                clients.train(0, {"server-round": number})
+            assert clients.contexts[0].state == state
+        for number in (MAX_STEP, 2 * MAX_STEP):
+            assert clients.train(0, {"server-round": number})
+    finally:
+        clients.contexts[0].state = kept

@@ -33,8 +33,8 @@ and so are operators for which no library has a double one."""
 BY_RUNTIME = {*MOVES, "AveragePool", "LRN", "LpNormalization", "MaxPool", "Resize"}
 """Operators that onnxruntime evaluates. The compiler itself moves elements by the reference implementation,
 whose norm 1 sums numbers instead of their sizes, whose pools of one axis lose padding, and whose means with
-ceil_mode are not numbers where a window begins in the padding; LRN leaves all channels but the first
-unchanged."""
+ceil_mode are not numbers where a window begins in the padding. LRN leaves all
+channels but the first unchanged. It resizes in double precision."""
 
 
 class Drawing:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.compiler.graph.graph import Activation, Graph
+from keywright.compiler.graph.piecewise import Function
 from keywright.errors.network import InvalidSamplesError
 from keywright.program.arrays import Vector
 
@@ -23,6 +24,13 @@ values follow Gumbel's distribution, for which 2e-5 lie beyond."""
 POSITIVE_FACTOR = 4.0
 """By default, the low end of a range of positive values is at most so many times below the smallest measured
 value. Polynomials for 1 / x or a logarithm grow with the ratio of the ends, and a sample below is refused."""
+
+MOST_GROWTH = 2.0**16
+"""By how much the largest value of a function on a widened range may exceed the largest on the calibration
+data: the exponential of a wide range would be infinite at its widened end, where no polynomial is close."""
+
+GRID = 1 << 10
+"""Points of a widening at which a function's growth is looked at."""
 
 SLACK = 1 / 16
 """Share by which a range exceeds the limits that its values have by their own computation."""
@@ -57,6 +65,7 @@ class ActivationInputs:
         positive: activations defined for positive values only, whose ranges are widened downwards by a
             factor.
         limits: see `Activation.limits`.
+        functions: the activations.
     """
 
     lows: Mapping[int, Vector] = field(default_factory=dict)
@@ -64,6 +73,7 @@ class ActivationInputs:
     values: Mapping[int, Vector] = field(default_factory=dict)
     positive: frozenset[int] = frozenset()
     limits: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    functions: Mapping[int, Function] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +130,9 @@ class ExactRun:
         least, most = self.inputs.limits.get(number, (-math.inf, math.inf))
         # Polynomials before it leave the limits by their error.
         low, high = max(low, least - abs(least) * SLACK), min(high, most + abs(most) * SLACK)
+        if number in self.inputs.functions:
+            own = float(lows.min()), float(highs.max())
+            low, high = _tamed(self.inputs.functions[number], own, (low, high))
         return MeasuredRange(low, high, self.inputs.values[number], escaped)
 
     def _widened(
@@ -141,6 +154,24 @@ class ExactRun:
             low = min(low, float(lows.min()) - widening)
             high = max(high, float(highs.max()) + widening)
         return low, high, escaped
+
+
+def _tamed(
+    function: Function, measured: tuple[float, float], widened: tuple[float, float]
+) -> tuple[float, float]:
+    """Return a widened range without the parts at its ends where a function grows by more than
+    `MOST_GROWTH`."""
+    outcome = []
+    with np.errstate(all="ignore"):
+        within = np.abs(function(np.linspace(*measured, GRID)))
+        most = MOST_GROWTH * float(within.max())
+        for inner, outer in zip(measured, widened, strict=True):
+            shares = np.concatenate(([0.0], np.geomspace(2.0**-60, 1.0, GRID)))
+            steps = inner + (outer - inner) * shares
+            beyond = ~(np.abs(function(steps)) <= most)
+            beyond[0] = False
+            outcome.append(float(steps[int(beyond.argmax()) - 1]) if beyond.any() else outer)
+    return outcome[0], outcome[1]
 
 
 def predictions(outputs: Vector, *, signed: bool) -> NDArray[np.int64] | None:
@@ -197,5 +228,6 @@ def run_exact(graph: Graph, samples: Vector) -> ExactRun:
         {number: np.concatenate(parts) for number, parts in seen.items()},
         frozenset(number for number, node in active.items() if node.positive),
         {number: node.limits for number, node in active.items()},
+        {number: node.function for number, node in active.items() if not node.positive},
     )
     return ExactRun(samples, held_out, np.concatenate(outputs), inputs)

@@ -65,16 +65,25 @@ class _Rewriter:
         )
         return output
 
-    def _constant(self, array: NDArray[Any], name: str) -> str:
-        self.graph.initializer.append(numpy_helper.from_array(np.asarray(array, np.float32), name))
+    def _constant(self, array: NDArray[Any], name: str, kind: type[np.floating[Any]] = np.float32) -> str:
+        self.graph.initializer.append(numpy_helper.from_array(np.asarray(array, kind), name))
         return name
 
-    def _affine(self, source: str, weights: Floats, bias: Floats, output: str, label: str) -> str:
-        """Append source @ weights.T + bias."""
-        single = self._add("Cast", [source], f"{output}/single", label, to=onnx.TensorProto.FLOAT)
-        matrix = self._constant(weights, f"{output}/weights")
-        offset = self._constant(bias, f"{output}/bias")
-        return self._add("Gemm", [single, matrix, offset], output, label, transB=1)
+    def _affine(
+        self,
+        source: str,
+        weights: Floats,
+        bias: Floats,
+        output: str,
+        label: str,
+        kind: type[np.floating[Any]] = np.float32,
+    ) -> str:
+        """Append source @ weights.T + bias, in single precision or in that of ``kind``."""
+        to = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+        cast = self._add("Cast", [source], f"{output}/features", label, to=to)
+        matrix = self._constant(weights, f"{output}/weights", kind)
+        offset = self._constant(bias, f"{output}/bias", kind)
+        return self._add("Gemm", [cast, matrix, offset], output, label, transB=1)
 
     def _map(self, node: onnx.NodeProto, _: dict[str, Any]) -> bool:
         self._add("Identity", [node.input[0]], node.output[0], node.name)
@@ -211,7 +220,11 @@ class _Rewriter:
         )
 
     def _kernel(self, node: onnx.NodeProto, attributes: dict[str, Any], count: int) -> str:
-        """Append the kernel between the input and each support vector."""
+        """Append the kernel between the input and each support vector.
+
+        A distance is the difference of squares and products, which are far larger than itself where features
+        are. So its parts are in double precision.
+        """
         vectors = _floats(attributes, "support_vectors", []).reshape(count, -1)
         gamma, offset, degree = [*attributes.get("kernel_params", []), 0.0, 0.0, 0.0][:3]
         kind = attributes.get("kernel_type", b"LINEAR").decode()
@@ -219,11 +232,12 @@ class _Rewriter:
         if kind == "LINEAR":
             return self._affine(source, vectors, nothing, name, node.name)
         if kind == "RBF":
-            single = self._add("Cast", [source], f"{name}/features", node.name, to=onnx.TensorProto.FLOAT)
-            square = self._add("Mul", [single, single], f"{name}/square", node.name)
-            own = self._affine(square, np.full(vectors.shape, -gamma), nothing, f"{name}/own", node.name)
+            cast = self._add("Cast", [source], f"{name}/features", node.name, to=onnx.TensorProto.DOUBLE)
+            square = self._add("Mul", [cast, cast], f"{name}/square", node.name)
+            factors, double = np.full(vectors.shape, -gamma), np.float64
+            own = self._affine(square, factors, nothing, f"{name}/own", node.name, double)
             bias = -gamma * (vectors**2).sum(axis=1)
-            mixed = self._affine(source, 2 * gamma * vectors, bias, f"{name}/mixed", node.name)
+            mixed = self._affine(cast, 2 * gamma * vectors, bias, f"{name}/mixed", node.name, double)
             distance = self._add("Add", [own, mixed], f"{name}/exponent", node.name)
             return self._add("Exp", [distance], name, node.name)
         inner = self._affine(source, gamma * vectors, np.full(count, offset), f"{name}/inner", node.name)

@@ -17,9 +17,11 @@ from keywright.program.arrays import Shape, Vector
 from keywright.program.client.client_part import ONLY_HERE
 from keywright.program.stored_tensors import array_of
 
+from .integers import require_exact
 from .operator_context import FLOATS, DataClaims, of_sample
 from .operators import ANY_ORDER, MASKABLE, OPERATORS, Constant, EncryptedValue, Operand, OperatorContext
 from .operators.gating.gates import GATED, as_gates
+from .operators.gating.reliance import required_bits
 from .reference import Reference
 
 DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
@@ -114,6 +116,8 @@ class _Importer:
             self.reasons.append(
                 InvalidModelError(f"{missing[0]!r}, which the client's last steps read, is not a constant")
             )
+        if not self.reasons:
+            self.claims.required = required_bits(self.graph, self.claims.relied)
         return ImportedModel(self.graph, self.scores, self.reasons, self.claims, known)
 
     def _read(self) -> None:
@@ -138,7 +142,7 @@ class _Importer:
             if self.bits is not None and self.bits.shape != declared:
                 self.claims.bits = None  # calibration data of another shape are refused where they are read
             self.values[value.name] = EncryptedValue(number, (1, *declared))
-        self.inferred = self._inferred_shapes()
+        self.inferred, self.kinds = self._inferred()
         for index, node in enumerate(body.node):
             self._node(node, node.name or f"{node.op_type}_{index}")
         outcome = []
@@ -186,21 +190,25 @@ class _Importer:
             array = np.zeros(array.shape)
         self.values[name] = Constant(array)
 
-    def _inferred_shapes(self) -> dict[str, Shape]:
+    def _inferred(self) -> tuple[dict[str, Shape], dict[str, int]]:
+        """Return the shapes, for one sample, and the types of values, as far as they are known."""
+        body = self.model.graph
+        kinds = {value.name: value.type.tensor_type.elem_type for value in body.input}
         try:
             inferred = onnx.shape_inference.infer_shapes(self.model).graph
         except (onnx.shape_inference.InferenceError, ValueError) as error:
             self.reasons.append(InvalidModelError(f"shapes do not fit: {error}"))
-            return {}
+            return {}, kinds
         table: dict[str, Shape] = {}
         for value in [*inferred.value_info, *inferred.output]:
+            kinds[value.name] = value.type.tensor_type.elem_type
             sizes = [dimension.dim_value for dimension in value.type.tensor_type.shape.dim]
             if sizes and sizes[0] in (0, self.batch):
                 sizes[0] = 1
             floats = value.type.tensor_type.elem_type in FLOATS
             if floats and all(size > 0 for size in sizes) and math.prod(sizes) <= MAX_ELEMENTS:
                 table[value.name] = tuple(sizes)
-        return table
+        return table, kinds
 
     def _declared_shape(self, value: onnx.ValueInfoProto) -> Shape | None:
         """Return the shape of one sample, or None with a reason if it is not fixed. A fixed batch size is
@@ -234,6 +242,12 @@ class _Importer:
             handler = OPERATORS.get(node.op_type) if node.domain in DOMAINS else None
             if handler is None:
                 raise _unsupported(node, name)
+            kinds = [
+                self.kinds.get(source, 0)
+                for source in node.input
+                if isinstance(self.values.get(source), EncryptedValue)
+            ]
+            require_exact(context, kinds)
             if node.op_type not in ANY_ORDER:
                 context.row_major_operands()
             first = sources[0]

@@ -116,19 +116,15 @@ class DataClaims:
     Attributes:
         bits: which elements of the graph's input are 0 or 1; see `operators.gating.gates`.
         masks: the finite masks of softmaxes; see `operators.attention.masks`.
-        selected: numbers of elements that were selected and are bits.
-        relied: whether the graph computes something else of them if they are no bits.
+        relied: numbers of the graph's values that are read as bits; see `operators.gating.reliance`.
+        required: numbers of the elements of the input that have to be 0 or 1 in every sample, once the graph
+            is complete.
     """
 
     bits: NDArray[np.bool_] | None = None
     masks: list[Any] = field(default_factory=list)
-    selected: list[Indices] = field(default_factory=list)
-    relied: bool = False
-
-    @property
-    def required(self) -> Indices:
-        """Numbers of the elements that have to be 0 or 1 in every sample."""
-        return np.unique(np.concatenate(self.selected)) if self.relied else np.zeros(0, np.int64)
+    relied: list[int] = field(default_factory=list)
+    required: Indices = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 class OperatorContext:
@@ -321,10 +317,9 @@ class OperatorContext:
     def _are_bits(self, source: EncryptedValue, chosen: Indices) -> bool:
         """Whether elements of the input are 0 or 1."""
         known = self.claims.bits
-        if not isinstance(self.graph.nodes[source.number], Input) or known is None or not known[chosen].all():
+        if not isinstance(self.graph.nodes[source.number], Input) or known is None:
             return False
-        self.claims.selected.append(np.asarray(chosen, np.int64).ravel())
-        return True
+        return bool(known[chosen].all())
 
     def row_major_operands(self) -> None:
         """Store all encrypted operands in row-major order."""

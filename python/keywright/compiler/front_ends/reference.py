@@ -11,12 +11,20 @@ from onnx.reference import ReferenceEvaluator
 
 from keywright.compiler.limits import MAX_CONSTANTS, require_at_most
 from keywright.errors.network import InvalidModelError, unsupported_attribute
-from keywright.program.client.small_model import OWN
+from keywright.program.client.small_model import opset_of, own_step
 
 Array = NDArray[Any]
 
 MAX_RANK = 1 << 10
 """Maximum elements of a constant that may hold sizes."""
+
+RANDOM = frozenset(
+    ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"]
+)
+"""Operators whose results are others in each run, so that no constant stands for them."""
+
+INFERS = 15
+"""Before this opset, the reference implementation normalises a batch as in training."""
 
 
 class Reference:
@@ -28,7 +36,7 @@ class Reference:
 
     def __init__(self, opsets: list[onnx.OperatorSetIdProto]) -> None:
         self._opsets, self._computed = opsets, 0
-        self.opset = next((each.version for each in opsets if each.domain in ("", "ai.onnx")), 1)
+        self.opset = opset_of(opsets)
 
     def run(self, node: onnx.NodeProto, name: str, feeds: Mapping[str, Array]) -> list[Array]:
         """Return a node's results.
@@ -43,8 +51,9 @@ class Reference:
                 reference implementation refuses the node.
             ModelTooLargeError: the results of this node and of all before are too large together.
         """
-        if node.op_type == "LpNormalization":
-            return [OWN[node.op_type](node, *feeds.values())]
+        _require_foldable(node, name, feeds)
+        if len(feeds) == 1 and (own := own_step(node, self.opset)):
+            return [own(node, *feeds.values())]
         if node.op_type == "LRN":
             raise unsupported_attribute(
                 name, node.op_type, "operand 0", "a constant", "an encrypted value: fold constants first"
@@ -60,8 +69,11 @@ class Reference:
         results = [onnx.ValueInfoProto(name=name) for name in node.output if name]
         body = onnx.helper.make_graph([node], "node", values, results)
         self._require_small(node, name, body, feeds)
+        opsets = self._opsets
+        if node.op_type == "BatchNormalization" and self.opset < INFERS:
+            opsets = [onnx.helper.make_opsetid("", INFERS)]
         try:
-            model = onnx.helper.make_model(body, opset_imports=self._opsets)
+            model = onnx.helper.make_model(body, opset_imports=opsets)
             with np.errstate(all="ignore"):
                 result = ReferenceEvaluator(model).run(None, dict(feeds))
         except Exception as error:
@@ -102,6 +114,24 @@ class Reference:
                 )
             self._computed += math.prod(sizes)
             require_at_most(f"the result up to node {name!r}", "elements", self._computed, MAX_CONSTANTS)
+
+
+def _require_foldable(node: onnx.NodeProto, name: str, feeds: Mapping[str, Array]) -> None:
+    """Refuse a node whose result is drawn at random, or is another pixel in double precision.
+
+    Raises:
+        RefusalError: says which.
+    """
+    trains = node.op_type == "Dropout" and len(node.input) > 2 and feeds.get(node.input[2])
+    if node.op_type in RANDOM or np.any(trains):
+        raise unsupported_attribute(
+            name, node.op_type, "a result", "drawn at random", "one that is the same for all samples"
+        )
+    modes = {entry.name: entry.s for entry in node.attribute if entry.name == "mode"}
+    if node.op_type == "Resize" and modes.get("mode", b"nearest") == b"nearest":
+        raise unsupported_attribute(
+            name, "Resize", "operand 0", "a constant", "an encrypted value: store the resized constant"
+        )
 
 
 def _fitted(node: onnx.NodeProto, feeds: Mapping[str, Array]) -> Mapping[str, Array]:

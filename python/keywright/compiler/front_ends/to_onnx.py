@@ -4,7 +4,7 @@ import importlib
 import io
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,11 +21,12 @@ from keywright.errors.network import (
     RefusalError,
     not_exported,
     samples_mixed,
+    single_precision,
 )
 from keywright.program.client.samples import first_samples
 
 from .model_file import load_model
-from .scikit_learn import pipeline
+from .scikit_learn import pipeline, two_precisions
 from .scikit_learn.machines import centred
 
 OPSET = 18
@@ -80,25 +81,47 @@ def to_onnx(model: object, example: Any = None) -> onnx.ModelProto:
             _require_same(model, written, pipeline.fed(written, few), few)
             return written
         sample = _one_sample(example, "a scikit-learn estimator")
-        lost = _lost_share(example)
-        exported = None
-        if lost > LOST:
-            try:
-                exported = _from_scikit_learn(model, sample.astype(np.float64))
-            except ModelRefusedError:
-                if lost > MOST_LOST:
-                    raise
-        exported = _from_scikit_learn(model, sample) if exported is None else exported
-        few = np.asarray(example)[:COMPARED]
-        source = exported.graph.input[0]
-        kind = onnx.helper.tensor_dtype_to_np_dtype(source.type.tensor_type.elem_type)
-        if kind.kind == "f":
-            _require_same(model, exported, {source.name: few.astype(kind)}, few)
-        return exported
+        return _of_features(model, np.asarray(example), sample)
     raise TypeError(
         "a model is an ONNX model, its bytes or its path, a torch.nn.Module or a fitted scikit-learn "
         f"estimator; got {type(model).__module__}.{type(model).__qualname__}"
     )
+
+
+def _of_features(
+    model: Any, example: np.ndarray[Any, Any], sample: np.ndarray[Any, np.dtype[np.float32]]
+) -> onnx.ModelProto:
+    """Return an estimator as ONNX, in a precision that does not lose its features, with which it computes
+    what the estimator does.
+
+    Raises:
+        ModelRefusedError: there is none; with the reason of the first that was tried.
+    """
+    lost, first = _lost_share(example), example[:1].astype(np.float64)
+    ways: list[Callable[[], onnx.ModelProto | None]] = []
+    if lost > LOST:
+        ways.append(lambda: _from_scikit_learn(model, first))
+        ways.append(lambda: two_precisions.exported(model, first, _from_scikit_learn))
+    if lost <= MOST_LOST:
+        ways.append(lambda: _from_scikit_learn(model, sample))
+    refusal: ModelRefusedError | None = None
+    for way in ways:
+        try:
+            exported = way()
+            if exported is not None:
+                source = exported.graph.input[0]
+                kind = onnx.helper.tensor_dtype_to_np_dtype(source.type.tensor_type.elem_type)
+                few = example[:COMPARED]
+                if kind.kind == "f":
+                    _require_same(model, exported, {source.name: few.astype(kind)}, few)
+                return exported
+        except ModelRefusedError as reason:
+            refusal = refusal or reason
+    if lost > MOST_LOST:
+        _from_scikit_learn(model, sample)  # one that is not exported at all has its own reason
+        raise ModelRefusedError([single_precision(type(model).__qualname__, lost)]) from refusal
+    assert refusal is not None
+    raise refusal
 
 
 def _is_of(model: object, library: str, module: str, name: str) -> bool:

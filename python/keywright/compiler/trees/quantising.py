@@ -175,7 +175,11 @@ def _report(
         held_out=int(held_out.sum()),
         escaped=0,
         outputs=OutputDifference(
-            float(change.max()), float(change.mean()), float(np.abs(exact).max()), agreement
+            float(change.max()),
+            float(change.mean()),
+            float(np.abs(exact).max()),
+            agreement,
+            float(exact.std(axis=0).max()),
         ),
         bins=0 if bins.binning.thresholds else int(counts.max(initial=0)) + 1,
     )

@@ -36,6 +36,11 @@ from .protocol import (
 # Phases of a client's set-up.
 JOINED, DEALT, OPENED = "joined", "dealt", "opened"
 
+MAX_STEP = 1 << 16
+"""Rounds by which a client may advance. It never returns to an earlier one, so a server that names the
+largest number, 2^32 - 1, would end all its rounds by one message. With this bound that takes 2^16 messages,
+and the client trains for each; a server that asks one client of a thousand a round is far below it."""
+
 
 class ThresholdMod:
     """A mod for a ClientApp whose server runs `ThresholdFedAvg`: no key is distributed, because the clients
@@ -131,6 +136,14 @@ class ThresholdMod:
                     reason="round",
                     found=number,
                     expected=asked,
+                )
+            if number > asked + MAX_STEP:
+                raise AggregationError(
+                    f"round {number} is more than {MAX_STEP} after round {asked}, the last of this client, "
+                    "and would end all rounds between; number rounds one after the other",
+                    reason="round",
+                    found=number,
+                    expected=asked + MAX_STEP,
                 )
             if number > asked:
                 state |= {"asked": number, "answered": b"", "sets": []}

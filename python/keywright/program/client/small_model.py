@@ -1,6 +1,6 @@
 """A small ONNX model that a client runs: of allowed operators, node by node, with bounded results."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,12 @@ MAX_RANK = 8
 MAX_VALUES = 1 << 24
 """Maximum product of the sizes of a node's operands; its result is no larger."""
 
+FLATTENS_BEFORE = 13
+"""Before this opset, `ROWS` read all axes from theirs on as one row."""
+
 Values = Mapping[str, NDArray[Any]]
+Step = Callable[..., NDArray[Any]]
+"""Takes a node and its operands, and returns its result."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +88,10 @@ class SmallModel:
         return {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in self.model.graph.initializer}
 
     @cached_property
-    def _steps(self) -> list[tuple[onnx.NodeProto, ReferenceEvaluator | None]]:
+    def _steps(self) -> list[tuple[onnx.NodeProto, Step | ReferenceEvaluator]]:
+        opset = opset_of(self.model.opset_import)
         return [
-            (node, None if node.op_type in OWN else _evaluator(node, self.model))
-            for node in self.model.graph.node
+            (node, own_step(node, opset) or _evaluator(node, self.model)) for node in self.model.graph.node
         ]
 
     def run(self, inputs: Values) -> Values:
@@ -96,16 +101,16 @@ class SmallModel:
             ProgramFormatError: a node cannot be run, or its operands are too large.
         """
         values = {**self.constants, **inputs}
-        for node, evaluator in self._steps:
+        for node, step in self._steps:
             try:
                 feeds = {name: values[name] for name in node.input if name}
                 if bound(node, feeds) > MAX_VALUES:
                     raise ProgramFormatError(f"{node.op_type} of {self.what} has operands that are too large")
-                if evaluator is None:
-                    results = [OWN[node.op_type](node, *feeds.values())]
-                else:
-                    with np.errstate(all="ignore"):
-                        results = list(evaluator.run(None, feeds))  # type: ignore[arg-type]
+                with np.errstate(all="ignore"):
+                    if isinstance(step, ReferenceEvaluator):
+                        results = list(step.run(None, feeds))
+                    else:
+                        results = [step(node, *feeds.values())]
             except ProgramFormatError:
                 raise
             except Exception as error:
@@ -185,9 +190,46 @@ def _lp_normalization(node: onnx.NodeProto, values: NDArray[Any]) -> NDArray[Any
     return np.asarray(np.where(norm == 0, 0, values / np.where(norm == 0, 1, norm)), values.dtype)
 
 
-OWN: Mapping[str, Callable[..., NDArray[Any]]] = {
+def _softmax(node: onnx.NodeProto, values: NDArray[Any]) -> NDArray[Any]:
+    powers = np.exp(_centred(node, values))
+    return np.asarray((powers / powers.sum(axis=1, keepdims=True)).reshape(values.shape), values.dtype)
+
+
+def _log_softmax(node: onnx.NodeProto, values: NDArray[Any]) -> NDArray[Any]:
+    centred = _centred(node, values)
+    sums = np.log(np.exp(centred).sum(axis=1, keepdims=True))
+    return np.asarray((centred - sums).reshape(values.shape), values.dtype)
+
+
+def _hardmax(node: onnx.NodeProto, values: NDArray[Any]) -> NDArray[Any]:
+    rows = _centred(node, values)
+    largest = rows.argmax(axis=1)[:, None] == np.arange(rows.shape[1])
+    return np.asarray(largest.reshape(values.shape), values.dtype)
+
+
+def _centred(node: onnx.NodeProto, values: NDArray[Any]) -> NDArray[Any]:
+    """Return rows, each of all axes from that of the node on, with their largest elements subtracted."""
+    axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 1) % values.ndim
+    rows = values.reshape(int(np.prod(values.shape[:axis], dtype=np.int64)), -1)
+    return np.asarray(rows - rows.max(axis=1, keepdims=True))
+
+
+OWN: Mapping[str, Step] = {
     "LpNormalization": _lp_normalization,
     "OneHot": _one_hot,
     "StringNormalizer": _string_normalizer,
 }
 """Operators that are not run by ONNX's reference implementation."""
+
+ROWS: Mapping[str, Step] = {"Hardmax": _hardmax, "LogSoftmax": _log_softmax, "Softmax": _softmax}
+"""Operators that the reference implementation computes as since opset 13, whatever the model's opset is."""
+
+
+def own_step(node: onnx.NodeProto, opset: int) -> Step | None:
+    """Return how a node is run without ONNX's reference implementation; None if it is run by that."""
+    return (ROWS if opset < FLATTENS_BEFORE else {}).get(node.op_type) or OWN.get(node.op_type)
+
+
+def opset_of(imports: Iterable[onnx.OperatorSetIdProto]) -> int:
+    """Return the version of ONNX's standard operators, 1 if none is named."""
+    return next((each.version for each in imports if each.domain in ("", "ai.onnx")), 1)

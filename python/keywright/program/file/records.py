@@ -104,6 +104,7 @@ def read_report(entry: Mapping[str, Any]) -> FitReport:
             _least(entry["mean_change"], "mean_change"),
             _least(entry["largest_output"], "largest_output"),
             None if agreement is None else _least(agreement, "agreement"),
+            _least(entry.get("spread", 0.0), "spread"),
         ),
         bins=_count(entry, "bins") if "bins" in entry else 0,
     )

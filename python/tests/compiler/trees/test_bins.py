@@ -8,9 +8,11 @@ import pytest
 from keywright import compiler
 from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.compiler.trees.bins import private_bins, public_bins
+from keywright.compiler.trees.quantising import quantise
 from keywright.errors import ProgramFormatError
 from keywright.errors.network import InvalidSamplesError
 from keywright.program.operands.binning import Binning
+from sklearn import tree
 
 from .fitted import fitted, random_ensemble, samples_of
 
@@ -144,3 +146,21 @@ def test_missing_values_are_for_models_that_take_them() -> None:
         sample[0] = np.inf
         with pytest.raises(InvalidSamplesError, match="not finite"):
             program.pack(sample)
+
+
+def test_a_single_sample_that_is_far_off_is_warned_of() -> None:
+    """A mean change hides a leaf on the other side of a rounded threshold."""
+    rng = np.random.default_rng(3)
+    samples = rng.normal(size=(400, 2))
+    values = np.where(samples[:, 0] > 0.123, 10.0, 0.0) + samples[:, 1] / 10
+    model = tree.DecisionTreeRegressor(max_depth=4, random_state=0).fit(samples, values)
+    private = quantise(to_source(model), compiler.Fit(calibration=samples, bins=16)).report
+    assert private is not None
+    outputs = private.outputs
+    assert outputs.mean_change < outputs.largest_output / 100 or "in the mean" in private.warnings[0]
+    assert outputs.largest_change > outputs.spread > 4
+    assert f"by up to {outputs.largest_change:.3g}, above a quarter of the spread" in private.warnings[0]
+    exact = quantise(to_source(model), compiler.Fit(calibration=samples, thresholds="public")).report
+    assert exact is not None
+    assert exact.outputs.largest_change < exact.outputs.spread / 1000
+    assert not exact.warnings

@@ -8,7 +8,7 @@ import numpy as np
 
 from keywright.compiler.activations.functions import absolute, clip
 from keywright.compiler.front_ends.operator_context import Constant, EncryptedValue, OperatorContext
-from keywright.compiler.front_ends.operators.images.window import window_axes, window_pairs
+from keywright.compiler.front_ends.operators.images.window import require_covered, window_axes, window_pairs
 from keywright.compiler.graph.sparse import Indices, SparseMatrix
 from keywright.compiler.limits import MAX_ENTRIES, require_at_most
 from keywright.program.arrays import Shape
@@ -25,6 +25,7 @@ def max_pool(context: OperatorContext) -> EncryptedValue:
     rows, columns = window_axes(context, (height, width), context.attribute("kernel_shape", [0, 0]))
     out_pixel, tap, in_pixel = window_pairs(rows, columns)
     out_size = rows.output * columns.output
+    require_covered(context, out_pixel, out_size)
     first = np.zeros(out_size, np.int64)
     first[out_pixel[::-1]] = in_pixel[::-1]  # represents taps outside the image
     table = np.tile(first, (rows.kernel * columns.kernel, 1))

@@ -30,7 +30,6 @@ MOVES: dict[str, tuple[int, ...]] = {
     "GatherND": (0,),
     "Identity": (0,),
     "Pad": (0,),
-    "Resize": (0,),
     "ReverseSequence": (0,),
     "Slice": (0,),
     "SpaceToDepth": (0,),
@@ -51,6 +50,8 @@ def move(context: OperatorContext) -> tuple[Operand, ...]:
     constants.
     """
     allowed = MOVES[context.operator]
+    if context.operator == "Dropout" and (trains := context.constant(2)) is not None and trains.any():
+        raise context.refuse("training_mode", True, "false: in training, values are dropped at random")
     feeds: dict[str, Array] = {}
     sources: dict[str, tuple[EncryptedValue, int]] = {}
     first = 1

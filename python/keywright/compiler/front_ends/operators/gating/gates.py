@@ -41,7 +41,7 @@ def require_bits(context: OperatorContext, value: EncryptedValue) -> EncryptedVa
             "an encrypted value as true or false",
             "elements of the input that are 0 or 1 in all calibration data, as those of a mask",
         )
-    context.claims.relied = True
+    context.claims.relied.append(value.number)
     return value
 
 
@@ -60,7 +60,7 @@ def compared(
     function: Callable[[Vector], Vector],
 ) -> Operand:
     """Return what a comparison gives for bits."""
-    context.claims.relied = True
+    context.claims.relied.append(value.number)
     no, yes = (bool(function(np.asarray(bit))) for bit in (0.0, 1.0))
     if no == yes:
         return Constant(np.full(value.shape, yes))
@@ -102,7 +102,7 @@ def chosen(
 
 def gated(context: OperatorContext, value: EncryptedValue, gate: EncryptedValue) -> EncryptedValue:
     """Return a value of which a gate hides elements."""
-    context.claims.relied = True
+    context.claims.relied.append(gate.number)
     shape = np.broadcast_shapes(value.shape, gate.shape)
     bits = replace(context.expand(gate, shape), gate=False)
     value = context.expand(value, shape)

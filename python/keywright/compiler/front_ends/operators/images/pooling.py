@@ -8,7 +8,7 @@ from keywright.compiler.front_ends.operator_context import EncryptedValue, Opera
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.limits import MAX_ENTRIES, require_at_most
 
-from .window import pixel_stride, pixels_of, window_axes, window_pairs
+from .window import pixel_stride, pixels_of, require_covered, window_axes, window_pairs
 
 
 def average_pool(context: OperatorContext) -> EncryptedValue:
@@ -19,6 +19,7 @@ def average_pool(context: OperatorContext) -> EncryptedValue:
     out_pixel, _, in_pixel = window_pairs(rows, columns)
     require_at_most(f"node {context.name!r}", "entries", channels * len(out_pixel), MAX_ENTRIES)
     out_size = rows.output * columns.output
+    require_covered(context, out_pixel, out_size)
     if context.attribute("count_include_pad", 0):
         if ceil := context.attribute("ceil_mode", 0):  # what the last windows count depends on the opset
             raise context.refuse("ceil_mode", ceil, "0, or count_include_pad = 0")

@@ -1,80 +1,110 @@
-"""Resize: the nearest pixels, or sums of neighbouring ones with constant weights."""
+"""Resize: by interpolation, or which pixel each pixel of the result is.
+
+Positions are computed in single precision, as runtimes do: in double precision, pixels of a scale of a third
+are others.
+"""
 
 import numpy as np
-import onnx
-from onnx import helper
+from numpy.typing import NDArray
 
-from keywright.compiler.front_ends.operator_context import EncryptedValue, Operand, OperatorContext
-from keywright.compiler.front_ends.operators.moves import move
-from keywright.compiler.front_ends.reference import Array
-from keywright.compiler.graph.sparse import SparseMatrix
-from keywright.program.arrays import Vector
+from keywright.compiler.front_ends.operator_context import EncryptedValue, OperatorContext
+from keywright.compiler.graph.sparse import Indices
+from keywright.compiler.limits import require_elements
 
-PER_AXIS = ("antialias", "coordinate_transformation_mode", "cubic_coeff_a", "exclude_outside", "mode")
-"""Attributes that mean the same for each axis alone."""
+from .interpolation import along, cubic_weights, linear_weights
+
+Positions = NDArray[np.float32]
+
+FIRST_OPSET = 11
+"""Before this opset, runtimes round positions in ways of their own."""
+
+COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners", "half_pixel_symmetric")
+MODES = ("nearest", "linear", "cubic")
+ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
-def resize(context: OperatorContext) -> Operand | tuple[Operand, ...]:
-    """Add Resize. With linear and cubic interpolation, which act on one axis after the other, the result is a
-    matrix: the product of those of the axes, which ONNX's reference implementation gives on unit vectors."""
-    if context.attribute("mode", "nearest") == "nearest":
-        return move(context)
+def resize(context: OperatorContext) -> EncryptedValue:
+    """Add Resize by factors or to sizes."""
     source = context.encrypted(0)
-    if context.attribute("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize":
-        raise context.refuse("coordinate_transformation_mode", "tf_crop_and_resize", "another mode")
+    if context.opset < FIRST_OPSET:
+        raise context.refuse("opset", context.opset, f"opset {FIRST_OPSET} or later")
+    mode = context.attribute("mode", "nearest")
     if (policy := context.attribute("keep_aspect_ratio_policy", "stretch")) != "stretch":
         raise context.refuse("keep_aspect_ratio_policy", policy, "stretch")
-    result = source
-    for axis, scale, size in _changes(context, source):
-        result = _along(context, result, axis, _weights(context, source.shape[axis], scale, size))
-    return result
-
-
-def _changes(context: OperatorContext, source: EncryptedValue) -> list[tuple[int, float | None, int | None]]:
-    """Return the axes that change, each with a scale or a size."""
+    if context.attribute("antialias", 0) and mode != "nearest":
+        raise context.refuse("antialias", 1, "0")
+    a, exclude_outside = context.attribute("cubic_coeff_a", -0.75), context.attribute("exclude_outside", 0)
+    context.attribute("extrapolation_value", 0.0)  # of tf_crop_and_resize
+    coordinates = context.attribute("coordinate_transformation_mode", "half_pixel")
+    rounding = context.attribute("nearest_mode", "round_prefer_floor")
+    for name, value, known in (
+        ("coordinate_transformation_mode", coordinates, COORDINATES),
+        ("nearest_mode", rounding, ROUNDINGS),
+        ("mode", mode, MODES),
+    ):
+        if value not in known:
+            raise context.refuse(name, value, ", ".join(known))
     rank = len(source.shape)
     axes = [axis % rank for axis in context.attribute("axes", list(range(rank)))]
-    sizes, scales = context.constant(3), context.constant(2)
-    given = sizes if sizes is not None and sizes.size else scales
+    scales, sizes = context.constant(2), context.constant(3)
+    given = sizes if scales is None or not scales.size else scales
     if given is None or given.size != len(axes):
-        wrong = "absent" if given is None else given.tolist()
-        raise context.refuse("scales and sizes", wrong, f"{len(axes)} numbers")
-    if given is sizes:
-        pairs = [(axis, None, int(size)) for axis, size in zip(axes, given, strict=True)]
-        return [each for each in pairs if each[2] != source.shape[each[0]]]
-    return [(axis, float(scale), None) for axis, scale in zip(axes, given, strict=True) if scale != 1]
+        raise context.refuse("scales and sizes", "others", f"one of both, with {len(axes)} numbers")
+    old = np.asarray([source.shape[axis] for axis in axes], np.float32)
+    factors = given.astype(np.float32) / (old if given is sizes else np.float32(1))
+    new = (given if given is sizes else np.floor(factors * old)).astype(np.int64)
+    shape = list(source.shape)
+    for axis, size in zip(axes, new.tolist(), strict=True):
+        shape[axis] = size
+    if min(shape) < 1:
+        raise context.refuse("sizes", shape, "at least one pixel")
+    require_elements(f"the result of node {context.name!r}", shape)
+    chosen, result = source.indices(), source
+    for axis, factor in zip(axes, factors, strict=True):
+        length = source.shape[axis]
+        places = positions(length, shape[axis], factor, coordinates)
+        if mode == "nearest":
+            chosen = chosen.take(nearest(length, places, rounding), axis=axis)
+        elif length != shape[axis] or factor != 1:
+            exact = places.astype(np.float64)
+            weights = (
+                linear_weights(length, exact)
+                if mode == "linear"
+                else cubic_weights(length, exact, a, exclude_outside=bool(exclude_outside))
+            )
+            result = along(context, result, axis, weights)
+    return context.select(source, chosen) if mode == "nearest" else result
 
 
-def _weights(context: OperatorContext, length: int, scale: float | None, size: int | None) -> Vector:
-    """Return the matrix of one axis, (size, length)."""
-    attributes = {
-        entry.name: onnx.helper.get_attribute_value(entry)
-        for entry in context.node.attribute
-        if entry.name in PER_AXIS
-    }
-    feeds: dict[str, Array] = {"x": np.eye(length), "roi": np.zeros(0, np.float32)}
-    if size is None:
-        feeds["scales"] = np.asarray([1.0, scale], np.float32)
-        names = ["x", "roi", "scales"]
-    else:
-        feeds["sizes"] = np.asarray([length, size], np.int64)
-        names = ["x", "roi", "", "sizes"]
-    node = helper.make_node("Resize", names, ["y"], **attributes)
-    (responses,) = context.evaluate(feeds, node)
-    return np.asarray(responses, np.float64).T
+def positions(old: int, new: int, factor: np.float32, coordinates: str) -> Positions:
+    """Return the position among ``old`` pixels of each of ``new`` ones, in single precision."""
+    half, x = np.float32(0.5), np.arange(new, dtype=np.float32)
+    match coordinates:
+        case "asymmetric":
+            position = x / factor
+        case "align_corners" | "pytorch_half_pixel" if new == 1:
+            position = np.zeros(1, np.float32)
+        case "align_corners":
+            position = x * np.float32(old - 1) / np.float32(max(new - 1, 1))
+        case "half_pixel_symmetric":
+            centre = np.float32(old) / np.float32(2)
+            whole = np.float32(new) / (factor * np.float32(old))
+            position = centre * (np.float32(1) - whole) + (x + half) / factor - half
+        case _:
+            position = (x + half) / factor - half
+    return np.asarray(position, np.float32)
 
 
-def _along(context: OperatorContext, source: EncryptedValue, axis: int, weights: Vector) -> EncryptedValue:
-    """Return the product of a matrix with the values along an axis."""
-    shape = (*source.shape[:axis], len(weights), *source.shape[axis + 1 :])
-    targets = np.moveaxis(np.arange(int(np.prod(shape))).reshape(shape), axis, 0).reshape(len(weights), -1)
-    origins = np.moveaxis(source.indices(), axis, 0).reshape(source.shape[axis], -1)
-    rows, columns = np.nonzero(weights)
-    many = targets.shape[1]
-    matrix = SparseMatrix.from_distinct(
-        (targets.size, source.size),
-        targets[rows].ravel(),
-        origins[columns].ravel(),
-        np.repeat(weights[rows, columns], many),
-    )
-    return context.linear(source, shape, matrix)
+def nearest(old: int, position: Positions, rounding: str) -> Indices:
+    """Return the pixel of ``old`` at each position."""
+    half = np.float32(0.5)
+    match rounding:
+        case "floor":
+            position = np.floor(position)
+        case "ceil":
+            position = np.ceil(position)
+        case "round_prefer_ceil":
+            position = np.floor(position + half)
+        case _:
+            position = np.ceil(position - half)
+    return np.asarray(np.clip(position, 0, old - 1), np.int64)

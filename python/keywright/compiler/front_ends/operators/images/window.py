@@ -130,6 +130,16 @@ def window_pairs(rows: Axis, columns: Axis) -> tuple[Indices, Indices, Indices]:
     )
 
 
+def require_covered(context: OperatorContext, out_pixel: Indices, count: int) -> None:
+    """Refuse a pool of which a window lies in the padding alone: it has no largest value and no mean.
+
+    Raises:
+        RefusalError: one of ``count`` windows has no pixel.
+    """
+    if np.bincount(out_pixel, minlength=count).min(initial=1) == 0:
+        raise context.refuse("pads", "a window without pixels", "less padding: every window needs a pixel")
+
+
 def pixel_stride(rows: Axis, columns: Axis) -> int:
     """Return the common stride of both axes, or 1 if they differ: a hint for the layout of the result."""
     return rows.stride if rows.stride == columns.stride else 1

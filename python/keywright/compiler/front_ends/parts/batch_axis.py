@@ -1,0 +1,104 @@
+"""Refuses models that take any number of samples and compute a sample's outputs from other samples, too."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import onnx
+
+from keywright.errors.network import RefusalError
+from keywright.program.client.small_model import FLATTENS_BEFORE, ROWS, opset_of
+from keywright.program.stored_tensors import array_of
+
+BATCH = "keywright/batch"
+"""Name of the axis of samples where the model gives it none."""
+
+ALONG = {
+    **dict.fromkeys(ROWS, -1),
+    "ArgMax": 0,
+    "ArgMin": 0,
+    "Concat": 0,
+    "Gather": 0,
+    "LpNormalization": -1,
+    "TopK": -1,
+}
+"""Operators that compute, choose or join along one axis, with the axis that they have by default."""
+
+FROM = frozenset(["LayerNormalization", "RMSNormalization"])
+"""Operators that compute over all axes from one on; the last by default."""
+
+
+def require_independent(model: onnx.ModelProto) -> None:
+    """Refuse a model with an open batch axis along which a node computes. Axes whose names get lost, as by a
+    reshape to computed sizes, are not followed.
+
+    Raises:
+        RefusalError: names the node.
+    """
+    named = onnx.ModelProto()
+    named.CopyFrom(model)
+    constants = {tensor.name: tensor for tensor in named.graph.initializer}
+    names = set[str]()
+    for value in named.graph.input:
+        axes = value.type.tensor_type.shape.dim
+        if value.name not in constants and axes and not axes[0].dim_value:
+            axes[0].dim_param = axes[0].dim_param or BATCH
+            names.add(axes[0].dim_param)
+    if not names:
+        return
+    try:
+        graph = onnx.shape_inference.infer_shapes(named, data_prop=True).graph
+    except (onnx.shape_inference.InferenceError, ValueError):
+        return  # the importer reports what is wrong
+    shapes = {
+        value.name: [axis.dim_param for axis in value.type.tensor_type.shape.dim]
+        for value in [*graph.input, *graph.value_info, *graph.output]
+        if value.type.tensor_type.HasField("shape")
+    }
+    opset = opset_of(model.opset_import)
+    for index, node in enumerate(model.graph.node):
+        sources = node.input if node.op_type == "Concat" else node.input[:1]
+        shape = next((shapes[name] for name in sources if name in shapes and name not in constants), None)
+        if shape is None or node.domain not in ("", "ai.onnx"):
+            continue
+        crossed = [axis for axis in _axes(node, len(shape), constants, opset) if shape[axis] in names]
+        if crossed:
+            raise RefusalError(
+                f"node {node.name or f'{node.op_type}_{index}'!r}: {node.op_type} computes along axis "
+                f"{crossed[0]}, which is that of the samples, and encrypted samples are independent; use "
+                "another axis, or export the model with a batch of 1 if it takes one sample at a time",
+                code="batch",
+                node=node.name,
+            )
+
+
+def _axes(
+    node: onnx.NodeProto, rank: int, constants: dict[str, onnx.TensorProto], opset: int
+) -> Iterator[int]:
+    """Yield the axes along which a node computes."""
+    attributes: dict[str, Any] = {
+        entry.name: onnx.helper.get_attribute_value(entry) for entry in node.attribute
+    }
+    if node.op_type in ROWS and opset < FLATTENS_BEFORE:
+        yield from range(attributes.get("axis", 1) % max(rank, 1), rank)
+    elif node.op_type in ALONG:
+        axis = attributes.get("axis", ALONG[node.op_type])
+        if -rank <= axis < rank:
+            yield axis % rank
+    elif node.op_type in FROM:
+        yield from range(attributes.get("axis", -1) % max(rank, 1), rank)
+    elif node.op_type.startswith("Reduce"):
+        yield from _reduced(node, attributes, rank, constants)
+
+
+def _reduced(
+    node: onnx.NodeProto, attributes: dict[str, Any], rank: int, constants: dict[str, onnx.TensorProto]
+) -> Sequence[int]:
+    """Return the axes of a reduction; none if they are computed."""
+    axes = attributes.get("axes", [])
+    if len(node.input) > 1 and node.input[1]:
+        if node.input[1] not in constants:
+            return []
+        axes = array_of(constants[node.input[1]]).ravel().tolist()
+    if not axes:
+        return [] if attributes.get("noop_with_empty_axes", 0) else range(rank)
+    return [axis % rank for axis in axes if -rank <= axis < rank]
