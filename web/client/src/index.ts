@@ -1,12 +1,12 @@
 /** Keywright's thin client in a browser: keys, encryption and decryption in a worker, the model on a server. */
 
 import { ClientError, type Code } from "./errors.js";
-import type { Answer, Calls, Demands, KeyReport, Method, ModelInfo, Reply, Seen, Traffic } from "./protocol.js";
+import type { Answer, Calls, Demands, KeyReport, Method, ModelInfo, Reply, Seen, Stage, Traffic } from "./protocol.js";
 
 export { ClientError, type Code } from "./errors.js";
-export type { Answer, Demands, KeyReport, ModelInfo, Seen, Traffic } from "./protocol.js";
+export type { Answer, Demands, KeyReport, ModelInfo, Seen, Stage, Traffic } from "./protocol.js";
 
-type Progress = (done: number, total: number) => void;
+type Progress = (done: number, total: number, stage?: Stage) => void;
 type Pending = { resolve: (value: unknown) => void; reject: (error: ClientError) => void; progress: Progress };
 
 /** A client of one model. Its secret is made in a worker and never leaves it. */
@@ -47,6 +47,16 @@ export class Session {
   /** Refuses a sample outside of the model's range, with the code "length" or "number_range", before keys exist. */
   async check(values: readonly number[]): Promise<void> {
     await this.#call("check", [values]);
+  }
+
+  /** Measures how many bytes of keys this tab makes in a second, with keys that it forgets. Takes a quarter of a second. */
+  pace(): Promise<number> {
+    return this.#call("pace", []);
+  }
+
+  /** Seconds of an evaluation as the server states them: measured, or predicted before its first; null if it says none. */
+  evaluationSeconds(): Promise<number | null> {
+    return this.#call("evaluationSeconds", []);
   }
 
   /**
@@ -121,7 +131,7 @@ export class Session {
     const pending = this.#pending.get(reply.id);
     if (pending === undefined) return;
     if (reply.kind === "progress") {
-      pending.progress(reply.done, reply.total);
+      pending.progress(reply.done, reply.total, reply.stage);
       return;
     }
     this.#pending.delete(reply.id);
