@@ -20,7 +20,7 @@ const { values: options, positionals } = parseArgs({
 const [model] = positionals;
 if (model === undefined) throw new Error("name a model: the folder that keywright compile wrote for the digits");
 const EXAMPLE = "7";
-const READY = "document.getElementById('model')?.textContent.includes('boosted deflation') ?? false";
+const READY = "document.getElementById('model')?.textContent.includes('CKKS') ?? false";
 const ASK = `(async () => {
   const example = document.getElementById("example");
   example.value = "${EXAMPLE}";

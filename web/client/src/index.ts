@@ -41,7 +41,10 @@ export class Session {
    * keys than the limits with the code "demand", both before a secret exists.
    */
   connect(base = "", pinned: string | null = null, demands: Demands = {}): Promise<ModelInfo> {
-    return this.#call("connect", [new URL(base, location.href).href.replace(/\/$/, ""), pinned, demands]);
+    const address = new URL(base, location.href);
+    // Of the page's own address, its query belongs to the page.
+    address.search = address.hash = "";
+    return this.#call("connect", [address.href.replace(/\/$/, ""), pinned, demands]);
   }
 
   /** Refuses a sample outside of the model's range, with the code "length" or "number_range", before keys exist. */

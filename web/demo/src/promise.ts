@@ -4,8 +4,10 @@ import { about } from "./text.js";
 
 /** Bits per second of a slow and a fast connection, where the server is elsewhere. */
 const LINKS: readonly [number, string][] = [[10e6, "10 Mbit/s"], [100e6, "100 Mbit/s"]];
-/** Where tab and server share a machine, it also receives and checks every byte that the tab makes. */
-const SHARED = 2;
+/** Where tab and server share a machine, it also carries, receives and checks every byte that the tab makes. */
+const SHARED = 3;
+/** Encrypting, decrypting and some twenty requests, in seconds. */
+const REST = 1;
 /** A first evaluation also reads the keys. */
 const FIRST = 2;
 
@@ -29,9 +31,9 @@ export function promised(size: number, pace: number, evaluation: number | null):
   if (pace === 0) return { seconds: null, words: "no time can be predicted" };
   const [made, computed] = [size / pace, FIRST * (evaluation ?? 0)];
   if (HERE) {
-    const seconds = Math.ceil(SHARED * made + computed);
+    const seconds = Math.ceil(SHARED * made + computed + REST);
     return { seconds, words: about(seconds) };
   }
-  const each = LINKS.map(([speed, name]) => `${about(Math.max((8 * size) / speed, made) + computed)} at ${name}`);
+  const each = LINKS.map(([speed, name]) => `${about(Math.max((8 * size) / speed, made) + computed + REST)} at ${name}`);
   return { seconds: null, words: each.join(", ") };
 }
