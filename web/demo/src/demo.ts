@@ -16,9 +16,10 @@ let session = begin();
 let keys: KeyReport | null = null;
 /** Keys that are being made and sent. */
 let making: Promise<KeyReport> | null = null;
-/** Bytes of keys per second that this tab makes, and the server's seconds for an evaluation. */
+/** Bytes of keys per second that this tab makes, the server's seconds for an evaluation, and those of a small request. */
 let pace = 0;
 let evaluation: number | null = null;
+let trip = 0;
 let last: Answer | null = null;
 let busy = false;
 /** Whether the visitor cancelled: then keys are made only for a question. */
@@ -111,7 +112,7 @@ function foretell(): void {
     cost.textContent = `The next answer: this page sends ${question}.${took}`;
     return;
   }
-  const { seconds, words } = promised(model.keyBytes, pace, evaluation);
+  const { seconds, words } = promised(model.keyBytes, pace, evaluation, trip);
   if (seconds !== null) cost.dataset["seconds"] = String(seconds);
   cost.textContent =
     `The first answer: ${words}, most of it while you draw. From your first ${drawing.thing === "digit" ? "stroke" : "picture"} on, this page ` +
@@ -261,7 +262,10 @@ async function connect(): Promise<void> {
     model = found;
     element("insecure").hidden = !model.insecure;
     // Without them the page promises no time, and the press of the button tells what is wrong.
-    [pace, evaluation] = await Promise.all([session.pace().catch(() => 0), session.evaluationSeconds().catch(() => null)]);
+    pace = await session.pace().catch(() => 0);
+    const start = performance.now();
+    evaluation = await session.evaluationSeconds().catch(() => null);
+    trip = (performance.now() - start) / 1000;
     element("model").textContent =
       "The model's arithmetic works on ciphertexts: adding and multiplying them adds and multiplies the numbers inside. This tab " +
       `makes a secret key in a worker, where it stays until the page is closed. The scheme is CKKS with N = 2^${model.logN}${model.insecure ? "" : ", at 128-bit security"}. ` +

@@ -6,8 +6,8 @@ import { about } from "./text.js";
 const LINKS: readonly [number, string][] = [[10e6, "10 Mbit/s"], [100e6, "100 Mbit/s"]];
 /** Where tab and server share a machine, it also carries, receives and checks every byte that the tab makes. */
 const SHARED = 3;
-/** Encrypting, decrypting and some twenty requests, in seconds. */
-const REST = 1;
+/** Requests until the first answer: pieces of keys, their state, the question and its progress. */
+const REQUESTS = 40;
 /** A first evaluation also reads the keys. */
 const FIRST = 2;
 
@@ -26,14 +26,15 @@ export interface Promised {
  * @param size bytes of the keys.
  * @param pace bytes per second that the tab makes.
  * @param evaluation seconds that the server states; null if it says none.
+ * @param trip seconds of a small request: on a busy machine, or far away, requests take longer than bytes.
  */
-export function promised(size: number, pace: number, evaluation: number | null): Promised {
+export function promised(size: number, pace: number, evaluation: number | null, trip: number): Promised {
   if (pace === 0) return { seconds: null, words: "no time can be predicted" };
-  const [made, computed] = [size / pace, FIRST * (evaluation ?? 0)];
+  const [made, rest] = [size / pace, FIRST * (evaluation ?? 0) + REQUESTS * trip];
   if (HERE) {
-    const seconds = Math.ceil(SHARED * made + computed + REST);
+    const seconds = Math.ceil(SHARED * made + rest);
     return { seconds, words: about(seconds) };
   }
-  const each = LINKS.map(([speed, name]) => `${about(Math.max((8 * size) / speed, made) + computed + REST)} at ${name}`);
+  const each = LINKS.map(([speed, name]) => `${about(Math.max((8 * size) / speed, made) + rest)} at ${name}`);
   return { seconds: null, words: each.join(", ") };
 }
