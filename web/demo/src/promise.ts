@@ -4,8 +4,11 @@ import { about } from "./text.js";
 
 /** Bits per second of a slow and a fast connection, where the server is elsewhere. */
 const LINKS: readonly [number, string][] = [[10e6, "10 Mbit/s"], [100e6, "100 Mbit/s"]];
-/** Where tab and server share a machine, it also carries, receives and checks every byte that the tab makes. */
-const SHARED = 3;
+/**
+ * Where tab and server share a machine, it also carries, receives and checks every byte that the tab makes. With eight
+ * busy programs a core this took seven to ten times as long as making the keys alone.
+ */
+const SHARED = 7;
 /** Requests until the first answer: pieces of keys, their state, the question and its progress. */
 const REQUESTS = 40;
 /** A first evaluation also reads the keys. */
