@@ -144,6 +144,12 @@ def test_info_describes_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert json.loads(capsys.readouterr().out)["shape"] == "2 x 3"
 
 
+def test_a_long_title_of_a_narrow_table_stays_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    title = "a/long/path/to/a/file/that/does/not/fit.kwp"
+    Terminal(output=Console(width=30, highlight=False)).table([Column("n", "n")], [{"n": "1"}], title=title)
+    assert capsys.readouterr().out.splitlines()[0] == title
+
+
 def test_no_parser_ends_the_process() -> None:
     for command in parser().commands.values():
         with pytest.raises(CommandError):
