@@ -60,7 +60,7 @@ def test_a_recipe_for_another_target_installs_its_library(goal: str) -> None:
 
 
 def programs(folder: Path, **scripts: str) -> dict[str, str]:
-    """An environment whose programs are these alone, beside those of the system that `make` itself needs."""
+    """An environment with these programs and those of the system that `make` itself needs."""
     for name, script in scripts.items():
         (folder / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
         (folder / name).chmod(0o755)

@@ -9,8 +9,8 @@ use crate::client::{given, stream};
 use crate::errors::Failure;
 use crate::key_stream::KeyStream;
 
-/// The owner of a secret whose numbers are in the slots of ciphertexts modulo several primes: encrypts numbers, decrypts
-/// answers, makes the keys that a server requests. The server then needs no bootstrapping and far fewer bytes of keys.
+/// The owner of a secret whose numbers are in the slots of ciphertexts modulo several primes: encrypts numbers,
+/// decrypts answers, makes the keys that a server requests. The server then needs no bootstrap and fewer bytes of keys.
 #[wasm_bindgen]
 pub struct SlotsClient {
     parameters: CkksParameters,

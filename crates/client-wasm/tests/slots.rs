@@ -1,4 +1,4 @@
-//! A client of slots: what it sends is read and decrypted by the full library, and says nothing of the message.
+//! A client of slots: the full library reads and decrypts what it sends, and headers are the same for all messages.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use keywright_ckks::{CkksLiteral, CkksParameters, SeededCiphertext};

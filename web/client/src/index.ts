@@ -52,12 +52,12 @@ export class Session {
     await this.#call("check", [values]);
   }
 
-  /** Measures how many bytes of keys this tab makes in a second, with keys that it forgets. Takes a quarter of a second. */
+  /** Measures how many bytes of keys this tab makes in a second, with keys that it forgets. */
   pace(): Promise<number> {
     return this.#call("pace", []);
   }
 
-  /** Seconds of an evaluation as the server states them: measured, or predicted before its first; null if it says none. */
+  /** Seconds of an evaluation that the server states: measured, or predicted before its first; null without any. */
   evaluationSeconds(): Promise<number | null> {
     return this.#call("evaluationSeconds", []);
   }

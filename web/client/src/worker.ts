@@ -133,7 +133,7 @@ function within(what: string, value: number, maximum: number): void {
 }
 
 /**
- * Measures the bytes of keys that the tab makes in a second. The secret of these keys is forgotten with them. Setting up
+ * Measures the bytes of keys that the tab makes in a second. The secret of these keys is forgotten with them. The start
  * is not counted: it happens once.
  */
 async function pace(): Promise<number> {

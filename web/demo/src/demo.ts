@@ -7,6 +7,9 @@ import { hideAnswer, showAnswer, showSeen, showTime, showTravel } from "./result
 import { announce, bytes, element, milliseconds } from "./text.js";
 import { hideViews, showViews } from "./views.js";
 
+/** How often a small request is timed: the fastest counts, because a single one may wait for something else. */
+const TRIPS = 3;
+
 const ask = element<HTMLButtonElement>("ask");
 const cancel = element<HTMLButtonElement>("cancel");
 const progress = element<HTMLProgressElement>("progress");
@@ -16,7 +19,7 @@ let session = begin();
 let keys: KeyReport | null = null;
 /** Keys that are being made and sent. */
 let making: Promise<KeyReport> | null = null;
-/** Bytes of keys per second that this tab makes, the server's seconds for an evaluation, and those of a small request. */
+/** Bytes of keys a second that this tab makes, the server's seconds of an evaluation, and those of a small request. */
 let pace = 0;
 let evaluation: number | null = null;
 let trip = 0;
@@ -263,9 +266,13 @@ async function connect(): Promise<void> {
     element("insecure").hidden = !model.insecure;
     // Without them the page promises no time, and the press of the button tells what is wrong.
     pace = await session.pace().catch(() => 0);
-    const start = performance.now();
-    evaluation = await session.evaluationSeconds().catch(() => null);
-    trip = (performance.now() - start) / 1000;
+    const trips: number[] = [];
+    for (let i = 0; i < TRIPS; i++) {
+      const start = performance.now();
+      evaluation = await session.evaluationSeconds().catch(() => null);
+      trips.push((performance.now() - start) / 1000);
+    }
+    trip = Math.min(...trips);
     element("model").textContent =
       "The model's arithmetic works on ciphertexts: adding and multiplying them adds and multiplies the numbers inside. This tab " +
       `makes a secret key in a worker, where it stays until the page is closed. The scheme is CKKS with N = 2^${model.logN}${model.insecure ? "" : ", at 128-bit security"}. ` +
