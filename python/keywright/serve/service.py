@@ -182,7 +182,8 @@ class Service:
         return {"models": self.model_lines()}
 
     def model_lines(self) -> list[dict[str, object]]:
-        """Return what `models` says of each model."""
+        """Return what `models` says of each model. With accounts its seconds are a prediction: the median of
+        all evaluations would tell a tenant when others are served."""
         return [
             {
                 "model": name,
@@ -190,7 +191,7 @@ class Service:
                 "configuration": self.catalog.of(name).identifier,
                 "bytes": model.manifest.keys.size,
                 "joins": self.evaluations.joins[name],
-                "seconds": self.evaluations.seconds(name),
+                "seconds": model.predicted_seconds if self.accounts else self.evaluations.seconds(name),
             }
             for name, model in self.catalog.models.items()
         ]

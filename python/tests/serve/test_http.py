@@ -23,6 +23,7 @@ from keywright.serve.http import app as app_module
 from keywright.serve.http import connections
 from keywright.serve.http.app import MAX_PART
 from keywright.serve.service import ServiceLimits
+from keywright.serve.tenants.accounts import Accounts, add
 from tests.serve.network import WORKERS, listening
 
 
@@ -107,7 +108,7 @@ def test_without_a_page_a_browser_gets_a_description(service: Service, thin: Mod
 
 
 def test_the_list_of_models_states_the_time_of_an_evaluation(
-    server: Server, service: Service, thin: Model
+    server: Server, service: Service, thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (line,) = ask(server, "GET", "/v1/models")[1]["models"]
     assert line["seconds"] == thin.predicted_seconds > 0
@@ -116,6 +117,12 @@ def test_the_list_of_models_states_the_time_of_an_evaluation(
     service.evaluations.durations.add(job)
     (line,) = ask(server, "GET", "/v1/models")[1]["models"]
     assert line["seconds"] == 12.5
+    # A tenant learns nothing of the evaluations of others.
+    path = tmp_path / "accounts.json"
+    key = add(path, "tenant")
+    monkeypatch.setattr(service, "accounts", Accounts.load(path))
+    (line,) = ask(server, "GET", "/v1/models", headers={"Authorization": f"Bearer {key}"})[1]["models"]
+    assert line["seconds"] == thin.predicted_seconds
 
 
 @pytest.mark.parametrize(
