@@ -61,7 +61,9 @@ test("the package has what belongs in it, and its README's program compiles and 
   await page.context().route("**/classify.js", (route) =>
     route.fulfill({ contentType: "text/javascript", body: program.replace('"keywright-client"', '"/client/dist/index.js"') }),
   );
-  await ready(page, url);
+  // At 128 bits: the README's program accepts nothing else.
+  const [, address] = await made.place.serve(await made.place.compile("slots"));
+  await ready(page, address);
   const scores = await page.evaluate(async () => {
     const { classify } = await import("/classify.js");
     // A stroke down the middle.
