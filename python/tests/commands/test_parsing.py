@@ -150,6 +150,13 @@ def test_a_long_title_of_a_narrow_table_stays_whole(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out.splitlines()[0] == title
 
 
+@pytest.mark.parametrize("name", sorted(parser().commands))
+def test_the_help_of_a_command_fits_a_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = parser().commands[name].format_help().splitlines()
+    assert [line for line in lines if len(line) > 80 and not line.startswith("example: ")] == []
+
+
 def test_no_parser_ends_the_process() -> None:
     for command in parser().commands.values():
         with pytest.raises(CommandError):
