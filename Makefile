@@ -22,6 +22,9 @@ A7_TARGET := armv7-unknown-linux-gnueabihf
 A7_LIBRARIES ?= /usr/arm-linux-gnueabihf
 COMMA := ,
 
+M4_NEEDS := needs-qemu-system-arm.qemu-system-arm rust-for-thumbv7em-none-eabi
+A7_NEEDS := needs-arm-linux-gnueabihf-gcc.gcc-arm-linux-gnueabihf needs-qemu-arm.qemu-user rust-for-$(A7_TARGET)
+
 VENV := .venv
 # Where Python puts programs.
 PROGRAMS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
@@ -157,15 +160,22 @@ deny: $(DENY)
 
 bare: $(BARE_TARGETS:%=bare-%) ## Check what runs without an operating system for a microcontroller and a browser
 
-bare-full: $(MORE_BARE_TARGETS:%=bare-%) ## Check it for another processor, and the package for Windows and macOS
+bare-full: $(MORE_BARE_TARGETS:%=bare-%) $(CHECKED_TARGETS:%=rust-for-%) ## Check it for another processor, and the package for Windows and macOS
 	@for target in $(CHECKED_TARGETS); do \
-	  rustup target list --installed | grep -qx $$target || rustup target add $$target || exit 1; \
 	  echo "cargo clippy $(CHECKED_CRATES:%=-p %) --target $$target"; \
 	  env -u PYO3_PYTHON PYO3_NO_PYTHON=1 cargo clippy --locked $(CHECKED_CRATES:%=-p %) --target $$target -- -D warnings || exit 1; \
 	done
 
-bare-%:
+# Every recipe that compiles for another target has this one first: the target's standard library is installed.
+rust-for-%:
+	@command -v rustup > /dev/null || { echo "rustup is missing, which adds the target $*: https://rustup.rs"; exit 1; }
 	@rustup target list --installed | grep -qx $* || rustup target add $*
+
+# Every recipe that needs a program of Debian's package has it first: PROGRAM.PACKAGE.
+needs-%:
+	@command -v $(basename $*) > /dev/null || { echo "$(basename $*) is missing: Debian has it in the package $(patsubst .%,%,$(suffix $*))"; exit 1; }
+
+bare-%: rust-for-%
 	@for crate in $(BARE_CRATES); do \
 	  echo "cargo check -p $$crate --no-default-features --target $*"; \
 	  cargo check --locked -p $$crate --no-default-features --target $* || exit 1; \
@@ -234,7 +244,7 @@ web: $(PAGE)/.built ## Build the browser client and its page (needs npm)
 
 web-demo: build web ## Serve the page on the loopback: draw a digit that the server never sees
 	@test -d target/web-model || $(BIN)/keywright compile python/keywright/data/digits.onnx \
-	  --client thin --labels 0,1,2,3,4,5,6,7,8,9 --out target/web-model
+	  --key-memory 18MiB --labels 0,1,2,3,4,5,6,7,8,9 --out target/web-model
 	$(BIN)/keywright serve target/web-model --page $(PAGE)
 
 web-test: build ## Test the page in Chromium (needs npm and chromium; skipped without them)
@@ -246,39 +256,28 @@ web-bench: web ## Time the browser client in Node and Chromium, and node-seal fo
 	npm ci --prefix web/bench --no-audit --no-fund
 	CHROMIUM=$(CHROMIUM) node web/bench/bench.mjs $(if $(OUT),--out $(OUT))
 
-cortex-m4: ## Run the thin client on an emulated Cortex-M4, against its known answers
-	@command -v qemu-system-arm >/dev/null || { echo "qemu-system-arm is missing: Debian has it in the package qemu-system-arm"; exit 1; }
-	@rustup target list --installed | grep -qx thumbv7em-none-eabi || { echo "missing: rustup target add thumbv7em-none-eabi"; exit 1; }
+cortex-m4: $(M4_NEEDS) ## Run the thin client on an emulated Cortex-M4, against its known answers
 	cd embedded/cortex-m4 && cargo run --locked --release
 
-cortex-m4-c: ## Run a program in C with the client's C interface on an emulated Cortex-M4, against its known answers
-	@command -v arm-none-eabi-gcc > /dev/null || { echo "arm-none-eabi-gcc is missing: Debian has it in the package gcc-arm-none-eabi"; exit 1; }
+cortex-m4-c: needs-arm-none-eabi-gcc.gcc-arm-none-eabi $(M4_NEEDS) ## Run a program in C with the client's C interface on an emulated Cortex-M4, against its known answers
 	cd embedded/cortex-m4 && cargo run --locked --release --features c --bin known_c
 
-cortex-m4-full: ## Run a full-modulus client with doubles and the thin one on an emulated Cortex-M4 (a minute)
+cortex-m4-full: $(M4_NEEDS) ## Run a full-modulus client with doubles and the thin one on an emulated Cortex-M4 (a minute)
 	cd embedded/cortex-m4 && cargo run --locked --release --bin full_modulus
 
-cortex-m4-phases: ## Count the instructions of each step of an encryption on an emulated Cortex-M4
+cortex-m4-phases: $(M4_NEEDS) ## Count the instructions of each step of an encryption on an emulated Cortex-M4
 	cd embedded/cortex-m4 && cargo run --locked --release --bin phases
 
 # Linux on 32 bits, as on a Raspberry Pi. Debian's gcc-arm-linux-gnueabihf and libc6-dev-armhf-cross supply the linker
 # and the libraries.
-cortex-a7: ## Run the thin client's known answers as a program for a Cortex-A7 with Linux, emulated
-	@for tool in arm-linux-gnueabihf-gcc:gcc-arm-linux-gnueabihf qemu-arm:qemu-user; do \
-	  command -v $${tool%%:*} > /dev/null || { echo "$${tool%%:*} is missing: Debian has it in the package $${tool##*:}"; exit 1; }; \
-	done
-	@rustup target list --installed | grep -qx $(A7_TARGET) || rustup target add $(A7_TARGET)
+cortex-a7: $(A7_NEEDS) ## Run the thin client's known answers as a program for a Cortex-A7 with Linux, emulated
 	CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_LINKER=arm-linux-gnueabihf-gcc \
 	CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_RUSTFLAGS="-C target-cpu=cortex-a7" \
 	CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_RUNNER="qemu-arm -cpu cortex-a7 -L $(A7_LIBRARIES)" \
 	  cargo test --locked -p keywright-client --target $(A7_TARGET) --test client vectors
 
 # The emulator's plugin counts; its file is where the program reads the count (embedded/cortex-a7/plugin.c).
-cortex-a7-full: ## Count the instructions of the thin client and of one of full modulus on an emulated Cortex-A7
-	@for tool in arm-linux-gnueabihf-gcc:gcc-arm-linux-gnueabihf qemu-arm:qemu-user cc:gcc; do \
-	  command -v $${tool%%:*} > /dev/null || { echo "$${tool%%:*} is missing: Debian has it in the package $${tool##*:}"; exit 1; }; \
-	done
-	@rustup target list --installed | grep -qx $(A7_TARGET) || rustup target add $(A7_TARGET)
+cortex-a7-full: needs-cc.gcc $(A7_NEEDS) ## Count the instructions of the thin client and of one of full modulus on an emulated Cortex-A7
 	@mkdir -p target/cortex-a7
 	cc -O2 -Wall -Wextra -Werror -shared -fPIC -o target/cortex-a7/plugin.so embedded/cortex-a7/plugin.c
 	cd embedded/cortex-a7 && KEYWRIGHT_COUNT=$(CURDIR)/target/cortex-a7/count CARGO_TARGET_DIR=$(CURDIR)/target/cortex-a7 \
@@ -292,7 +291,7 @@ cortex-a7-full: ## Count the instructions of the thin client and of one of full 
 neon-test: ## Run the NEON back end through the conformance suite, emulated (skipped where the emulator is missing)
 	@missing=; for tool in aarch64-linux-gnu-gcc qemu-aarch64; do command -v $$tool > /dev/null || missing="$$missing $$tool"; done; \
 	if [ -n "$$missing" ]; then echo "neon-test SKIPPED: not installed:$$missing"; else \
-	  rustup target list --installed | grep -qx $(A64_TARGET) || rustup target add $(A64_TARGET) || exit 1; \
+	  $(MAKE) --no-print-directory rust-for-$(A64_TARGET) || exit 1; \
 	  export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc; \
 	  export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L $(A64_LIBRARIES)"; \
 	  test="cargo test --locked -p keywright-ring --target $(A64_TARGET)"; \
@@ -391,12 +390,11 @@ $(BINDGEN): web/bindgen/Cargo.toml web/bindgen/Cargo.lock web/bindgen/src/main.r
 	cargo build --locked --manifest-path web/bindgen/Cargo.toml --target-dir target/bindgen
 	touch $@
 
-web/node_modules/.installed: web/package-lock.json
+web/node_modules/.installed: web/package-lock.json | needs-npm.npm
 	npm ci --prefix web --no-audit --no-fund
 	touch $@
 
-$(PAGE)/.built: $(BINDGEN) web/node_modules/.installed $(WEB_SOURCES) $(RUST_SOURCES)
-	@rustup target list --installed | grep -qx wasm32-unknown-unknown || rustup target add wasm32-unknown-unknown
+$(PAGE)/.built: $(BINDGEN) web/node_modules/.installed $(WEB_SOURCES) $(RUST_SOURCES) | rust-for-wasm32-unknown-unknown
 	RUSTFLAGS="$(WASM_FLAGS)" cargo build --locked --profile wasm -p keywright-client-wasm --target wasm32-unknown-unknown --target-dir target/wasm
 	rm -rf $(PAGE) web/client/src/wasm web/client/dist && mkdir -p $(PAGE)
 	$(BINDGEN) target/wasm/wasm32-unknown-unknown/wasm/$(MODULE).wasm web/client/src/wasm

@@ -15,7 +15,7 @@ from pathlib import Path
 from release import c_library, wheels
 from release.archive import SUMS, write_sums
 from release.c_library import build_c_library
-from release.checkout import ROOT, check_out
+from release.checkout import ROOT, check_out, require_targets
 from release.crates import build_crates
 from release.materials import write_bill_of_materials
 from release.npm import build_npm_package
@@ -29,6 +29,8 @@ PARTS = ("source", "wheels", "crates", "c", "npm")
 
 def build(revision: str, source: Path, out: Path, parts: list[str], targets: list[str]) -> str:
     """Build parts of a commit from a clean checkout in `source` into `out`; returns the digests."""
+    if {"wheels", "c"} & set(parts):
+        require_targets(targets)
     checkout = check_out(source, revision)
     if set(parts) == set(PARTS):
         shutil.rmtree(out, ignore_errors=True)

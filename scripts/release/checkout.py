@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,6 +75,24 @@ class Checkout:
         environment = self.environment() | dict(extra or {})
         if subprocess.run(command, cwd=self.folder, env=environment, check=False).returncode != 0:
             raise SystemExit(f"this failed: {' '.join(command)}")
+
+
+def require_targets(targets: Iterable[str]) -> None:
+    """Install Rust's standard library for those targets that lack it.
+
+    Raises:
+        SystemExit: rustup is missing, or cannot install it.
+    """
+    if shutil.which("rustup") is None:
+        raise SystemExit(f"rustup is missing, which adds the targets {', '.join(targets)}: https://rustup.rs")
+    listed = subprocess.run(
+        ["rustup", "target", "list", "--installed"], capture_output=True, text=True, check=True
+    )
+    for target in sorted(set(targets) - set(listed.stdout.split())):
+        command = ["rustup", "target", "add", target]
+        print("$", *command, flush=True)
+        if subprocess.run(command, check=False).returncode != 0:
+            raise SystemExit(f"this failed: {' '.join(command)}; without it, leave {target} out of TARGETS")
 
 
 def git(*arguments: str, folder: Path = ROOT) -> str:

@@ -110,7 +110,7 @@ export function insecurely(address) {
 
 export async function ready(page, address) {
   await page.goto(insecurely(address));
-  await page.waitForFunction(() => document.getElementById("model").textContent.includes("boosted deflation"));
+  await page.waitForFunction(() => document.getElementById("model").textContent.includes("CKKS"));
 }
 
 /** Strokes in fractions of the drawing area. */

@@ -27,3 +27,17 @@ test("a range that is none, or whose quotients are above 1, is refused", async (
     await assert.rejects(read(change), ({ code }) => code === "manifest", JSON.stringify(change));
   }
 });
+
+test("clients of slots may have no range, and the magnitude of their messages follows from the range that they have", async () => {
+  const slots = { packing: "slots", client: "", input_level: 5, output_level: 1 };
+  const free = await read({ ...slots, input_range: null, input_ring: undefined });
+  assert.deepEqual([free.inputRange, free.magnitude, free.inputLevel, free.outputLevel, free.inputRing], [[-Infinity, Infinity], 0, 5, 1, 0]);
+  // As `declared_magnitude` of the Python package: the power of two from twice the larger end on, divided.
+  for (const [range, magnitude] of [[[0, 1], 2], [[-3, 2], 8], [[-4, 4], 8], [[0, 0.3], 1]]) {
+    assert.equal((await read({ ...slots, input_range: range, divisor: 1 })).magnitude, magnitude);
+    assert.equal((await read({ ...slots, input_range: range, divisor: 4 })).magnitude, magnitude / 4);
+  }
+  for (const change of [{ input_level: -1 }, { input_level: 64 }, { input_range: [1, 0] }, { input_ring: 10 }]) {
+    await assert.rejects(read({ ...slots, ...change }), ({ code }) => code === "manifest", JSON.stringify(change));
+  }
+});

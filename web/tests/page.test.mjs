@@ -82,9 +82,91 @@ test("sizes are announced before anything is sent", WAIT, async () => {
   const page = await open();
   await ready(page);
   const words = await page.locator("#cost").textContent();
-  assert.match(words, /makes keys and sends [0-9.]+ MB of them, once, to a server on this device: (about [0-9]+ s|less than a second)\./);
-  assert.match(words, /an encrypted digit of [0-9.]+ k?B; the answer has [0-9.]+ k?B/);
+  assert.match(words, /^The first answer: (about [0-9]+ s|less than a second), most of it while you draw\./);
+  assert.match(words, /makes keys and sends [0-9.]+ MB of them, once\. Then it sends an encrypted digit of [0-9.]+ k?B; the answer is [0-9.]+ k?B/);
   assert.equal(page.sent.length, 0);
+  // What has no content yet takes no place.
+  for (const part of ["answer", "views", "travel", "time", "seen"]) assert.equal(await page.locator(`#${part}-section`).isVisible(), false);
+  await page.context().close();
+});
+
+test("keys go while the visitor draws, and a question that was never asked sends no ciphertext", WAIT, async () => {
+  const page = await open();
+  const jobs = [];
+  page.on("request", (request) => request.url().endsWith("/jobs") && jobs.push(request.url()));
+  await ready(page);
+  await draw(page, digits[7]);
+  await page.waitForFunction(() => document.getElementById("cost").textContent.startsWith("The next answer"), null, WAIT);
+  assert.equal(await page.locator("#status").textContent(), "Draw a digit and press the button.");
+  assert.equal(await page.locator("#cancel").isVisible(), false);
+  assert.deepEqual(jobs, []);
+  await page.click("#ask");
+  assert.equal(await answer(page), "7");
+  assert.equal(jobs.length, 1);
+  assert.deepEqual(page.problems, []);
+  await page.context().close();
+});
+
+test("whoever cancels the keys while drawing gets them only with the next question", WAIT, async () => {
+  const page = await open();
+  let slow = true;
+  await page.context().route("**/v1/keys/**", async (route) => {
+    if (slow) await new Promise((resolve) => setTimeout(resolve, 300));
+    return route.continue().catch(() => undefined);
+  });
+  await ready(page);
+  await draw(page, digits[1]);
+  await page.waitForFunction(() => document.getElementById("progress").value > 0);
+  await page.click("#cancel");
+  await page.waitForFunction(() => document.getElementById("status").textContent.startsWith("Cancelled. The server keeps"));
+  const before = page.sent.length;
+  await page.click("#clear");
+  await draw(page, digits[7]);
+  await page.waitForTimeout(500);
+  assert.equal(page.sent.length, before);
+  slow = false;
+  await page.click("#ask");
+  assert.equal(await answer(page), "7");
+  assert.deepEqual(page.problems, []);
+  await page.context().close();
+});
+
+test("a model for slots has small keys, and its first answer comes as promised", WAIT, async () => {
+  const [, address] = await made.place.serve(await made.place.compile("slots"));
+  // Without a look at every byte that is sent, which takes longer than sending it.
+  const page = await (await made.browser.newContext()).newPage();
+  await page.goto(address);
+  await page.waitForFunction(() => document.getElementById("cost").dataset.seconds !== undefined, null, WAIT);
+  assert.equal(await page.locator("#insecure").isVisible(), false);
+  const promised = Number(await page.locator("#cost").getAttribute("data-seconds"));
+  const start = performance.now();
+  await draw(page, digits[7]);
+  await page.click("#ask");
+  assert.equal(await answer(page), "7");
+  const seconds = (performance.now() - start) / 1000;
+  const lines = Object.fromEntries((await page.locator("#travel tr").allInnerTexts()).map((line) => line.split("\t")));
+  const sent = Number(lines["total sent"].replaceAll(",", ""));
+  console.log(`first answer ${seconds.toFixed(1)} s after the first stroke, promised ${promised} s; ${sent} bytes sent`);
+  assert.ok(seconds <= 2 * promised, `${seconds} s, promised ${promised}`);
+  assert.ok(sent <= 40e6, `${sent} bytes`);
+  const bodies = [];
+  page.on("request", (request) => request.url().endsWith("/jobs") && bodies.push(request.postDataBuffer()));
+  await page.click("#clear");
+  await draw(page, digits[1]);
+  await page.click("#ask");
+  assert.equal(await answer(page), "1");
+  // The server's view is bytes of what it got, and they look random.
+  const drawn = await page.evaluate(() => {
+    const view = document.getElementById("theirs");
+    return Array.from(view.getContext("2d").getImageData(0, 0, view.width, view.height).data).filter((_, i) => i % 4 === 0);
+  });
+  assert.ok(bodies.some((body) => body.includes(Buffer.from(drawn))), "the drawn bytes were not sent");
+  const counts = new Array(256).fill(0);
+  drawn.forEach((byte) => counts[byte]++);
+  const each = drawn.length / 256;
+  const chi = counts.reduce((sum, count) => sum + (count - each) ** 2 / each, 0);
+  assert.ok(Math.abs(chi - 255) < 6 * Math.sqrt(2 * 255), `chi squared of ${drawn.length} bytes is ${chi}`);
+  assert.equal(await page.locator("#own").evaluate((view) => view.width * view.height), 64);
   await page.context().close();
 });
 
@@ -246,7 +328,8 @@ for (const [name, reply, expected] of [
   ["is garbage", () => ({ body: "<html>" }), "manifest"],
   ["is of another version", async () => json({ ...(await manifest()), version: 1 }), "manifest"],
   ["is for pictures that the page has no input for", async () => json({ ...(await manifest()), input: { ...(await manifest()).input, shape: [64] } }), "other_model"],
-  ["is for clients that encrypt slots", async () => json({ ...(await manifest()), packing: "slots" }), "manifest"],
+  ["has a packing that nobody knows", async () => json({ ...(await manifest()), packing: "bits" }), "manifest"],
+  ["has a level that does not fit its packing", async () => json({ ...(await manifest()), input_level: 3 }), "manifest"],
   ["calls parameters secure that are not", async () => json({ ...(await manifest()), insecure: false }), "manifest"],
   ["names another prime than its parameters", async () => json({ ...(await manifest()), modulus: "1073479681" }), "manifest"],
   ["has null for bytes", async () => json({ ...(await manifest()), key_set: null }), "manifest"],

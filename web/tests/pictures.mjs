@@ -43,7 +43,7 @@ try {
   const { labels, name, key_bytes: keys } = await (await fetch(`${url}/v1/model`)).json();
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
   await page.goto(url);
-  await page.waitForFunction(() => document.getElementById("model").textContent.includes("boosted deflation"), null, { timeout });
+  await page.waitForFunction(() => document.getElementById("model").textContent.includes("CKKS"), null, { timeout });
   console.log(`${name}: ${labels.length} labels, ${keys} bytes of keys`);
   let right = 0;
   const [asked, answers] = [{ pixels: [], scores: [] }, []];

@@ -1,7 +1,7 @@
-"""`small_model.py FOLDER digits|words|colours`: models for a small ring without security, for quick tests.
+"""`small_model.py FOLDER digits|words|colours|slots`: models for a small ring without security, for quick tests.
 
-The shipped digits, a version of them that says words, or a network that says which of red, green and blue a
-picture of 8 x 8 has most of.
+The shipped digits, a version of them that says words, a network that says which of red, green and blue a
+picture of 8 x 8 has most of; or the digits for clients that encrypt slots, with small keys at 128 bits.
 """
 
 import sys
@@ -34,7 +34,10 @@ LABELS = {
     "digits": tuple("0123456789"),
     "words": ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"),
     "colours": ("red", "green", "blue"),
+    "slots": tuple("0123456789"),
 }
+KEY_BYTES = 18 << 20
+"""The bytes of keys of the page's model in the server's memory, as in the Makefile."""
 
 
 def colours() -> bytes:
@@ -58,11 +61,15 @@ def colours() -> bytes:
 
 def main() -> None:
     """Make the folder."""
+    folder, kind = Path(sys.argv[1]), sys.argv[2]
+    digits = files("keywright") / "data/digits.onnx"
+    if kind == "slots":
+        kw.compile(str(digits), labels=LABELS[kind]).with_keys_within(KEY_BYTES).save(folder, "digits")
+        return
     parameters = kw.Parameters.from_bits(10, Q_BITS, [50, 50, 50], 38, insecure=True)
     plan = kw.BootstrapperPlan(parameters, **ENTRY)
-    folder, kind = Path(sys.argv[1]), sys.argv[2]
     name = "colours" if kind == "colours" else "digits"
-    model = colours() if name == "colours" else (files("keywright") / "data/digits.onnx").read_bytes()
+    model = colours() if name == "colours" else digits.read_bytes()
     program = compiler.compile(
         model,
         compiler.Target(

@@ -51,13 +51,22 @@ impl Client {
 
     fn keys(&mut self, parameters: &[u8], head: &[u8]) -> Result<KeyStream, Failure> {
         let parameters = Parameters::new(CkksLiteral::from_bytes(parameters, &())?.rlwe)?;
-        let reader = KeySetReader::new(head, &parameters)?;
-        let specs: Vec<KeySpec> = reader.entries().iter().map(|entry| entry.spec.clone()).collect();
-        let session = self.client.session()?;
-        let mut keys = self.client.keys(&parameters, &specs, &session)?;
-        keys.keep(KEPT_BYTES);
-        Ok(KeyStream::new(keywright_client::KeySetStream::new(keys, head)?))
+        stream(&mut self.client, &parameters, head)
     }
+}
+
+/// The keys of a set, in a new session of a client.
+pub(crate) fn stream(
+    client: &mut keywright_client::Client,
+    parameters: &Parameters,
+    head: &[u8],
+) -> Result<KeyStream, Failure> {
+    let reader = KeySetReader::new(head, parameters)?;
+    let specs: Vec<KeySpec> = reader.entries().iter().map(|entry| entry.spec.clone()).collect();
+    let session = client.session()?;
+    let mut keys = client.keys(parameters, &specs, &session)?;
+    keys.keep(KEPT_BYTES);
+    Ok(KeyStream::new(keywright_client::KeySetStream::new(keys, head)?))
 }
 
 #[wasm_bindgen]

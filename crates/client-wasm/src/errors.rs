@@ -1,3 +1,4 @@
+use keywright_ckks::CkksError;
 use keywright_client::ClientError;
 use keywright_rlwe::RlweError;
 use keywright_wire::WireError;
@@ -34,6 +35,18 @@ impl From<ClientError> for Failure {
             ClientError::Length { .. } => "length",
             ClientError::Rlwe(RlweError::KeyMismatch { .. }) => "other_key",
             ClientError::Rlwe(_) => "keys",
+            _ => "format",
+        };
+        Self::new(code, error)
+    }
+}
+
+impl From<CkksError> for Failure {
+    fn from(error: CkksError) -> Self {
+        let code = match &error {
+            CkksError::AboveMagnitude { .. } | CkksError::Encode(_) => "number_range",
+            CkksError::Rlwe(RlweError::KeyMismatch { .. }) => "other_key",
+            CkksError::Rlwe(_) => "keys",
             _ => "format",
         };
         Self::new(code, error)

@@ -21,6 +21,20 @@ METAVARS: dict[object, str] = {Path: "FILE", int: "N", float: "NUMBER"}
 MISSING = "the following arguments are required: "
 
 
+class Paragraphs(argparse.HelpFormatter):
+    """Wraps the paragraphs of a description to the terminal; indented lines, lists and examples stay as they
+    are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        blocks = re.split(r"\n\s*\n", text.strip())
+        return "\n\n".join(
+            block
+            if re.search(r"^(\s|\*|example: )", block, re.MULTILINE)
+            else textwrap.fill(" ".join(block.split()), width)
+            for block in blocks
+        )
+
+
 class UsageError(CommandError):
     """A command line that names no command, or options and values that the command does not have."""
 
@@ -75,9 +89,9 @@ class CommandParser(Parser):
         parser = subparsers.add_parser(
             command_name(module),
             help=summary,
-            description=f"{summary}\n{rest}".strip(),
+            description=f"{summary}\n\n{rest}".strip(),
             epilog=f"example: {module.EXAMPLE}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=Paragraphs,
         )
         module.add_arguments(parser)
         parser.set_defaults(run=module.run, parser=self)

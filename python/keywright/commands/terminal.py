@@ -123,8 +123,10 @@ class Terminal:
             for row in rows:
                 self.record(row)
             return
-        heading = Text(title, style="bold") if title else None
-        table = Table(title=heading, title_justify="left", title_style="", box=None, pad_edge=False)
+        if title:
+            # Apart from the table, which may be narrower than a path.
+            self._output.print(Text(title, style="bold"), soft_wrap=True)
+        table = Table(box=None, pad_edge=False)
         cells = [[format_value(row.get(column.key), column.kind) for column in columns] for row in rows]
         widths = [max(map(len, values), default=0) for values in zip(*cells, strict=True)]
         least: list[int] = []

@@ -337,7 +337,7 @@ class Model:
                 program.batch,
                 program.depth,
                 sum(step.opcode == "bootstrap" for step in program.instructions),
-                self._seconds,
+                self.predicted_seconds,
             ),
             Sizes(
                 len(specs),
@@ -350,8 +350,8 @@ class Model:
             revealed(program),
         )
 
-    @property
-    def _seconds(self) -> float:
+    @cached_property
+    def predicted_seconds(self) -> float:
         """Return the predicted seconds of a batch, one thread, with a bootstrap for each ciphertext that
         enters: a thin client's answers leave by its first stage."""
         seconds = sum(layer.seconds for layer in self.program.layers)

@@ -8,10 +8,11 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from keywright.plan.memory.machine import available_bytes, resident_bytes
+from keywright.serve.evaluation.durations import Record
 from keywright.serve.evaluation.jobs import Job
 from keywright.serve.workers.workers import Workers
 
@@ -65,13 +66,23 @@ class QueueLine:
 
 
 @dataclass(frozen=True)
+class ResidentKeys:
+    """Key sets in memory, and their bytes."""
+
+    count: int = 0
+    size: int = 0
+
+
+@dataclass(frozen=True)
 class Overview:
     """A snapshot of the service.
 
     Attributes:
         uptime: seconds since the service started.
         draining: whether it is about to end.
-        queue: evaluations.
+        queue: evaluations that have not ended.
+        ended: evaluations that have.
+        keys: key sets in memory.
     """
 
     uptime: float
@@ -80,6 +91,8 @@ class Overview:
     models: Sequence[ModelLine]
     tenants: Sequence[TenantLine]
     machines: Sequence[MachineLine]
+    ended: Record = field(default_factory=Record)
+    keys: ResidentKeys = field(default_factory=ResidentKeys)
 
 
 def tenant_lines(sets: Sequence[tuple[str, bool, int]], jobs: Sequence[Job]) -> list[TenantLine]:

@@ -32,7 +32,16 @@ from keywright.serve.workers.workers import Workers
 
 from .configurations import Catalog
 from .metrics import Metrics
-from .overview import MachineLine, ModelLine, Overview, QueueLine, oldest_wait, tenant_lines, this_machine
+from .overview import (
+    MachineLine,
+    ModelLine,
+    Overview,
+    QueueLine,
+    ResidentKeys,
+    oldest_wait,
+    tenant_lines,
+    this_machine,
+)
 from .storage import open_storage
 
 
@@ -172,18 +181,22 @@ class Service:
 
     def models(self) -> dict[str, object]:
         """Return the served models and the configurations of their keys."""
-        return {
-            "models": [
-                {
-                    "model": name,
-                    "name": model.name,
-                    "configuration": self.catalog.of(name).identifier,
-                    "bytes": model.manifest.keys.size,
-                    "joins": self.evaluations.joins[name],
-                }
-                for name, model in self.catalog.models.items()
-            ]
-        }
+        return {"models": self.model_lines()}
+
+    def model_lines(self) -> list[dict[str, object]]:
+        """Return what `models` says of each model. With accounts its seconds are a prediction: the median of
+        all evaluations would tell a tenant when others are served."""
+        return [
+            {
+                "model": name,
+                "name": model.name,
+                "configuration": self.catalog.of(name).identifier,
+                "bytes": model.manifest.keys.size,
+                "joins": self.evaluations.joins[name],
+                "seconds": model.predicted_seconds if self.accounts else self.evaluations.seconds(name),
+            }
+            for name, model in self.catalog.models.items()
+        ]
 
     def configuration(self, identifier: str) -> dict[str, object]:
         """Return a key configuration, and the models that use it.
@@ -337,6 +350,8 @@ class Service:
                 this_machine(self._state.folder, self._workers),
                 *(MachineLine(name, processors) for name, processors in self._workers.machines()),
             ],
+            self.evaluations.durations.record(),
+            ResidentKeys(self._workers.keys.count, self._workers.keys.size),
         )
 
     def health(self) -> dict[str, object]:

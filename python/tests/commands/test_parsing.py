@@ -144,6 +144,19 @@ def test_info_describes_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert json.loads(capsys.readouterr().out)["shape"] == "2 x 3"
 
 
+def test_a_long_title_of_a_narrow_table_stays_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    title = "a/long/path/to/a/file/that/does/not/fit.kwp"
+    Terminal(output=Console(width=30, highlight=False)).table([Column("n", "n")], [{"n": "1"}], title=title)
+    assert capsys.readouterr().out.splitlines()[0] == title
+
+
+@pytest.mark.parametrize("name", sorted(parser().commands))
+def test_the_help_of_a_command_fits_a_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = parser().commands[name].format_help().splitlines()
+    assert [line for line in lines if len(line) > 80 and not line.startswith("example: ")] == []
+
+
 def test_no_parser_ends_the_process() -> None:
     for command in parser().commands.values():
         with pytest.raises(CommandError):

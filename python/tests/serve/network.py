@@ -14,6 +14,7 @@ from keywright import compiler
 from keywright.errors.service import WorkerEndedError
 from keywright.model import Entry, Model
 from keywright.serve import Server, Service, Workers
+from keywright.serve.http.pages import Page
 from keywright.serve.workers.workers import Worker
 from onnx import TensorProto, helper, numpy_helper
 
@@ -76,10 +77,13 @@ def make_full(batch: int = 1) -> Model:
     return Model("full", program, parameters)
 
 
+PAGE: Page = {"/": ("text/html", b"<p>page</p>")}
+
+
 @contextmanager
-def listening(service: Service, port: int = 0) -> Iterator[Server]:
+def listening(service: Service, port: int = 0, page: Page | None = PAGE) -> Iterator[Server]:
     """A server of a service, in a thread."""
-    with Server(service, port=port, page={"/": ("text/html", b"<p>page</p>")}) as server:
+    with Server(service, port=port, page=page) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright.client import RemoteModel
+from keywright.errors.service import BusyError
 from keywright.model import Model
 from keywright.model.served import framing
 from keywright.serve import Server, Service, Workers
+from keywright.serve.evaluation.durations import KEPT, Durations, Record
 from keywright.serve.evaluation.jobs import Job
 from keywright.serve.http.admin import STYLE, render
 from keywright.serve.overview import (
@@ -156,10 +158,14 @@ def test_the_page_shows_the_state_and_no_credentials(thin: Model, tmp_path: Path
         job = session.remote.send("POST", f"/v1/keys/{session._identifier}/jobs", message)
         text = ask(server, "GET", "/admin", headers=bearer(operator))[1].decode()
         page = Page(text)
-        assert page.row(thin.name)[1] == thin.manifest.hash
+        assert page.row(thin.name)[1] == thin.manifest.hash[:8] + "\N{HORIZONTAL ELLIPSIS}"
+        assert ("td", {"title": thin.manifest.hash}) in page.tags
+        assert int(page.row("Done")[1]) >= 1
+        assert page.row("Failed")[1] == "0"
+        assert page.row("Median time")[1].endswith(("s", "ms"))
         assert page.row(thin.name)[-1] == "1"
         assert page.row("clinic")[2:4] == ["1", "0"]
-        assert page.row("evaluations that wait")[1].endswith(f"of at most {service.jobs.waiting}")
+        assert page.row("Waiting")[1].endswith(f"of at most {service.jobs.waiting}")
         (machine,) = service.overview().machines
         assert machine.workers == 1
         assert machine.resident_bytes is not None
@@ -204,12 +210,39 @@ def test_shown_text_is_escaped() -> None:
     text = render(overview)
     assert "<script" not in text
     page = Page(text)
-    assert sum(cell == evil for row in page.rows for cell in row) == 4
+    assert sum(cell == evil for row in page.rows for cell in row) == 3
+    assert ("td", {"title": evil}) in page.tags
     assert page.row("node") == ["node", "64", "", "", "", "", ""]
-    assert page.row("state")[1].startswith("about to end")
-    assert page.row("up for")[1] == "1 min 40 s"
-    assert page.row("the oldest of them")[1] == "1 d 1 h"
-    assert page.row("without an account")[2:] == ["0", "0", "0", "0"]
+    assert re.search(r'<span class="badge (\w+)">(.*?)</span>', text).groups() == ("stop", "Stopping")  # type: ignore[union-attr]
+    assert page.row("Running for")[1] == "1 min 40 s"
+    assert page.row("Longest wait")[1] == "1 d 1 h"
+    assert page.row("Without an account")[2:] == ["0", "0", "0", "0"]
+
+
+@pytest.mark.parametrize(
+    ("waiting", "draining", "badge"), [(0, False, "Ready"), (9, False, "Queue full"), (0, True, "Stopping")]
+)
+def test_the_state_is_a_badge(waiting: int, draining: bool, badge: str) -> None:
+    overview = Overview(1.0, draining, QueueLine(waiting, 9, 0, 0.0), [], [], [])
+    assert f">{badge}</span>" in render(overview)
+    assert Page(render(overview)).row("Median time")[1] == "-"
+
+
+def test_times_and_counts_are_of_evaluations_that_ended() -> None:
+    durations = Durations()
+    assert durations.record() == Record()
+    for seconds in range(1, KEPT + 101):
+        job = Job("j", "k", "m", 0, 1)
+        job.seconds = float(seconds)
+        durations.add(job)
+    refused = Job("j", "k", "m", 0, 1)
+    refused.error = BusyError("full")
+    durations.add(refused)
+    record = durations.record()
+    assert (record.done, record.failed) == (KEPT + 100, 1)
+    assert durations.typical("m") == record.median == 100 + (KEPT + 1) / 2
+    assert record.slow == 100 + int(0.99 * KEPT) + 1
+    assert durations.typical("other") is None
 
 
 def test_tenants_are_counted_apart() -> None:

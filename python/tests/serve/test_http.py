@@ -14,13 +14,16 @@ from typing import Any
 
 import keywright as kw
 import pytest
+from keywright._units import format_bytes
 from keywright.errors.service import BadRequestError
 from keywright.model import Model
 from keywright.serve import Server, Service, load_page
+from keywright.serve.evaluation.jobs import Job
 from keywright.serve.http import app as app_module
 from keywright.serve.http import connections
 from keywright.serve.http.app import MAX_PART
 from keywright.serve.service import ServiceLimits
+from keywright.serve.tenants.accounts import Accounts, add
 from tests.serve.network import WORKERS, listening
 
 
@@ -86,6 +89,40 @@ def test_the_manifest_and_the_page_are_served(server: Server, thin: Model) -> No
     assert "default-src 'none'" in headers["content-security-policy"]
     status, page, _ = ask(server, "GET", "/")
     assert (status, page) == (200, b"<p>page</p>")
+
+
+def test_without_a_page_a_browser_gets_a_description(service: Service, thin: Model) -> None:
+    browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    with listening(service, page=None) as server:
+        status, page, headers = ask(server, "GET", "/", headers=browser)
+        assert status == 200
+        assert headers["content-type"] == "text/html; charset=utf-8"
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert thin.manifest.hash.encode() in page
+        assert format_bytes(thin.manifest.keys.size).encode() in page
+        assert f"RemoteModel(&quot;http://127.0.0.1:{server.server_address[1]}&quot;)".encode() in page
+        for headers in ({}, {"Accept": "application/json"}):
+            status, reply, _ = ask(server, "GET", "/", headers=headers)
+            assert (status, reply["error"]["type"]) == (404, "no_such_path")
+        assert ask(server, "GET", "/other", headers=browser)[0] == 404
+
+
+def test_the_list_of_models_states_the_time_of_an_evaluation(
+    server: Server, service: Service, thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (line,) = ask(server, "GET", "/v1/models")[1]["models"]
+    assert line["seconds"] == thin.predicted_seconds > 0
+    job = Job("j", "k", thin.manifest.hash, 0, 1)
+    job.seconds = 12.5
+    service.evaluations.durations.add(job)
+    (line,) = ask(server, "GET", "/v1/models")[1]["models"]
+    assert line["seconds"] == 12.5
+    # A tenant learns nothing of the evaluations of others.
+    path = tmp_path / "accounts.json"
+    key = add(path, "tenant")
+    monkeypatch.setattr(service, "accounts", Accounts.load(path))
+    (line,) = ask(server, "GET", "/v1/models", headers={"Authorization": f"Bearer {key}"})[1]["models"]
+    assert line["seconds"] == thin.predicted_seconds
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 /** Keywright's thin client in a browser: keys, encryption and decryption in a worker, the model on a server. */
 
 import { ClientError, type Code } from "./errors.js";
-import type { Answer, Calls, Demands, KeyReport, Method, ModelInfo, Reply, Seen, Traffic } from "./protocol.js";
+import type { Answer, Calls, Demands, KeyReport, Method, ModelInfo, Reply, Seen, Stage, Traffic } from "./protocol.js";
 
 export { ClientError, type Code } from "./errors.js";
-export type { Answer, Demands, KeyReport, ModelInfo, Seen, Traffic } from "./protocol.js";
+export type { Answer, Demands, KeyReport, ModelInfo, Seen, Stage, Traffic } from "./protocol.js";
 
-type Progress = (done: number, total: number) => void;
+type Progress = (done: number, total: number, stage?: Stage) => void;
 type Pending = { resolve: (value: unknown) => void; reject: (error: ClientError) => void; progress: Progress };
 
 /** A client of one model. Its secret is made in a worker and never leaves it. */
@@ -41,12 +41,25 @@ export class Session {
    * keys than the limits with the code "demand", both before a secret exists.
    */
   connect(base = "", pinned: string | null = null, demands: Demands = {}): Promise<ModelInfo> {
-    return this.#call("connect", [new URL(base, location.href).href.replace(/\/$/, ""), pinned, demands]);
+    const address = new URL(base, location.href);
+    // Of the page's own address, its query belongs to the page.
+    address.search = address.hash = "";
+    return this.#call("connect", [address.href.replace(/\/$/, ""), pinned, demands]);
   }
 
   /** Refuses a sample outside of the model's range, with the code "length" or "number_range", before keys exist. */
   async check(values: readonly number[]): Promise<void> {
     await this.#call("check", [values]);
+  }
+
+  /** Measures how many bytes of keys this tab makes in a second, with keys that it forgets. */
+  pace(): Promise<number> {
+    return this.#call("pace", []);
+  }
+
+  /** Seconds of an evaluation that the server states: measured, or predicted before its first; null without any. */
+  evaluationSeconds(): Promise<number | null> {
+    return this.#call("evaluationSeconds", []);
   }
 
   /**
@@ -121,7 +134,7 @@ export class Session {
     const pending = this.#pending.get(reply.id);
     if (pending === undefined) return;
     if (reply.kind === "progress") {
-      pending.progress(reply.done, reply.total);
+      pending.progress(reply.done, reply.total, reply.stage);
       return;
     }
     this.#pending.delete(reply.id);

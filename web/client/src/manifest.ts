@@ -20,7 +20,9 @@ export interface Manifest {
   readonly hash: string;
   readonly name: string;
   readonly labels: readonly string[];
-  /** The parameters of thin clients, as an object. */
+  /** Whether values are in coefficients, as thin clients send them, or in slots. */
+  readonly packing: "coefficients" | "slots";
+  /** The parameters of thin clients, as an object; empty for slots. */
   readonly client: Uint8Array;
   /** The parameters of the keys, as an object. */
   readonly parameters: Uint8Array;
@@ -29,20 +31,30 @@ export interface Manifest {
   readonly keyBytes: number;
   readonly input: Places;
   readonly output: Places;
-  /** The lowest and the highest input of the model. */
+  /** Levels of the ciphertexts that are sent, and that come back. */
+  readonly inputLevel: number;
+  readonly outputLevel: number;
+  /** log2 of the degree of the ring in which slots are encrypted; 0 for the largest. */
+  readonly inputRing: number;
+  /** The lowest and the highest input of the model; infinite for slots without a range. */
   readonly inputRange: readonly [number, number];
-  /** The divisor of inputs before encryption, a power of two: encrypted numbers are at most 1. */
+  /** The divisor of inputs before encryption, a power of two: numbers in coefficients are at most 1. */
   readonly divisor: number;
+  /** The magnitude that ciphertexts of slots declare; 0 for the parameters' own. */
+  readonly magnitude: number;
   /** The factor of decrypted numbers. */
   readonly factor: number;
   readonly logN: number;
-  /** The one prime of ciphertexts. */
+  /** The first prime of ciphertexts. */
   readonly modulus: bigint;
   /** Whether the parameters are an experiment's, without security. */
   readonly insecure: boolean;
 }
 
 const VERSION = 4;
+/** Ciphertexts declare so many times the larger end of the range, rounded up to a power of two. */
+const MARGIN = 2;
+const MAX_LEVEL = 63;
 const MAX_BYTES = 16 << 20;
 const MAX_SIZE = 1 << 17;
 /** Most numbers of a sample, or of an answer: the client allocates memory for them. */
@@ -69,15 +81,19 @@ export async function readManifest(bytes: Uint8Array<ArrayBuffer>): Promise<Mani
   if (entry["format"] !== "keywright-manifest" || entry["version"] !== VERSION) {
     throw refused(`format ${entry["format"]}, version ${entry["version"]}; this client reads keywright-manifest, version ${VERSION}`);
   }
-  if (entry["packing"] !== "coefficients" || entry["input_level"] !== 0 || entry["output_level"] !== 0) {
-    throw refused("the model is compiled for clients that encrypt slots; compile it with --client thin");
-  }
+  const packing = entry["packing"];
+  if (packing !== "coefficients" && packing !== "slots") throw refused("its packing is unknown; this page may be too old");
+  const [inputLevel, outputLevel] = ["input_level", "output_level"].map((name) => integer(entry[name], name, 0, MAX_LEVEL)) as [number, number];
+  if (packing === "coefficients" && (inputLevel !== 0 || outputLevel !== 0)) throw refused("thin clients encrypt at level 0");
   const divisor = positive(entry["divisor"], "divisor");
   if (!Number.isInteger(Math.log2(divisor))) throw refused(`divisor ${divisor} is no power of two`);
+  const inputRange = range(entry["input_range"], packing === "coefficients" ? divisor : Infinity, packing === "slots");
+  const logN = integer(entry["log_n"], "log_n", 10, 17);
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   return {
     hash: Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join(""),
     name: text(entry["name"], "name"),
+    packing,
     labels: list(entry["labels"], "labels").map((label) => text(label, "a label")),
     client: base64(entry["client"], "client"),
     parameters: base64(entry["parameters"], "parameters"),
@@ -85,10 +101,14 @@ export async function readManifest(bytes: Uint8Array<ArrayBuffer>): Promise<Mani
     keyBytes: integer(entry["key_bytes"], "key_bytes", 1, 2 ** 48),
     input: places(entry["input"], "input"),
     output: places(entry["output"], "output"),
-    inputRange: range(entry["input_range"], divisor),
+    inputLevel,
+    outputLevel,
+    inputRing: entry["input_ring"] === undefined ? 0 : integer(entry["input_ring"], "input_ring", 10, logN - 1),
+    inputRange,
     divisor,
+    magnitude: inputRange[1] === Infinity ? 0 : 2 ** Math.ceil(Math.log2(MARGIN * Math.max(...inputRange.map(Math.abs)))) / divisor,
     factor: positive(entry["factor"], "factor"),
-    logN: integer(entry["log_n"], "log_n", 10, 17),
+    logN,
     modulus: decimal(entry["modulus"], "modulus"),
     insecure: flag(entry["insecure"], "insecure"),
   };
@@ -132,11 +152,12 @@ function flag(value: unknown, what: string): boolean {
   return value;
 }
 
-/** The lowest and the highest input; their quotients by the divisor are at most 1. */
-function range(value: unknown, divisor: number): readonly [number, number] {
+/** The lowest and the highest input, of at most `most` in size; infinite if they are unbounded and may be. */
+function range(value: unknown, most: number, unbounded: boolean): readonly [number, number] {
+  if (unbounded && value === null) return [-Infinity, Infinity];
   const [low, high, ...more] = list(value, "input_range");
-  if (typeof low !== "number" || typeof high !== "number" || more.length > 0 || !(-divisor <= low && low < high && high <= divisor)) {
-    throw refused(`input_range must be two numbers in order, of at most the divisor, ${divisor}`);
+  if (typeof low !== "number" || typeof high !== "number" || more.length > 0 || !(-most <= low && low < high && high <= most)) {
+    throw refused(`input_range must be two numbers in order, of at most the divisor, ${most}`);
   }
   return [low, high];
 }

@@ -6,12 +6,14 @@ export interface ModelInfo {
   readonly name: string;
   readonly labels: readonly string[];
   readonly inputShape: readonly number[];
-  /** Lowest and highest number that the model accepts. */
+  /** Lowest and highest number that the model accepts; infinite if it has no range. */
   readonly inputRange: readonly [number, number];
   readonly keyBytes: number;
   readonly logN: number;
   readonly modulusBits: number;
   readonly insecure: boolean;
+  /** Whether numbers are in coefficients, which servers bootstrap, or in slots. */
+  readonly packing: "coefficients" | "slots";
   /** Approximate bytes of a question and of its answer. */
   readonly questionBytes: number;
   readonly answerBytes: number;
@@ -33,6 +35,8 @@ export interface Answer {
   readonly scores: readonly number[];
   readonly sent: number;
   readonly received: number;
+  /** The first bytes of the encrypted question, as the server sees them. */
+  readonly sample: Uint8Array;
   /** Milliseconds in the tab, in the server's evaluation, and in everything between. */
   readonly encrypting: number;
   readonly evaluating: number;
@@ -63,8 +67,13 @@ export interface Demands {
   readonly keyCount?: number;
 }
 
+/** Where an evaluation is: in the server's queue, or with a worker that loads keys and then computes. */
+export type Stage = "waiting" | "running";
+
 export interface Calls {
   connect(base: string, pinned: string | null, demands: Demands): ModelInfo;
+  pace(): number;
+  evaluationSeconds(): number | null;
   check(values: readonly number[]): null;
   prepareKeys(): KeyReport;
   infer(values: readonly number[]): Answer;
@@ -78,7 +87,7 @@ export type Method = keyof Calls;
 export type Request = { id: number; method: Method; parameters: unknown[] };
 export type Reply =
   | { id: number; kind: "result"; value: unknown }
-  | { id: number; kind: "progress"; done: number; total: number }
+  | { id: number; kind: "progress"; done: number; total: number; stage?: Stage }
   /** The URL of this client's keys on the server; null once they are deleted. */
   | { id: number; kind: "keys"; address: string | null }
   /** A request failed, and is made again after a pause. */

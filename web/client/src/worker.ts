@@ -2,9 +2,10 @@
 
 import { asClientError, ClientError } from "./errors.js";
 import { type Manifest, readManifest } from "./manifest.js";
-import type { Answer, Calls, Demands, KeyReport, Method, ModelInfo, Reply, Request, Seen, Traffic } from "./protocol.js";
+import type { Answer, Calls, Demands, KeyReport, Method, ModelInfo, Reply, Request, Seen, Stage, Traffic } from "./protocol.js";
+import { type Owner, owner, type Summary, summary } from "./owner.js";
 import { count, goesOn, identifier, pause, PIECE, Server } from "./server.js";
-import init, { Client, ClientParameters, type InitOutput, type KeyStream } from "./wasm/keywright_client_wasm.js";
+import init, { type InitOutput, type KeyStream } from "./wasm/keywright_client_wasm.js";
 
 const MAX_MANIFEST = 16 << 20;
 const POLL_MS = 50;
@@ -19,14 +20,21 @@ const REWINDS = 5;
 /** How often keys are made anew because the server no longer knows the upload. */
 const RENEWALS = 2;
 
-type Progress = (done: number, total: number) => void;
+/** How long the pace of making keys is measured, in milliseconds. */
+const PACE_MS = 250;
+/** Bytes at the beginning of a question that describe it: lengths, kinds, parameters. The rest is the ciphertext. */
+const HEADER_BYTES = 256;
+/** Most bytes of a question that a page gets to see. */
+const SAMPLE_BYTES = 1 << 14;
+
+type Progress = (done: number, total: number, stage?: Stage) => void;
 
 let wasm: InitOutput;
 let server: Server;
 let manifest: Manifest;
 let accepted: Required<Demands>;
 let connected = false;
-let client: Client | null = null;
+let client: Owner | null = null;
 let keys: string | null = null;
 
 /** Keys during the upload. */
@@ -63,7 +71,7 @@ async function connect(base: string, pinned: string | null, demands: Demands = {
     });
   }
   accepted = { insecure: false, keyBytes: KEY_BYTES, keyCount: KEY_COUNT, ...demands };
-  describes(read);
+  const known = described(read);
   requireAccepted(read);
   manifest = read;
   connected = true;
@@ -77,25 +85,32 @@ async function connect(base: string, pinned: string | null, demands: Demands = {
     logN: manifest.logN,
     modulusBits: manifest.modulus.toString(2).length,
     insecure: manifest.insecure,
-    ...sizes(manifest),
+    packing: manifest.packing,
+    ...sizes(manifest, known),
   };
 }
 
-/** Approximate bytes of a question, one polynomial of each seeded ciphertext, and of its answer, two. */
-function sizes({ input, output, logN, modulus }: Manifest): { questionBytes: number; answerBytes: number } {
-  const bytes = modulus.toString(2).length / 8;
+/**
+ * Approximate bytes of a question, one polynomial of each seeded ciphertext, and of its answer, two. Thin clients send
+ * only the coefficients that carry numbers.
+ */
+function sizes(
+  { packing, input, output, inputRing, logN }: Manifest,
+  { sentBits, returnedBits }: Summary,
+): { questionBytes: number; answerBytes: number } {
+  const each = packing === "coefficients" ? input.size : 2 ** (inputRing || logN);
   return {
-    questionBytes: Math.round(input.ciphertexts * input.size * bytes),
-    answerBytes: Math.round(output.ciphertexts * 2 * 2 ** logN * bytes),
+    questionBytes: Math.round((input.ciphertexts * each * sentBits) / 8),
+    answerBytes: Math.round((output.ciphertexts * 2 * 2 ** logN * returnedBits) / 8),
   };
 }
 
-/** Refuses a manifest that contradicts its own parameters. */
-function describes({ client, logN, modulus, insecure }: Manifest): void {
-  const parameters = new ClientParameters(client);
-  const agree = parameters.logN === logN && parameters.modulus === modulus && parameters.insecure === insecure;
-  parameters.free();
+/** Returns what the parameters of a manifest say, and refuses one that contradicts them. */
+function described(read: Manifest): Summary {
+  const known = summary(read);
+  const agree = known.logN === read.logN && known.modulus === read.modulus && known.insecure === read.insecure;
   if (!agree) throw new ClientError("manifest", "The server's manifest contradicts its own parameters.");
+  return known;
 }
 
 /**
@@ -115,6 +130,38 @@ function requireAccepted({ insecure, keyBytes, logN }: Manifest): void {
 function within(what: string, value: number, maximum: number): void {
   if (value <= maximum) return;
   throw new ClientError("demand", `The server asks for ${value} ${what}; this client takes at most ${maximum}.`, { value, maximum });
+}
+
+/**
+ * Measures the bytes of keys that the tab makes in a second. The secret of these keys is forgotten with them. The start
+ * is not counted: it happens once.
+ */
+async function pace(): Promise<number> {
+  const trial = owner(manifest, entropy());
+  const stream = trial.keyStream();
+  try {
+    stream.next();
+    const start = performance.now();
+    let made = 0;
+    for (;;) {
+      const part = stream.next();
+      if (part === undefined) break;
+      made += part.length;
+      if (performance.now() - start > PACE_MS) break;
+    }
+    return (1000 * made) / Math.max(performance.now() - start, 1);
+  } finally {
+    release(stream);
+    release(trial);
+  }
+}
+
+/** The seconds that the server's list of models states for this one. */
+async function evaluationSeconds(): Promise<number | null> {
+  const { models } = await server.json("GET", "/v1/models");
+  const line: unknown = Array.isArray(models) ? models.find((each: { model?: unknown }) => each.model === manifest.hash) : undefined;
+  const seconds = (line as { seconds?: unknown } | undefined)?.seconds;
+  return typeof seconds === "number" && seconds > 0 && Number.isFinite(seconds) ? seconds : null;
 }
 
 /** Makes and sends the keys once, even if several calls ask for them meanwhile. */
@@ -219,11 +266,11 @@ function full(): boolean {
 async function begin(): Promise<Upload> {
   // Requested and released: a tab without enough memory reports that before work begins.
   new WebAssembly.Memory({ initial: MEMORY_BYTES / PAGE_BYTES, maximum: MEMORY_BYTES / PAGE_BYTES });
-  client ??= new Client(manifest.client, entropy());
+  client ??= owner(manifest, entropy());
   if (client.capacity < Math.max(manifest.input.size, manifest.output.size)) {
     throw new ClientError("manifest", `The manifest has places for more numbers than the ${client.capacity} of a ciphertext.`);
   }
-  const stream = client.keyStream(manifest.parameters, manifest.keySet);
+  const stream = client.keyStream();
   let name: string;
   try {
     within("keys", stream.keys, accepted.keyCount);
@@ -272,22 +319,23 @@ async function infer(values: readonly number[], progress: Progress): Promise<Ans
   while (job["state"] === "waiting" || job["state"] === "running") {
     await pause(POLL_MS);
     job = await tell(() => server.json("GET", `/v1/jobs/${name}`));
-    progress(count(job, "done"), count(job, "total"));
+    progress(count(job, "done"), count(job, "total"), job["state"] === "waiting" ? "waiting" : "running");
   }
-  const limit = output.ciphertexts * (2 * 2 ** manifest.logN * 8 + 8192);
+  const limit = output.ciphertexts * (2 * 2 ** manifest.logN * 8 * (manifest.outputLevel + 1) + 8192);
   const reply = await tell(() => server.bytes("GET", `/v1/jobs/${name}/result`, null, limit));
   const evaluating = Number(job["seconds"]) * 1000;
   const waiting = performance.now() - start - evaluating;
   start = performance.now();
   const numbers = unframe(reply, output.ciphertexts).map((bytes) => client!.decrypt(bytes));
-  const unit = manifest.factor / 2 ** client.fractionBits;
   const scores = output.start.map((place) => {
     const number = numbers[Math.floor(place / output.size)]?.[place % output.size];
     if (number === undefined) throw new ClientError("invalid_reply", "The answer has fewer numbers than the manifest says.");
-    return number * unit;
+    return number * manifest.factor;
   });
   const decrypting = performance.now() - start;
-  return { scores, sent: message.length, received: reply.length, encrypting, evaluating, decrypting, waiting };
+  // The body of the first ciphertext, after its header.
+  const sample = message.slice(HEADER_BYTES, HEADER_BYTES + SAMPLE_BYTES);
+  return { scores, sent: message.length, received: reply.length, sample, encrypting, evaluating, decrypting, waiting };
 }
 
 /**
@@ -320,18 +368,17 @@ async function check(values: readonly number[]): Promise<null> {
  * Encrypts the values of a sample. If samples share ciphertexts it fills every sample's place, since each must hold
  * valid values.
  */
-function pack(client: Client, values: readonly number[]): Uint8Array[] {
+function pack(client: Owner, values: readonly number[]): Uint8Array[] {
   const { input, divisor } = manifest;
-  const one = 2 ** client.fractionBits / divisor;
-  const packed = new Int32Array(input.ciphertexts * input.size);
+  const packed = new Float64Array(input.ciphertexts * input.size);
   values.forEach((value, index) => {
     for (let k = 0; k < input.repeat; k++) {
       const place = (input.start[index] ?? 0) + k * input.stride;
-      packed.fill(Math.round(value * one), place, place + input.batch);
+      packed.fill(value / divisor, place, place + input.batch);
     }
   });
   return Array.from({ length: input.ciphertexts }, (_, index) =>
-    client.encryptCompact(packed.subarray(index * input.size, (index + 1) * input.size), 0),
+    client.encrypt(packed.subarray(index * input.size, (index + 1) * input.size)),
   );
 }
 
@@ -404,6 +451,8 @@ async function close(): Promise<null> {
 
 const calls: { [M in Method]: (progress: Progress, parameters: Parameters<Calls[M]>) => Promise<ReturnType<Calls[M]>> } = {
   connect: (_, [base, pinned, demands]) => connect(base, pinned, demands),
+  pace: () => pace(),
+  evaluationSeconds: () => evaluationSeconds(),
   check: (_, [values]) => check(values),
   prepareKeys: (progress) => prepareKeys(progress),
   infer: (progress, [values]) => infer(values, progress),
@@ -425,7 +474,7 @@ addEventListener("message", async (event: MessageEvent<Request>) => {
     }
     // Requests after a cancellation are new work.
     if (connected && method !== "cancel" && method !== "traffic") server.resume();
-    const progress: Progress = (done, total) => reply({ id, kind: "progress", done, total });
+    const progress: Progress = (done, total, stage) => reply({ id, kind: "progress", done, total, ...(stage && { stage }) });
     reply({ id, kind: "result", value: await calls[method](progress, parameters as never) });
   } catch (thrown) {
     const { code, message, details } = asClientError(thrown, full);

@@ -2,13 +2,13 @@
 
 import { type Answer, ClientError, type KeyReport, type ModelInfo, Session } from "./client/dist/index.js";
 import { Drawing } from "./drawing.js";
+import { promised } from "./promise.js";
 import { hideAnswer, showAnswer, showSeen, showTime, showTravel } from "./results.js";
-import { about, announce, bytes, element, milliseconds } from "./text.js";
+import { announce, bytes, element, milliseconds } from "./text.js";
+import { hideViews, showViews } from "./views.js";
 
-/** Bits per second of a slow and a fast connection, for predicting the time of the upload. */
-const LINKS: readonly [number, string][] = [[10e6, "10 Mbit/s"], [100e6, "100 Mbit/s"]];
-/** Measured bytes of keys per second that a tab makes while a server on the same two cores receives them. */
-const PACE = 25e6;
+/** How often a small request is timed: the fastest counts, because a single one may wait for something else. */
+const TRIPS = 3;
 
 const ask = element<HTMLButtonElement>("ask");
 const cancel = element<HTMLButtonElement>("cancel");
@@ -17,12 +17,21 @@ const progress = element<HTMLProgressElement>("progress");
 let model: ModelInfo | null = null;
 let session = begin();
 let keys: KeyReport | null = null;
+/** Keys that are being made and sent. */
+let making: Promise<KeyReport> | null = null;
+/** Bytes of keys a second that this tab makes, the server's seconds of an evaluation, and those of a small request. */
+let pace = 0;
+let evaluation: number | null = null;
+let trip = 0;
 let last: Answer | null = null;
 let busy = false;
+/** Whether the visitor cancelled: then keys are made only for a question. */
+let declined = false;
 const drawing = new Drawing(
   () => {
     forget();
     ready();
+    begun();
   },
   (message) => {
     fail(message);
@@ -33,7 +42,25 @@ const drawing = new Drawing(
 /** Enables the button when there is something to ask about. */
 function ready(): void {
   ask.disabled = busy || model === null || drawing.sample() === null;
-  cancel.hidden = !busy;
+  cancel.hidden = !busy && making === null;
+}
+
+/** Makes and sends the keys while the visitor draws. What goes wrong is said when the button is pressed. */
+function begun(): void {
+  if (busy || declined || model === null || keys !== null || making !== null || drawing.sample() === null) return;
+  const upload = prepared();
+  ready();
+  upload.then(
+    () => {
+      if (!busy) forget();
+      foretell();
+    },
+    (error: unknown) => {
+      if (busy) return;
+      declined = error instanceof ClientError && error.code === "cancelled";
+      tell(declined ? "Cancelled. The server keeps the keys that it has. Press the button to continue." : instruction());
+    },
+  ).finally(ready);
 }
 
 /** Shows the current step. A screen reader reads the first text when it changes, and every quarter of the progress. */
@@ -59,9 +86,14 @@ function begin(): Session {
   return made;
 }
 
-/** Scrolls the current step into view: on a phone it is below the fold. */
-function look(): void {
-  element("answer-title").closest("section")?.scrollIntoView({ block: "nearest" });
+/** Scrolls what was just said into view: on a phone it is below the fold. */
+function look(where = "status"): void {
+  element(where).scrollIntoView({ block: "nearest" });
+}
+
+/** What the visitor does next. */
+function instruction(): string {
+  return `${drawing.thing === "digit" ? "Draw a digit" : "Choose a picture"} and press the button.`;
 }
 
 /** Hides an answer that belongs to an earlier input. */
@@ -69,29 +101,29 @@ function forget(): void {
   if (busy) return;
   fail(null);
   hideAnswer();
-  if (model !== null) tell(`${drawing.thing === "digit" ? "Draw a digit" : "Choose a picture"} and press the button.`);
+  hideViews();
+  if (model !== null && making === null) tell(instruction());
 }
 
 /** Shows what the next press of the button sends, and how long it takes. */
 function foretell(): void {
   if (model === null) return;
-  const question = `an encrypted ${drawing.thing} of ${bytes(model.questionBytes)}; the answer has ${bytes(model.answerBytes)}`;
+  const question = `an encrypted ${drawing.thing} of ${bytes(model.questionBytes)}; the answer is ${bytes(model.answerBytes)}`;
+  const cost = element("cost");
   if (keys !== null) {
     const took = last === null ? "" : ` The last answer took ${milliseconds(last.encrypting + last.evaluating + last.waiting + last.decrypting)}.`;
-    element("cost").textContent = `The next answer: this page sends ${question}.${took}`;
+    cost.textContent = `The next answer: this page sends ${question}.${took}`;
     return;
   }
-  const size = model.keyBytes;
-  const made = size / PACE;
-  const times = LINKS.map(([speed, name]) => `${about(Math.max((8 * size) / speed, made))} at ${name}`).join(", ");
-  const here = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
-  element("cost").textContent =
-    `The first answer: this page makes keys and sends ${bytes(size)} of them, once` +
-    `${here ? `, to a server on this device: ${about(made)}` : `: ${times} of upload`}. Then it sends ${question}. You can cancel at any time.`;
+  const { seconds, words } = promised(model.keyBytes, pace, evaluation, trip);
+  if (seconds !== null) cost.dataset["seconds"] = String(seconds);
+  cost.textContent =
+    `The first answer: ${words}, most of it while you draw. From your first ${drawing.thing === "digit" ? "stroke" : "picture"} on, this page ` +
+    `makes keys and sends ${bytes(model.keyBytes)} of them, once. Then it sends ${question}. You can cancel at any time.`;
 }
 
 /** The progress, and the remaining time at the average pace so far. */
-function pace(start: { time: number; done: number }, done: number, total: number): string {
+function progressed(start: { time: number; done: number }, done: number, total: number): string {
   const seconds = (performance.now() - start.time) / 1000;
   const left = ((total - done) * seconds) / (done - start.done);
   const rest = seconds > 1 && done > start.done && done < total ? `, about ${Math.ceil(left)} s to go` : "";
@@ -111,15 +143,19 @@ async function report(keys: KeyReport): Promise<void> {
   showSeen(seen);
 }
 
-async function prepared(): Promise<KeyReport> {
+/** Makes and sends the keys, once for all who ask meanwhile. */
+function prepared(): Promise<KeyReport> {
   const text = "This page makes its keys and sends the evaluation keys.";
   tell(text, 0, 1, `0 B of ${bytes(model?.keyBytes ?? 0)}`);
-  look();
   let start: { time: number; done: number } | null = null;
-  return session.prepareKeys((done, total) => {
-    start = start === null || done < start.done ? { time: performance.now(), done } : start;
-    tell(text, done, total, done === total ? "The server checks them." : pace(start, done, total));
-  });
+  making ??= session
+    .prepareKeys((done, total) => {
+      start = start === null || done < start.done ? { time: performance.now(), done } : start;
+      tell(text, done, total, done === total ? "The server checks them." : progressed(start, done, total));
+    })
+    .then((report) => (keys = report))
+    .finally(() => (making = null));
+  return making;
 }
 
 async function inferred(values: readonly number[]): Promise<Answer> {
@@ -129,15 +165,15 @@ async function inferred(values: readonly number[]): Promise<Answer> {
       await session.check(values);
       if (keys === null) {
         last = null;
-        keys = await prepared();
-        await report(keys);
+        look();
+        await report(await (making ?? prepared()));
       }
       const text = `The server computes on the encrypted ${drawing.thing}.`;
       const start = performance.now();
       tell(text, 0, 1, "Encrypting on this device.");
       look();
-      return await session.infer(values, (done, total) =>
-        tell(text, done, total, done === 0 ? "It waits for its turn." : `Step ${done} of ${total}, ${milliseconds(performance.now() - start)}`),
+      return await session.infer(values, (done, total, stage) =>
+        tell(text, done, total, done > 0 ? `Step ${done} of ${total}, ${milliseconds(performance.now() - start)}` : stage === "waiting" ? "It waits for a free worker." : "It reads your keys."),
       );
     } catch (error) {
       // A server that restarted, or deleted unused keys, gets new keys. If it now has another version of the model, the
@@ -155,6 +191,7 @@ async function inferred(values: readonly number[]): Promise<Answer> {
 async function failed(error: unknown): Promise<void> {
   const code = error instanceof ClientError ? error.code : "internal";
   if (code === "cancelled") {
+    declined = keys === null;
     tell(keys === null ? "Cancelled. The server keeps the keys that it has. Press the button to continue." : "Cancelled.");
     return;
   }
@@ -180,8 +217,10 @@ ask.addEventListener("click", async () => {
     const answer = await inferred(values);
     last = answer;
     if (keys !== null) await report(keys);
-    tell(`${showAnswer(answer.scores, model?.labels ?? [])} It was decrypted in this tab.`);
-    look();
+    const words = showAnswer(answer.scores, model?.labels ?? []);
+    showViews(drawing.thing, answer, element("label").textContent ?? "");
+    tell(`${words} It was decrypted in this tab.`);
+    look("answer-section");
   } catch (error) {
     await failed(error);
   }
@@ -191,7 +230,7 @@ ask.addEventListener("click", async () => {
   const lost = document.activeElement === document.body || document.activeElement === cancel;
   ready();
   foretell();
-  if (!element("error").hidden) look();
+  if (!element("error").hidden) look("error");
   if (lost) ask.focus({ preventScroll: true });
 });
 
@@ -225,12 +264,25 @@ async function connect(): Promise<void> {
     suit(found);
     model = found;
     element("insecure").hidden = !model.insecure;
+    // Without them the page promises no time, and the press of the button tells what is wrong.
+    pace = await session.pace().catch(() => 0);
+    const trips: number[] = [];
+    for (let i = 0; i < TRIPS; i++) {
+      const start = performance.now();
+      evaluation = await session.evaluationSeconds().catch(() => null);
+      trips.push((performance.now() - start) / 1000);
+    }
+    trip = Math.min(...trips);
     element("model").textContent =
-      `Model ${model.name}, CKKS with boosted deflation. This tab encrypts in coefficients modulo one prime of ${model.modulusBits} bits, ` +
-      `N = 2^${model.logN}${model.insecure ? "" : ", at 128-bit security"}. The server raises the modulus and computes. ` +
-      "The secret key is made in a worker of this tab, and disappears when the page is closed.";
+      "The model's arithmetic works on ciphertexts: adding and multiplying them adds and multiplies the numbers inside. This tab " +
+      `makes a secret key in a worker, where it stays until the page is closed. The scheme is CKKS with N = 2^${model.logN}${model.insecure ? "" : ", at 128-bit security"}. ` +
+      (model.packing === "slots"
+        ? "This tab encrypts for the whole computation, and the server computes. "
+        : `This tab encrypts modulo one prime of ${model.modulusBits} bits, and the server raises the modulus and computes. `) +
+      `The model is named ${model.name}.`;
     if (!busy) forget();
     foretell();
+    begun();
   } catch (error) {
     model = null;
     element("model").textContent = element("cost").textContent = "There is no model.";

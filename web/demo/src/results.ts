@@ -20,7 +20,7 @@ export function showAnswer(scores: readonly number[], names: readonly string[]):
   const labels = scores.map((_, i) => names[i] ?? String(i));
   const shares = softmax(scores);
   const best = scores.indexOf(Math.max(...scores));
-  element("digit").hidden = element("scores-title").hidden = false;
+  element("answer-section").hidden = element("digit").hidden = false;
   element("label").textContent = labels[best] ?? "";
   const words = labels.some((label) => label.length > 3);
   for (const id of ["digit", "scores"]) element(id).classList.toggle("words", words);
@@ -43,7 +43,7 @@ export function showAnswer(scores: readonly number[], names: readonly string[]):
 }
 
 export function hideAnswer(): void {
-  element("digit").hidden = element("scores-title").hidden = true;
+  element("answer-section").hidden = element("digit").hidden = true;
   element("scores").replaceChildren();
 }
 
@@ -63,9 +63,9 @@ export function showTravel(thing: string, keys: KeyReport, answer: Answer | null
       line("encrypted answer", answer.received, said(seen, "sent", "ciphertext")),
     );
   }
-  rows.push(line("all sent so far", traffic.sent, null), line("all received so far", traffic.received, null));
+  rows.push(line("total sent", traffic.sent, null), line("total received", traffic.received, null));
   element("travel").replaceChildren(...rows);
-  element("travel-table").hidden = false;
+  element("travel-section").hidden = false;
   element("travel-note").textContent =
     `The ${keys.keys} evaluation keys serve every ${thing} until this page is closed. The tab counts the bodies of its ` +
     `requests, ${exact(traffic.requests)} so far, without headers. This includes questions about progress, retries, and ` +
@@ -73,21 +73,22 @@ export function showTravel(thing: string, keys: KeyReport, answer: Answer | null
 }
 
 export function showTime(keys: KeyReport, answer: Answer | null): void {
-  const rows = [row("tab: makes keys, once", milliseconds(keys.making)), row("sending keys, waiting for it", milliseconds(keys.sending))];
+  const rows = [row("tab: makes keys, once", milliseconds(keys.making)), row("uploading keys, once", milliseconds(keys.sending))];
   if (answer !== null) {
     rows.push(
       row("tab: encrypts", milliseconds(answer.encrypting)),
       row("server: evaluates", milliseconds(answer.evaluating)),
-      row("on the way, and waiting", milliseconds(answer.waiting)),
+      row("network and queue", milliseconds(answer.waiting)),
       row("tab: decrypts", milliseconds(answer.decrypting)),
     );
   }
   element("time").replaceChildren(...rows);
-  element("time-table").hidden = false;
+  element("time-section").hidden = false;
   element("time-note").textContent = `The module that made the keys held at most ${bytes(keys.peakMemory)} of memory.`;
 }
 
 export function showSeen(seen: Seen): void {
+  element("seen-section").hidden = false;
   element("seen-summary").textContent =
     `${seen.secretKeys === 0 ? "No secret key" : `${seen.secretKeys} secret keys`}, no picture, no answer: ` +
     `${seen.objects.length} objects, with 32 bytes from the middle of each.`;

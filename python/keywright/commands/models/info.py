@@ -15,11 +15,12 @@ from keywright.commands.helpers.fit import add_fit_arguments, fit_record, print_
 from keywright.commands.helpers.inputs import load_array
 from keywright.commands.output.report import print_report
 from keywright.commands.terminal import Column, Terminal, Value
-from keywright.errors import FormatError
+from keywright.errors import FormatError, KeywrightError
 
 EXAMPLE = "keywright info keys/server/keys.kw"
 
 MAX_JSON_BYTES = 256 << 20
+MAX_STATE_BYTES = 4096
 
 JSON_KINDS = {
     "keywright-accounts": "tenants and the digests of their API keys",
@@ -37,6 +38,22 @@ JSON_KINDS = {
     "keywright-workload": "a list of key switches",
 }
 """What files in JSON are, by their format without its version."""
+
+STATE_FILES = {
+    "audit.jsonl": "the audit file of a service",
+    "lock": "the lock of a service on its state",
+    "operator.key": "the key of the operator's page",
+    "service.db": "the tables of a service: key sets, models, evaluations",
+    "service.db-shm": "changes of a service's tables that are being written",
+    "service.db-wal": "changes of a service's tables that are being written",
+    "storage.json": "the name of the tables that a service's objects belong to",
+}
+"""What files of a service's state are that do not say so themselves, by name."""
+
+JOB_FILES = {".message": "the ciphertexts of a request", ".answer": "the ciphertexts of an answer"}
+"""What the files of a service's evaluations are, by suffix."""
+
+SECRET_FILES = frozenset({"operator.key"})
 
 FIELDS = {
     "log_n": "log2 of the ring degree",
@@ -129,6 +146,9 @@ def _describe(path: Path) -> dict[str, Any]:
         CommandError: it is not a Keywright file.
         FormatError: it is damaged.
     """
+    kind = _in_state(path)
+    if kind is not None:
+        return {"kind": kind, "bytes": path.stat().st_size, "secret": path.name in SECRET_FILES}
     with path.open("rb") as file:
         head = file.read(len(MAGIC))
     if head == MAGIC:
@@ -147,6 +167,21 @@ def _describe(path: Path) -> dict[str, Any]:
             "that ends in .onnx"
         )
     return kw.keys.inspect(path)
+
+
+def _in_state(path: Path) -> str | None:
+    """Return what a file of a service's state is; None for others, and for files that say it themselves."""
+    kind = STATE_FILES.get(path.name) or JOB_FILES.get(path.suffix)
+    if kind is None:
+        return None
+    for folder in path.absolute().parents[: 1 if path.name in STATE_FILES else 4]:
+        try:
+            form = json.loads(read_file(folder / "state.json", MAX_STATE_BYTES))["format"]
+        except (OSError, ValueError, TypeError, KeyError, KeywrightError):
+            continue
+        if str(form).startswith("keywright-state-"):
+            return kind
+    return None
 
 
 def _json(path: Path) -> dict[str, Any]:

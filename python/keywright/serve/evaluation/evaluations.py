@@ -35,6 +35,7 @@ from keywright.serve.uploads.uploaded import UploadedKeys
 from keywright.serve.workers.workers import Worker, Workers
 
 from .dispatch import Dispatcher
+from .durations import Durations
 from .exchanged import ExchangedObject
 from .jobs import MAX_PRIORITY, Job, Jobs, Reservation
 
@@ -98,6 +99,7 @@ class Evaluations:
     Attributes:
         joins: whether requests of a model are evaluated together, by its hash.
         dispatcher: sends jobs to workers.
+        durations: times of the evaluations that ended.
     """
 
     def __init__(
@@ -113,6 +115,7 @@ class Evaluations:
         self._catalog, self._store, self._jobs, self._workers = catalog, store, jobs, workers
         self._usage, self._audit, self._metrics = reports.usage, reports.audit, reports.metrics
         self._saw, self._event, self._budget = reports.on_object, reports.on_event, budget
+        self.durations = Durations()
         self.joins = {name: model.joins for name, model in catalog.models.items()}
         self._folders = {name: _folder(state, model) for name, model in catalog.models.items()}
         self.dispatcher = Dispatcher(jobs, workers, self._work, self._ended, self._event)
@@ -120,6 +123,11 @@ class Evaluations:
     def load(self, model: str) -> dict[str, Any]:
         """Return the description of a model for a worker."""
         return {"model": model, "folder": str(self._folders[model]), "budget": self._budget}
+
+    def seconds(self, model: str) -> float:
+        """Return the seconds of one evaluation: the median of the last, or a prediction before the first."""
+        measured = self.durations.typical(model)
+        return self._catalog.model(model).predicted_seconds if measured is None else measured
 
     def holds(self, size: int) -> bool:
         """Return whether a request with a message of ``size`` bytes may wait for its answer."""
@@ -406,6 +414,7 @@ class Evaluations:
                 self._saw(job.owner, ExchangedObject.of(direction, data))
 
     def _ended(self, job: Job) -> None:
+        self.durations.add(job)
         self._metrics.count("evaluations_total", outcome="done" if job.error is None else job.error.code)
         if job.error is not None:
             self._event(f"an evaluation failed: {job.error}")

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from ipaddress import ip_address
@@ -11,6 +11,7 @@ from ipaddress import ip_address
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from keywright._core import __version__
 from keywright._units import format_bytes, format_seconds
 from keywright.errors.service import UnauthorizedError
 from keywright.serve.overview import Overview
@@ -18,6 +19,9 @@ from keywright.serve.storage.state_folder import OPERATOR_KEY
 from keywright.serve.tenants.accounts import bearer
 
 REFRESH_S = 10
+
+HASH_DIGITS = 8
+"""Digits of a hash that are shown; a browser shows all of them on hovering."""
 
 STYLE = (files("keywright") / "serve" / "http" / "admin.css").read_text(encoding="utf-8")
 POLICY = (
@@ -74,27 +78,49 @@ def admin_page(overview: Overview) -> HTMLResponse:
 
 def render(overview: Overview) -> str:
     """Return the HTML of an overview. All values are escaped."""
-    state = "about to end: nothing new is taken" if overview.draining else "takes evaluations"
-    rows = {
-        "state": state,
-        "up for": _span(overview.uptime),
-        "evaluations that wait": f"{overview.queue.waiting} of at most {overview.queue.limit}",
-        "the oldest of them": _span(overview.queue.oldest) if overview.queue.waiting else "none waits",
-        "evaluations that run": str(overview.queue.running),
-    }
-    queue = "".join(f"<tr><th scope=row>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows.items())
+    queue, ended = overview.queue, overview.ended
+    full = queue.waiting >= queue.limit
+    badge, kind = (
+        ("Stopping", "stop") if overview.draining else ("Queue full", "full") if full else ("Ready", "ready")
+    )
+    says = (
+        "running evaluations end, and nothing new is accepted"
+        if overview.draining
+        else "new evaluations are refused until one ends"
+        if full
+        else "accepting requests"
+    )
+    evaluations = _facts(
+        {
+            "Running": str(queue.running),
+            "Waiting": f"{queue.waiting} of at most {queue.limit}",
+            "Longest wait": _span(queue.oldest) if queue.waiting else "-",
+            "Done": str(ended.done),
+            "Failed": str(ended.failed),
+            "Median time": "-" if ended.median is None else format_seconds(ended.median),
+            "99 % within": "-" if ended.slow is None else format_seconds(ended.slow),
+        }
+    )
+    server = _facts(
+        {
+            "Version": __version__,
+            "Running for": _span(overview.uptime),
+            "Key sets in memory": f"{overview.keys.count}, {format_bytes(overview.keys.size)}",
+        }
+    )
     models = _table(
-        ("model", "hash", "a key set takes", "key sets"),
+        ("Model", "Hash", "Size of a key set", "Key sets"),
         (
-            (line.name, line.model, format_bytes(line.key_bytes), str(line.key_sets))
+            (line.name, _Hash(line.model), format_bytes(line.key_bytes), str(line.key_sets))
             for line in overview.models
         ),
+        text=2,
     )
     tenants = _table(
-        ("tenant", "stored", "complete key sets", "begun", "waiting", "running"),
+        ("Tenant", "Stored", "Key sets", "Uploading", "Waiting", "Running"),
         (
             (
-                line.name or "without an account",
+                line.name or "Without an account",
                 format_bytes(line.stored_bytes),
                 *map(str, (line.complete, line.incomplete, line.waiting, line.running)),
             )
@@ -103,7 +129,7 @@ def render(overview: Overview) -> str:
         empty="No tenant has keys here.",
     )
     machines = _table(
-        ("machine", "processors", "load", "free memory", "free disk", "workers", "memory of the service"),
+        ("Machine", "Processors", "Load", "Free memory", "Free disk", "Workers", "Memory in use"),
         (
             (
                 line.name,
@@ -120,21 +146,47 @@ def render(overview: Overview) -> str:
     return (
         "<!doctype html>\n<html lang=en><head><meta charset=utf-8>"
         '<meta name=viewport content="width=device-width, initial-scale=1">'
-        f"<meta http-equiv=refresh content={REFRESH_S}><title>Keywright: this server</title>"
-        f"<style>{STYLE}</style></head><body><main><h1>Keywright: this server</h1>"
-        f"<section><h2>Queue</h2><table class=facts>{queue}</table></section>"
+        f"<meta http-equiv=refresh content={REFRESH_S}><title>Keywright: {badge}</title>"
+        f"<style>{STYLE}</style></head><body><main><h1>Keywright server</h1>"
+        f'<p><span class="badge {kind}">{badge}</span> {says}</p>'
+        f"<div class=pair><section><h2>Evaluations</h2>{evaluations}</section>"
+        f"<section><h2>Server</h2>{server}</section></div>"
         f"<section><h2>Models</h2>{models}</section><section><h2>Tenants</h2>{tenants}</section>"
         f"<section><h2>Machines</h2>{machines}</section>"
-        f"<p>Read anew every {REFRESH_S} seconds. Numbers for programs: <a href=/metrics>/metrics</a>.</p>"
+        f"<p>Refreshes every {REFRESH_S} s. Prometheus: <a href=/metrics>/metrics</a>.</p>"
         "</main></body></html>\n"
     )
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], empty: str = "There is none.") -> str:
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+class _Hash(str):
+    """A hash: the page shows its beginning, and the rest on hovering."""
+
+    __slots__ = ()
+
+
+def _cell(tag: str, text: str) -> str:
+    if not isinstance(text, _Hash):
+        return f"<{tag}>{escape(text)}</td>"
+    return f'<{tag} title="{escape(text)}"><code>{escape(text[:HASH_DIGITS])}&hellip;</code></td>'
+
+
+def _facts(rows: Mapping[str, str]) -> str:
+    """Return a table of names and values."""
+    body = "".join(f"<tr><th scope=row>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows.items())
+    return f"<table class=facts>{body}</table>"
+
+
+def _table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], empty: str = "There is none.", text: int = 1
+) -> str:
+    """Return a table whose first ``text`` columns are text; the others are numbers, to the right."""
+    tags = ["td"] * text + ["td class=number"] * (len(heads) - text)
+    body = "".join("<tr>" + "".join(map(_cell, tags, row)) + "</tr>" for row in rows)
     if not body:
         return f"<p>{escape(empty)}</p>"
-    head = "".join(f"<th scope=col>{escape(cell)}</th>" for cell in heads)
+    head = "".join(
+        f"<th scope=col{tag[2:]}>{escape(cell)}</th>" for tag, cell in zip(tags, heads, strict=True)
+    )
     return f"<div class=wide><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
 
 

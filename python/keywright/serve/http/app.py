@@ -33,7 +33,7 @@ from keywright.serve.uploads.part_writer import PartWriter
 
 from .admin import CHALLENGE, admin_page, require_operator
 from .connections import CONNECTION
-from .pages import Page
+from .pages import Page, accepts_html, front_page
 from .request_checks import (
     IN_MEMORY_BYTES,
     LOOPBACK,
@@ -546,8 +546,11 @@ class Routes:
         return self._stored_answer(request, job)
 
     async def page(self, request: Request) -> Response:
-        """Return a file of the page, from memory."""
-        file = self._page.get("/" + _name(request, "path"))
+        """Return a file of the page, from memory. Without a page, a browser gets a description."""
+        path = _name(request, "path")
+        if not self._page and not path and accepts_html(request):
+            return front_page(self._service, request)
+        file = self._page.get("/" + path)
         if file is None:
             raise BadRequestError(
                 "there is no such page here; the service is under /v1/", code="no_such_path"
