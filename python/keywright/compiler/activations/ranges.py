@@ -164,7 +164,8 @@ def _tamed(
     outcome = []
     with np.errstate(all="ignore"):
         within = np.abs(function(np.linspace(*measured, GRID)))
-        most = MOST_GROWTH * float(within.max())
+        # Of a function that is 0 on all samples, nothing is known.
+        most = MOST_GROWTH * (float(within.max()) or 1.0)
         for inner, outer in zip(measured, widened, strict=True):
             shares = np.concatenate(([0.0], np.geomspace(2.0**-60, 1.0, GRID)))
             steps = inner + (outer - inner) * shares
