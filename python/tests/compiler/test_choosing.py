@@ -166,11 +166,10 @@ def test_a_default_never_breaks_its_own_rule(mlp: onnx.ModelProto) -> None:
 @pytest.mark.parametrize("operator", ["Tanh", "Sigmoid", "Exp", "Gelu"])
 def test_a_function_of_a_constant_has_a_range(build: Build, operator: str) -> None:
     """Dead units, whose values are 0 on all samples."""
-    nodes = [node("MatMul", ["x", "w"], ["h"]), node(operator, ["h"], ["y"])]
-    program = compiler.compile(
-        build(nodes, (10,), {"w": np.zeros((10, 3), np.float32)}), TARGET, compiler.Fit(calibration=SAMPLES)
-    )
-    expected = {"Sigmoid": 0.5, "Exp": 1.0}.get(operator, 0.0)
+    nodes = [node("MatMul", ["x", "w"], ["h"]), node(operator, ["h"], ["f"]), node("Add", ["f", "x"], ["y"])]
+    model = build(nodes, (10,), {"w": np.zeros((10, 10), np.float32)})
+    program = compiler.compile(model, TARGET, compiler.Fit(calibration=SAMPLES))
+    expected = SAMPLES[:2] + {"Sigmoid": 0.5, "Exp": 1.0}.get(operator, 0.0)
     assert run_clear(program, SAMPLES[:2]) == pytest.approx(expected, abs=1e-3)
 
 

@@ -64,7 +64,7 @@ def require_independent(model: onnx.ModelProto) -> None:
         if crossed:
             raise RefusalError(
                 f"node {node.name or f'{node.op_type}_{index}'!r}: {node.op_type} computes along axis "
-                f"{crossed[0]}, which is that of the samples, and encrypted samples are independent; use "
+                f"{crossed[0]}, the axis of the samples, and encrypted samples are independent; use "
                 "another axis, or export the model with a batch of 1 if it takes one sample at a time",
                 code="batch",
                 node=node.name,
