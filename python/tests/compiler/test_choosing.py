@@ -163,7 +163,7 @@ def test_a_default_never_breaks_its_own_rule(mlp: onnx.ModelProto) -> None:
     assert (reason.needed, reason.available) == (holds.depth, holds.depth - 1)
 
 
-@pytest.mark.parametrize("operator", ["Tanh", "Sigmoid", "Exp", "Gelu"])
+@pytest.mark.parametrize("operator", ["Tanh", "Sigmoid", "Exp", "Softsign"])
 def test_a_function_of_a_constant_has_a_range(build: Build, operator: str) -> None:
     """Dead units, whose values are 0 on all samples."""
     nodes = [node("MatMul", ["x", "w"], ["h"]), node(operator, ["h"], ["f"]), node("Add", ["f", "x"], ["y"])]

@@ -257,7 +257,7 @@ CASES: dict[str, Case] = {
             [HEAD, node(operator, sources, "y", **attributes)],
             (4,),
             {**EYE, "zero": np.array([0], np.int64)},
-            refused="axis 0, which is that of the samples",
+            refused="axis 0, the axis of the samples",
             outputs={"y": INT64 if operator == "ArgMax" else FLOAT},
             opset=18,
         )
