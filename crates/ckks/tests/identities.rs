@@ -115,15 +115,15 @@ fn results_keep_the_identity_that_is_known() {
     };
     let b = unknown(&a);
     let evaluator = owner.evaluator();
-    let made = [
+    let ciphertexts = [
         evaluator.add(&b, &a),
         evaluator.multiply(&b, &b),
         evaluator.rotate(&b, 1),
         evaluator.rescale(&evaluator.multiply_lazy(&a, &a).unwrap()),
         evaluator.multiply_values(&a, &[0.5; 512]),
     ];
-    for made in made {
-        assert_eq!(made.unwrap().key(), known);
+    for ciphertext in ciphertexts {
+        assert_eq!(ciphertext.unwrap().key(), known);
     }
     assert_eq!(evaluator.neg(&b).unwrap().key(), KeyIdentity::UNKNOWN);
     // All rings of a secret share its identity.
