@@ -83,10 +83,6 @@ fn nothing_of_two_owners_is_combined_or_decrypted() {
     let evaluator = Evaluator::new(&alice.parameters, &none).unwrap();
     assert!(mismatch(evaluator.add(&a, &b), &alice, &bob));
     assert!(mismatch(evaluator.multiply_lazy(&a, &b), &alice, &bob));
-    let mut sum = a.clone();
-    let plain = alice.parameters.encode_real(&[1.0; 512], SLOTS, 2, 1024.0).unwrap();
-    sum.scale *= 1024.0;
-    assert!(mismatch(evaluator.multiply_plain_add_assign(&mut sum, &b, &plain), &alice, &bob));
     // The keys of one owner, the ciphertext of the other: in operations with and without keys.
     let evaluator = alice.evaluator();
     assert!(mismatch(evaluator.rotate(&b, 1), &alice, &bob));

@@ -1,6 +1,6 @@
 //! Key sets in shared memory.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -105,8 +105,8 @@ fn a_key_is_read_once() {
 /// A file with the length and the head of another, and what writes its other bytes when they are waited for.
 fn arriving(path: &Path, p: &Parameters) -> (PathBuf, Box<Arrival>) {
     let (whole, partial) = (fs::read(path).unwrap(), path.with_extension("part"));
-    let sizes: Vec<_> =
-        KeySetFile::open(path, p).unwrap().entries().iter().map(|key| key.bytes as usize).collect();
+    let set = KeySetFile::new(File::open(path).unwrap(), p).unwrap();
+    let sizes: Vec<_> = set.entries().iter().map(|key| key.bytes as usize).collect();
     let head = whole.len() - sizes.iter().sum::<usize>();
     // The header of the first key, but not all of its contents.
     let begun = head + 512;
