@@ -212,6 +212,21 @@ pub enum CircuitError {
         /// Level that the stage takes.
         expected: usize,
     },
+    /// No approximation of the modular reduction is as precise as requested.
+    #[error(
+        "no reduction modulo 1 on [-{k}, {k}] of messages up to {message:e} has {bits:.1} bits; the best found has \
+         {best:.1}; request fewer bits, or use a larger ratio of q_0 to the message"
+    )]
+    Precision {
+        /// Bound on the integer part.
+        k: usize,
+        /// Bound on the message in units of `q_0`.
+        message: f64,
+        /// Bits requested, relative to the message.
+        bits: f64,
+        /// Bits of the best.
+        best: f64,
+    },
     /// A value outside the range of the modular reduction.
     #[error(
         "the value {value} in slot {slot} is not within {message:e} of an integer in [-{k}, {k}]: the message is too large \

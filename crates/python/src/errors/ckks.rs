@@ -42,6 +42,7 @@ table! { circuit(py, CircuitError);
     E::Count { what, count, min, max } =>
         "ParameterError" { what, value = count, minimum = min, maximum = max },
     E::DftLayers { found, .. } => "ParameterError" { what = "layers of the transform", value = found },
+    E::Precision { bits, best, .. } => "ParameterError" { what = "bits", value = bits, maximum = best },
     E::OutOfRange { slot, value, .. } => "EncodeError" { index = slot, value },
     E::SpecialPrimes { encoded, level, found } => "KeyUseError" { special = encoded, level, found },
     E::KeyBudget { budget, minimum } => "ParameterError" { what = "key_budget", value = budget, minimum },

@@ -22,10 +22,11 @@
 //!   or 7, interpolated at Chebyshev nodes. At degree 1 the error is at most `pi^2 eps^2 / 6` of the message.
 //!
 //! The error of a choice is measured: [`SineApproximation::new`] runs the whole composition in `f64` on a grid in every
-//! neighbourhood of an integer. `f64` costs up to `2^-46` of `q_0`, which bounds the available precision.
+//! neighbourhood of an integer. For each number of levels, [`SineApproximation::pareto`] lists the sufficiently precise
+//! approximation with the fewest relinearizations. `f64` costs up to `2^-46` of `q_0`, which bounds the available
+//! precision.
 //!
-//! For each number of levels, the sufficiently precise choice with the fewest relinearizations: the degree of the
-//! cosine, `r`, and the degree of the arcsine.
+//! Its results, with the degree of the cosine, `r`, and the degree of the arcsine:
 //!
 //! | `K` | `1 / eps` | bits | levels | relinearizations | choice |
 //! |---|---|---|---|---|---|
@@ -83,6 +84,16 @@ const FIT_POINTS: usize = 9;
 /// The weight of small coefficients in the least-squares fit, far below the errors that it reaches.
 const RIDGE: f64 = 1e-13;
 
+/// Degrees of the arcsine that [`SineApproximation::pareto`] considers.
+const ARCSINE_DEGREES: [usize; 4] = [1, 3, 5, 7];
+
+/// The largest sum of absolute values of a cosine's coefficients that it considers. An interpolated cosine has about 6;
+/// larger sums amplify the errors of evaluation.
+const MAX_COEFFICIENTS: f64 = 16.0;
+
+/// Most double angles that it considers.
+const MAX_DOUBLE_ANGLES: u32 = 4;
+
 /// Largest degree of the cosine.
 pub(crate) const MAX_DEGREE: usize = 127;
 
@@ -100,7 +111,16 @@ impl SineApproximation {
         double_angles: u32,
         arcsine_degree: usize,
     ) -> Result<Self, CircuitError> {
-        let arcsine = arcsine(message, arcsine_degree)?;
+        Self::with_arcsine(k, message, degree, double_angles, &arcsine(message, arcsine_degree)?)
+    }
+
+    fn with_arcsine(
+        k: usize,
+        message: f64,
+        degree: usize,
+        double_angles: u32,
+        arcsine: &Polynomial,
+    ) -> Result<Self, CircuitError> {
         if !(1..=MAX_DEGREE).contains(&degree) {
             return Err(CircuitError::Count {
                 what: "degree of a cosine",
@@ -118,9 +138,75 @@ impl SineApproximation {
             return Err(CircuitError::Count { what, count: k, min: 0, max: MAX_WEIGHT });
         }
         let cosine = cosine(k, message, degree, double_angles)?;
-        let mut out = Self { k, message, cosine, double_angles, arcsine, error: 0.0 };
+        let mut out = Self { k, message, cosine, double_angles, arcsine: arcsine.clone(), error: 0.0 };
         out.error = out.measure(message, GRID);
         Ok(out)
+    }
+
+    /// For each number of levels, the approximation with an error of at most `2^-bits` of the message and the fewest
+    /// relinearizations, if more levels save any. Levels ascend, relinearizations descend.
+    ///
+    /// # Errors
+    /// [`CircuitError::Precision`] if no approximation is that precise; [`CircuitError::Interval`] unless
+    /// `0 < message < 1/4`.
+    pub fn pareto(k: usize, message: f64, bits: f64) -> Result<Vec<Self>, CircuitError> {
+        let bound = message * (-bits).exp2();
+        // The first degree that leaves half of the error to the cosine; higher ones only cost more.
+        let mut last = None;
+        for degree in ARCSINE_DEGREES {
+            let arcsine = arcsine(message, degree)?;
+            let error = arcsine_error(message, &arcsine);
+            let enough = error <= bound / 2.0;
+            last = Some((arcsine, error));
+            if enough {
+                break;
+            }
+        }
+        let refusal =
+            |error: f64| CircuitError::Precision { k, message, bits, best: (message / error).log2() };
+        let Some((arcsine, error)) = last.filter(|(_, error)| *error <= bound) else {
+            return Err(refusal(last_error(message)?));
+        };
+        let mut pareto: Vec<Self> = Vec::new();
+        let mut smallest = f64::INFINITY;
+        let fits =
+            |candidate: &Self| candidate.error <= bound && candidate.coefficients() <= MAX_COEFFICIENTS;
+        for double_angles in 0..=MAX_DOUBLE_ANGLES {
+            for parity in [0, 1] {
+                // Errors and coefficients decrease with the degree: bisection over degrees of one parity finds the
+                // lowest.
+                let make =
+                    |half: usize| Self::with_arcsine(k, message, 2 * half + parity, double_angles, &arcsine);
+                let (mut low, mut high) = (0, (MAX_DEGREE - parity) / 2);
+                let mut best = make(high)?;
+                smallest = smallest.min(best.error);
+                if !fits(&best) {
+                    continue;
+                }
+                while high - low > 1 {
+                    let middle = usize::midpoint(low, high);
+                    let candidate = make(middle)?;
+                    if fits(&candidate) {
+                        (high, best) = (middle, candidate);
+                    } else {
+                        low = middle;
+                    }
+                }
+                pareto.push(best);
+            }
+        }
+        if pareto.is_empty() {
+            return Err(refusal(smallest.max(error)));
+        }
+        pareto.sort_by_key(|sine| (sine.depth(), sine.relinearizations()));
+        let mut fewest = usize::MAX;
+        pareto.retain(|candidate| {
+            let switches = candidate.relinearizations();
+            let keep = switches < fewest;
+            fewest = fewest.min(switches);
+            keep
+        });
+        Ok(pareto)
     }
 
     /// `W`: the input is divided by it.
@@ -188,6 +274,11 @@ impl SineApproximation {
         (arcsine + message).min(f64::MAX)
     }
 
+    /// Sum of the absolute values of the cosine's coefficients.
+    fn coefficients(&self) -> f64 {
+        self.cosine.coefficients().iter().map(|c| c.abs()).sum()
+    }
+
     /// Bits of the error relative to the largest message.
     pub fn bits(&self) -> f64 {
         (self.message / self.error).log2()
@@ -230,6 +321,19 @@ fn cosine(k: usize, message: f64, degree: usize, double_angles: u32) -> Result<P
     let solution = least_squares::solve(&rows, &values, RIDGE);
     coefficients.iter_mut().step_by(step).zip(solution).for_each(|(c, solved)| *c = solved);
     Polynomial::new(Basis::chebyshev(-1.0, 1.0)?, coefficients)
+}
+
+/// The largest error of an arcsine for exact sines, in units of `q_0`.
+fn arcsine_error(message: f64, arcsine: &Polynomial) -> f64 {
+    (0..=GRID)
+        .map(|point| message * f64::from(point) / f64::from(GRID))
+        .map(|mu| (arcsine.value((2.0 * PI * mu).sin()) - mu).abs())
+        .fold(0.0, f64::max)
+}
+
+/// The [`arcsine_error`] of the best degree.
+fn last_error(message: f64) -> Result<f64, CircuitError> {
+    Ok(arcsine_error(message, &arcsine(message, ARCSINE_DEGREES[ARCSINE_DEGREES.len() - 1])?))
 }
 
 /// `arcsin(s) / (2 pi)` on `|s| <= sin(2 pi message)`, odd, interpolated at Chebyshev nodes, in powers of `s`.
@@ -307,7 +411,33 @@ mod tests {
     }
 
     #[test]
+    fn choices_are_minimal_and_precise() {
+        for (ratio, bits) in [(32.0, 20.0), (32.0, 27.0), (256.0, 30.0), (1024.0, 16.0)] {
+            let list = SineApproximation::pareto(12, 1.0 / ratio, bits).unwrap();
+            assert!(list.windows(2).all(|pair| pair[0].depth() < pair[1].depth()
+                && pair[0].relinearizations() > pair[1].relinearizations()));
+            for sine in list {
+                assert!(sine.bits() >= bits);
+                // Between the points of the grid, too.
+                for i in 0..1000 {
+                    let (integer, mu) =
+                        ((i % 25) as f64 - 12.0, sine.message * ((i as f64 * 0.618) % 2.0 - 1.0));
+                    let error = (sine.value(integer + mu) - mu).abs();
+                    assert!(error <= 1.1 * sine.error, "{ratio} {bits} {integer} {mu}: {error:e}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn misuse_is_refused() {
+        for bits in [30.0, 60.0] {
+            let error = SineApproximation::pareto(12, 1.0 / 8.0, bits).unwrap_err();
+            assert!(
+                matches!(error, CircuitError::Precision { best, .. } if best > 10.0 && best < bits),
+                "{error}"
+            );
+        }
         assert!(matches!(SineApproximation::new(12, 0.3, 30, 2, 1), Err(CircuitError::Interval { .. })));
         assert!(matches!(
             SineApproximation::new(12, 0.01, 0, 2, 1),
@@ -340,19 +470,15 @@ mod tests {
             (16, 5, 26.0, &[(11, 15, 48, 2, 7), (12, 14, 22, 4, 7)]),
         ];
         for (k, log_ratio, bits, rows) in table {
-            for &(depth, relinearizations, degree, double_angles, arcsine) in rows {
-                let sine =
-                    SineApproximation::new(k, 2f64.powi(-log_ratio), degree, double_angles, arcsine).unwrap();
-                assert_eq!((sine.depth(), sine.relinearizations()), (depth, relinearizations));
-                assert!(sine.bits() >= bits && sine.bits() < bits + 6.0, "{degree}: {}", sine.bits());
-                // Between the points of the grid, too.
-                for i in 0..1000 {
-                    let integer = (i % (2 * k + 1)) as f64 - k as f64;
-                    let mu = sine.message * ((i as f64 * 0.618) % 2.0 - 1.0);
-                    let error = (sine.value(integer + mu) - mu).abs();
-                    assert!(error <= 1.1 * sine.error, "{k} {degree} {integer} {mu}: {error:e}");
-                }
-            }
+            let sines = SineApproximation::pareto(k, 2f64.powi(-log_ratio), bits).unwrap();
+            let pareto: Vec<Row> = sines
+                .iter()
+                .map(|f| {
+                    let degrees = (f.cosine.degree(), f.double_angles, f.arcsine.degree());
+                    (f.depth(), f.relinearizations(), degrees.0, degrees.1, degrees.2)
+                })
+                .collect();
+            assert_eq!(pareto, rows, "K = {k}, 2^{log_ratio}, {bits} bits");
         }
         let usual = SineApproximation::new(16, 1.0 / 1024.0, 30, 3, 1).unwrap();
         assert_eq!((usual.depth(), usual.relinearizations()), (8, 11));
