@@ -33,21 +33,16 @@ pub(crate) fn literal(log_slots: u32, values: Values) -> BootstrapperLiteral {
     BootstrapperLiteral {
         log_slots,
         values,
-        order: Order::SlotsToCoeffsFirst,
         slots_to_coeffs: 2,
         coeffs_to_slots: 2,
         budget: KeyBudget::Fastest,
-        stages_apart: false,
-        keys: None,
-        ephemeral_weight: Some(32),
         log2_failure: -40.0,
         log_ratio: 6.0,
         cosine_degree: 30,
         double_angles: 3,
         arcsine_degree: 5,
-        iterations: None,
         output_level: Some(5),
-        input_log_n: None,
+        ..BootstrapperLiteral::default()
     }
 }
 
