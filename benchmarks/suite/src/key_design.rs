@@ -11,7 +11,6 @@ use keywright_circuits::bootstrapping::eval_mod::eval_mod;
 use keywright_circuits::bootstrapping::mod_raise::mod_raise;
 use keywright_circuits::bootstrapping::{
     Bootstrapper, BootstrapperLiteral, BootstrapperPlan, DigitRule, KeyBudget, KeyDesign, Stage, StageKeys,
-    Values,
 };
 use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Decryptor, Encryptor, Evaluator, Magnitude};
 use keywright_rlwe::{

@@ -1,7 +1,7 @@
 //! Measured errors agree with a plan's predictions.
 
 use crate::bootstrapper::{keys, literal};
-use crate::fixture::{Owner, Values as Random, rng};
+use crate::fixture::{Owner, Values as Random};
 use keywright_circuits::bootstrapping::{Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Values};
 use keywright_ckks::{Complex64, Evaluator};
 
