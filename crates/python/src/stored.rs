@@ -90,7 +90,7 @@ pub(crate) fn save<T: Wire<Context: Sync> + Sync>(
 }
 
 /// The methods of a class whose objects are stored as bytes and, `with files`, in files. In sentences, `$the` is an
-/// object, `$a` one with its article, and `$whole` its kind in the format. `$object` is written in `$context`, and `$new`
+/// object, `$a` one with its article, and `$whole` its kind in the format. `$object` is written in `$context`. `$new`
 /// makes one from a [`Source`] and the parameters of a caller.
 macro_rules! serialized {
     (
