@@ -95,7 +95,7 @@ fn main() {
     assert_eq!(again.checksum.finalize(), last.checksum.finalize(), "another key");
 
     let peak = peak();
-    println!("{made} keys in {seconds:.1} s; the last one was cut and made again, the same bytes");
+    println!("{total} keys in {seconds:.1} s; the last one was cut and made again, the same bytes");
     println!("peak of the process {:.1} MB, of which the plan took {:.1} MB before", mb(peak), mb(planned));
     assert!(peak <= BOUND, "more than {BOUND} bytes");
 }
