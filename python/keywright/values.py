@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from importlib import import_module
-from typing import TYPE_CHECKING, NoReturn, Self, TypeAlias
+from typing import TYPE_CHECKING, Generic, NoReturn, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebval
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     Operand: TypeAlias = "Encrypted | Ciphertext | ArrayLike"
     IntegerOperand: TypeAlias = "EncryptedIntegers | BfvCiphertext | ArrayLike"
 
+
+AnyEvaluator = TypeVar("AnyEvaluator")
+AnyCiphertext = TypeVar("AnyCiphertext")
+AnyOperand = TypeVar("AnyOperand")
 
 _GRID = np.cos(np.linspace(0.0, np.pi, 4097))
 """Points of [-1, 1] at which the stages of a sign are largest, up to their errors."""
@@ -49,7 +53,62 @@ class _Incomparable:
     __hash__ = object.__hash__
 
 
-class Encrypted(_Incomparable):
+class _Value(_Incomparable, Generic[AnyEvaluator, AnyCiphertext, AnyOperand]):
+    """What the ciphertexts of both schemes, bound to an evaluator, have in common."""
+
+    __array_ufunc__ = None  # let numpy arrays on the left defer to this class
+    __slots__ = ("ciphertext", "evaluator")
+
+    if TYPE_CHECKING:
+
+        def __add__(self, other: AnyOperand) -> Self: ...
+        def __mul__(self, other: AnyOperand | Self) -> Self: ...
+        def __neg__(self) -> Self: ...
+        def __lshift__(self, steps: int) -> Self: ...
+
+    def __init__(self, evaluator: AnyEvaluator, ciphertext: AnyCiphertext) -> None:
+        self.evaluator = evaluator
+        self.ciphertext = ciphertext
+
+    def _with(self, ciphertext: AnyCiphertext) -> Self:
+        return type(self)(self.evaluator, ciphertext)
+
+    def _squared(self) -> Self:
+        raise NotImplementedError
+
+    def __radd__(self, other: AnyOperand) -> Self:
+        return self + other
+
+    def __rsub__(self, other: AnyOperand) -> Self:
+        return -self + other
+
+    def __rmul__(self, other: AnyOperand) -> Self:
+        return self * other
+
+    def __pow__(self, exponent: int) -> Self:
+        """Product of ``exponent`` copies, ceil(log2(exponent)) multiplications in a row."""
+        if isinstance(exponent, bool) or not isinstance(exponent, int):
+            return NotImplemented
+        if exponent < 1:
+            raise ValueError(
+                f"exponent {exponent} is not supported; encrypted values have positive integer powers only"
+            )
+        if exponent == 1:
+            return self
+        half = self ** (exponent // 2)
+        if exponent % 2 == 0:
+            return half._squared()
+        return half * self ** (exponent - exponent // 2)
+
+    def __rshift__(self, steps: int) -> Self:
+        """Rotate to the right: ``<<`` by the negative number of steps."""
+        return self << -steps
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.ciphertext!r})"
+
+
+class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
     """A ciphertext bound to an evaluator, for formulas; made by ``evaluator(ciphertext)``.
 
     The operators ``+ - *`` take another value, a ciphertext, or numbers on either side; ``/`` takes numbers;
@@ -67,16 +126,11 @@ class Encrypted(_Incomparable):
         ciphertext: the ciphertext.
     """
 
-    __array_ufunc__ = None  # let numpy arrays on the left defer to this class
-    __slots__ = ("_at_scale", "ciphertext", "evaluator")
+    __slots__ = ("_at_scale",)
 
     def __init__(self, evaluator: Evaluator, ciphertext: Ciphertext) -> None:
-        self.evaluator = evaluator
-        self.ciphertext = ciphertext
+        super().__init__(evaluator, ciphertext)
         self._at_scale: Callable[[float], Ciphertext] | None = None
-
-    def _with(self, ciphertext: Ciphertext) -> Self:
-        return type(self)(self.evaluator, ciphertext)
 
     def _moved(self, move: Callable[[Ciphertext], Ciphertext]) -> Self:
         """Return the result of an operation that keeps scales."""
@@ -143,32 +197,11 @@ class Encrypted(_Incomparable):
             product._at_scale = lambda scale: evaluator.multiply(source, numbers, scale=scale)
         return product
 
-    def __radd__(self, other: "Operand") -> Self:
-        return self + other
-
-    def __rsub__(self, other: "Operand") -> Self:
-        return -self + other
-
-    def __rmul__(self, other: "Operand") -> Self:
-        return self * other
-
     def __neg__(self) -> Self:
         return self._moved(self.evaluator.neg)
 
-    def __pow__(self, exponent: int) -> Self:
-        """Product of ``exponent`` copies, ceil(log2(exponent)) levels deep."""
-        if isinstance(exponent, bool) or not isinstance(exponent, int):
-            return NotImplemented
-        if exponent < 1:
-            raise ValueError(
-                f"exponent {exponent} is not supported; encrypted values have positive integer powers only"
-            )
-        if exponent == 1:
-            return self
-        half = self ** (exponent // 2)
-        if exponent % 2 == 0:
-            return self._with(self.evaluator.square(half.ciphertext))
-        return half * self ** (exponent - exponent // 2)
+    def _squared(self) -> Self:
+        return self._with(self.evaluator.square(self.ciphertext))
 
     def __truediv__(self, other: "ArrayLike") -> Self:
         """Divide by numbers. Encrypted values cannot be divisors."""
@@ -282,13 +315,6 @@ class Encrypted(_Incomparable):
         """Rotate the slots to the left: ``numpy.roll(slots, -steps)``."""
         return self._moved(lambda ct: self.evaluator.rotate(ct, steps))
 
-    def __rshift__(self, steps: int) -> Self:
-        """Rotate the slots to the right: ``numpy.roll(slots, steps)``."""
-        return self << -steps
-
-    def __repr__(self) -> str:
-        return f"Encrypted({self.ciphertext!r})"
-
 
 def _positive(range: float) -> float:  # noqa: A002
     if not 0 < range < float("inf"):
@@ -308,7 +334,7 @@ def _ciphertext(operand: "Operand") -> "Ciphertext | ArrayLike":
     return operand.ciphertext if isinstance(operand, Encrypted) else operand
 
 
-class EncryptedIntegers(_Incomparable):
+class EncryptedIntegers(_Value[BfvEvaluator, BfvCiphertext, "IntegerOperand"]):
     """A BFV ciphertext bound to an evaluator, for formulas; made by ``evaluator(ciphertext)``.
 
     The operators ``+ - *`` take another value, a ciphertext, or integers on either side; ``**`` takes a
@@ -322,15 +348,7 @@ class EncryptedIntegers(_Incomparable):
         ciphertext: the ciphertext.
     """
 
-    __array_ufunc__ = None  # let numpy arrays on the left defer to this class
-    __slots__ = ("ciphertext", "evaluator")
-
-    def __init__(self, evaluator: BfvEvaluator, ciphertext: BfvCiphertext) -> None:
-        self.evaluator = evaluator
-        self.ciphertext = ciphertext
-
-    def _with(self, ciphertext: BfvCiphertext) -> Self:
-        return type(self)(self.evaluator, ciphertext)
+    __slots__ = ()
 
     def _operands(self, other: "IntegerOperand") -> "tuple[BfvCiphertext, BfvCiphertext | ArrayLike]":
         """Return both operands, at one level if they are ciphertexts."""
@@ -351,40 +369,12 @@ class EncryptedIntegers(_Incomparable):
     def __mul__(self, other: "IntegerOperand") -> Self:
         return self._with(self.evaluator.multiply(*self._operands(other)))
 
-    def __radd__(self, other: "IntegerOperand") -> Self:
-        return self + other
-
-    def __rsub__(self, other: "IntegerOperand") -> Self:
-        return -self + other
-
-    def __rmul__(self, other: "IntegerOperand") -> Self:
-        return self * other
-
     def __neg__(self) -> Self:
         return self._with(self.evaluator.neg(self.ciphertext))
 
-    def __pow__(self, exponent: int) -> Self:
-        """Product of ``exponent`` copies, ceil(log2(exponent)) multiplications in a row."""
-        if isinstance(exponent, bool) or not isinstance(exponent, int):
-            return NotImplemented
-        if exponent < 1:
-            raise ValueError(
-                f"exponent {exponent} is not supported; encrypted values have positive integer powers only"
-            )
-        if exponent == 1:
-            return self
-        half = self ** (exponent // 2)
-        if exponent % 2 == 0:
-            return self._with(self.evaluator.square(half.ciphertext))
-        return half * self ** (exponent - exponent // 2)
+    def _squared(self) -> Self:
+        return self._with(self.evaluator.square(self.ciphertext))
 
     def __lshift__(self, steps: int) -> Self:
         """Rotate the rows to the left: ``numpy.roll(rows, -steps, axis=1)``."""
         return self._with(self.evaluator.rotate_rows(self.ciphertext, steps))
-
-    def __rshift__(self, steps: int) -> Self:
-        """Rotate the rows to the right: ``numpy.roll(rows, steps, axis=1)``."""
-        return self._with(self.evaluator.rotate_rows(self.ciphertext, -steps))
-
-    def __repr__(self) -> str:
-        return f"EncryptedIntegers({self.ciphertext!r})"

@@ -10,8 +10,7 @@ use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::eval_mod::eval_mod;
 use keywright_circuits::bootstrapping::mod_raise::mod_raise;
 use keywright_circuits::bootstrapping::{
-    Bootstrapper, BootstrapperLiteral, BootstrapperPlan, DigitRule, KeyBudget, KeyDesign, Order, Stage,
-    StageKeys, Values,
+    Bootstrapper, BootstrapperLiteral, BootstrapperPlan, DigitRule, KeyBudget, KeyDesign, Stage, StageKeys,
 };
 use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Decryptor, Encryptor, Evaluator, Magnitude};
 use keywright_rlwe::{
@@ -122,22 +121,16 @@ pub fn most_special(depth: usize) -> Result<usize, StudyError> {
 fn literal(log_n: u32, keys: KeyDesign) -> BootstrapperLiteral {
     BootstrapperLiteral {
         log_slots: log_n - 1,
-        values: Values::Complex,
-        order: Order::SlotsToCoeffsFirst,
-        slots_to_coeffs: 3,
         coeffs_to_slots: 3,
         budget: KeyBudget::Fastest,
         stages_apart: true,
         keys: Some(keys),
-        ephemeral_weight: Some(32),
         log2_failure: -40.0,
         log_ratio: 7.0,
         cosine_degree: 60,
         double_angles: 1,
         arcsine_degree: 3,
-        iterations: None,
-        output_level: None,
-        input_log_n: None,
+        ..BootstrapperLiteral::default()
     }
 }
 

@@ -6,7 +6,7 @@ use keywright_circuits::bootstrapping::eval_mod::eval_mod;
 use keywright_circuits::bootstrapping::mod_raise::{mod_raise, switch_to_ephemeral};
 use keywright_circuits::bootstrapping::{
     BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, ErrorPrediction, KeyBudget,
-    Order, Stage, Values, bootstrap_preset,
+    Stage, Values, bootstrap_preset,
 };
 use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Decryptor, Encryptor, Evaluator, Magnitude};
 use keywright_rlwe::{EvaluationKeys, KeyGenerator, SecretKey, Security, threads};
@@ -59,22 +59,13 @@ pub fn bootstrap_parameters(name: &str) -> Result<(CkksParameters, BootstrapperL
         literal.rlwe.security = Security::InsecureForExperiments;
         let bootstrapper = BootstrapperLiteral {
             log_slots: 10,
-            values: Values::Complex,
-            order: Order::SlotsToCoeffsFirst,
             slots_to_coeffs: 2,
             coeffs_to_slots: 2,
             budget: KeyBudget::Fastest,
-            stages_apart: false,
-            keys: None,
-            ephemeral_weight: Some(32),
             log2_failure: -40.0,
-            log_ratio: 5.0,
             cosine_degree: 62,
             double_angles: 1,
-            arcsine_degree: 7,
-            iterations: None,
-            output_level: None,
-            input_log_n: None,
+            ..BootstrapperLiteral::default()
         };
         return Ok((CkksParameters::new(literal)?, bootstrapper));
     }

@@ -257,11 +257,11 @@ pub unsafe extern "C" fn kw_bare_public_key(
             let (mask, b) = (polynomial(state, first, words)?, polynomial(state, second, words)?);
             let secret = slice(secret, length)?;
             let mut sink = pointers::sink_of(sink, context)?;
-            let made = expand_secret(&state.engine, secret, mask)
+            let result = expand_secret(&state.engine, secret, mask)
                 .and_then(|()| make_public_key(&state.engine, mask, &mut state.rng, b));
             mask.zeroize();
             let key = KeyIdentity::of_packed(secret, state.parameters.literal().secret);
-            Ok(write_public_key(&state.parameters, key, &made?, b, &mut sink)?)
+            Ok(write_public_key(&state.parameters, key, &result?, b, &mut sink)?)
         })
     }
 }

@@ -57,8 +57,8 @@ fn a_call_within_a_call_is_refused_and_ends_with_it() {
     parameters.write_to(&mut bytes).unwrap();
     let mut client = null_mut();
     // SAFETY: pointers of this function.
-    let made = unsafe { kw_client_generate(bytes.as_ptr(), bytes.len(), 0, None, null_mut(), &mut client) };
-    assert_eq!(made, 0);
+    let code = unsafe { kw_client_generate(bytes.as_ptr(), bytes.len(), 0, None, null_mut(), &mut client) };
+    assert_eq!(code, 0);
     let mut within = Within { client, codes: Vec::new(), capacity: 0 };
     let context = (&raw mut within).cast();
     // SAFETY: the client lives, and so does the context.
@@ -131,7 +131,7 @@ mod demands {
         let (code, client) = make(1);
         assert_eq!(code, 0);
         let keys = |limits: *const Limits| {
-            let mut made = 0usize;
+            let mut size = 0usize;
             // SAFETY: pointers of this function.
             let code = unsafe {
                 kw_client_keys(
@@ -144,10 +144,10 @@ mod demands {
                     None,
                     null_mut(),
                     Some(count),
-                    (&raw mut made).cast(),
+                    (&raw mut size).cast(),
                 )
             };
-            (code, made)
+            (code, size)
         };
         let (code, size) = keys(null());
         assert!(code == 0 && size > 0);

@@ -109,11 +109,11 @@ fn measure(parameters: &CkksParameters, literal: &BootstrapperLiteral, runs: usi
     let mut generator = KeyGenerator::new(&secret, SecretRng::system()?);
     let public = generator.public_key();
     let mut keys = EvaluationKeys::new(rlwe);
-    let ((), made) = timed(|| Ok(plan.generate_keys(&mut generator, &mut keys)?))?;
+    let ((), keygen) = timed(|| Ok(plan.generate_keys(&mut generator, &mut keys)?))?;
     let (bootstrapper, encoded) = timed(|| Ok(Bootstrapper::new(parameters, &plan)?))?;
     println!(
         "  keys made in {}; diagonals of {:.3} GB in {}",
-        medians(vec![made]),
+        medians(vec![keygen]),
         bootstrapper.bytes() as f64 / 1e9,
         medians(vec![encoded])
     );

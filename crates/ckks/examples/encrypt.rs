@@ -35,11 +35,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let next = evaluator.rotate(&square, 1)?;
     let y = evaluator.add(&square, &next)?;
 
-    let found = Decryptor::new(&parameters, &secret)?.decrypt_real(&y)?;
-    println!("x_i^2 + x_(i+1)^2 = {found:.6?}");
-    for (i, found) in found.iter().enumerate() {
+    let results = Decryptor::new(&parameters, &secret)?.decrypt_real(&y)?;
+    println!("x_i^2 + x_(i+1)^2 = {results:.6?}");
+    for (i, result) in results.iter().enumerate() {
         let expected = values[i].powi(2) + values[(i + 1) % values.len()].powi(2);
-        assert!((found - expected).abs() < 1e-4, "slot {i}: {found} is not {expected}");
+        assert!((result - expected).abs() < 1e-4, "slot {i}: {result} is not {expected}");
     }
     Ok(())
 }

@@ -144,10 +144,10 @@ fn count_rotation(rotation: &Rotation) -> Result<()> {
     evaluator.rotate(&ciphertext, 1)?;
     let label = format!("rotation 2^{log_n} {},{}x{},{special}x{alpha}", widths.0, widths.1, primes - 1);
     let rotated = marked(&label, || evaluator.rotate(&ciphertext, 1))??;
-    let found = Decryptor::new(&parameters, &secret)?.decrypt(&rotated)?;
+    let results = Decryptor::new(&parameters, &secret)?.decrypt(&rotated)?;
     let bound = rotated.estimate.bound();
     let shifted = values.iter().cycle().skip(1);
-    if !found.iter().zip(shifted).all(|(found, expected)| (found - expected).norm() <= bound) {
+    if !results.iter().zip(shifted).all(|(result, expected)| (result - expected).norm() <= bound) {
         return Err(format!("a wrong result: {label}").into());
     }
     Ok(())

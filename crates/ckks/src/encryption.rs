@@ -233,8 +233,8 @@ impl<'k> Decryptor<'k> {
         let secret = self.secret.ring_like(ciphertext.parameters.rlwe())?;
         secret.identity().join(ciphertext.key(), "the secret key", "the ciphertext")?;
         let all = ciphertext.level() + 1;
-        let wanted = ciphertext.scale.log2() + HEADROOM_BITS + DETECTION_BITS;
-        let enough = (1..=all).find(|&k| rlwe.log2_q(k - 1) >= wanted).unwrap_or(all);
+        let bits = ciphertext.scale.log2() + HEADROOM_BITS + DETECTION_BITS;
+        let enough = (1..=all).find(|&k| rlwe.log2_q(k - 1) >= bits).unwrap_or(all);
         let mut first = Self::decrypt_with(secret, ciphertext, enough, noise);
         if enough == all {
             return require_allowed(ciphertext, first, noise);

@@ -50,8 +50,8 @@ fn recover(ciphertext: &Ciphertext, decrypted: &[f64]) -> Option<Vec<i64>> {
         *x = modulus.mul(modulus.sub(*x, *c0), modulus.inv(*c1));
     }
     ring.inverse_limb(0, &mut limb);
-    let found: Vec<i64> = limb.iter().map(|&x| modulus.centered(x)).collect();
-    found.iter().all(|x| x.abs() <= 1).then_some(found)
+    let candidate: Vec<i64> = limb.iter().map(|&x| modulus.centered(x)).collect();
+    candidate.iter().all(|x| x.abs() <= 1).then_some(candidate)
 }
 
 #[test]

@@ -159,15 +159,6 @@ fn constants_and_plaintexts() {
     let exact = evaluator.multiply_values(&a, &reals).unwrap();
     assert_eq!(exact.scale, a.scale);
     party.check("times values", &exact, &map2(&x, &y, |x, y| x * y.re));
-    let mut sum = product.clone();
-    evaluator.multiply_plain_add_assign(&mut sum, &a, &p).unwrap();
-    party.check("fused", &sum, &map2(&x, &y, |x, y| x * y * 2.0));
-    // A part of degree 2 that only the product has.
-    let quadratic = evaluator.multiply_lazy(&a, &a).unwrap();
-    let mut sum = Ciphertext { scale: quadratic.scale * p.scale, ..evaluator.mul_integer(&a, 0).unwrap() };
-    evaluator.multiply_plain_add_assign(&mut sum, &quadratic, &p).unwrap();
-    assert_eq!(sum.degree(), 2);
-    party.check("fused, degree 2", &sum, &map2(&x, &y, |x, y| x * x * y));
     // Another exact scale: then a product and a fresh message can be added.
     let squared = evaluator.square(&a).unwrap();
     let lowered = evaluator.drop_to_level(&a, squared.level()).unwrap();

@@ -216,15 +216,15 @@ mod tests {
     fn every_width_is_the_definition() {
         for width in MIN_WIDTH..=61 {
             let residues = residues(width);
-            let wanted = definition(width, &residues);
+            let expected = definition(width, &residues);
             for pack in [pack::<u64>, pack_every_width::<u64>] {
-                let mut packed = vec![0xAA; wanted.len()];
+                let mut packed = vec![0xAA; expected.len()];
                 pack(width, &residues, &mut packed);
-                assert_eq!(packed, wanted, "width {width}");
+                assert_eq!(packed, expected, "width {width}");
             }
             for unpack in [unpack::<u64>, unpack_every_width::<u64>] {
                 let mut back = vec![u64::MAX; residues.len() - 24];
-                unpack(width, &wanted, 16, &mut back);
+                unpack(width, &expected, 16, &mut back);
                 assert_eq!(back, residues[16..residues.len() - 8], "width {width}");
             }
         }

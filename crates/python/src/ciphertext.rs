@@ -31,49 +31,16 @@ macro_rules! stored_ciphertext {
             fn __hash__(slf: pyo3::PyRef<'_, Self>) -> isize {
                 slf.as_ptr() as isize
             }
+        }
 
-            /// The ciphertext as bytes, for `from_bytes`.
-            fn to_bytes<'py>(
-                &self,
-                py: pyo3::Python<'py>,
-            ) -> Result<pyo3::Bound<'py, pyo3::types::PyBytes>, $crate::errors::Failure> {
-                $crate::stored::to_bytes(py, &self.0, &self.0.parameters)
-            }
-
-            /// A ciphertext from the bytes of `to_bytes`, of any ring of the parameters.
-            ///
-            /// Raises:
-            ///     FormatError: the bytes are not a whole, intact ciphertext of this class.
-            ///     MixedParametersError: it belongs to other parameters.
-            #[staticmethod]
-            fn from_bytes(
-                py: pyo3::Python<'_>,
-                data: &[u8],
-                parameters: &$parameters,
-            ) -> Result<Self, $crate::errors::Failure> {
-                use $crate::stored::Rings;
-                $crate::stored::from_bytes(py, data, &parameters.0.of_object(&mut &*data)?).map(Self)
-            }
-
-            /// Writes the ciphertext to a file, which appears whole or not at all.
-            fn save(
-                &self,
-                py: pyo3::Python<'_>,
-                path: std::path::PathBuf,
-            ) -> Result<(), $crate::errors::Failure> {
-                $crate::stored::save(py, &self.0, &path, &self.0.parameters)
-            }
-
-            /// Reads a ciphertext from a file; errors as for `from_bytes`.
-            #[staticmethod]
-            fn load(
-                py: pyo3::Python<'_>,
-                path: std::path::PathBuf,
-                parameters: &$parameters,
-            ) -> Result<Self, $crate::errors::Failure> {
-                use $crate::stored::Rings;
-                $crate::stored::load(py, &path, &parameters.0.of_file(&path)?).map(Self)
-            }
+        $crate::stored::serialized! {
+            $class of &$parameters: "ciphertext", "A ciphertext", "ciphertext of this class";
+            self => &self.0, &self.0.parameters;
+            |py, source, parameters| {
+                let parameters = $crate::stored::Rings::of(&parameters.0, source)?;
+                $crate::stored::read(py, source, &parameters).map(Self)
+            };
+            with files
         }
     };
 }

@@ -1,6 +1,5 @@
 //! Serialization of objects to bytes and files. Never by pickling: unpickling runs code.
 
-use std::io::Read;
 use std::path::Path;
 
 use keywright_bfv::BfvParameters;
@@ -28,46 +27,54 @@ pub(crate) fn to_bytes<'py, T: Wire<Context: Sync> + Sync>(
     Ok(PyBytes::new(py, &compute(py, || object.to_bytes(context))?))
 }
 
-pub(crate) fn from_bytes<T: Wire<Context: Sync> + Send>(
+/// Where an object is stored.
+pub(crate) enum Source<'s> {
+    Bytes(&'s [u8]),
+    File(&'s Path),
+}
+
+/// Reads an object.
+pub(crate) fn read<T: Wire<Context: Sync> + Send>(
     py: Python<'_>,
-    data: &[u8],
+    source: &Source<'_>,
     context: &T::Context,
 ) -> Result<T, Failure> {
-    compute(py, || T::from_bytes(data, context))
+    compute(py, || match *source {
+        Source::Bytes(data) => Ok(T::from_bytes(data, context)?),
+        Source::File(path) => T::load(path, context).map_err(file(path)),
+    })
 }
 
 /// Parameters with several rings, to any of which an object may belong.
 pub(crate) trait Rings: Sized {
     /// The parameters of the ring that an object claims.
-    fn of_object(&self, reader: &mut impl Read) -> Result<Self, Failure>;
-
-    /// The parameters of the ring that the object in a file claims.
-    fn of_file(&self, path: &Path) -> Result<Self, Failure> {
-        self.of_object(&mut open_file(path).map_err(file(path))?)
-    }
+    fn of(&self, source: &Source<'_>) -> Result<Self, Failure>;
 }
 
 impl Rings for CkksParameters {
-    fn of_object(&self, reader: &mut impl Read) -> Result<Self, Failure> {
+    fn of(&self, source: &Source<'_>) -> Result<Self, Failure> {
         if self.subrings().is_empty() {
             return Ok(self.clone());
         }
-        let ring = ring_of(reader, self.rlwe())?;
+        let ring = match *source {
+            Source::Bytes(mut data) => ring_of(&mut data, self.rlwe()),
+            Source::File(path) => ring_of(&mut open_file(path).map_err(file(path))?, self.rlwe()),
+        }?;
         Ok(self.ring_like(ring, "the parameters", "the object")?.clone())
     }
 }
 
 /// BFV has one ring.
 impl Rings for BfvParameters {
-    fn of_object(&self, _: &mut impl Read) -> Result<Self, Failure> {
+    fn of(&self, _: &Source<'_>) -> Result<Self, Failure> {
         Ok(self.clone())
     }
 }
 
 impl Rings for KeyParameters {
-    fn of_object(&self, reader: &mut impl Read) -> Result<Self, Failure> {
+    fn of(&self, source: &Source<'_>) -> Result<Self, Failure> {
         match self {
-            Self::Ckks(parameters) => Ok(Self::Ckks(PyParameters(parameters.0.of_object(reader)?))),
+            Self::Ckks(parameters) => Ok(Self::Ckks(PyParameters(parameters.0.of(source)?))),
             Self::Bfv(_) => Ok(self.clone()),
         }
     }
@@ -82,12 +89,73 @@ pub(crate) fn save<T: Wire<Context: Sync> + Sync>(
     compute(py, || object.save(path, context).map_err(file(path)))
 }
 
-pub(crate) fn load<T: Wire<Context: Sync> + Send>(
-    py: Python<'_>,
-    path: &Path,
-    context: &T::Context,
-) -> Result<T, Failure> {
-    compute(py, || T::load(path, context).map_err(file(path)))
+/// The methods of a class whose objects are stored as bytes and, `with files`, in files. In sentences, `$the` is an
+/// object, `$a` one with its article, and `$whole` its kind in the format. `$object` is written in `$context`. `$new`
+/// makes one from a [`Source`] and the parameters of a caller.
+macro_rules! serialized {
+    (
+        $class:ident of $parameters:ty: $the:literal, $a:literal, $whole:literal;
+        $this:ident => $object:expr, $context:expr;
+        |$py:ident, $source:ident, $given:ident| $new:expr $(; with $files:ident)?
+    ) => {
+        impl $class {
+            fn read(
+                $py: pyo3::Python<'_>,
+                $source: &$crate::stored::Source<'_>,
+                $given: $parameters,
+            ) -> Result<Self, $crate::errors::Failure> {
+                $new
+            }
+        }
+
+        #[pyo3::pymethods]
+        impl $class {
+            #[doc = concat!("The ", $the, " as bytes, for `from_bytes`.")]
+            fn to_bytes<'py>(
+                &$this,
+                py: pyo3::Python<'py>,
+            ) -> Result<pyo3::Bound<'py, pyo3::types::PyBytes>, $crate::errors::Failure> {
+                $crate::stored::to_bytes(py, $object, $context)
+            }
+
+            #[doc = concat!($a, " from the bytes of `to_bytes`.\n\nRaises:")]
+            #[doc = concat!("    FormatError: the bytes are not a whole, intact ", $whole, ".")]
+            #[doc = "    MixedParametersError: it belongs to other parameters."]
+            #[staticmethod]
+            fn from_bytes(
+                py: pyo3::Python<'_>,
+                data: &[u8],
+                parameters: $parameters,
+            ) -> Result<Self, $crate::errors::Failure> {
+                Self::read(py, &$crate::stored::Source::Bytes(data), parameters)
+            }
+        }
+
+        $($crate::stored::serialized!(@$files $class of $parameters: $the; $this => $object, $context);)?
+    };
+    (@files $class:ident of $parameters:ty: $the:literal; $this:ident => $object:expr, $context:expr) => {
+        #[pyo3::pymethods]
+        impl $class {
+            #[doc = concat!("Writes the ", $the, " to a file, which appears whole or not at all.")]
+            fn save(
+                &$this,
+                py: pyo3::Python<'_>,
+                path: std::path::PathBuf,
+            ) -> Result<(), $crate::errors::Failure> {
+                $crate::stored::save(py, $object, &path, $context)
+            }
+
+            #[doc = concat!("Reads the ", $the, " of a file; errors as for `from_bytes`.")]
+            #[staticmethod]
+            fn load(
+                py: pyo3::Python<'_>,
+                path: std::path::PathBuf,
+                parameters: $parameters,
+            ) -> Result<Self, $crate::errors::Failure> {
+                Self::read(py, &$crate::stored::Source::File(&path), parameters)
+            }
+        }
+    };
 }
 
 /// Refuses to pickle objects of these classes.
@@ -117,4 +185,4 @@ macro_rules! opaque {
     };
 }
 
-pub(crate) use {not_pickled, opaque};
+pub(crate) use {not_pickled, opaque, serialized};

@@ -64,11 +64,6 @@ impl Automorphism {
         Ok(Self { log_n, element, groups, lanes })
     }
 
-    /// The Galois element.
-    pub fn element(&self) -> u64 {
-        self.element
-    }
-
     /// Index in evaluation form of the entry that moves to index `i`.
     #[inline]
     pub fn source(&self, i: usize) -> usize {

@@ -133,7 +133,7 @@ fn every_level_and_digit_size_at_small_degrees() {
                 let targets = specs(&parameters, &[1, 2, 5, 21, 16, 40], level, alpha.min(level + 1));
                 for key in derive(&masters, &targets) {
                     assert!(targets.contains(key.spec()));
-                    assert!(key.is_derived());
+                    assert!(key.layout().is_derived());
                     check(&secret, &key);
                 }
             }
@@ -243,7 +243,7 @@ fn derived_again_they_are_the_same() {
         keys.insert(key).unwrap();
     }
     let g = rotation_element(10, 22);
-    assert!(keys.best(KeyElement::Galois(g), 2, false).unwrap().key.load().unwrap().is_derived());
+    assert!(keys.best(KeyElement::Galois(g), 2, false).unwrap().key.load().unwrap().layout().is_derived());
 }
 
 #[test]

@@ -89,8 +89,8 @@ const DRAWS: [(&str, Draw); 6] = [
     }),
     ("keys of an ephemeral secret", |all, generator, _| {
         let specs = [KeyElement::DenseToSparse(WEIGHT), KeyElement::SparseToDense(WEIGHT)];
-        let [to, from] = specs.map(|element| all.spec(element, 0));
-        let [to, from] = generator.ephemeral_keys(&to, &from)?;
+        let mut keys = generator.switching_keys(&specs.map(|element| all.spec(element, 0)))?;
+        let [to, from] = [keys.next().unwrap()?, keys.next().unwrap()?];
         let UniformPart::Seeded(seed) = to.uniform() else { unreachable!() };
         Ok([vec![seed.0.to_vec()], drawn(&from, all.target())].concat())
     }),

@@ -61,8 +61,8 @@ fn main() {
     );
     let start = Instant::now();
     let mut last = Sum::default();
-    let mut made = 0;
-    for _ in 0..count.min(specs.len()) {
+    let total = count.min(specs.len());
+    for _ in 0..total {
         last = Sum::default();
         let mut sink = |bytes: &[u8]| {
             last.bytes += bytes.len() as u64;
@@ -70,13 +70,12 @@ fn main() {
             Ok(())
         };
         stream.write_next(&mut sink, &mut |_| ()).unwrap();
-        made += 1;
     }
     let seconds = start.elapsed().as_secs_f64();
 
     // Cut in the middle of the last key, and made again from the session.
     let mut stream = client.keys(rlwe, &specs, &session).unwrap();
-    stream.skip_to(made - 1).unwrap();
+    stream.skip_to(total - 1).unwrap();
     let mut room = last.bytes / 2;
     let mut line = |bytes: &[u8]| {
         room = room.checked_sub(bytes.len() as u64).ok_or(SinkError("the line is cut"))?;
@@ -84,7 +83,7 @@ fn main() {
     };
     assert!(stream.write_next(&mut line, &mut |_| ()).is_err());
     let mut stream = client.keys(rlwe, &specs, &session).unwrap();
-    stream.skip_to(made - 1).unwrap();
+    stream.skip_to(total - 1).unwrap();
     let mut again = Sum::default();
     let mut sink = |bytes: &[u8]| {
         again.bytes += bytes.len() as u64;
@@ -96,7 +95,7 @@ fn main() {
     assert_eq!(again.checksum.finalize(), last.checksum.finalize(), "another key");
 
     let peak = peak();
-    println!("{made} keys in {seconds:.1} s; the last one was cut and made again, the same bytes");
+    println!("{total} keys in {seconds:.1} s; the last one was cut and made again, the same bytes");
     println!("peak of the process {:.1} MB, of which the plan took {:.1} MB before", mb(peak), mb(planned));
     assert!(peak <= BOUND, "more than {BOUND} bytes");
 }

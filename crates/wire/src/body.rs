@@ -164,8 +164,8 @@ impl<R: Read> BodyReader<R> {
 
 impl<R: Read> Read for BodyReader<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let wanted = usize::try_from(self.left).map_or(out.len(), |left| out.len().min(left));
-        let count = self.reader.read(&mut out[..wanted])?;
+        let length = usize::try_from(self.left).map_or(out.len(), |left| out.len().min(left));
+        let count = self.reader.read(&mut out[..length])?;
         self.checksum.update(&out[..count]);
         self.left -= count as u64;
         Ok(count)

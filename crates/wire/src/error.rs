@@ -159,14 +159,6 @@ pub enum WireError {
         /// Keys in the directory.
         expected: usize,
     },
-    /// No key of a set serves an element at a level.
-    #[error("the key set has no key for {element} that reaches level {level}")]
-    NoSuchKey {
-        /// The requested element.
-        element: KeyElement,
-        /// The requested level.
-        level: usize,
-    },
     /// The content is well-formed, but not legal for the parameters.
     #[error(transparent)]
     Rlwe(#[from] RlweError),

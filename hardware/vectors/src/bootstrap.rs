@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use keywright_circuits::bootstrapping::{
-    Bootstrapper, BootstrapperLiteral, BootstrapperPlan, KeyBudget, Order, Values,
+    Bootstrapper, BootstrapperLiteral, BootstrapperPlan, KeyBudget, Values,
 };
 use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, ErrorEstimate, Evaluator, Packing};
 use keywright_client::{Client, ClientError, ClientParameters};
@@ -31,21 +31,16 @@ fn parameters(log_n: u32) -> Result<(CkksParameters, BootstrapperPlan), String> 
     let literal = BootstrapperLiteral {
         log_slots: log_n - 1,
         values: Values::Real,
-        order: Order::SlotsToCoeffsFirst,
         slots_to_coeffs: 2,
         coeffs_to_slots: 2,
         budget: KeyBudget::Fastest,
-        stages_apart: false,
-        keys: None,
-        ephemeral_weight: Some(32),
         log2_failure: -40.0,
         log_ratio: 6.0,
         cosine_degree: 30,
         double_angles: 3,
         arcsine_degree: 5,
-        iterations: None,
         output_level: Some(5),
-        input_log_n: None,
+        ..BootstrapperLiteral::default()
     };
     let plan = BootstrapperPlan::new(&parameters, &literal).map_err(say)?;
     Ok((parameters, plan))

@@ -130,11 +130,6 @@ impl KeyShare {
         Ok(Self { parameters: parameters.clone(), party, share, keys })
     }
 
-    /// The parameters of the share.
-    pub fn parameters(&self) -> &ThresholdParameters {
-        &self.parameters
-    }
-
     /// The party's number.
     pub fn party(&self) -> u32 {
         self.party

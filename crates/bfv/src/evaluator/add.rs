@@ -72,15 +72,6 @@ impl Evaluator<'_> {
         self.sum_plain(a, p, Sign::Minus)
     }
 
-    /// `a + c` for the same integer in every value.
-    ///
-    /// # Errors
-    /// [`BfvError::Value`] for an integer outside `-t/2 ..= t - 1`, otherwise as [`Self::add_plain`].
-    pub fn add_scalar(&self, a: &Ciphertext, c: i64) -> Result<Ciphertext, BfvError> {
-        self.require(a)?;
-        self.add_plain(a, &self.parameters.encode_scalar(c, a.packing)?)
-    }
-
     fn sum_assign(&self, a: &mut Ciphertext, b: &Ciphertext, sign: Sign) -> Result<(), BfvError> {
         self.require_pair(a, b)?;
         let operation = if sign == Sign::Plus { "add" } else { "sub" };

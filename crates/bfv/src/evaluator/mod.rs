@@ -32,11 +32,6 @@ impl<'k> Evaluator<'k> {
         &self.parameters
     }
 
-    /// The keys it may use.
-    pub fn keys(&self) -> &'k EvaluationKeys {
-        self.keys
-    }
-
     fn require(&self, ciphertext: &Ciphertext) -> Result<(), BfvError> {
         self.parameters.require_same(&ciphertext.parameters, "the evaluator", "the ciphertext")?;
         self.keys.identity().join(ciphertext.key(), "the evaluator's key set", "the ciphertext")?;

@@ -55,12 +55,6 @@ fn arithmetic_modulo_every_kind_of_integer() {
                 party.check("multiply plain", &evaluator.multiply_plain(&a, &p).unwrap(), &times);
                 party.check("multiply", &evaluator.multiply(&a, &b).unwrap(), &times);
                 party.check("square", &evaluator.square(&a).unwrap(), &product(packing, x, x, t));
-                let c = y[0];
-                party.check(
-                    "add scalar",
-                    &evaluator.add_scalar(&a, c as i64).unwrap(),
-                    &map2(x, x, |x, _| (x + u128::from(c)) % wide),
-                );
                 party.check(
                     "multiply scalar",
                     &evaluator.multiply_scalar(&a, -((t / 2) as i64)).unwrap(),

@@ -50,6 +50,13 @@ const FULL: BootstrapperLiteral = BootstrapperLiteral {
     input_log_n: None,
 };
 
+impl Default for BootstrapperLiteral {
+    /// The choices that most presets share, for a full packing of complex values at `N = 2^16`.
+    fn default() -> Self {
+        FULL
+    }
+}
+
 /// `log2` of a probability below that of every bootstrap that can fail: `K = 15` has `2^-130`, `K = 16` has 0.
 const NEVER: f64 = -192.0;
 

@@ -33,21 +33,16 @@ pub(crate) fn literal(log_slots: u32, values: Values) -> BootstrapperLiteral {
     BootstrapperLiteral {
         log_slots,
         values,
-        order: Order::SlotsToCoeffsFirst,
         slots_to_coeffs: 2,
         coeffs_to_slots: 2,
         budget: KeyBudget::Fastest,
-        stages_apart: false,
-        keys: None,
-        ephemeral_weight: Some(32),
         log2_failure: -40.0,
         log_ratio: 6.0,
         cosine_degree: 30,
         double_angles: 3,
         arcsine_degree: 5,
-        iterations: None,
         output_level: Some(5),
-        input_log_n: None,
+        ..BootstrapperLiteral::default()
     }
 }
 
@@ -285,14 +280,14 @@ fn a_missing_key_is_named_before_anything_is_computed() {
             keys.insert(key.clone()).unwrap();
         }
         let error = bootstrapper.bootstrap(&Evaluator::new(p, &keys).unwrap(), &input).unwrap_err();
-        let CircuitError::Stage { stage: found, source, .. } = &error else { panic!("{error}") };
+        let CircuitError::Stage { stage: refused, source, .. } = &error else { panic!("{error}") };
         assert!(
             matches!(&**source, CircuitError::Ckks(CkksError::Rlwe(RlweError::MissingKey { .. }))),
             "{error}"
         );
         // The first of the stages that lack it.
-        assert!(*found <= stage && error.to_string().starts_with(found.name()), "{error}");
-        named.insert(*found);
+        assert!(*refused <= stage && error.to_string().starts_with(refused.name()), "{error}");
+        named.insert(*refused);
     }
     // The rotation of the recombination is also one of the trace's.
     let stages = [Stage::SlotsToCoeffs, Stage::ModRaise, Stage::CoeffsToSlots, Stage::EvalMod];
@@ -340,9 +335,9 @@ fn what_cannot_be_bootstrapped_is_refused() {
             (Stage::CoeffsToSlots, BootstrapperLiteral { coeffs_to_slots: huge, ..good.clone() }),
             (Stage::EvalMod, BootstrapperLiteral { double_angles: huge as u32, ..good.clone() }),
         ] {
-            let (found, error) = stage(refuse(literal));
+            let (refused, error) = stage(refuse(literal));
             assert!(
-                found == at
+                refused == at
                     && matches!(error, CircuitError::Ckks(CkksError::Rlwe(RlweError::Level { max: 19, .. }))),
                 "{error}"
             );

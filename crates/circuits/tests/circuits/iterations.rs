@@ -140,8 +140,8 @@ fn what_cannot_be_iterated_is_refused() {
         (with(4, 17), 17, 16),
     ] {
         let error = BootstrapperPlan::new(p, &literal).unwrap_err();
-        let CircuitError::Count { count: found, max: bound, .. } = error else { panic!("{error}") };
-        assert_eq!((found, bound), (count, max));
+        let CircuitError::Count { count: passes, max: bound, .. } = error else { panic!("{error}") };
+        assert_eq!((passes, bound), (count, max));
     }
     // More bits than the bound on one pass has, which is known only after the pass.
     let plan = BootstrapperPlan::new(p, &with(2, 19)).unwrap();

@@ -351,12 +351,15 @@ fn block_rows_of_both_kinds_of_storage() {
     let owner = small();
     let special = owner.spec(owner.rotation(1), 5, 2).special;
     let sets = [random(&[0, 1, 2, 9, 17, 22], 32, 1), random(&[3, 8, 24, 31], 32, 2)];
-    let made = sets.each_ref().map(|set| both(&owner, set, 5, 4, &special, Ok, 8));
-    let keys = keys_for(&owner, &[&made[0][0], &made[1][0]], 5, 2);
+    let transforms = sets.each_ref().map(|set| both(&owner, set, 5, 4, &special, Ok, 8));
+    let keys = keys_for(&owner, &[&transforms[0][0], &transforms[1][0]], 5, 2);
     let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
     let inputs = [50, 51].map(|seed| owner.encrypt(&Values(seed).complex(32), 4));
     let result = |i: usize, j: usize| {
-        evaluate(&evaluator, &[(&made[0][i], &inputs[0]), (&made[1][j], &inputs[1])]).unwrap().rlwe.polys
+        evaluate(&evaluator, &[(&transforms[0][i], &inputs[0]), (&transforms[1][j], &inputs[1])])
+            .unwrap()
+            .rlwe
+            .polys
     };
     let expected = result(0, 0);
     for (i, j) in [(0, 1), (1, 0), (1, 1)] {
@@ -370,9 +373,9 @@ fn block_rows_of_real_and_complex_diagonals() {
     let special = owner.spec(owner.rotation(1), 5, 2).special;
     let mut sets = [random(&[0, 1, 2, 9, 17, 22], 512, 1), random(&[3, 8, 24, 31], 512, 2)];
     sets[0].values_mut().flatten().for_each(|value| value.im = 0.0);
-    let made = sets.each_ref().map(|set| both(&owner, set, 9, 4, &special, Ok, 8));
-    assert!(made[0][0].is_real() && !made[1][0].is_real());
-    let keys = keys_for(&owner, &[&made[0][0], &made[1][0]], 5, 2);
+    let transforms = sets.each_ref().map(|set| both(&owner, set, 9, 4, &special, Ok, 8));
+    assert!(transforms[0][0].is_real() && !transforms[1][0].is_real());
+    let keys = keys_for(&owner, &[&transforms[0][0], &transforms[1][0]], 5, 2);
     let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
     let vectors = [50, 51].map(|seed| Values(seed).complex(512));
     let inputs = vectors.each_ref().map(|v| owner.encrypt(v, 4));
@@ -380,7 +383,8 @@ fn block_rows_of_real_and_complex_diagonals() {
     let expected = products.reduce(|a, b| a.iter().zip(b).map(|(x, y)| x + y).collect()).unwrap();
     let mut results = Vec::new();
     for (i, j) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-        let out = evaluate(&evaluator, &[(&made[0][i], &inputs[0]), (&made[1][j], &inputs[1])]).unwrap();
+        let out = evaluate(&evaluator, &[(&transforms[0][i], &inputs[0]), (&transforms[1][j], &inputs[1])])
+            .unwrap();
         owner.check(&out, &expected, 10.0 * FLOAT, "real and complex diagonals");
         results.push(out.rlwe.polys);
     }

@@ -20,10 +20,9 @@ fn parameters(q0_bits: u32, secret: SecretDistribution) -> CkksParameters {
 
 fn ephemeral_keys(owner: &Owner, plan: &ModRaisePlan, entropy: u8) -> EvaluationKeys {
     let mut keys = EvaluationKeys::new(owner.parameters.rlwe());
-    if let [to_sparse, to_dense] = &plan.key_specs()[..] {
-        let pair =
-            KeyGenerator::new(&owner.secret, rng(entropy)).ephemeral_keys(to_sparse, to_dense).unwrap();
-        pair.into_iter().for_each(|key| keys.insert(key).unwrap());
+    let mut generator = KeyGenerator::new(&owner.secret, rng(entropy));
+    for key in generator.switching_keys(&plan.key_specs()).unwrap() {
+        keys.insert(key.unwrap()).unwrap();
     }
     keys
 }
@@ -163,7 +162,7 @@ fn misuse_is_refused() {
     for spec in [to_sparse, to_dense] {
         assert!(matches!(generator.switching_key(spec), Err(RlweError::EphemeralSecret(_))));
     }
-    assert!(matches!(generator.ephemeral_keys(to_dense, to_sparse), Err(RlweError::EphemeralSecret(_))));
     let other = KeySpec { element: KeyElement::SparseToDense(31), ..to_dense.clone() };
-    assert!(matches!(generator.ephemeral_keys(to_sparse, &other), Err(RlweError::EphemeralSecret(_))));
+    let refused = generator.switching_keys(&[to_sparse.clone(), other]).err();
+    assert!(matches!(refused, Some(RlweError::EphemeralSecret(_))));
 }

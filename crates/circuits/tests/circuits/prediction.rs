@@ -1,11 +1,9 @@
 //! Measured errors agree with a plan's predictions.
 
-use crate::fixture::{Owner, Values as Random, rng};
-use keywright_circuits::bootstrapping::{
-    Bootstrapper, BootstrapperLiteral, BootstrapperPlan, KeyBudget, Order, Values,
-};
+use crate::bootstrapper::{keys, literal};
+use crate::fixture::{Owner, Values as Random};
+use keywright_circuits::bootstrapping::{Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Values};
 use keywright_ckks::{Complex64, Evaluator};
-use keywright_rlwe::{EvaluationKeys, KeyGenerator};
 
 const VECTORS: usize = 4;
 
@@ -16,23 +14,11 @@ fn owners() -> [(Owner, BootstrapperLiteral); 3] {
         widths.iter().flat_map(|&(bits, count)| std::iter::repeat_n(bits, count)).collect()
     };
     let literal = BootstrapperLiteral {
-        log_slots: 10,
-        values: Values::Complex,
-        order: Order::SlotsToCoeffsFirst,
-        slots_to_coeffs: 2,
-        coeffs_to_slots: 2,
-        budget: KeyBudget::Fastest,
-        stages_apart: false,
-        keys: None,
-        ephemeral_weight: Some(32),
-        log2_failure: -40.0,
         log_ratio: 5.0,
         cosine_degree: 62,
         double_angles: 1,
         arcsine_degree: 7,
-        iterations: None,
-        output_level: Some(5),
-        input_log_n: None,
+        ..literal(10, Values::Complex)
     };
     let usual = chain(&[(50, 1), (40, 2), (45, 3), (50, 8), (59, 1), (60, 1), (50, 3)]);
     let narrow = chain(&[(50, 1), (26, 2), (45, 3), (50, 8), (59, 1), (60, 1), (50, 1), (34, 2)]);
@@ -55,8 +41,7 @@ fn owners() -> [(Owner, BootstrapperLiteral); 3] {
 /// Mean and largest error of a part, in bits, that bootstrapping adds.
 fn seen(owner: &Owner, plan: &BootstrapperPlan, literal: &BootstrapperLiteral) -> (f64, f64) {
     let p = &owner.parameters;
-    let mut keys = EvaluationKeys::new(p.rlwe());
-    plan.generate_keys(&mut KeyGenerator::new(&owner.secret, rng(3)), &mut keys).unwrap();
+    let keys = keys(owner, plan);
     let evaluator = Evaluator::new(p, &keys).unwrap();
     let bootstrapper = Bootstrapper::new(p, plan).unwrap();
     let mut random = Random(11);

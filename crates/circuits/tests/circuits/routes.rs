@@ -29,22 +29,22 @@ fn shaped(g: u64, shape: usize) -> KeySpec {
 fn route(owner: &Owner, targets: &BTreeSet<u64>, values: &mut Values) -> Route {
     let two_n = 2 * owner.parameters.rlwe().n() as u64;
     let inverse = |g: u64| (1..).step_by(2).find(|&h| h * g % two_n == 1).unwrap();
-    let mut made = vec![1];
+    let mut reached = vec![1];
     let mut hops = Vec::new();
     for &target in targets {
-        let mut parent = made[values.word() as usize % made.len()];
+        let mut parent = reached[values.word() as usize % reached.len()];
         if values.word().is_multiple_of(3) {
             let between = parent * 3125 % two_n;
-            if !made.contains(&between) && !targets.contains(&between) {
+            if !reached.contains(&between) && !targets.contains(&between) {
                 let spec = shaped(3125, values.word() as usize);
                 hops.push(Hop { parent, child: between, spec });
-                made.push(between);
+                reached.push(between);
                 parent = between;
             }
         }
         let spec = shaped(target * inverse(parent) % two_n, values.word() as usize);
         hops.push(Hop { parent, child: target, spec });
-        made.push(target);
+        reached.push(target);
     }
     Route { level: LEVEL, targets: targets.clone(), hops }
 }

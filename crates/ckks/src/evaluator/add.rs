@@ -35,14 +35,6 @@ impl Evaluator<'_> {
         self.sum_assign(a, b, Sign::Plus)
     }
 
-    /// `a -= b`, at the lower of the two levels.
-    ///
-    /// # Errors
-    /// As [`Self::add`].
-    pub fn sub_assign(&self, a: &mut Ciphertext, b: &Ciphertext) -> Result<(), CkksError> {
-        self.sum_assign(a, b, Sign::Minus)
-    }
-
     /// `-a`.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-use keywright_ring::{Buffer, Poly};
-use keywright_rlwe::{Decomposed, Finish, KeyElement, RlweCiphertext, for_each_item, noise};
+use keywright_ring::Buffer;
+use keywright_rlwe::{Decomposed, Finish, KeyElement, RlweCiphertext, noise};
 
 use super::Evaluator;
 use crate::{Ciphertext, CkksError, Plaintext};
@@ -170,45 +170,6 @@ impl Evaluator<'_> {
         let plain = self.parameters.encode_real(values, a.packing, a.level(), q)?;
         let product = self.multiply_plain_lazy(a, &plain)?;
         Ok(Ciphertext { scale: a.scale, ..self.rescale(&product)? })
-    }
-
-    /// `acc += a p` in place, at the lowest of the three levels and the higher degree of the two ciphertexts: for sums
-    /// of plaintext products.
-    ///
-    /// # Errors
-    /// [`CkksError::PackingMismatch`], [`CkksError::ScaleMismatch`] if the sum is not at the product of the two scales,
-    /// mixed parameters.
-    pub fn multiply_plain_add_assign(
-        &self,
-        acc: &mut Ciphertext,
-        a: &Ciphertext,
-        p: &Plaintext,
-    ) -> Result<(), CkksError> {
-        let key = self.require_pair(acc, a)?;
-        self.require_plain(p)?;
-        Self::require_packing(a, p.packing)?;
-        Self::require_scales(acc.scale, a.scale * p.scale)?;
-        let ring = self.parameters.rlwe().ring();
-        let level = acc.level().min(a.level()).min(p.level());
-        if level < acc.level() {
-            acc.rlwe = Self::lowered(&acc.rlwe, level);
-        }
-        while acc.degree() < a.degree() {
-            acc.rlwe.polys.push(Poly::zero(ring.n(), level + 1));
-        }
-        let limbs = acc
-            .rlwe
-            .polys
-            .iter_mut()
-            .zip(&a.rlwe.polys)
-            .flat_map(|(x, y)| x.limbs_mut().zip(y.limbs()).enumerate())
-            .collect();
-        for_each_item(limbs, |_, (i, (x, y)): (usize, (&mut [u64], &[u64]))| {
-            ring.backend().mul_add_assign(ring.modulus(i), x, y, p.poly.limb(i));
-        });
-        acc.rlwe.key = key;
-        acc.estimate = acc.estimate.plus(a.estimate_times(p.estimate()));
-        Ok(())
     }
 
     /// Multiplies by the imaginary unit: exact, consumes no level. The monomial `X^(N/2)` is `i` in every slot.

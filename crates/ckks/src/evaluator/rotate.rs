@@ -55,7 +55,7 @@ impl Evaluator<'_> {
         Self::require_degree_one("rotate", a)?;
         let rlwe = self.parameters.rlwe();
         let mut hops = self.keys.serve(elements, a.level(), &[])?;
-        let mut made: BTreeMap<u64, Ciphertext> = BTreeMap::new();
+        let mut images: BTreeMap<u64, Ciphertext> = BTreeMap::new();
         while let Some(first) = hops.first() {
             // Hops from one parent whose keys agree in digits and special primes share one decomposition.
             let (parent, plan) = (first.parent, first.key_use.plan.clone());
@@ -63,7 +63,7 @@ impl Evaluator<'_> {
                 .into_iter()
                 .partition(|hop| hop.parent == parent && Arc::ptr_eq(&hop.key_use.plan, &plan));
             hops = rest;
-            let from = made.get(&parent).unwrap_or(a);
+            let from = images.get(&parent).unwrap_or(a);
             let polys = &from.rlwe.polys;
             let decomposed = Decomposed::new(rlwe, plan, &polys[1])?;
             let finish: Vec<_> = group
@@ -76,11 +76,11 @@ impl Evaluator<'_> {
                 .zip(decomposed.switch_stored(&uses, &finish)?)
                 .map(|(hop, rotated)| (hop.child, self.switched(from, rotated, &hop.key_use)))
                 .collect();
-            made.extend(results);
+            images.extend(results);
         }
         let mut take = |(position, &g): (usize, &u64)| {
             let again = elements[position + 1..].contains(&g);
-            let last = if again { made.get(&g).cloned() } else { made.remove(&g) };
+            let last = if again { images.get(&g).cloned() } else { images.remove(&g) };
             last.unwrap_or_else(|| a.clone())
         };
         Ok(elements.iter().enumerate().map(&mut take).collect())

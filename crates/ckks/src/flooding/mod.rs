@@ -86,9 +86,9 @@ impl Flooding {
     /// The noise for a ciphertext, and the bound on the resulting error.
     fn plan(&self, ciphertext: &Ciphertext) -> Result<(WideGaussian, f64), CkksError> {
         let own = ciphertext.estimate.bound();
-        let wanted = self.deviation(ciphertext);
-        let noise = WideGaussian::at_least(wanted);
-        let deviation = noise.as_ref().map_or(wanted, WideGaussian::deviation);
+        let least = self.deviation(ciphertext);
+        let noise = WideGaussian::at_least(least);
+        let deviation = noise.as_ref().map_or(least, WideGaussian::deviation);
         let error = own + TAIL * ciphertext.deviation_of(deviation * deviation);
         let refused = |what, limit| CkksError::FloodingTooLarge {
             bits: self.bits,

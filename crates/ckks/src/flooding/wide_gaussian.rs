@@ -102,13 +102,13 @@ pub(super) struct WideGaussian {
 
 impl WideGaussian {
     /// A distribution of at least that deviation; `None` above [`MAX_DEVIATION`].
-    pub(super) fn at_least(wanted: f64) -> Option<Self> {
-        if !(0.0..=MAX_DEVIATION).contains(&wanted) {
+    pub(super) fn at_least(least: f64) -> Option<Self> {
+        if !(0.0..=MAX_DEVIATION).contains(&least) {
             return None;
         }
         let (mut factors, mut deviation) = (Vec::new(), BASE);
-        while deviation < wanted {
-            let needed = ((wanted / deviation).powi(2) - 1.0).max(1.0).sqrt().ceil();
+        while deviation < least {
+            let needed = ((least / deviation).powi(2) - 1.0).max(1.0).sqrt().ceil();
             let factor = needed.min((deviation / SMOOTHING).floor());
             deviation *= factor.hypot(1.0);
             factors.push(factor as i64);
@@ -174,8 +174,8 @@ mod tests {
     fn distribution_is_the_discrete_gaussian() {
         const COUNT: usize = 1 << 18;
         let mut samples = vec![0; COUNT];
-        for (wanted, depth) in [(0.0, 0), (7.0, 1), (15.0, 2), (50.0, 3), (300.0, 4)] {
-            let gaussian = WideGaussian::at_least(wanted).unwrap();
+        for (least, depth) in [(0.0, 0), (7.0, 1), (15.0, 2), (50.0, 3), (300.0, 4)] {
+            let gaussian = WideGaussian::at_least(least).unwrap();
             assert_eq!(gaussian.factors.len(), depth, "{gaussian:?}");
             gaussian.sample(&mut rng(1), &mut samples);
             let deviation = gaussian.deviation();
@@ -204,10 +204,10 @@ mod tests {
     fn deviations_are_those_asked_for_and_smoothing_holds() {
         let mut samples = vec![0; 1 << 12];
         for bits in 0..=57 {
-            for wanted in [f64::from(bits).exp2(), (f64::from(bits) + 0.3).exp2().min(MAX_DEVIATION)] {
-                let gaussian = WideGaussian::at_least(wanted).unwrap();
+            for least in [f64::from(bits).exp2(), (f64::from(bits) + 0.3).exp2().min(MAX_DEVIATION)] {
+                let gaussian = WideGaussian::at_least(least).unwrap();
                 let deviation = gaussian.deviation();
-                assert!(deviation >= wanted && deviation < (1.6 * wanted).max(BASE + 1e-9), "{gaussian:?}");
+                assert!(deviation >= least && deviation < (1.6 * least).max(BASE + 1e-9), "{gaussian:?}");
                 let (mut d, mut largest) = (BASE, CUMULATIVE.len() as f64);
                 // eta from its definition, not from the constant.
                 let eta = ((2f64.ln() + 128.0 * 2f64.ln()) / std::f64::consts::PI).sqrt();
@@ -228,8 +228,8 @@ mod tests {
             // A mean of 4,096 squares of normal variables: deviation sqrt(2 / 4096); six deviations.
             assert!((variance - 1.0).abs() < 6.0 * (2.0f64 / 4096.0).sqrt(), "{gaussian:?}: {variance}");
         }
-        for wanted in [-1.0, f64::NAN, MAX_DEVIATION * 1.01, f64::INFINITY] {
-            assert!(WideGaussian::at_least(wanted).is_none(), "{wanted}");
+        for least in [-1.0, f64::NAN, MAX_DEVIATION * 1.01, f64::INFINITY] {
+            assert!(WideGaussian::at_least(least).is_none(), "{least}");
         }
     }
 }

@@ -31,11 +31,6 @@ impl Groups {
         Ok(Self { bits, each: (room / u64::from(bits)) as usize })
     }
 
-    /// Bits of an integer.
-    pub fn bits(&self) -> u32 {
-        self.bits
-    }
-
     /// Integers in a number.
     pub fn each(&self) -> usize {
         self.each

@@ -60,11 +60,6 @@ impl<'b> Answer<'b> {
         self.key
     }
 
-    /// Bits of the double that is its scale.
-    pub fn scale_bits(&self) -> u64 {
-        self.scale_bits
-    }
-
     /// Decrypts to residues of coefficients, into `limb`, which the caller wipes. `secret` is in evaluation form;
     /// `other` is working memory, and holds half of the ciphertext afterwards.
     ///

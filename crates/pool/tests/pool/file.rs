@@ -101,17 +101,17 @@ fn other_keys_and_parameters_are_refused() {
     let other = SecretKey::sample(parameters.rlwe(), &mut rng(7)).unwrap();
     assert_eq!(problem(open(&folder, &other)), FileProblem::ForeignKey);
     let options = folder.file(4);
-    for found in [
+    for refusal in [
         problem(PoolFile::open(&options, &*public, 1, rng(6))),
         problem(PoolFile::open(&options, &*secret, 0, rng(6))),
     ] {
-        assert!(matches!(found, FileProblem::ForeignEntries { found: 1, .. }), "{found}");
+        assert!(matches!(refusal, FileProblem::ForeignEntries { found: 1, .. }), "{refusal}");
     }
 
     let literal = CkksLiteral::from_bits(10, &[50, 41], &[50], 36.0).unwrap().insecure();
     let (foreign, _) = keys(&CkksParameters::new(literal).unwrap());
-    let found = problem(PoolFile::open(&options, &*foreign, 1, rng(6)));
-    assert!(matches!(found, FileProblem::ForeignParameters { .. }));
+    let refusal = problem(PoolFile::open(&options, &*foreign, 1, rng(6)));
+    assert!(matches!(refusal, FileProblem::ForeignParameters { .. }));
 
     for capacity in [0, u64::MAX] {
         let options = folder.file(capacity);
@@ -130,8 +130,8 @@ fn damage_is_found() {
 
     for length in [0, 7, 100, 4096, whole.len() - 1] {
         fs::File::options().write(true).open(&path).unwrap().set_len(length as u64).unwrap();
-        let found = problem(open(&folder, &secret));
-        assert!(matches!(found, FileProblem::Length { .. }), "{length}: {found}");
+        let refusal = problem(open(&folder, &secret));
+        assert!(matches!(refusal, FileProblem::Length { .. }), "{length}: {refusal}");
         restore(&path, &whole);
     }
     restore(&path, &[&whole[..], &[0]].concat());
@@ -143,15 +143,15 @@ fn damage_is_found() {
         let mut bytes = whole.clone();
         bytes[at] ^= 1;
         restore(&path, &bytes);
-        let found = problem(open(&folder, &secret));
-        assert!(matches!(found, FileProblem::Foreign | FileProblem::Key), "byte {at}: {found}");
+        let refusal = problem(open(&folder, &secret));
+        assert!(matches!(refusal, FileProblem::Foreign | FileProblem::Key), "byte {at}: {refusal}");
     }
     for (serial, at) in [(0, 4096), (1, 4096 + slot + 30), (2, 4096 + 2 * slot + 40), (3, whole.len() - 1)] {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x80;
         restore(&path, &bytes);
-        let found = problem(open(&folder, &secret).unwrap().take(&*secret, 1));
-        assert_eq!(found, FileProblem::Tampered { serial, others: 0 });
+        let refusal = problem(open(&folder, &secret).unwrap().take(&*secret, 1));
+        assert_eq!(refusal, FileProblem::Tampered { serial, others: 0 });
     }
     assert!(open(&folder, &secret).unwrap().is_empty().unwrap());
 

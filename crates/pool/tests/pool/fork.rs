@@ -18,7 +18,7 @@ use crate::fixture::{Folder, keys, options, parameters, rng};
 fn refused<T>(owner: u32, answer: Result<T, PoolError>) -> u8 {
     let here = std::process::id();
     match answer {
-        Err(PoolError::Forked { owner: found, process }) => (found == owner && process == here).into(),
+        Err(PoolError::Forked { owner: holder, process }) => (holder == owner && process == here).into(),
         _ => 0,
     }
 }

@@ -11,11 +11,11 @@ use crate::fixture::{keys, options, parameters, pool, rlwe_keys};
 
 /// Decodes and compares with the estimate's bound and the arithmetic of decoding.
 fn assert_decrypts(ciphertext: &Ciphertext, decryptor: &Decryptor<'_>, expected: &[f64]) {
-    let found = decryptor.decrypt_real(ciphertext).unwrap();
+    let values = decryptor.decrypt_real(ciphertext).unwrap();
     let bound = ciphertext.estimate.bound()
         + PRODUCT_TAIL * ciphertext.packing.arithmetic() * ciphertext.estimate.magnitude;
-    assert_eq!(found.len(), expected.len());
-    for (x, y) in found.iter().zip(expected) {
+    assert_eq!(values.len(), expected.len());
+    for (x, y) in values.iter().zip(expected) {
         assert!((x - y).abs() <= bound, "{x} instead of {y}, bound {bound}");
     }
 }
@@ -66,8 +66,8 @@ fn messages_of_both_kinds_decrypt_within_the_bound() {
     }
     let message = whole.encode(&[Complex64::new(1.0, -2.0)], 1).unwrap();
     let ciphertext = whole.encrypt(&message).unwrap();
-    let found = decryptor.decrypt(&ciphertext).unwrap();
-    assert!((found[0] - Complex64::new(1.0, -2.0)).norm() <= 2.0 * ciphertext.estimate.bound());
+    let values = decryptor.decrypt(&ciphertext).unwrap();
+    assert!((values[0] - Complex64::new(1.0, -2.0)).norm() <= 2.0 * ciphertext.estimate.bound());
 }
 
 #[test]

@@ -11,10 +11,6 @@ table! { wire(py, WireError);
     E::Rlwe(error) => rlwe(error),
     E::ForeignParameters { found, expected } =>
         "MixedParametersError" { left = found.to_string(), right = expected.to_string() },
-    E::NoSuchKey { element, level } =>
-        "MissingKeyError" {
-            element = element_name(element), rotation = py.None(), level, nearest = py.None()
-        },
     E::DerivedKey { element } => "DerivationError" { element = element_name(element), reason = "written" },
     E::NotAFile { found } => "FormatError" { reason = "kind", found, expected = "a file" },
     E::Truncated { needed, missing, .. } =>

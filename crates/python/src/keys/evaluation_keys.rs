@@ -19,7 +19,7 @@ use crate::keys::master_keys::PyMasterKeys;
 use crate::keys::spec::{PyKeySpec, specs_for};
 use crate::keys::switching_key::PySwitchingKey;
 use crate::parameters::keys::KeyParameters;
-use crate::stored::{self, known, not_pickled};
+use crate::stored::{Source, known, not_pickled, read};
 use crate::threads::{compute, compute_detached, compute_interruptible, signals};
 
 /// The switching keys of a server: any number per rotation, at any levels. Iterates over its `KeySpec`s.
@@ -316,7 +316,7 @@ impl PyEvaluationKeys {
     ///     MixedParametersError: it belongs to other parameters.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], parameters: KeyParameters) -> Result<Self, Failure> {
-        let keys = stored::from_bytes(py, data, parameters.rlwe())?;
+        let keys = read(py, &Source::Bytes(data), parameters.rlwe())?;
         Ok(Self::new(parameters, keys))
     }
 
@@ -328,7 +328,7 @@ impl PyEvaluationKeys {
     /// Reads the keys of a file; errors as for `from_bytes`.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf, parameters: KeyParameters) -> Result<Self, Failure> {
-        let keys = stored::load(py, &path, parameters.rlwe())?;
+        let keys = read(py, &Source::File(&path), parameters.rlwe())?;
         Ok(Self::new(parameters, keys))
     }
 

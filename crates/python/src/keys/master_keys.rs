@@ -1,11 +1,9 @@
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use keywright_ring::rotation_element;
 use keywright_rlwe::derive::{MasterKeys, MasterParameters};
 use keywright_rlwe::{KeyElement, KeySpec, RlweError, StoredKey};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 use crate::errors::Failure;
 use crate::getters::getters;
@@ -14,7 +12,7 @@ use crate::keys::progress::report;
 use crate::keys::secret_key::PySecretKey;
 use crate::parameters::keys::KeyParameters;
 use crate::randomness::rng;
-use crate::stored::{self, not_pickled};
+use crate::stored::{not_pickled, read, serialized};
 use crate::threads::compute;
 
 /// Keys from which a server derives the Galois keys of a program. The client makes these few keys once, and sends them
@@ -44,6 +42,15 @@ fn spec(
 }
 
 not_pickled!(PyMasterKeys);
+serialized! {
+    PyMasterKeys of KeyParameters: "keys", "Keys", "set of master keys";
+    self => &*self.keys, self.parameters.rlwe();
+    |py, source, parameters| {
+        let keys = Arc::new(read(py, source, parameters.rlwe())?);
+        Ok(Self { parameters, keys })
+    };
+    with files
+}
 
 #[integers]
 #[pymethods]
@@ -122,34 +129,6 @@ impl PyMasterKeys {
 
     fn __len__(&self) -> usize {
         self.keys.keys().len()
-    }
-
-    /// The keys as bytes, for `from_bytes`.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
-        stored::to_bytes(py, &*self.keys, self.parameters.rlwe())
-    }
-
-    /// Keys from the bytes of `to_bytes`. Each key is checked for security.
-    ///
-    /// Raises:
-    ///     FormatError: the bytes are not a whole, intact set of master keys.
-    ///     MixedParametersError: it belongs to other parameters.
-    #[staticmethod]
-    fn from_bytes(py: Python<'_>, data: &[u8], parameters: KeyParameters) -> Result<Self, Failure> {
-        let keys = Arc::new(stored::from_bytes(py, data, parameters.rlwe())?);
-        Ok(Self { parameters, keys })
-    }
-
-    /// Writes the keys to a file, which appears whole or not at all.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
-        stored::save(py, &*self.keys, &path, self.parameters.rlwe())
-    }
-
-    /// Reads the keys of a file; errors as for `from_bytes`.
-    #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf, parameters: KeyParameters) -> Result<Self, Failure> {
-        let keys = Arc::new(stored::load(py, &path, parameters.rlwe())?);
-        Ok(Self { parameters, keys })
     }
 
     fn __repr__(&self) -> String {

@@ -1,14 +1,11 @@
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use keywright_rlwe::PublicKey;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
-use crate::errors::Failure;
 use crate::getters::getters;
 use crate::parameters::keys::KeyParameters;
-use crate::stored::{self, Rings, known, not_pickled};
+use crate::stored::{Rings, known, not_pickled, read, serialized};
 
 /// A key for encrypting to the owner of the secret; anyone may have it.
 ///
@@ -21,38 +18,19 @@ pub(crate) struct PyPublicKey {
 
 not_pickled!(PyPublicKey);
 
+serialized! {
+    PyPublicKey of KeyParameters: "key", "A key", "public key";
+    self => &*self.key, self.parameters.rlwe();
+    |py, source, parameters| {
+        let parameters = parameters.of(source)?;
+        let key = Arc::new(read(py, source, parameters.rlwe())?);
+        Ok(Self { parameters, key })
+    };
+    with files
+}
+
 #[pymethods]
 impl PyPublicKey {
-    /// The key as bytes, for `from_bytes`.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
-        stored::to_bytes(py, &*self.key, self.parameters.rlwe())
-    }
-
-    /// A key from the bytes of `to_bytes`.
-    ///
-    /// Raises:
-    ///     FormatError: the bytes are not a whole, intact public key.
-    ///     MixedParametersError: it belongs to other parameters.
-    #[staticmethod]
-    fn from_bytes(py: Python<'_>, data: &[u8], parameters: KeyParameters) -> Result<Self, Failure> {
-        let parameters = parameters.of_object(&mut &*data)?;
-        let key = Arc::new(stored::from_bytes(py, data, parameters.rlwe())?);
-        Ok(Self { parameters, key })
-    }
-
-    /// Writes the key to a file, which appears whole or not at all.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
-        stored::save(py, &*self.key, &path, self.parameters.rlwe())
-    }
-
-    /// Reads the key of a file; errors as for `from_bytes`.
-    #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf, parameters: KeyParameters) -> Result<Self, Failure> {
-        let parameters = parameters.of_file(&path)?;
-        let key = Arc::new(stored::load(py, &path, parameters.rlwe())?);
-        Ok(Self { parameters, key })
-    }
-
     fn __repr__(&self) -> String {
         format!("PublicKey({})", self.parameters.__repr__())
     }

@@ -2,14 +2,13 @@ use std::sync::Arc;
 
 use keywright_rlwe::SwitchingKey;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 use crate::errors::Failure;
 use crate::getters::getters;
 use crate::integers::integers;
 use crate::keys::spec::PyKeySpec;
 use crate::parameters::keys::KeyParameters;
-use crate::stored::{self, known, not_pickled};
+use crate::stored::{known, not_pickled, read, serialized};
 use crate::threads::compute;
 
 /// A key with which a server rotates, conjugates, relinearizes, or switches to another secret.
@@ -23,6 +22,15 @@ pub(crate) struct PySwitchingKey {
 
 not_pickled!(PySwitchingKey);
 
+serialized! {
+    PySwitchingKey of KeyParameters: "key", "A key", "switching key";
+    self => &*self.key, self.parameters.rlwe();
+    |py, source, parameters| {
+        let key = Arc::new(read(py, source, parameters.rlwe())?);
+        Ok(Self { parameters, key })
+    }
+}
+
 #[integers]
 #[pymethods]
 impl PySwitchingKey {
@@ -33,22 +41,6 @@ impl PySwitchingKey {
     fn truncate(&self, py: Python<'_>, level: usize) -> Result<Self, Failure> {
         let key = compute(py, || self.key.truncate(level))?;
         Ok(Self { parameters: self.parameters.clone(), key: Arc::new(key) })
-    }
-
-    /// The key as bytes, for `from_bytes`.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
-        stored::to_bytes(py, &*self.key, self.parameters.rlwe())
-    }
-
-    /// A key from the bytes of `to_bytes`.
-    ///
-    /// Raises:
-    ///     FormatError: the bytes are not a whole, intact switching key.
-    ///     MixedParametersError: it belongs to other parameters.
-    #[staticmethod]
-    fn from_bytes(py: Python<'_>, data: &[u8], parameters: KeyParameters) -> Result<Self, Failure> {
-        let key = Arc::new(stored::from_bytes(py, data, parameters.rlwe())?);
-        Ok(Self { parameters, key })
     }
 
     fn __repr__(&self) -> Result<String, Failure> {

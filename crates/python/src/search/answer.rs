@@ -2,13 +2,12 @@ use keywright_bfv::BfvParameters;
 use keywright_search::Answer;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 use crate::errors::Failure;
 use crate::getters::getters;
 use crate::keys::secret_key::PySecretKey;
 use crate::parameters::bfv::PyBfvParameters;
-use crate::stored::{self, known, not_pickled};
+use crate::stored::{known, not_pickled, read, serialized};
 use crate::threads::compute;
 
 /// The encrypted scores of all places of an index.
@@ -19,6 +18,14 @@ pub(crate) struct PySearchAnswer {
 }
 
 not_pickled!(PySearchAnswer);
+serialized! {
+    PySearchAnswer of &PyBfvParameters: "answer", "An answer", "answer";
+    self => &self.answer, &self.parameters;
+    |py, source, parameters| {
+        let answer = read(py, source, &parameters.0)?;
+        Ok(Self { parameters: parameters.0.clone(), answer })
+    }
+}
 
 #[pymethods]
 impl PySearchAnswer {
@@ -40,22 +47,6 @@ impl PySearchAnswer {
     #[getter]
     fn key_identity(&self) -> Option<String> {
         known(self.answer.key)
-    }
-
-    /// The answer as bytes, for `from_bytes`.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
-        stored::to_bytes(py, &self.answer, &self.parameters)
-    }
-
-    /// An answer from the bytes of `to_bytes`.
-    ///
-    /// Raises:
-    ///     FormatError: the bytes are not a whole, intact answer.
-    ///     MixedParametersError: it belongs to other parameters.
-    #[staticmethod]
-    fn from_bytes(py: Python<'_>, data: &[u8], parameters: &PyBfvParameters) -> Result<Self, Failure> {
-        let answer = stored::from_bytes(py, data, &parameters.0)?;
-        Ok(Self { parameters: parameters.0.clone(), answer })
     }
 
     fn __repr__(&self) -> String {

@@ -6,7 +6,7 @@ use pyo3::types::PyBytes;
 
 use crate::errors::Failure;
 use crate::getters::getters;
-use crate::stored::{self, not_pickled};
+use crate::stored::{not_pickled, read, serialized};
 use crate::sums::parameters::PySumParameters;
 use crate::threads::compute;
 
@@ -20,6 +20,14 @@ pub(crate) struct PyEncryptedUpdate {
 }
 
 not_pickled!(PyEncryptedUpdate);
+serialized! {
+    PyEncryptedUpdate of &PySumParameters: "update", "An update", "update with the same bounds";
+    self => &*self.update, &self.parameters;
+    |py, source, parameters| {
+        let update = Arc::new(read(py, source, &parameters.0)?);
+        Ok(Self { parameters: parameters.0.clone(), update })
+    }
+}
 
 #[pymethods]
 impl PyEncryptedUpdate {
@@ -27,22 +35,6 @@ impl PyEncryptedUpdate {
     #[getter]
     fn session<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.update.binding().session)
-    }
-
-    /// The update as bytes, for `from_bytes`.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
-        stored::to_bytes(py, &*self.update, &self.parameters)
-    }
-
-    /// An update from the bytes of `to_bytes`.
-    ///
-    /// Raises:
-    ///     FormatError: the bytes are not a whole, intact update, or declare other bounds.
-    ///     MixedParametersError: it belongs to another ring.
-    #[staticmethod]
-    fn from_bytes(py: Python<'_>, data: &[u8], parameters: &PySumParameters) -> Result<Self, Failure> {
-        let update = stored::from_bytes(py, data, &parameters.0)?;
-        Ok(Self { parameters: parameters.0.clone(), update: Arc::new(update) })
     }
 
     fn __repr__(&self) -> String {
@@ -71,6 +63,14 @@ pub(crate) struct PyEncryptedSum {
 }
 
 not_pickled!(PyEncryptedSum);
+serialized! {
+    PyEncryptedSum of &PySumParameters: "sum", "A sum", "sum with the same bounds";
+    self => &self.sum, &self.parameters;
+    |py, source, parameters| {
+        let sum = read(py, source, &parameters.0)?;
+        Ok(Self { parameters: parameters.0.clone(), sum })
+    }
+}
 
 #[pymethods]
 impl PyEncryptedSum {
@@ -96,18 +96,6 @@ impl PyEncryptedSum {
     #[getter]
     fn session<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.sum.session())
-    }
-
-    /// The sum as bytes, for `from_bytes`.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
-        stored::to_bytes(py, &self.sum, &self.parameters)
-    }
-
-    /// A sum from the bytes of `to_bytes`; errors as for `EncryptedUpdate.from_bytes`.
-    #[staticmethod]
-    fn from_bytes(py: Python<'_>, data: &[u8], parameters: &PySumParameters) -> Result<Self, Failure> {
-        let sum = stored::from_bytes(py, data, &parameters.0)?;
-        Ok(Self { parameters: parameters.0.clone(), sum })
     }
 
     fn __repr__(&self) -> String {

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::errors::Failure;
 use crate::randomness::rng;
-use crate::stored::{self, not_pickled};
+use crate::stored::{not_pickled, read, serialized};
 use crate::sums::threshold_parameters::PyThresholdParameters;
 use crate::threads::compute;
 
@@ -23,6 +23,14 @@ pub(crate) struct PyThresholdKey {
 }
 
 not_pickled!(PyThresholdKey);
+serialized! {
+    PyThresholdKey of &PyThresholdParameters: "key", "A key", "public key";
+    self => &self.key, self.parameters.0.rlwe();
+    |py, source, parameters| {
+        let key = read(py, source, parameters.0.rlwe())?;
+        Ok(Self { parameters: parameters.clone(), key })
+    }
+}
 
 #[pymethods]
 impl PyThresholdKey {
@@ -62,21 +70,6 @@ impl PyThresholdKey {
             Ok(sequence_to_bytes(&vector, parameters.rlwe())?)
         })?;
         Ok(PyBytes::new(py, &bytes))
-    }
-
-    /// The key as bytes, for `from_bytes`. Public.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
-        stored::to_bytes(py, &self.key, self.parameters.0.rlwe())
-    }
-
-    /// A key from the bytes of `to_bytes`.
-    ///
-    /// Raises:
-    ///     FormatError, MixedParametersError: the bytes are not a whole, intact key of these parameters.
-    #[staticmethod]
-    fn from_bytes(py: Python<'_>, data: &[u8], parameters: &PyThresholdParameters) -> Result<Self, Failure> {
-        let key = stored::from_bytes(py, data, parameters.0.rlwe())?;
-        Ok(Self { parameters: parameters.clone(), key })
     }
 
     fn __repr__(&self) -> String {

@@ -50,7 +50,8 @@ impl<'s> KeyGenerator<'s> {
     ///
     /// # Errors
     /// The errors of [`KeySpec::validate`]; [`RlweError::SourceSecret`] for a spec that switches from another secret,
-    /// which needs [`Self::switching_key_from`]; [`RlweError::EphemeralSecret`] for one of [`Self::ephemeral_keys`].
+    /// which needs [`Self::switching_key_from`]; [`RlweError::EphemeralSecret`] for one that
+    /// [`Self::switching_keys`] makes with the others of its ephemeral secret.
     pub fn switching_key(&mut self, spec: &KeySpec) -> Result<SwitchingKey, RlweError> {
         if let KeyElement::Secret(id) = spec.element {
             return Err(RlweError::SourceSecret(id));
@@ -73,35 +74,6 @@ impl<'s> KeyGenerator<'s> {
     /// The secret of a key's ring.
     fn secret_of(&self, spec: &KeySpec) -> Result<&'s SecretKey, RlweError> {
         self.secret.ring_like(self.parameters().ring_named(spec.subring)?)
-    }
-
-    /// The two ephemeral keys, of sparse-secret encapsulation (Bossuat, Troncoso-Pastoriza and Hubaux, ePrint
-    /// 2022/024): to an ephemeral secret of the weight that the specs name, and back. The ephemeral secret is sampled
-    /// here and wiped on return. Only these keys depend on it, so only the modulus of the first one must be secure for
-    /// a sparse secret.
-    ///
-    /// # Errors
-    /// [`RlweError::EphemeralSecret`] unless the elements are [`KeyElement::DenseToSparse`] and
-    /// [`KeyElement::SparseToDense`] of one weight, and of the same ring; the errors of [`KeySpec::validate`];
-    /// [`RlweError::Ring`] for a weight above `N`.
-    pub fn ephemeral_keys(
-        &mut self,
-        to_sparse: &KeySpec,
-        to_dense: &KeySpec,
-    ) -> Result<[SwitchingKey; 2], RlweError> {
-        let weight = match (to_sparse.element, to_dense.element) {
-            (KeyElement::DenseToSparse(a), KeyElement::SparseToDense(b))
-                if a == b && to_sparse.subring == to_dense.subring =>
-            {
-                a
-            }
-            (element, _) => return Err(RlweError::EphemeralSecret(element)),
-        };
-        // Both are checked before a secret is sampled.
-        to_sparse.validate(self.parameters())?;
-        to_dense.validate(self.parameters())?;
-        let ephemeral = self.ephemeral_secret(to_sparse, weight)?;
-        Ok([self.ephemeral_key(to_sparse, &ephemeral)?, self.ephemeral_key(to_dense, &ephemeral)?])
     }
 
     /// A ternary secret of that weight, of the ring of a key.

@@ -8,8 +8,10 @@ use crate::{KeyGenerator, KeySpec, RlweError, SecretKey, SwitchingKey};
 /// hold a borrow in between, as behind a foreign interface. [`KeyGenerator::switching_keys`] is the same as an
 /// iterator.
 ///
-/// Ephemeral keys may be anywhere in the list. All of one weight use one ephemeral secret, which is sampled with the
-/// first of them and wiped when the sequence is dropped.
+/// Ephemeral keys, of sparse-secret encapsulation (Bossuat, Troncoso-Pastoriza and Hubaux, ePrint 2022/024), may be
+/// anywhere in the list. All of one weight use one ephemeral secret, which is sampled with the first of them and wiped
+/// when the sequence is dropped. Only these keys depend on it, so only the modulus of the key to it must be secure for
+/// a sparse secret.
 pub struct KeySequence {
     specs: Vec<KeySpec>,
     /// The number of keys returned so far.

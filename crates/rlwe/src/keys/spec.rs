@@ -18,7 +18,7 @@ pub enum KeyElement {
     Relinearization,
     /// From another secret, identified by a number that the owner chooses.
     Secret(u64),
-    /// From `s` to an ephemeral ternary secret of this Hamming weight: see [`crate::KeyGenerator::ephemeral_keys`].
+    /// From `s` to an ephemeral ternary secret of this Hamming weight: see [`crate::KeySequence`].
     DenseToSparse(usize),
     /// From that ephemeral secret back to `s`, raising the modulus from `q_0` to `q_0 .. q_level`. It has one digit,
     /// because the digit is below `q_0 / 2` at every level.

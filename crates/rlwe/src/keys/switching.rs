@@ -107,11 +107,6 @@ impl SwitchingKey {
         self.layout.error_variance
     }
 
-    /// Whether the key was derived from master keys.
-    pub fn is_derived(&self) -> bool {
-        self.layout.is_derived()
-    }
-
     /// The identity of the secret that made it.
     pub fn identity(&self) -> KeyIdentity {
         self.layout.identity

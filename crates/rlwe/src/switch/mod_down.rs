@@ -33,11 +33,6 @@ impl ModDown {
         Self { kept, conversion: Conversion::new(&sources, &targets), factor, removed }
     }
 
-    /// Terms of a remainder's conversion.
-    pub fn term_count(&self) -> usize {
-        self.conversion.decomposer().term_count()
-    }
-
     /// Index of the prime at a position: the kept primes, then the removed ones.
     pub fn prime(&self, position: usize) -> usize {
         if position < self.kept { position } else { self.removed[position - self.kept] }

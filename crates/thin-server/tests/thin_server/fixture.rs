@@ -1,6 +1,4 @@
-use keywright_circuits::bootstrapping::{
-    BootstrapperLiteral, BootstrapperPlan, KeyBudget, Order, Values as Kind,
-};
+use keywright_circuits::bootstrapping::{BootstrapperLiteral, BootstrapperPlan, KeyBudget, Values as Kind};
 use keywright_ckks::{CkksLiteral, CkksParameters};
 use keywright_client::{Client, ClientParameters};
 use keywright_ring::sampling::SecretRng;
@@ -42,21 +40,16 @@ pub(crate) fn toy(log_n: u32, log_slots: u32, values: Kind) -> (CkksParameters, 
     let literal = BootstrapperLiteral {
         log_slots,
         values,
-        order: Order::SlotsToCoeffsFirst,
         slots_to_coeffs: 2,
         coeffs_to_slots: 2,
         budget: KeyBudget::Fastest,
-        stages_apart: false,
-        keys: None,
-        ephemeral_weight: Some(32),
         log2_failure: -40.0,
         log_ratio: 6.0,
         cosine_degree: 30,
         double_angles: 3,
         arcsine_degree: 5,
-        iterations: None,
         output_level: Some(5),
-        input_log_n: None,
+        ..BootstrapperLiteral::default()
     };
     let plan = BootstrapperPlan::new(&parameters, &literal).unwrap();
     (parameters, plan)

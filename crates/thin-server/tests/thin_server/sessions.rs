@@ -237,7 +237,7 @@ fn no_two_keys_of_a_session_share_randomness() {
     let (first, second) = (parameters(&[50, 40, 40], &[50]), parameters(&[50, 40, 41], &[50]));
     // A lying server gives both parameters the same name.
     let thin = entry_of(&first, 20);
-    let mut made: HashMap<_, Vec<u8>> = HashMap::new();
+    let mut keys: HashMap<_, Vec<u8>> = HashMap::new();
     let (mut seeds, mut seen) = (HashSet::new(), HashSet::new());
     for (which, ckks) in [&first, &second].into_iter().enumerate() {
         let rlwe = ckks.rlwe();
@@ -269,7 +269,7 @@ fn no_two_keys_of_a_session_share_randomness() {
                     let mut bytes = Vec::new();
                     assert!(stream.write_next(&mut bytes, &mut |_| ()).unwrap());
                     let name = (which, byte, format!("{spec:?}"));
-                    if let Some(before) = made.get(&name) {
+                    if let Some(before) = keys.get(&name) {
                         assert!(*before == bytes, "{name:?} was made with other bytes before");
                         continue;
                     }
@@ -284,12 +284,12 @@ fn no_two_keys_of_a_session_share_randomness() {
                         assert!(error.iter().all(|e| e.abs() <= 29), "{name:?}: no error");
                         assert!(seen.insert(error), "{name:?} has an error of another key");
                     }
-                    made.insert(name, bytes);
+                    keys.insert(name, bytes);
                 }
             }
         }
     }
-    assert_eq!(made.len(), 2 * 2 * 7);
+    assert_eq!(keys.len(), 2 * 2 * 7);
 }
 
 /// An object relabelled with these parameters, as a server with false names would write it.

@@ -1,5 +1,5 @@
 use keywright_frame::{FieldReader, FieldWriter, KeyDescriptor, MAX_KEYS, object_len};
-use keywright_rlwe::{KeyElement, KeyIdentity, KeySpec, Parameters, SwitchingKey};
+use keywright_rlwe::{KeyIdentity, KeySpec, Parameters, SwitchingKey};
 
 use crate::object::{Descriptor, Record};
 use crate::rlwe::switching_key::digits;
@@ -60,13 +60,6 @@ impl Directory {
         self.entries
             .iter()
             .try_fold(0u64, |sum, entry| sum.checked_add(entry.bytes).ok_or_else(|| too_long(entry.bytes)))
-    }
-
-    /// The place of the shortest key for an element at a level.
-    pub(crate) fn find(&self, element: KeyElement, level: usize) -> Option<usize> {
-        let serves = |entry: &KeyEntry| entry.spec.element == element && entry.spec.level >= level;
-        let candidates = self.entries.iter().enumerate().filter(|(_, entry)| serves(entry));
-        candidates.min_by_key(|(_, entry)| entry.bytes).map(|(index, _)| index)
     }
 }
 

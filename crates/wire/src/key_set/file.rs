@@ -1,13 +1,11 @@
-use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::io::{Read, Seek, SeekFrom};
 
-use keywright_rlwe::{EvaluationKeys, KeyElement, KeyIdentity, Parameters, SwitchingKey};
+use keywright_rlwe::{EvaluationKeys, KeyIdentity, Parameters, SwitchingKey};
 
 use super::{Directory, KeyEntry, read_key};
+use crate::WireError;
 use crate::header_io::Header;
 use crate::object::open;
-use crate::{WireError, open_file};
 
 /// A stored key set from which single keys are read, at one seek each.
 pub struct KeySetFile<R: Read + Seek> {
@@ -18,16 +16,6 @@ pub struct KeySetFile<R: Read + Seek> {
     reader: R,
     /// The offset of the keys.
     start: u64,
-}
-
-impl KeySetFile<BufReader<File>> {
-    /// Opens a file and reads its directory.
-    ///
-    /// # Errors
-    /// As [`KeySetFile::new`].
-    pub fn open(path: impl AsRef<Path>, parameters: &Parameters) -> Result<Self, WireError> {
-        Self::new(BufReader::with_capacity(1 << 16, open_file(path)?), parameters)
-    }
 }
 
 impl<R: Read + Seek> KeySetFile<R> {
@@ -67,14 +55,6 @@ impl<R: Read + Seek> KeySetFile<R> {
     /// The keys of the set, in stored order.
     pub fn entries(&self) -> &[KeyEntry] {
         &self.directory.entries
-    }
-
-    /// The place of the shortest key for an element at a level.
-    ///
-    /// # Errors
-    /// [`WireError::NoSuchKey`].
-    pub fn find(&self, element: KeyElement, level: usize) -> Result<usize, WireError> {
-        self.directory.find(element, level).ok_or(WireError::NoSuchKey { element, level })
     }
 
     /// Where the bytes of a key of the set begin and end.

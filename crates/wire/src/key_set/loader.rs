@@ -44,7 +44,7 @@ impl KeySetLoader {
     /// Opens a file.
     ///
     /// # Errors
-    /// As [`KeySetFile::open`].
+    /// As [`KeySetFile::new`].
     pub fn open(path: impl AsRef<Path>, parameters: &Parameters) -> Result<Self, WireError> {
         let opened = open_file(path)?;
         let stamp = stamp(&opened)?;
@@ -64,7 +64,7 @@ impl KeySetLoader {
     /// Each key is read, and verified by its own checksum, when its bytes are there.
     ///
     /// # Errors
-    /// As [`KeySetFile::open`].
+    /// As [`KeySetFile::new`].
     pub fn open_arriving(
         path: impl AsRef<Path>,
         parameters: &Parameters,

@@ -2,7 +2,7 @@ use std::io::Write;
 
 use keywright_rlwe::{EvaluationKeys, KeyIdentity, KeySpec, Parameters, SwitchingKey};
 
-use super::{Directory, KeyEntry, require_spec};
+use super::{Directory, require_spec};
 use crate::body::BodyWriter;
 use crate::object::header;
 use crate::{Wire, WireError};
@@ -36,11 +36,6 @@ impl<W: Write> KeySetWriter<W> {
     /// The spec of the next key; `None` after the last.
     pub fn next_spec(&self) -> Option<&KeySpec> {
         self.directory.entries.get(self.written).map(|entry| &entry.spec)
-    }
-
-    /// The keys of the set and their lengths.
-    pub fn entries(&self) -> &[KeyEntry] {
-        &self.directory.entries
     }
 
     /// Writes the next key.

@@ -92,8 +92,9 @@ fn seeded_keys_expand_as_described() {
             KeyElement::DenseToSparse(weight) | KeyElement::SparseToDense(weight) => {
                 let to_sparse = KeySpec { element: KeyElement::DenseToSparse(weight), ..spec.clone() };
                 let to_dense = KeySpec { element: KeyElement::SparseToDense(weight), ..spec };
-                let pair = KeyGenerator::new(&secret, rng).ephemeral_keys(&to_sparse, &to_dense).unwrap();
-                pair.into_iter().find(|key| key.spec().element == element).unwrap()
+                let mut generator = KeyGenerator::new(&secret, rng);
+                let pair = generator.switching_keys(&[to_sparse, to_dense]).unwrap();
+                pair.map(Result::unwrap).find(|key| key.spec().element == element).unwrap()
             }
             KeyElement::SparseToDenseGalois { weight, .. } => {
                 let to_sparse = KeySpec { element: KeyElement::DenseToSparse(weight), ..spec.clone() };

@@ -109,10 +109,10 @@ fn answers_of_a_search() {
     let answer = samples::search_answer(&b);
     assert!(round_trip(&answer, &b) == answer);
     let bytes = answer.to_bytes(&b).unwrap();
-    let Content::SearchAnswer(found) = inspect(&mut &bytes[..]).unwrap().content else {
+    let Content::SearchAnswer(description) = inspect(&mut &bytes[..]).unwrap().content else {
         panic!("another kind")
     };
-    assert_eq!((found.modulus, found.shape), (b.plaintext_modulus(), answer.shape));
+    assert_eq!((description.modulus, description.shape), (b.plaintext_modulus(), answer.shape));
 }
 
 /// A shape that the parameters do not allow is refused before the body is read.

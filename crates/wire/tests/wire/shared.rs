@@ -1,6 +1,6 @@
 //! Key sets in shared memory.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -105,8 +105,8 @@ fn a_key_is_read_once() {
 /// A file with the length and the head of another, and what writes its other bytes when they are waited for.
 fn arriving(path: &Path, p: &Parameters) -> (PathBuf, Box<Arrival>) {
     let (whole, partial) = (fs::read(path).unwrap(), path.with_extension("part"));
-    let sizes: Vec<_> =
-        KeySetFile::open(path, p).unwrap().entries().iter().map(|key| key.bytes as usize).collect();
+    let set = KeySetFile::new(File::open(path).unwrap(), p).unwrap();
+    let sizes: Vec<_> = set.entries().iter().map(|key| key.bytes as usize).collect();
     let head = whole.len() - sizes.iter().sum::<usize>();
     // The header of the first key, but not all of its contents.
     let begun = head + 512;
@@ -150,13 +150,13 @@ fn keys_are_read_when_their_bytes_are_there() {
             SharedKeyLoader::new(KeySetLoader::open_arriving(&partial, &p, wait).unwrap(), &p).unwrap();
         let mut given = vec![Vec::new(); keys.len()];
         let order: Vec<_> = (0..last).rev().chain([last]).collect();
-        let made = loader.make(&order, &mut |at, key| given[at] = key.to_bytes(&p).unwrap(), &|| false);
+        let result = loader.make(&order, &mut |at, key| given[at] = key.to_bytes(&p).unwrap(), &|| false);
         assert!(given[..last] == expected[..last]);
         if damaged {
-            assert!(made.unwrap_err().to_string().contains("checksum"));
+            assert!(result.unwrap_err().to_string().contains("checksum"));
             assert!(given[last].is_empty());
         } else {
-            made.unwrap();
+            result.unwrap();
             assert!(given == expected);
         }
         fs::remove_file(partial).unwrap();
@@ -203,31 +203,31 @@ fn memory_whose_heads_do_not_fit_its_words_is_refused() {
     loader.make(&[0, 1, 2, 3], &mut |_, _| {}, &|| false).unwrap();
     let whole = sharing.wait(|| false).unwrap();
     let (tail, words) = (whole.tail(u64::MAX).unwrap(), whole.words().unwrap());
-    let made = |words: &[u64], tail: &[u8]| {
+    let parse = |words: &[u64], tail: &[u8]| {
         let mut writer = SharedWriter::new().unwrap();
         writer.append([words]).unwrap();
         shared_keys(&writer.finish(tail).unwrap(), &p)
     };
-    assert_eq!(made(&words, &tail).unwrap().len(), keys.len());
-    assert!(matches!(made(&words[..words.len() / 2], &tail).unwrap_err(), WireError::Truncated { .. }));
+    assert_eq!(parse(&words, &tail).unwrap().len(), keys.len());
+    assert!(matches!(parse(&words[..words.len() / 2], &tail).unwrap_err(), WireError::Truncated { .. }));
     assert!(matches!(
-        made(&words, &[&tail[..], &[0]].concat()).unwrap_err(),
+        parse(&words, &[&tail[..], &[0]].concat()).unwrap_err(),
         WireError::Trailing { extra: 1, .. }
     ));
     for length in [0, 10, tail.len() / 2, tail.len() - 1] {
-        assert!(made(&words, &tail[..length]).is_err(), "{length}");
+        assert!(parse(&words, &tail[..length]).is_err(), "{length}");
     }
     // The position of the first key: a wrong one is anywhere else in memory.
     let last = tail.len() - 8;
     for start in [words.len() as u64, u64::MAX, u64::MAX / 8] {
         let moved = [&tail[..last], &start.to_ne_bytes()].concat();
-        assert!(matches!(made(&words, &moved).unwrap_err(), WireError::Truncated { .. }));
+        assert!(matches!(parse(&words, &moved).unwrap_err(), WireError::Truncated { .. }));
     }
     // Every byte of the heads is checked.
     for place in 0..last {
         let mut changed = tail.clone();
         changed[place] ^= 0x40;
-        let starts_of_keys = made(&words, &changed).is_ok();
+        let starts_of_keys = parse(&words, &changed).is_ok();
         assert!(!starts_of_keys || !tail_is_head(&tail, place), "{place}");
     }
     fs::remove_file(path).unwrap();

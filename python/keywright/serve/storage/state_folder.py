@@ -11,7 +11,7 @@ import sys
 import weakref
 from pathlib import Path
 
-from keywright._files import private, replace
+from keywright._files import private, read_json_object, replace
 from keywright.errors.service import ConfigurationError
 
 FORM, LOCK = "state.json", "lock"
@@ -76,13 +76,8 @@ class StateFolder:
                 )
             replace(path, json.dumps({"format": FORMAT}).encode())
             return
-        entry: object = None
-        if path.is_file() and path.stat().st_size <= MAX_FORM_BYTES:
-            try:
-                entry = json.loads(path.read_bytes())
-            except (ValueError, RecursionError):
-                entry = None
-        if not isinstance(entry, dict) or entry.get("format") != FORMAT:
+        entry = read_json_object(path, MAX_FORM_BYTES)
+        if entry.get("format") != FORMAT:
             raise ConfigurationError(
                 f"{path} has a format that this release does not know; name another folder",
                 code="state_folder",

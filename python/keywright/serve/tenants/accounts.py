@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from keywright._files import locked, replace
+from keywright._files import locked, read_json_object, replace
 from keywright.errors.service import ConfigurationError, UnauthorizedError
 
 FORMAT = "keywright-accounts-1"
@@ -82,7 +82,9 @@ class Accounts:
         Raises:
             ConfigurationError: the file is not an accounts file.
         """
-        return Accounts({} if path is None else _tenants(_read(path), path), issuer, admins)
+        return Accounts(
+            {} if path is None else _tenants(read_json_object(path, MAX_BYTES), path), issuer, admins
+        )
 
     def known(self, authorization: str | None) -> str | None:
         """Return the tenant of a request's static key; None if no tenant has this key."""
@@ -151,23 +153,12 @@ def add(path: Path, name: str) -> str:
     """
     key = PREFIX + secrets.token_urlsafe(32)
     with locked(path):
-        entry = _read(path) if path.exists() else {"format": FORMAT}
+        entry = read_json_object(path, MAX_BYTES) if path.exists() else {"format": FORMAT}
         tenants = _tenants(entry, path) if path.exists() else {}
         tenants.setdefault(name, []).append(_digest(key))
         Accounts(tenants)
         replace(path, (json.dumps({**entry, "tenants": tenants}, indent=1) + "\n").encode())
     return key
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """Return the JSON object of a file; `_tenants` checks its contents."""
-    entry: object = None
-    if path.is_file() and path.stat().st_size <= MAX_BYTES:
-        try:
-            entry = json.loads(path.read_bytes())
-        except (ValueError, RecursionError):
-            entry = None
-    return entry if isinstance(entry, dict) else {}
 
 
 def _tenants(entry: Mapping[str, Any], path: Path) -> dict[str, list[str]]:

@@ -21,6 +21,7 @@ import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
+from keywright._files import settle
 from keywright.serve.logs import request_identifier
 
 NAME = "audit.jsonl"
@@ -107,18 +108,8 @@ class Audit:
             self._close()
             self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             there = os.fstat(self._file)
-            _settle(self._path.parent)
+            settle(self._path.parent)
         return self._file, there.st_size
-
-
-def _settle(folder: Path) -> None:
-    """Synchronise the names in a folder with the disk."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def alias(identifier: str) -> str:

@@ -5,7 +5,6 @@ They come from a file: ``{"format": "keywright-quotas-1", "default": {"bytes": B
 ``null`` means no limit. Without accounts all clients are one tenant. Days are in UTC.
 """
 
-import json
 import threading
 import time
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from keywright._files import read_json_object
 from keywright.errors.service import ConfigurationError, QuotaError
 from keywright.serve.storage import Records
 
@@ -54,13 +54,8 @@ class Quotas:
         Raises:
             ConfigurationError: the file is malformed.
         """
-        entry: object = None
-        if path.is_file() and path.stat().st_size <= MAX_BYTES:
-            try:
-                entry = json.loads(path.read_bytes())
-            except (ValueError, RecursionError):
-                entry = None
-        if not isinstance(entry, dict) or entry.get("format") != FORMAT:
+        entry = read_json_object(path, MAX_BYTES)
+        if entry.get("format") != FORMAT:
             raise ConfigurationError(
                 f"{path} is not a quotas file: it is not a JSON object of the format {FORMAT}",
                 code="quotas_file",

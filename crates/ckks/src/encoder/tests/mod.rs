@@ -38,14 +38,14 @@ impl Random {
 }
 
 fn isas() -> Vec<Isa> {
-    let mut found: Vec<Isa> = Vec::new();
+    let mut instruction_sets: Vec<Isa> = Vec::new();
     for kind in [BackendKind::Portable, BackendKind::Avx2, BackendKind::Avx512] {
         let isa = Isa::at_most(kind);
-        if !found.contains(&isa) {
-            found.push(isa);
+        if !instruction_sets.contains(&isa) {
+            instruction_sets.push(isa);
         }
     }
-    found
+    instruction_sets
 }
 
 fn embeddings(log_n: u32) -> Vec<Embedding> {

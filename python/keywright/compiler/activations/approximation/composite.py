@@ -80,18 +80,6 @@ class SignComposite:
         r"""Return x p(x), within 2 ``relu_error`` of \|x\|."""
         return x * self(x)
 
-    def relu(self, x: Vector) -> Vector:
-        """Return x (1 + p(x)) / 2, within ``relu_error`` of max(x, 0)."""
-        return 0.5 * (x + self.absolute(x))
-
-    def maximum(self, x: Vector, y: Vector) -> Vector:
-        """Return the larger of x and y, for x - y in [-1, 1], with an error of at most ``relu_error``."""
-        return y + self.relu(x - y)
-
-    def compare(self, x: Vector, y: Vector) -> Vector:
-        """Return (1 + p(x - y)) / 2: within ``error`` / 2 of 1 if x >= y + jump, of 0 if y >= x + jump."""
-        return 0.5 * (1.0 + self(x - y))
-
 
 @cache
 def sign_composite(alpha: int) -> SignComposite:
