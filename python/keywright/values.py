@@ -16,7 +16,9 @@ from keywright._core import (
     Evaluator,
     LinearTransform,
 )
-from keywright.errors import PackingError
+from keywright.errors import (
+    OperandError,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -87,7 +89,7 @@ class Encrypted(_Incomparable):
     def _slots(self) -> int:
         slots = self.ciphertext.slots
         if slots is None:
-            raise PackingError("the values are packed in coefficients; encrypt them in slots")
+            raise OperandError("the values are packed in coefficients; encrypt them in slots", code="packing")
         return slots
 
     def _aligned(self, other: "Encrypted") -> tuple[Ciphertext, Ciphertext]:
@@ -239,7 +241,7 @@ class Encrypted(_Incomparable):
             range: the largest absolute value. Another one than 1 uses one level more.
 
         Raises:
-            ChoiceError: there is no composition for so many bits.
+            ParameterError: there is no composition for so many bits.
             ValueError: the range is not a finite number above 0.
         """
         evaluator, value = self.evaluator, self._over(range).ciphertext

@@ -44,7 +44,7 @@ macro_rules! stored_ciphertext {
             ///
             /// Raises:
             ///     FormatError: the bytes are not a whole, intact ciphertext of this class.
-            ///     MixedParametersError: it belongs to other parameters.
+            ///     MismatchError: it belongs to other parameters.
             #[staticmethod]
             fn from_bytes(
                 py: pyo3::Python<'_>,

@@ -20,7 +20,11 @@ import onnx
 import pytest
 from keywright.cli import main
 from keywright.commands.models.infer import predicted_speedup
-from keywright.errors import MessageError, ProgramMismatchError, SecretFileWarning
+from keywright.errors import (
+    FormatError,
+    MismatchError,
+    SecretFileWarning,
+)
 from keywright.model import Identity, Model, load_client
 from onnx import TensorProto, helper, numpy_helper
 from tests.commands.conftest import COUNT, DATA
@@ -200,19 +204,19 @@ def test_ciphertexts_of_another_program_are_refused(tmp_path: Path) -> None:
     """A folder names the program of its ciphertexts; one that does not is refused, too."""
     sent = tmp_path / "sent"
     sent.mkdir()
-    with pytest.raises(MessageError, match="lacks program"):
+    with pytest.raises(FormatError, match="lacks program", check=lambda error: error.code == "message"):
         Identity.load(sent)
     mine = Identity(bytes(32), 5)
     mine.save(sent)
     assert Identity.load(sent) == mine
     mine.require(Identity(bytes(32), 7), "server", "client")
     for created, older in ((4, "server"), (6, "client"), (5, None), (0, None)):
-        with pytest.raises(ProgramMismatchError) as caught:
+        with pytest.raises(MismatchError, check=lambda error: error.code == "program") as caught:
             mine.require(Identity(bytes(31) + b"1", created), "server", "client")
         assert caught.value.older == older
     for text in ("", "[]", "{}", '{"program": "00", "created": 1}', '{"program": 3, "created": 1}'):
         (sent / "program.json").write_text(text)
-        with pytest.raises(MessageError):
+        with pytest.raises(FormatError, check=lambda error: error.code == "message"):
             Identity.load(sent)
 
 
@@ -454,7 +458,7 @@ def test_json_says_why_a_model_is_refused(folder: Path, capsys: pytest.CaptureFi
     model = str(folder / "digits.onnx")
     assert main(["info", model, "--preset", "N13_QP214_S38", "--json"]) == 2
     error = json.loads(capsys.readouterr().err)["error"]
-    assert error["type"] == "TooDeepError"
+    assert error["type"] == "RefusalError"
     assert "code" not in error, "the class says all"
     assert error["details"] == {"needed": 5, "available": 3}
     assert "--preset" in error["advice"]

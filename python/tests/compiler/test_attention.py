@@ -12,7 +12,12 @@ import pytest
 from keywright import compiler
 from keywright.compiler.front_ends.onnx_importer import import_model
 from keywright.compiler.front_ends.operators.attention.softmax import MOST_HALVINGS
-from keywright.errors import InvalidSamplesError, ModelRefusedError, OutOfRangeError, RefusalError
+from keywright.errors import (
+    EncodeError,
+    ModelRefusedError,
+    OutOfRangeError,
+    RefusalError,
+)
 from keywright.model.exchange.interface import interface
 from keywright.model.served.manifest import Manifest
 from keywright.plan import plan_network
@@ -474,7 +479,7 @@ def test_encrypted_masks_that_hide_nothing_or_everything(wrong: str, reason: str
         nodes = [*nodes[:-6], node("MatMul", ["masked", "v"], ["z"]), *nodes[-4:]]
     else:
         nodes = [*nodes[:-7], node("Softmax", ["g"], ["p"], axis=-1), *nodes[-5:]]
-    with pytest.raises((ModelRefusedError, InvalidSamplesError), match=reason):
+    with pytest.raises((ModelRefusedError, EncodeError), match=reason):
         compiler.compile(
             build_model(nodes, (5, 7), constants), TARGET, compiler.Fit(calibration=samples, error=0.05)
         )

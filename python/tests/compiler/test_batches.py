@@ -17,7 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from keywright import compiler, runtime
 from keywright.compiler.layout.batches import interleave_transform
-from keywright.errors import InvalidSamplesError, ProgramFormatError
+from keywright.errors import (
+    EncodeError,
+    FormatError,
+)
 from keywright.plan import plan_network
 from keywright.program.operands.diagonals import DiagonalMatrix
 from keywright.runtime.checking import run_clear
@@ -155,16 +158,18 @@ def test_samples_that_are_not_there_hold_others(
     assert np.array_equal(three, program.pack(samples[[0, 1, 2, 0]]))
     assert np.array_equal(program.pack(samples[0]), program.pack(np.repeat(samples[:1], 4, axis=0)))
     assert [len(part) for part in program.batches(samples)] == [4, 4, 3]
-    with pytest.raises(InvalidSamplesError, match="up to 4 at a time"):
+    with pytest.raises(EncodeError, match="up to 4 at a time", check=lambda error: error.code == "samples"):
         program.pack(samples[:5])
-    with pytest.raises(InvalidSamplesError, match="not finite"):
+    with pytest.raises(EncodeError, match="not finite", check=lambda error: error.code == "samples"):
         program.batches(np.where(samples > 0, np.nan, samples))
     for shape in ((0, 2, 6, 6), (3, 6, 6), ()):
-        with pytest.raises(InvalidSamplesError, match="samples have shape"):
+        with pytest.raises(
+            EncodeError, match="samples have shape", check=lambda error: error.code == "samples"
+        ):
             program.batches(np.zeros(shape))
     slots = np.zeros((program.output.layout.ciphertexts, program.slots))
     for count in (0, 5):
-        with pytest.raises(InvalidSamplesError, match="1 to 4"):
+        with pytest.raises(EncodeError, match="1 to 4", check=lambda error: error.code == "samples"):
             program.unpack(slots, count)
     assert program.unpack(slots, 2).shape == (2, 5)
     assert program.unpack(slots).shape == (5,)
@@ -204,7 +209,7 @@ def test_files(residual: onnx.ModelProto, samples: np.ndarray, fit: compiler.Fit
         return compiler.load(changed)
 
     for batch, word in ((3, "power of two"), (1 << 10, "power of two"), (8, "interleave 8")):
-        with pytest.raises(ProgramFormatError, match=word):
+        with pytest.raises(FormatError, match=word, check=lambda error: error.code == "program"):
             rewritten(batch)
 
 

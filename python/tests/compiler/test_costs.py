@@ -3,7 +3,9 @@
 import keywright as kw
 import pytest
 from keywright.compiler.placement.costs import CostTable
-from keywright.errors import ChoiceError
+from keywright.errors import (
+    ParameterError,
+)
 from keywright.plan import CostModel
 from keywright.plan.cost.model import Weights
 from keywright.plan.cost.operations import Operation
@@ -41,5 +43,5 @@ def test_a_bootstrap_takes_what_its_plan_takes() -> None:
 
 def test_keys_that_no_level_can_have_are_refused() -> None:
     chain = kw.plan.Chain(12, (60, 40), (60,), bound=50)
-    with pytest.raises(ChoiceError, match="50 bits at level 0", check=lambda error: error.code == "costs"):
+    with pytest.raises(ParameterError, match="50 bits at level 0", check=lambda error: error.code == "costs"):
         CostTable.predicted(chain, MODEL)

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from keywright.compiler.activations.approximation.composite import DEGREES, sign_composite
 from keywright.compiler.activations.approximation.remez import OddMinimax, odd_minimax
-from keywright.errors import ChoiceError
+from keywright.errors import (
+    ParameterError,
+)
 
 
 def exact_error(polynomial: OddMinimax, x: float) -> float:
@@ -80,13 +82,13 @@ def test_a_worse_polynomial_is_noticed() -> None:
 
 @pytest.mark.parametrize(("degree", "low"), [(2, 0.5), (-1, 0.5), (3, 0.0), (3, 1.0)])
 def test_what_there_is_no_polynomial_for(degree: int, low: float) -> None:
-    with pytest.raises(ChoiceError, check=lambda error: error.code == "minimax"):
+    with pytest.raises(ParameterError, check=lambda error: error.code == "minimax"):
         odd_minimax(degree, low)
 
 
 def test_precisions_out_of_bounds() -> None:
     with pytest.raises(
-        ChoiceError,
+        ParameterError,
         match="alpha = 15 bits is outside the range of minimax; choose 4 to 14",
         check=lambda error: error.code == "minimax",
     ):

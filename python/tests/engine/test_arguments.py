@@ -203,4 +203,4 @@ def test_a_pipe_or_a_folder_is_refused_before_it_is_opened(argument: Argument, t
             call(argument, path=path)
         error = caught.value
         assert str(path) in str(error)
-        assert (error.reason, error.found, error.expected) == ("kind", kind, "a file")
+        assert (error.code, error.found, error.expected) == ("kind", kind, "a file")

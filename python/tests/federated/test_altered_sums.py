@@ -177,7 +177,7 @@ class Client:
         try:
             reply = self.app(message, context)
         except kw.errors.AggregationError as error:
-            return f"{error.reason}: {error}"
+            return f"{error.code}: {error}"
         assert isinstance(reply.content.array_records["arrays"]["keywright.update"], Array)
         return ""
 

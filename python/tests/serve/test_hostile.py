@@ -24,7 +24,12 @@ import pytest
 from keywright.cli import main
 from keywright.client import RemoteModel
 from keywright.errors import KeywrightError, SecurityError
-from keywright.errors.service import DemandError, ManifestError, OtherModelError, StorageError
+from keywright.errors.engine import FormatError
+from keywright.errors.service import (
+    LimitError,
+    OtherModelError,
+    StorageError,
+)
 from keywright.model import Entry as ModelEntry
 from keywright.model import Manifest, Model
 from keywright.model.served.demands import KEY_BYTES, MESSAGE_BYTES, Demands, require_address, require_message
@@ -82,7 +87,7 @@ class Client(Protocol):
 
 
 class InPython:
-    name, weak, demand, ignored = "python", "SecurityError", "DemandError", frozenset[str]()
+    name, weak, demand, ignored = "python", "SecurityError", "LimitError", frozenset[str]()
 
     def ask(self, url: str, count: int = 1, insecure: bool = False, **limits: Any) -> list[Refusal]:
         return [self._once(url, insecure=insecure, **limits) for _ in range(count)]
@@ -326,7 +331,7 @@ def test_a_successor_is_judged_as_its_predecessor_was() -> None:
     more = encoded(ENTRY | {"key_bytes": THIN.keys.size + 1})
     with hostile(Honest(THIN.encoded, more)) as seen:
         remote = RemoteModel(seen.url, insecure=True, key_bytes=THIN.keys.size)
-        with pytest.raises(DemandError):
+        with pytest.raises(LimitError, check=lambda error: error.code == "demand"):
             remote.refresh()
         assert remote.manifest == THIN
 
@@ -381,13 +386,16 @@ def test_a_thin_client_accepts_every_number_of_the_models_range() -> None:
     data[-4:] = zlib.crc32(data[:end] + data[end + 4 : -4]).to_bytes(4, "little")
     assert kw.thin.Parameters.from_bytes(bytes(data)).maximum < 1 << parts.fraction_bits
     honest = Honest(replace(THIN, format=replace(THIN.format, client=bytes(data))).encoded)
-    with hostile(honest) as seen, pytest.raises(ManifestError, match="numbers end at"):
+    with (
+        hostile(honest) as seen,
+        pytest.raises(FormatError, match="numbers end at", check=lambda error: error.code == "manifest"),
+    ):
         RemoteModel(seen.url, insecure=True)
 
 
 def test_a_server_that_understates_its_keys_is_refused() -> None:
     with hostile(Honest(encoded(ENTRY | {"key_bytes": 1}))) as seen:
-        with pytest.raises(DemandError, match="bytes of keys"):
+        with pytest.raises(LimitError, match="bytes of keys", check=lambda error: error.code == "demand"):
             RemoteModel(seen.url, insecure=True, key_bytes=THIN.keys.size // 2)
         assert len(seen.requests) == 1
 
@@ -490,7 +498,7 @@ def test_limits_are_above_zero_and_messages_have_one() -> None:
             make()
     assert Demands().key_bytes == KEY_BYTES
     require_message("a request", MESSAGE_BYTES)
-    with pytest.raises(DemandError, match=str(MESSAGE_BYTES + 1)):
+    with pytest.raises(LimitError, match=str(MESSAGE_BYTES + 1), check=lambda error: error.code == "demand"):
         require_message("a request", MESSAGE_BYTES + 1)
 
 
@@ -514,7 +522,9 @@ def test_the_author_of_a_folder_is_no_more_trusted_than_a_server(folder: Path, t
             (most,) = limits.values()
             limited = kw.load_client(place, insecure=True, **limits)
             for make in (limited.keys, partial(limited.save_keys, tmp_path)):
-                with pytest.raises(DemandError, match=str(most + 1)) as refused:
+                with pytest.raises(
+                    LimitError, match=str(most + 1), check=lambda error: error.code == "demand"
+                ) as refused:
                     make()
                 assert (refused.value.value, refused.value.maximum) == (most + 1, most)
     kw.load_client(folder, insecure=True, key_bytes=size, key_count=len(specs)).keys()

@@ -17,13 +17,12 @@ from keywright.errors.service import (
     BusyError,
     ConfigurationError,
     InvalidObjectError,
-    NotReadyError,
+    LimitError,
     OtherModelError,
     RetiredError,
     SecretRefusedError,
-    TooLargeError,
     UnknownKeysError,
-    WrongOffsetError,
+    UploadError,
 )
 from keywright.model import Model
 from keywright.serve.configurations import Catalog, Configuration
@@ -79,11 +78,11 @@ def test_an_upload_in_pieces_is_resumed_by_another_process(thin: Model, key_file
     # The connection breaks: the received bytes are kept.
     receive(store, made, 1000, 5000, data[1000:3000])
     assert made.received == 3000
-    with pytest.raises(NotReadyError, check=lambda error: error.code == "keys_incomplete") as incomplete:
+    with pytest.raises(UploadError, check=lambda error: error.code == "keys_incomplete") as incomplete:
         store.require_ready(made)
     assert (incomplete.value.received, incomplete.value.expected) == (3000, len(data))
     for offset in (0, 2999, 3001):
-        with pytest.raises(WrongOffsetError) as wrong:
+        with pytest.raises(UploadError, check=lambda error: error.code == "wrong_offset") as wrong:
             receive(store, made, offset, 1, b"x")
         assert wrong.value.received == 3000
 
@@ -276,7 +275,7 @@ def test_keys_that_are_not_the_models_are_refused(thin: Model, key_file: Path, p
         with pytest.raises(UnknownKeysError):
             store.get(made.identifier)
     made = store.make()
-    with pytest.raises(TooLargeError) as large:
+    with pytest.raises(LimitError, check=lambda error: error.code == "too_large") as large:
         receive(store, made, 0, len(data) + 1, data)
     assert large.value.maximum == len(data)
     assert made.received == 0

@@ -15,7 +15,12 @@ import pytest
 from keywright.client import RemoteModel
 from keywright.client import remote as remote_module
 from keywright.client.remote import RETRIES
-from keywright.errors.service import BusyError, ConfigurationError, QuotaError, ServeError
+from keywright.errors.service import (
+    BusyError,
+    ConfigurationError,
+    LimitError,
+    ServeError,
+)
 from keywright.model import Model
 from keywright.runtime.checking import run_clear
 from keywright.serve import Server, Service
@@ -92,7 +97,7 @@ def test_seconds_count_per_day_and_survive_the_process(place: Place, monkeypatch
     usage.use("a", 2.5)
     usage.flush()
     for found in (usage, Usage(quotas, place.open().records)):
-        with pytest.raises(QuotaError, check=lambda error: error.code == "quota_seconds") as refused:
+        with pytest.raises(LimitError, check=lambda error: error.code == "quota_seconds") as refused:
             found.require_seconds("a")
         assert refused.value.details == {"used": 11.5, "maximum": 10.0, "retry_after": 23 * 3600}
         assert refused.value.headers == {"Retry-After": str(23 * 3600)}
@@ -162,7 +167,7 @@ def test_bytes_of_evaluations_count(
     with served(thin, tmp_path, Quotas(Quota(bytes=size + 100))) as (server, service, keys):
         session = RemoteModel(server.url, key=keys["a"], insecure=True).session()
         session.upload_keys()
-        with pytest.raises(QuotaError, check=lambda error: error.code == "quota_bytes") as refused:
+        with pytest.raises(LimitError, check=lambda error: error.code == "quota_bytes") as refused:
             session.infer(sample)
         assert refused.value.maximum == size + 100
         assert service.jobs.stored("a") == 0
@@ -200,7 +205,11 @@ def test_parallel_starts_of_sets_all_count(thin: Model, key_file: Path, tmp_path
         thread.join()
     pieces = [piece for piece in taken if isinstance(piece, PartWriter)]
     assert len(pieces) == 3
-    assert all(isinstance(error, QuotaError) for error in taken if error not in pieces)
+    assert all(
+        isinstance(error, LimitError) and error.code == "quota_bytes"
+        for error in taken
+        if error not in pieces
+    )
     for piece in pieces:
         piece.append(data[:100])
         piece.close()
@@ -225,7 +234,7 @@ def test_processor_seconds_of_a_tenant_are_bounded(thin: Model, tmp_path: Path, 
         session.infer(sample)
         used = service._usage.seconds("a")
         assert 0.001 < used < 64 * (time.monotonic() - began)
-        with pytest.raises(QuotaError, check=lambda error: error.code == "quota_seconds") as refused:
+        with pytest.raises(LimitError, check=lambda error: error.code == "quota_seconds") as refused:
             session.infer(sample)
         assert refused.value.maximum == 0.001
         assert 0 < refused.value.retry_after <= 86_400

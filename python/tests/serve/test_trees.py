@@ -7,7 +7,8 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright.client import RemoteModel
-from keywright.errors.service import BadRequestError, ManifestError
+from keywright.errors.engine import FormatError
+from keywright.errors.service import BadRequestError
 from keywright.model import Model
 from keywright.model.served.manifest import Manifest
 from keywright.runtime.checking import run_clear
@@ -66,5 +67,5 @@ def test_the_manifest_holds_the_first_step_and_no_weights(served: Model) -> None
 def test_a_damaged_first_step_is_refused(served: Model, name: str, value: object) -> None:
     entry = json.loads(served.manifest.encoded)
     entry["binning"][name] = value
-    with pytest.raises(ManifestError):
+    with pytest.raises(FormatError, check=lambda error: error.code == "manifest"):
         Manifest.read(json.dumps(entry).encode())

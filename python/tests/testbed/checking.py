@@ -4,7 +4,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import keywright as kw
-from keywright.errors import InvalidModelError, ModelRefusedError, OutOfRangeError
+from keywright.errors import (
+    ModelRefusedError,
+    OutOfRangeError,
+    RefusalError,
+)
 from keywright.model import Model
 
 from .registry import Drawn
@@ -45,7 +49,7 @@ def compiled_or_refused(drawn: Drawn, seed: int) -> Model | Outcome:
     """Compile a drawn model for small parameters."""
     try:
         return kw.compile(drawn.model, drawn.samples, parameters=small(), **drawn_fit(seed))
-    except (ModelRefusedError, InvalidModelError) as error:
+    except (ModelRefusedError, RefusalError) as error:
         return refused(error)
 
 

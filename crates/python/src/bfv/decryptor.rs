@@ -23,7 +23,7 @@ use crate::threads::compute;
 ///     entropy: 32 bytes that determine the randomness of encryptions, for tests only.
 ///
 /// Raises:
-///     MixedParametersError: the secret was made for CKKS.
+///     MismatchError: the secret was made for CKKS.
 #[pyclass(name = "BfvDecryptor", module = "keywright", frozen)]
 pub(crate) struct PyBfvDecryptor {
     secret: Py<PySecretKey>,
@@ -49,7 +49,7 @@ impl PyBfvDecryptor {
     ///
     /// Raises:
     ///     NoiseError: the noise is too large to recover the values, or the ciphertext belongs to another key.
-    ///     MixedParametersError: the ciphertext belongs to other parameters.
+    ///     MismatchError: the ciphertext belongs to other parameters.
     fn decrypt<'py>(
         &self,
         py: Python<'py>,
@@ -70,7 +70,7 @@ impl PyBfvDecryptor {
     /// The result depends on the secret: do not share it.
     ///
     /// Raises:
-    ///     MixedParametersError: the ciphertext belongs to other parameters.
+    ///     MismatchError: the ciphertext belongs to other parameters.
     fn noise_budget(&self, py: Python<'_>, ciphertext: &Bound<'_, PyAny>) -> Result<f64, Failure> {
         let ciphertext = unbound::<PyBfvCiphertext>(ciphertext)?;
         let ciphertext = &ciphertext.get().0;

@@ -131,7 +131,7 @@ impl PyMasterKeys {
     ///
     /// Raises:
     ///     FormatError: the bytes are not a whole, intact set of master keys.
-    ///     MixedParametersError: it belongs to other parameters.
+    ///     MismatchError: it belongs to other parameters.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], parameters: KeyParameters) -> Result<Self, Failure> {
         let keys = Arc::new(stored::from_bytes(py, data, parameters.rlwe())?);

@@ -30,7 +30,7 @@ impl PyPublicKey {
     ///
     /// Raises:
     ///     FormatError: the bytes are not a whole, intact public key.
-    ///     MixedParametersError: it belongs to other parameters.
+    ///     MismatchError: it belongs to other parameters.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], parameters: KeyParameters) -> Result<Self, Failure> {
         let parameters = parameters.of_object(&mut &*data)?;

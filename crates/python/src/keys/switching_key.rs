@@ -42,7 +42,7 @@ impl PySwitchingKey {
     ///
     /// Raises:
     ///     FormatError: the bytes are not a whole, intact switching key.
-    ///     MixedParametersError: it belongs to other parameters.
+    ///     MismatchError: it belongs to other parameters.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], parameters: KeyParameters) -> Result<Self, Failure> {
         let key = Arc::new(stored::from_bytes(py, data, parameters.rlwe())?);

@@ -25,8 +25,8 @@ impl PySearchAnswer {
     /// The scores as int64, one for each place, centred: above -t/2 and at most t/2.
     ///
     /// Raises:
-    ///     MixedParametersError: the secret belongs to other parameters.
-    ///     KeyMismatchError: another secret made the query.
+    ///     MismatchError: the secret belongs to other parameters.
+    ///     MismatchError: another secret made the query.
     fn decrypt<'py>(
         &self,
         py: Python<'py>,
@@ -51,7 +51,7 @@ impl PySearchAnswer {
     ///
     /// Raises:
     ///     FormatError: the bytes are not a whole, intact answer.
-    ///     MixedParametersError: it belongs to other parameters.
+    ///     MismatchError: it belongs to other parameters.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], parameters: &PyBfvParameters) -> Result<Self, Failure> {
         let answer = stored::from_bytes(py, data, &parameters.0)?;

@@ -36,7 +36,7 @@ impl PyEncryptedUpdate {
     ///
     /// Raises:
     ///     FormatError: the bytes are not a whole, intact update, or declare other bounds.
-    ///     MixedParametersError: it belongs to another ring.
+    ///     MismatchError: it belongs to another ring.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], parameters: &PySumParameters) -> Result<Self, Failure> {
         let update = stored::from_bytes(py, data, &parameters.0)?;

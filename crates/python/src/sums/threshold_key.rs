@@ -70,7 +70,7 @@ impl PyThresholdKey {
     /// A key from the bytes of `to_bytes`.
     ///
     /// Raises:
-    ///     FormatError, MixedParametersError: the bytes are not a whole, intact key of these parameters.
+    ///     FormatError, MismatchError: the bytes are not a whole, intact key of these parameters.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], parameters: &PyThresholdParameters) -> Result<Self, Failure> {
         let key = stored::from_bytes(py, data, parameters.0.rlwe())?;
