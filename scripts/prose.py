@@ -113,7 +113,7 @@ def paragraphs(text: str) -> Iterator[tuple[int, str]]:
 
 def findings(text: str) -> list[tuple[int, str]]:
     """Every place of a page that breaks a rule: the line, and what is wrong."""
-    found: list[tuple[int, str]] = []
+    findings: list[tuple[int, str]] = []
     above = ""
     fence = ""
     for number, line in enumerate(text.splitlines(), start=1):
@@ -127,13 +127,13 @@ def findings(text: str) -> list[tuple[int, str]]:
             continue
         plain = LINK.sub("]()", line)
         if len(plain) > WIDTH and not line.startswith(("|", "#", "!", "<", "    ")):
-            found.append((number, f"the line has {len(line)} characters, at most {WIDTH}"))
+            findings.append((number, f"the line has {len(line)} characters, at most {WIDTH}"))
         if FIRST.match(line) and above.strip() and not ITEM.match(above) and not above.startswith(" "):
-            found.append((number, "a list needs an empty line above it"))
+            findings.append((number, "a list needs an empty line above it"))
         above = line
     for number, paragraph in paragraphs(text):
-        found += breaches(number, paragraph)
-    return sorted(found)
+        findings += breaches(number, paragraph)
+    return sorted(findings)
 
 
 def breaches(number: int, paragraph: str) -> Iterator[tuple[int, str]]:

@@ -1,4 +1,4 @@
-"""Exceptions are few: a class for each thing to do, a code for each reason, and no code that nothing raises."""
+"""Exceptions are few: a class for each thing to do, a code for each reason, and every code is raised."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ PAGE = ROOT / "docs" / "reference" / "python" / "errors.md"
 MOST_CLASSES = 45
 
 CLASSES: dict[str, type[kw.KeywrightError]] = {
-    name: kind for name in kw.errors.__all__ if issubclass(kind := getattr(kw.errors, name), kw.KeywrightError)
+    name: kind
+    for name in kw.errors.__all__
+    if issubclass(kind := getattr(kw.errors, name), kw.KeywrightError)
 }
 
 BULLET = re.compile(r"^\* ((?:``\w+``(?:, )?)+):", re.MULTILINE)
@@ -115,7 +117,9 @@ def test_every_code_is_raised(name: str, sites: Sites) -> None:
 
 
 def test_every_class_has_an_entry_of_the_page() -> None:
-    entries = re.findall(r"^::: keywright\.(?:errors\.)?(\w+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    entries = re.findall(
+        r"^::: keywright\.(?:errors\.)?(\w+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert sorted(entries) == sorted(kw.errors.__all__)
 
 

@@ -190,8 +190,11 @@ def _workload(data: bytes) -> bool:
 
 
 def _calibration(data: bytes) -> bool:
-    found = Calibration.from_json(data.decode(errors="replace"))
-    require(Calibration.from_json(found.to_json()) == found, "a calibration changed when it was written")
+    calibration = Calibration.from_json(data.decode(errors="replace"))
+    require(
+        Calibration.from_json(calibration.to_json()) == calibration,
+        "a calibration changed when it was written",
+    )
     return True
 
 

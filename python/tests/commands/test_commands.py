@@ -168,10 +168,10 @@ def test_a_secret_that_others_may_read_is_used_with_a_warning(
     client = tmp_path / "client"
     shutil.copytree(keys / "client", client)
     (client / "secret.kw").chmod(mode)
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always")
         load_client(client)
-    messages = [str(warning.message) for warning in found if warning.category is SecretFileWarning]
+    messages = [str(warning.message) for warning in caught_warnings if warning.category is SecretFileWarning]
     assert len(messages) == warned
     assert all(f"mode {mode:03o}" in message for message in messages)
 
@@ -296,8 +296,8 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # What is saved is paid in time, and the table says how much.
     assert powers["relative"] > 2 > required["relative"] > 1 == planned["relative"]
     # The same keys are made, sent and tabled.
-    (made,) = [row["bytes"] for row in rows if str(row.get("work", "")).startswith("client: make keys")]
-    assert made == planned["sent_bytes"]
+    (key_bytes,) = [row["bytes"] for row in rows if str(row.get("work", "")).startswith("client: make keys")]
+    assert key_bytes == planned["sent_bytes"]
     pytest.importorskip("matplotlib")
     assert picture.read_text().startswith("<?xml")
     capsys.readouterr()

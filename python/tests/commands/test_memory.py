@@ -32,9 +32,13 @@ def measured(*arguments: object) -> dict[str, Any]:
 
 
 def test_the_peak_of_a_small_network_is_predicted(folder: Path) -> None:
-    found = measured(folder / "digits.onnx", "--input", folder / "images.npy")
-    assert abs(found["predicted_peak_bytes"] / found["peak_bytes"] - 1) <= SHARE
-    assert sum(found["memory"].values()) == found["predicted_peak_bytes"] <= found["memory_budget"]
+    measurement = measured(folder / "digits.onnx", "--input", folder / "images.npy")
+    assert abs(measurement["predicted_peak_bytes"] / measurement["peak_bytes"] - 1) <= SHARE
+    assert (
+        sum(measurement["memory"].values())
+        == measurement["predicted_peak_bytes"]
+        <= measurement["memory_budget"]
+    )
 
 
 @pytest.mark.parametrize("budget", [None, 1.35])
@@ -46,10 +50,10 @@ def test_the_peak_of_a_bootstrapped_network_is_predicted(squares: Write, budget:
     arguments += ["--preset", "N15_QP858_L5_S32_real"]
     if budget is not None:
         arguments += ["--memory", f"{int(budget * least(arguments))}B"]
-    found = measured(*arguments)
-    assert abs(found["predicted_peak_bytes"] / found["peak_bytes"] - 1) <= SHARE
+    measurement = measured(*arguments)
+    assert abs(measurement["predicted_peak_bytes"] / measurement["peak_bytes"] - 1) <= SHARE
     if budget is not None:
-        assert found["peak_bytes"] <= found["memory_budget"]
+        assert measurement["peak_bytes"] <= measurement["memory_budget"]
 
 
 def least(arguments: list[Any]) -> int:

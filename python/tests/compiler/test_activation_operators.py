@@ -230,10 +230,10 @@ def test_group_normalization(build: Build) -> None:
 
     def model(groups: int) -> onnx.ModelProto:
         normalized = node("GroupNormalization", ["x", "s", "b"], ["y"], num_groups=groups)
-        made = build([normalized], (4, 6), constants, opset=21)
+        graph_of_node = build([normalized], (4, 6), constants, opset=21)
         shape = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["batch", 4, 6])
-        made.graph.output[0].CopyFrom(shape)  # onnx does not infer it
-        return made
+        graph_of_node.graph.output[0].CopyFrom(shape)  # onnx does not infer it
+        return graph_of_node
 
     samples = np.random.default_rng(2).normal(size=(60, 4, 6)).astype(np.float32)
     program = compiled(model(2), samples, groupnormalization="chebyshev:127")

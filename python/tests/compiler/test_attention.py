@@ -59,8 +59,8 @@ def reference(model: onnx.ModelProto, samples: Any) -> Vector:
 
 def agree(program: Any, samples: Vector, expected: Vector, within: float = 1e-5) -> None:
     """Compare in the clear; products and sums are exact but for rounding."""
-    found = run_clear(program, samples[:4]).reshape(expected[:4].shape)
-    assert np.abs(found - expected[:4]).max() <= within * max(1.0, float(np.abs(expected).max()))
+    outputs = run_clear(program, samples[:4]).reshape(expected[:4].shape)
+    assert np.abs(outputs - expected[:4]).max() <= within * max(1.0, float(np.abs(expected).max()))
 
 
 SHAPES = [(3, 4, 3), (4, 4, 4), (1, 5, 1), (5, 1, 5), (2, 7, 6), (6, 3, 2), (8, 8, 3)]
@@ -135,8 +135,8 @@ def test_einsum_with_a_constant_or_alone(equation: str) -> None:
     model = build_model([node("Einsum", operands, ["y"], equation=equation)], (3, 4), constants)
     sample = RNG.normal(size=(3, 4)).astype(np.float32)
     expected = reference(model, sample[None])
-    found = run_clear(compiler.compile(model, TARGET), sample)
-    assert np.abs(found.ravel() - expected.ravel()).max() < 1e-5
+    outputs = run_clear(compiler.compile(model, TARGET), sample)
+    assert np.abs(outputs.ravel() - expected.ravel()).max() < 1e-5
 
 
 @pytest.mark.parametrize(

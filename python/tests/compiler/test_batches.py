@@ -93,8 +93,10 @@ def test_an_interleaved_matrix_is_the_matrix_of_every_sample(data: st.DataObject
             dense[i, (i + r) % slots] = values[i % period]
     x = rng.normal(size=(slots, batch))
     backend = runtime.ClearBackend(slots * batch)
-    found = backend.linear_transform([backend.encrypt(x.ravel(), 1)], interleave_transform(transform, batch))
-    assert np.allclose(found.values.reshape(slots, batch), dense @ x, rtol=0, atol=1e-12)
+    outputs = backend.linear_transform(
+        [backend.encrypt(x.ravel(), 1)], interleave_transform(transform, batch)
+    )
+    assert np.allclose(outputs.values.reshape(slots, batch), dense @ x, rtol=0, atol=1e-12)
     # As many key switches as one sample takes.
     single = runtime.ClearBackend(slots)
     single.linear_transform([single.encrypt(x[:, 0].copy(), 1)], transform)
@@ -109,9 +111,9 @@ def test_every_sample_has_the_result_that_it_has_alone(
     assert program.batch == batch
     assert program.slots <= 512
     expected = np.asarray([run_clear(alone, sample) for sample in samples])
-    found = run_clear(program, samples)
-    assert found.shape == (11, 5)
-    assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max() * program.slots
+    outputs = run_clear(program, samples)
+    assert outputs.shape == (11, 5)
+    assert np.abs(outputs - expected).max() < 1e-12 * np.abs(expected).max() * program.slots
     assert np.array_equal(run_clear(program, samples[7]), run_clear(program, samples[7:8])[0])
 
 
@@ -232,14 +234,14 @@ def test_ciphertexts_of_several_samples(
     execution = plan_network(program, parameters)
     keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs)
     server = EncryptedBackend(kw.Evaluator(parameters, execution.follow(keys)), plan=execution)
-    expected, found = run_clear(program, samples), []
+    expected, rows_of_outputs = run_clear(program, samples), []
     for number, part in enumerate(program.batches(samples)):
         if number == 0:
             inputs = [ct.expand() for ct in encrypt_sample_seeded(program, decryptor, part)]
         else:
             inputs = encrypt_sample(program, kw.Encryptor(generator.public_key()), part)
         outputs = server.run(program, inputs)
-        found.append(decrypt_result(program, decryptor, outputs, len(part)))
+        rows_of_outputs.append(decrypt_result(program, decryptor, outputs, len(part)))
         bound = max(ct.error_bound for ct in outputs) * program.output.scale
-        assert np.abs(found[-1] - expected[size * number :][: len(part)]).max() <= bound
-    assert np.concatenate(found).shape == (11, 5)
+        assert np.abs(rows_of_outputs[-1] - expected[size * number :][: len(part)]).max() <= bound
+    assert np.concatenate(rows_of_outputs).shape == (11, 5)

@@ -236,8 +236,8 @@ def test_one_choice_serves_many_targets(mlp: onnx.ModelProto) -> None:
 def test_single_nodes_have_their_method(mlp: onnx.ModelProto) -> None:
     methods = {"relu": "chebyshev:15", "outer": "minimax:8"}
     program = compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, activations=methods))
-    found = [(fitted.method, fitted.degrees) for fitted in report_of(program).activations]
-    assert found == [("chebyshev:15", (15,)), ("minimax:8", (7, 15))]
+    chosen = [(fitted.method, fitted.degrees) for fitted in report_of(program).activations]
+    assert chosen == [("chebyshev:15", (15,)), ("minimax:8", (7, 15))]
     with pytest.raises(ModelRefusedError, match="no activation is called 'hidden'"):
         compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, activations={"hidden": "minimax:8"}))
 

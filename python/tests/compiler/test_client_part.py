@@ -65,11 +65,11 @@ def test_classifiers_of_scikit_learn(name: str) -> None:
     labels, *others = program.answers(checked.expected).values()
     assert np.array_equal(labels.ravel(), estimator.predict(SAMPLES))
     # Labels follow from the signs of scores and of their differences, and these from polynomials, too.
-    found, *_ = program.answers(checked.outputs).values()
+    answers, *_ = program.answers(checked.outputs).values()
     scores, error = checked.expected.reshape(len(SAMPLES), -1), checked.max_abs_error
     apart = np.abs(scores[:, :, None] - scores[:, None, :])[:, *np.triu_indices(scores.shape[1], 1)]
     decided = (np.abs(scores) > error).all(1) & (apart > 2 * error).all(1)
-    assert np.array_equal(found.ravel()[decided], labels.ravel()[decided])
+    assert np.array_equal(answers.ravel()[decided], labels.ravel()[decided])
     assert decided.mean() > 0.5
     if hasattr(estimator, "predict_proba"):
         (probabilities,) = others
@@ -102,8 +102,8 @@ def test_answers_are_those_of_the_whole_model() -> None:
     labels, probabilities = session.run(None, {"X": SAMPLES[:9]})
     answers = program.answers(run_clear(program, SAMPLES[:9]))
     assert np.array_equal(answers["output_label"], labels)
-    for found, expected in zip(answers["output_probability"], probabilities, strict=True):
-        np.testing.assert_allclose(found, list(expected.values()), atol=2**-18)
+    for shares, expected in zip(answers["output_probability"], probabilities, strict=True):
+        np.testing.assert_allclose(shares, list(expected.values()), atol=2**-18)
 
 
 WEIGHTS = {"w": np.arange(12, dtype=np.float32).reshape(4, 3) - 5}
@@ -202,8 +202,8 @@ def test_the_result_of_a_logistic_model_is_its_logit(build: Build) -> None:
     program = compiler.compile(model, compiler.Target(slots=16, levels=1))
     logits = run_clear(program, SAMPLES[:5])
     np.testing.assert_allclose(logits, SAMPLES[:5] @ weights, atol=2**-20)
-    found = program.answers(logits)["y"]
-    np.testing.assert_allclose(found.ravel(), 1 / (1 + np.exp(-logits.ravel())), atol=2**-20)
+    answers = program.answers(logits)["y"]
+    np.testing.assert_allclose(answers.ravel(), 1 / (1 + np.exp(-logits.ravel())), atol=2**-20)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -220,12 +220,14 @@ def test_two_classes_of_one_score_keep_their_labels() -> None:
         program = compiler.compile(model, TARGET, fit)
         checked = runtime.check(program, samples, model)
         assert checked.outputs.shape == (300, 1)
-        found = program.answers(checked.outputs)["output_label"].ravel()
-        shares.append(float((found == estimator.predict(samples)).mean()))
+        answers = program.answers(checked.outputs)["output_label"].ravel()
+        shares.append(float((answers == estimator.predict(samples)).mean()))
         assert checked.agreement == shares[-1]
         assert program.fit_report is not None
         held_out = np.arange(300) % 5 == 4
-        assert program.fit_report.outputs.agreement == (found == estimator.predict(samples))[held_out].mean()
+        assert (
+            program.fit_report.outputs.agreement == (answers == estimator.predict(samples))[held_out].mean()
+        )
     assert shares[0] < 1.0
     assert shares[1] == 1.0
 

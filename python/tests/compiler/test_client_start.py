@@ -207,11 +207,11 @@ def exact(model: onnx.ModelProto, samples: Any) -> NDArray[np.float64]:
     """What onnxruntime gives, one sample at a time."""
     given = samples if isinstance(samples, dict) else {model.graph.input[0].name: samples}
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    found = []
+    features = []
     for row in range(len(next(iter(given.values())))):
         (result,) = session.run(None, {key: array[row : row + 1] for key, array in given.items()})
-        found.append(np.asarray(result)[0])
-    return np.asarray(found, np.float64)
+        features.append(np.asarray(result)[0])
+    return np.asarray(features, np.float64)
 
 
 @pytest.mark.parametrize("name", STARTS)
@@ -322,8 +322,8 @@ def test_some_inputs_may_be_fixed() -> None:
     factor = both["z"][7]
     compiled = kw.compile(built("two inputs"), calibration=both["x"], inputs={"z": factor})
     repeated = {"x": both["x"][:3], "z": np.repeat(factor[None], 3, axis=0)}
-    found = compiled.simulate(both["x"][:3]).outputs
-    np.testing.assert_allclose(found, exact(built("two inputs"), repeated), atol=1e-2)
+    outputs = compiled.simulate(both["x"][:3]).outputs
+    np.testing.assert_allclose(outputs, exact(built("two inputs"), repeated), atol=1e-2)
     with pytest.raises(ModelRefusedError, match="fixes 'q', and the model has the inputs 'x', 'z'"):
         kw.compile(built("two inputs"), calibration=both["x"], inputs={"q": 1})
 

@@ -24,8 +24,8 @@ def test_a_table_is_what_the_model_predicts() -> None:
     table = CostTable.predicted(chain, MODEL)
     assert len(table.rotation) == chain.max_level + 1
     for level in range(1, chain.max_level + 1):
-        found = (MODEL.switch(shape, level) for shape in shapes(chain, level))
-        best = min((cost for cost in found if cost is not None), key=lambda cost: cost.alone)
+        costs = (MODEL.switch(shape, level) for shape in shapes(chain, level))
+        best = min((cost for cost in costs if cost is not None), key=lambda cost: cost.alone)
         assert table.rotation[level] == pytest.approx(best.shared + best.of_form("giant"))
         assert table.hoisted[level] == pytest.approx(best.of_form("baby"))
         product = Operation("", level, products=4, merged=1).work(chain, best.removed)

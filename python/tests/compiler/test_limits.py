@@ -54,9 +54,9 @@ def refused(model: onnx.ModelProto | Path, folder: Path) -> list[tuple[str, str]
         [sys.executable, "-c", COMPILE, str(path)], capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    found, seconds = json.loads(done.stdout)
+    reasons, seconds = json.loads(done.stdout)
     assert seconds <= SECONDS
-    return [(name, text) for name, text in found]
+    return [(name, text) for name, text in reasons]
 
 
 def test_an_image_of_four_million_pixels(build: Build, tmp_path: Path) -> None:
@@ -80,10 +80,10 @@ def test_constants_that_are_computed(build: Build, tmp_path: Path, size: int) ->
     value = numpy_helper.from_array(np.ones(1, np.float32))
     fill = node("ConstantOfShape", ["shape"], ["c"], "fill", value=value)
     model = build([fill, node("Add", ["x", "c"], ["y"])], (4,), shape)
-    found = refused(model, tmp_path)
-    assert [name for name, _ in found] == ["size"]
-    assert "'fill'" in found[0][1]
-    assert str(size) in found[0][1]
+    refusals = refused(model, tmp_path)
+    assert [name for name, _ in refusals] == ["size"]
+    assert "'fill'" in refusals[0][1]
+    assert str(size) in refusals[0][1]
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,9 @@ def test_operators_that_make_much_of_little(
         "column": np.ones((1 << 16, 1), np.float32),
     }
     used = {name: constants[name] for name in nodes[0].input}
-    found = refused(build([*nodes, node("Add", ["x", "c"], ["y"])], (4,), used), tmp_path)
-    assert [name for name, _ in found] == ["size"]
-    assert word in found[0][1]
+    refusals = refused(build([*nodes, node("Add", ["x", "c"], ["y"])], (4,), used), tmp_path)
+    assert [name for name, _ in refusals] == ["size"]
+    assert word in refusals[0][1]
 
 
 @pytest.mark.parametrize("operator", ["Conv", "AveragePool"])
@@ -154,9 +154,9 @@ def test_ten_gigabytes_of_weights_beside_a_model(build: Build, tmp_path: Path) -
 def test_weights_that_do_not_fill_their_shape(build: Build, tmp_path: Path) -> None:
     model = build([node("Add", ["x", "w"], ["y"])], (4,), {"w": np.ones(4, np.float32)})
     model.graph.initializer[0].dims[:] = [1 << 40]
-    found = refused(model, tmp_path)
-    assert {name for name, _ in found} == {"model"}
-    assert "'w'" in found[0][1] or "size" in found[0][1]
+    refusals = refused(model, tmp_path)
+    assert {name for name, _ in refusals} == {"model"}
+    assert "'w'" in refusals[0][1] or "size" in refusals[0][1]
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

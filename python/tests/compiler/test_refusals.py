@@ -53,18 +53,18 @@ def test_all_reasons_at_once(build: Build) -> None:
         (2, 8, 8),
         ONES,
     )
-    found = reasons(model, compiler.Target(slots=256, levels=2))
-    assert [(type(reason), reason.code) for reason in found] == [
+    refusals = reasons(model, compiler.Target(slots=256, levels=2))
+    assert [(type(reason), reason.code) for reason in refusals] == [
         (RefusalError, "operator"),
         (RefusalError, "operator"),
         (RefusalError, "attribute"),
         (RefusalError, "activations"),
         (RefusalError, "depth"),
     ]
-    assert "'norm': operator LRN is not supported; replace it" in str(found[0])
-    assert "AveragePool" not in str(found[0])
-    assert "'softmax'" in str(found[1])
-    assert "ceil_mode = 1" in str(found[2])
+    assert "'norm': operator LRN is not supported; replace it" in str(refusals[0])
+    assert "AveragePool" not in str(refusals[0])
+    assert "'softmax'" in str(refusals[1])
+    assert "ceil_mode = 1" in str(refusals[2])
 
 
 def test_a_maximum_that_takes_too_many_levels(build: Build) -> None:
@@ -256,9 +256,9 @@ def test_samples_of_a_program(build: Build, sample: np.ndarray) -> None:
 def test_weights_of_a_type_that_does_not_exist_are_refused(build: Build, kind: int) -> None:
     model = build([node("Conv", ["x", "w"], ["y"], "conv")], (2, 8, 8), ONES)
     model.graph.initializer[0].data_type = kind
-    found = reasons(model)
-    assert any(getattr(reason, "code", "") == "model" for reason in found)
-    assert f"have type {kind}, which onnx does not know" in str(found[0])
+    refusals = reasons(model)
+    assert any(getattr(reason, "code", "") == "model" for reason in refusals)
+    assert f"have type {kind}, which onnx does not know" in str(refusals[0])
 
 
 def test_a_loop_that_reads_encrypted_values(build: Build) -> None:
@@ -296,8 +296,8 @@ def test_erfc_of_tensorflow_is_read(build: Build) -> None:
     model.graph.node[0].output[0] = "y"
     with pytest.raises(onnx.checker.ValidationError):
         onnx.checker.check_model(model)
-    found = run_clear(compiler.compile(model, target, fit), samples)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=2**-40)
+    outputs = run_clear(compiler.compile(model, target, fit), samples)
+    np.testing.assert_allclose(outputs, expected, rtol=0, atol=2**-40)
 
 
 def test_an_exporter_is_refused_with_its_innermost_cause() -> None:

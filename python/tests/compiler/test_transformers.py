@@ -84,8 +84,8 @@ NUMBERS = {
 
 def outputs(model: onnx.ModelProto, samples: Any) -> Any:
     """The model's outputs by ONNX's reference implementation."""
-    found: Any = ReferenceEvaluator(model).run(None, {"x": np.asarray(samples, np.float32)})
-    return np.asarray(found[0], np.float64)
+    outputs: Any = ReferenceEvaluator(model).run(None, {"x": np.asarray(samples, np.float32)})
+    return np.asarray(outputs[0], np.float64)
 
 
 @pytest.mark.parametrize("spelling", GELUS)
@@ -99,11 +99,11 @@ def test_every_spelling_of_gelu_is_one_function(spelling: str) -> None:
         model, TARGET, compiler.Fit(calibration=samples, activations=dict.fromkeys(OPERATORS, "chebyshev:31"))
     )
     assert program.depth == 6  # the map to [-1, 1], and the polynomial
-    found = run_clear(program, samples).reshape(samples.shape)
+    curve = run_clear(program, samples).reshape(samples.shape)
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
     # Single precision of the model, too: 10 operations on values below 8.
-    assert np.abs(found - outputs(model, samples)).max() <= fitted.max_error + 80 * 2**-24
+    assert np.abs(curve - outputs(model, samples)).max() <= fitted.max_error + 80 * 2**-24
 
 
 CROSS: list[onnx.NodeProto] = [

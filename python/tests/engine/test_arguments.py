@@ -76,7 +76,7 @@ def objects() -> dict[str, Any]:
     spec, plan = kw.KeySpec.rotation(ckks, 1), small_plan(small_parameters())
     group, dealers = drawing.threshold(), [drawing.party(None) for _ in range(2)]
     dealt = [dealer.deal()[0] for dealer in dealers]
-    made = [
+    keys = [
         ckks,
         secret,
         key,
@@ -111,7 +111,7 @@ def objects() -> dict[str, Any]:
         drawing.sum_key(None),
         _core.ThresholdShare.combine(group, 1, dealt, [bytes(32), bytes([1] * 32)]),
     ]
-    return {type(one).__name__: one for one in made}
+    return {type(one).__name__: one for one in keys}
 
 
 def sample(annotation: ast.expr, integer: int, path: Path) -> Any:

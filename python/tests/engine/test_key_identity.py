@@ -48,18 +48,18 @@ def forged(data: bytes, identity: bytes) -> bytes:
 def test_an_identity_is_a_digest_of_the_secret(small: Party, stranger: Party) -> None:
     data = small.secret.to_bytes()
     packed = data[64:-4]
-    wanted = hashlib.sha256(b"keywright key identity" + packed).digest()[:16]
-    assert data[IDENTITY] == wanted
-    assert small.secret.key_identity == wanted.hex() != stranger.secret.key_identity
+    expected = hashlib.sha256(b"keywright key identity" + packed).digest()[:16]
+    assert data[IDENTITY] == expected
+    assert small.secret.key_identity == expected.hex() != stranger.secret.key_identity
     ciphertext = small.encryptor.encrypt([1.0])
     seeded = small.decryptor.encrypt([1.0])
     for thing in (small.generator.public_key(), small.keys, ciphertext, seeded, seeded.expand()):
-        assert thing.key_identity == wanted.hex()
-        assert kw.keys.inspect(thing.to_bytes())["key_identity"] == wanted.hex()
+        assert thing.key_identity == expected.hex()
+        assert kw.keys.inspect(thing.to_bytes())["key_identity"] == expected.hex()
     assert kw.EvaluationKeys(small.parameters).key_identity is None
     assert kw.keys.inspect(small.parameters.to_bytes())["key_identity"] is None
     for thing in (ciphertext, seeded):
-        assert type(thing).from_bytes(thing.to_bytes(), small.parameters).key_identity == wanted.hex()
+        assert type(thing).from_bytes(thing.to_bytes(), small.parameters).key_identity == expected.hex()
 
 
 def test_operations_of_two_owners_are_refused(small: Party, stranger: Party) -> None:

@@ -208,8 +208,8 @@ def test_values_above_the_bound_are_clipped_and_the_server_is_told_nothing(
     total = sum(map(samples, NODES))
     assert "2 values of the update were clipped" in caplog.text
     others = sum(samples(node) * node / 50 for node in NODES[:3])
-    for found, sign in zip(federation.model()["b"], (1, -1), strict=True):
-        assert found == pytest.approx((others + sign * 4.0 * samples(44)) / total, abs=1e-6)
+    for mean, sign in zip(federation.model()["b"], (1, -1), strict=True):
+        assert mean == pytest.approx((others + sign * 4.0 * samples(44)) / total, abs=1e-6)
 
 
 class Views:

@@ -25,8 +25,8 @@ def compiled_for(seconds: dict[str, float], depth: int) -> tuple[str, list[str]]
         return SimpleNamespace(program=program, name=name)
 
     model: Any = SimpleNamespace(graph=SimpleNamespace(depth=lambda: depth))
-    found: Any = Compilation(model)._faster(DEEP_PRESETS, compiled)
-    return found.name, asked
+    compilation: Any = Compilation(model)._faster(DEEP_PRESETS, compiled)
+    return compilation.name, asked
 
 
 def test_a_preset_whose_bootstraps_alone_take_longer_is_not_compiled_for() -> None:

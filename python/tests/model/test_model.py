@@ -290,8 +290,8 @@ def test_a_model_for_thin_clients_has_both_halves(tmp_path: Path) -> None:
     thin = make_thin(batch=4)
     samples = np.random.default_rng(5).uniform(-1, 1, (5, INPUTS))
     clear = run_clear(thin.program, samples)
-    found = thin.predict(samples)
-    assert np.abs(found - clear).max() < 1e-3
+    outputs = thin.predict(samples)
+    assert np.abs(outputs - clear).max() < 1e-3
     assert thin.report.sizes.sent_bytes > thin.report.sizes.returned_bytes / 4
     thin.save(tmp_path / "thin")
     client, server = kw.load_client(tmp_path / "thin", insecure=True), kw.load_server(tmp_path / "thin")
@@ -589,5 +589,5 @@ def test_times_before_a_scaler_keep_their_digits(unit: float) -> None:
     samples = np.column_stack([unit * times, others])
     values = (times - 1.7e9) / 1e5 + others[:, 0]
     pipeline = make_pipeline(StandardScaler(), LinearRegression()).fit(samples, values)
-    found = kw.compile(pipeline, samples).predict(samples[:8]).ravel()
-    assert np.abs(found - pipeline.predict(samples[:8])).max() < 1e-6
+    outputs = kw.compile(pipeline, samples).predict(samples[:8]).ravel()
+    assert np.abs(outputs - pipeline.predict(samples[:8])).max() < 1e-6

@@ -195,8 +195,8 @@ def test_a_plan_of_the_integer_program(slower: float) -> None:
     rng = np.random.default_rng(8)
     constants: dict[str, Array] = {n: rng.uniform(-0.5, 0.5, (8, 8)).astype(np.float32) for n in "ab"}
     nodes = [("MatMul", ["x", "a"], "h"), ("Mul", ["h", "h"], "s"), ("MatMul", ["s", "b"], "y")]
-    made = [helper.make_node(kind, inputs, [output]) for kind, inputs, output in nodes]
-    model = build_model(made, (8,), constants).SerializeToString()
+    nodes_of_model = [helper.make_node(kind, inputs, [output]) for kind, inputs, output in nodes]
+    model = build_model(nodes_of_model, (8,), constants).SerializeToString()
     side = Side.make(model, rng.uniform(-1, 1, 8), 11, 3)
     workload = convert(side.program, side.parameters, "network")
     assert {group.form for group in workload.groups} == {"baby", "giant"}
@@ -319,13 +319,13 @@ def bootstrap_as_planned(planned: planning.KeyPlan, plan: kw.BootstrapperPlan, s
     assert len(specs) == len(planned.keys) + planned.workload.ephemeral_keys
     generator = kw.KeyGenerator(secret, bytes(32))
     keys = execution.follow(generator.evaluation_keys(relinearization=False, specs=specs))
-    (made,) = execution.bootstrapper_plans
-    assert (tuple(made.factors),) == planned.workload.common.bootstraps
+    (bootstrap,) = execution.bootstrapper_plans
+    assert (tuple(bootstrap.factors),) == planned.workload.common.bootstraps
     parts = np.random.default_rng(9).uniform(-1, 1, (2, plan.slots))
     values = parts[0] + 1j * parts[1]
     encryptor = kw.Encryptor(generator.public_key(), bytes(32))
     fresh = encryptor.encrypt(values, slots=plan.slots, level=plan.input_level)
-    result = kw.Bootstrapper(made).bootstrap(kw.Evaluator(plan.parameters, keys), fresh)
+    result = kw.Bootstrapper(bootstrap).bootstrap(kw.Evaluator(plan.parameters, keys), fresh)
     assert np.abs(kw.Decryptor(secret).decrypt_complex(result) - values).max() <= result.error_bound < 0.1
 
 
@@ -432,10 +432,10 @@ def test_threads_share_derived_keys(tmp_path: Path) -> None:
     side = digits()
     planned = planning.DerivationPlanner(side.execution("power-of-two").plan, MODEL).priced[0].planned
     execution = PlanExecution(planned, side.parameters, side.program)
-    path, made = tmp_path / "keys.kw", execution.key_specs
-    side.generator.save_evaluation_keys(path, made)
+    path, specs = tmp_path / "keys.kw", execution.key_specs
+    side.generator.save_evaluation_keys(path, specs)
     masters = execution.make_masters(side.secret)
-    memory = masters.bytes + max(spec.bytes for spec in (*made, *execution.derived_specs))
+    memory = masters.bytes + max(spec.bytes for spec in (*specs, *execution.derived_specs))
     keys = execution.load_keys(path, masters, memory)
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(lambda _: side.run(execution, keys), range(2)))
@@ -455,22 +455,22 @@ def test_derived_keys_give_the_same_within_the_bound(name: str, tmp_path: Path) 
         plan_file.from_json(plan_file.to_json(price.planned)), side.parameters, side.program
     )
     assert execution.plan == price.planned
-    made, derived = execution.key_specs, execution.derived_specs
-    assert {spec.kind for spec in made} == {"relinearization"}
-    assert len(made) + len(derived) == len(direct.key_specs)
+    specs, derived = execution.key_specs, execution.derived_specs
+    assert {spec.kind for spec in specs} == {"relinearization"}
+    assert len(specs) + len(derived) == len(direct.key_specs)
     masters = execution.make_masters(side.secret)
     # Sent and stored bytes are as predicted, to the byte; a seed in memory has 32.
-    sent = sum(spec.bytes for spec in made) + masters.bytes
+    sent = sum(spec.bytes for spec in specs) + masters.bytes
     assert sent == price.sent_bytes == price.planned.sent_bytes
-    assert sum(spec.bytes for spec in (*made, *derived)) == price.stored_bytes
+    assert sum(spec.bytes for spec in (*specs, *derived)) == price.stored_bytes
     derivation = masters.derivation(derived, price.max_hops)
     assert (derivation.derived, derivation.depth) == (price.costs.derived, price.costs.depth)
     path = tmp_path / "keys.kw"
-    side.generator.save_evaluation_keys(path, made)
+    side.generator.save_evaluation_keys(path, specs)
     received = kw.keys.MasterKeys.from_bytes(masters.to_bytes(), side.parameters)
     whole = execution.load_keys(path, received)
     expected = side.run(execution, whole)
-    least = masters.bytes + max(spec.bytes for spec in (*made, *derived))
+    least = masters.bytes + max(spec.bytes for spec in (*specs, *derived))
     loads = []
     for memory in (least, masters.bytes + whole.bytes // 2, masters.bytes + whole.bytes):
         keys = execution.load_keys(path, received, memory)

@@ -185,9 +185,9 @@ def test_inadmissible_requests_are_refused_before_their_bodies(
         start = stalled(method, path.format(keys=keys), 4000, headers)
         with opened(server, 1, start) as (connection,):
             connection.settimeout(1.0)
-            found = connection.recv(1 << 12)
-            assert f'"{code}"'.encode() in found or code.encode() in found + connection.recv(1 << 12)
-            assert b"connection: close" in found
+            reply = connection.recv(1 << 12)
+            assert f'"{code}"'.encode() in reply or code.encode() in reply + connection.recv(1 << 12)
+            assert b"connection: close" in reply
     service.close()
 
 

@@ -258,9 +258,9 @@ def test_over_http_it_is_as_described(thin: Model, place: Place, key_file: Path)
     with listening(service) as server:
         keys = begun(service)
         path = f"/v1/keys/{keys}/direct"
-        status, made, _ = ask(server, "POST", f"{path}?offset=0&length=100", b"")
-        assert (status, made["offset"], made["length"], made["method"]) == (201, 0, 100, "PUT")
-        write(made["url"], key_file.read_bytes()[:100])
+        status, opening, _ = ask(server, "POST", f"{path}?offset=0&length=100", b"")
+        assert (status, opening["offset"], opening["length"], opening["method"]) == (201, 0, 100, "PUT")
+        write(opening["url"], key_file.read_bytes()[:100])
         status, entry, _ = ask(server, "PUT", f"{path}?offset=0", b"")
         assert (status, entry["received"]) == (200, 100)
         assert ask(server, "POST", f"{path}?offset=0", b"")[0] == 400

@@ -49,10 +49,10 @@ def test_a_client_without_the_program_gives_rows_of_a_table(served: Model, tmp_p
             session.remote.check([[0.5, "Bonn"]])
         session.upload_keys()
         outputs = session.infer(SAMPLES[:3])
-        found = session.manifest.answers(outputs)["output_label"]
+        answers = session.manifest.answers(outputs)["output_label"]
         one = session.infer(SAMPLES[0])
     service.close()
-    assert found.tolist() == PIPELINE.predict(SAMPLES[:3]).tolist()
+    assert answers.tolist() == PIPELINE.predict(SAMPLES[:3]).tolist()
     assert one.shape == outputs.shape[1:]
 
 

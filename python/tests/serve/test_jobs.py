@@ -103,9 +103,9 @@ def test_accepted_jobs_survive_the_process(jobs: Jobs, place: Place) -> None:
     assert after.fetch(computed.identifier) == b"computed"
     with pytest.raises(UnknownKeysError, match="gone"):
         after.fetch(failed.identifier)
-    found = [take(after), take(after)]
-    assert [job.identifier for job in found] == [running.identifier, waiting.identifier]
-    assert [(job.attempts, job.priority) for job in found] == [(2, 0), (1, 5)]
+    restored = [take(after), take(after)]
+    assert [job.identifier for job in restored] == [running.identifier, waiting.identifier]
+    assert [(job.attempts, job.priority) for job in restored] == [(2, 0), (1, 5)]
     with after.message(waiting) as message:
         assert message.read_bytes() == b"b"
     assert "left.answer.part" not in place.held("jobs/")

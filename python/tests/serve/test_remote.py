@@ -690,13 +690,13 @@ def test_a_refusal_is_raised_as_what_the_server_raised() -> None:
         SecretRefusedError("no"),
         OtherModelError("no", found="a", expected="b"),
     ):
-        made = refusal(error.status, error.to_json())
-        assert (type(made), str(made), made.details) == (type(error), str(error), error.details)
+        raised = refusal(error.status, error.to_json())
+        assert (type(raised), str(raised), raised.details) == (type(error), str(error), error.details)
     hostile = {"error": {"type": "wrong_offset", "message": "x", "details": {"received": "y", "message": 3}}}
-    made = refusal(409, hostile)
-    assert isinstance(made, UploadError)
-    assert made.code == "wrong_offset"
-    assert made.received == 0
+    raised = refusal(409, hostile)
+    assert isinstance(raised, UploadError)
+    assert raised.code == "wrong_offset"
+    assert raised.received == 0
 
 
 def test_the_command_serves_until_a_signal(place: Place, tmp_path: Path, sample: Sample) -> None:

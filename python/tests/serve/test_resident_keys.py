@@ -264,8 +264,8 @@ def test_two_workers_share_one_set(thin: Model, tmp_path: Path) -> None:
                 each.order(do="evaluate", job="", keys=first, bytes=1, messages=["none"], answer="", **order)
         with RemoteModel(server.url, insecure=True).session() as other:
             for _ in range(2):
-                found = other.infer(samples[:1])
-                assert np.abs(found - run_clear(thin.program, samples[:1])).max() < 1e-3
+                outputs = other.infer(samples[:1])
+                assert np.abs(outputs - run_clear(thin.program, samples[:1])).max() < 1e-3
     service.close()
     workers.close()
 

@@ -68,11 +68,11 @@ def test_answers_equal_the_network_in_the_clear(
         assert len(steps) == model.steps
         answer = model.requests.write(result)
         if client is None:
-            found = decryptor.decrypt(kw.Ciphertext.from_bytes(answer, model.parameters))
+            outputs = decryptor.decrypt(kw.Ciphertext.from_bytes(answer, model.parameters))
         else:
-            found = client.decrypt(answer) / one
+            outputs = client.decrypt(answer) / one
             assert len(answer) < len(result.to_bytes())
-        values = manifest.output.places.unpack(found[None], 1)[0] * manifest.output.factor
+        values = manifest.output.places.unpack(outputs[None], 1)[0] * manifest.output.factor
         error = np.abs(values - run_clear(model.program, sample)).max()
         bound = result.error_bound * manifest.output.factor
         if model.client_parameters is not None:
@@ -225,8 +225,8 @@ def test_a_manifest_round_trips_and_changed_bytes_are_refused(thin: Model) -> No
 
 
 def upload(service: Service, data: bytes) -> str:
-    made = service.create_keys({"model": service.model.manifest.hash})
-    identifier = str(made["keys"])
+    opening = service.create_keys({"model": service.model.manifest.hash})
+    identifier = str(opening["keys"])
     piece = service.begin_part(identifier, 0, len(data))
     piece.append(data)
     assert service.end_part(piece)["ready"]
@@ -261,7 +261,7 @@ def test_deleted_keys_leave_no_data_of_their_client(
     """Its jobs, their answers, its keys on disk and in memory; those of another client stay."""
     service = Service(thin, tmp_path / "state", workers=WORKERS)
     assert thin.client_parameters is not None
-    made = []
+    replies = []
     for seed in range(2):
         secret = kw.SecretKey.generate(thin.parameters, bytes([seed] * 32))
         kw.KeyGenerator(secret).save_evaluation_keys(tmp_path / "keys.kw", thin.specs)
@@ -276,8 +276,8 @@ def test_deleted_keys_leave_no_data_of_their_client(
             while service.evaluations.job(job).state in ("waiting", "running"):
                 time.sleep(0.01)
             assert len(service.evaluations.result(job)) > 100
-        made.append((identifier, service.store.get(identifier), jobs))
-    (gone, uploaded, jobs), (stays, other, others) = made
+        replies.append((identifier, service.store.get(identifier), jobs))
+    (gone, uploaded, jobs), (stays, other, others) = replies
     before = WORKERS.keys.size
     if how == "deleted":
         service.delete_keys(gone)

@@ -49,8 +49,8 @@ def asked(garble: Callable[[int, Numbers], Numbers], clear: Callable[[Request], 
 def test_honest_servers_are_not_noticed_and_answers_are_in_order() -> None:
     for clear in (None, right):
         for _ in range(50):
-            found = answers(REQUESTS, lambda _, request: lambda: right(request) + 0.004, CHECKS, clear)
-            assert np.concatenate(found)[:, 0] == pytest.approx(SAMPLES + 0.004)
+            answer = answers(REQUESTS, lambda _, request: lambda: right(request) + 0.004, CHECKS, clear)
+            assert np.concatenate(answer)[:, 0] == pytest.approx(SAMPLES + 0.004)
     assert len(answers(REQUESTS, lambda _, request: lambda: right(request), None, None)) == 5
 
 

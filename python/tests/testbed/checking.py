@@ -23,7 +23,7 @@ class Outcome:
     """What became of a case.
 
     Attributes:
-        refusals: types of the reasons, empty if it was answered.
+        refusals: codes of the reasons, or types of other errors; empty if it was answered.
         texts: the reasons.
         figures: shares of what is stated that errors reached, by name.
     """
@@ -42,7 +42,13 @@ def refused(error: Exception) -> Outcome:
     """Return the outcome of a typed refusal."""
     reasons = error.exceptions if isinstance(error, ModelRefusedError) else (error,)
     assert all(len(str(reason)) > 20 for reason in reasons), reasons
-    return Outcome(tuple(type(reason).__name__ for reason in reasons), tuple(map(str, reasons)))
+    # Alone, a refusal says that the model contradicts itself; all others come together.
+    assert not isinstance(error, RefusalError) or error.code == "model", error
+    return Outcome(tuple(map(_name, reasons)), tuple(map(str, reasons)))
+
+
+def _name(reason: Exception) -> str:
+    return reason.code if isinstance(reason, RefusalError) else type(reason).__name__
 
 
 def compiled_or_refused(drawn: Drawn, seed: int) -> Model | Outcome:

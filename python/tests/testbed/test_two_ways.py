@@ -46,13 +46,13 @@ def compiled(drawn: Drawn, seed: int, **given: object) -> Model:
 
 
 def cheapest_keys(drawn: Drawn, seed: int) -> Model:
-    made = compiled(drawn, seed, batch=1)
-    return made.with_plan(made.candidates[0].plan)
+    keys = compiled(drawn, seed, batch=1)
+    return keys.with_plan(keys.candidates[0].plan)
 
 
 def fastest_keys(drawn: Drawn, seed: int) -> Model:
-    made = compiled(drawn, seed, batch=1)
-    return made.with_plan(made.candidates[-1].plan)
+    keys = compiled(drawn, seed, batch=1)
+    return keys.with_plan(keys.candidates[-1].plan)
 
 
 WAYS: dict[str, Compile] = {

@@ -61,8 +61,8 @@ def to_onnx(model: object, example: Any = None) -> onnx.ModelProto:
         TypeError: another kind of model, or a missing example.
         EncodeError: the example has no samples.
         PackageMissingError: the exporter is not installed.
-        ModelRefusedError: the exporter cannot export the model, or its samples depend on each other
-            (`RefusalError`); or it is not a valid ONNX model (`RefusalError`, `RefusalError`).
+        ModelRefusedError: the exporter cannot export the model, its samples depend on each other, or it is
+            not a valid ONNX model.
         FileNotFoundError: there is no such file.
     """
     if isinstance(model, onnx.ModelProto | str | Path | bytes):

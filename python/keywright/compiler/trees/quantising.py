@@ -70,8 +70,8 @@ def quantise(ensemble: Ensemble, fit: Fit) -> QuantisedEnsemble:
     the program follows the model on the calibration data as the fit requires.
 
     Raises:
-        ModelRefusedError: with `RefusalError`, `RefusalError`,
-            `RefusalError`.
+        ModelRefusedError: too many comparisons, no calibration data for private thresholds, or no number
+            of bins with which the program follows the model.
         EncodeError: calibration data of the wrong shape or not finite.
     """
     samples = _samples(ensemble, fit.calibration)

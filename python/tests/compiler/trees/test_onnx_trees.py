@@ -53,8 +53,8 @@ def answered(model: onnx.ModelProto, samples: Any, thresholds: str = "public") -
 
 
 def exported(name: str) -> onnx.ModelProto:
-    estimator, wanted = MODELS[name]
-    model = estimator.fit(SAMPLES, wanted)
+    estimator, expected = MODELS[name]
+    model = estimator.fit(SAMPLES, expected)
     opsets: Any = {"": 18, "ai.onnx.ml": 3}
     return skl2onnx.to_onnx(model, SAMPLES[:1], target_opset=opsets, options=None)  # type: ignore[no-any-return]
 
@@ -64,15 +64,15 @@ def test_exported_trees_give_what_onnxruntime_gives(name: str) -> None:
     model = exported(name)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     expected = session.run(None, {session.get_inputs()[0].name: SAMPLES[:SHOWN]})
-    found = answered(model, SAMPLES)
-    assert list(found) == [output.name for output in session.get_outputs()]
-    for name_, values in zip(found, expected, strict=True):
+    answers = answered(model, SAMPLES)
+    assert list(answers) == [output.name for output in session.get_outputs()]
+    for name_, values in zip(answers, expected, strict=True):
         if isinstance(values, list):  # of dictionaries, from ZipMap
             values = np.asarray([[row[key] for key in row] for row in values])
         if values.ndim == 1:
-            assert (found[name_] == values).mean() > 0.99  # but ties
+            assert (answers[name_] == values).mean() > 0.99  # but ties
         else:
-            assert np.abs(found[name_].reshape(values.shape) - values).max() < 1e-4
+            assert np.abs(answers[name_].reshape(values.shape) - values).max() < 1e-4
 
 
 def newest(double: bool = False, **changes: Any) -> onnx.ModelProto:
@@ -122,15 +122,15 @@ def test_the_newest_operator_gives_what_onnx_gives(double: bool, aggregate: int)
     kind = np.float64 if double else np.float32
     (expected,) = ReferenceEvaluator(model).run(None, {"x": samples[:SHOWN].astype(kind)})
     for thresholds in ("public", "private"):
-        found = answered(model, samples, thresholds)["y"]
-        assert np.abs(found - expected).max() < 1e-5
+        answers = answered(model, samples, thresholds)["y"]
+        assert np.abs(answers - expected).max() < 1e-5
 
 
 def test_missing_values_follow_the_nodes() -> None:
     samples = whole_samples()
     samples[:SHOWN:2, 0] = np.nan
     samples[:SHOWN:3, 2] = np.nan
-    found = answered(newest(), samples)["y"]
+    answers = answered(newest(), samples)["y"]
 
     def by_hand(x: Any) -> list[float]:
         scores = [0.0, 0.0]
@@ -141,7 +141,7 @@ def test_missing_values_follow_the_nodes() -> None:
         scores[0 if np.isnan(x[2]) or x[2] == 2 else 1] += 0.25 if np.isnan(x[2]) or x[2] == 2 else 4.0
         return scores
 
-    assert np.abs(found - [by_hand(sample) for sample in samples[:SHOWN]]).max() < 1e-5
+    assert np.abs(answers - [by_hand(sample) for sample in samples[:SHOWN]]).max() < 1e-5
 
 
 @pytest.mark.parametrize(
