@@ -459,7 +459,7 @@ def test_json_says_why_a_model_is_refused(folder: Path, capsys: pytest.CaptureFi
     assert main(["info", model, "--preset", "N13_QP214_S38", "--json"]) == 2
     error = json.loads(capsys.readouterr().err)["error"]
     assert error["type"] == "RefusalError"
-    assert "code" not in error, "the class says all"
+    assert error["code"] == "depth"
     assert error["details"] == {"needed": 5, "available": 3}
     assert "--preset" in error["advice"]
     assert "preset=" not in error["advice"]
