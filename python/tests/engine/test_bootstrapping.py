@@ -489,10 +489,10 @@ INPUTS: list[
         "eval_mod",
     ),
     (
-        "keys of others",
+        "no keys",
         lambda f, a: f.bootstrapper.bootstrap(kw.Evaluator(kw.Parameters.preset("N13_QP214_S38")), a),
-        kw.KeywrightError,
-        "parameters",
+        kw.errors.MissingKeyError,
+        "key",
         None,
     ),
 ]

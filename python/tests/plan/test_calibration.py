@@ -236,7 +236,7 @@ def test_files_that_are_no_calibration(tmp_path: Path, monkeypatch: pytest.Monke
     assert stored_model() is None
     path.write_text(RECORDED.read_text())
     with pytest.raises(
-        FormatError, match="run keywright calibrate", check=lambda error: error.code == "calibration"
+        FormatError, match="run keywright calibrate", check=lambda error: error.code == "machine"
     ) as error:
         stored_model()
     assert (error.value.found, error.value.expected) == ("recorded", describe_machine())
