@@ -42,8 +42,8 @@ def main() -> None:
 
     # Every entry was used once; the next value would have to wait.
     decryptor = kw.Decryptor(secret)
-    for made in (direct, pooled):
-        for ciphertext, value in zip(made, values, strict=True):
+    for ciphertexts in (direct, pooled):
+        for ciphertext, value in zip(ciphertexts, values, strict=True):
             if abs(decryptor.decrypt(ciphertext)[0] - value) > ciphertext.error_bound:
                 raise AssertionError(f"{value} is not within its error bound")
     if metrics["hits"] != VALUES or metrics["fill"] != 0:

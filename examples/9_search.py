@@ -13,7 +13,7 @@ def main() -> None:
     """Index vectors, query them, compare with the result in the clear."""
     random = np.random.default_rng(5)
     vectors = random.normal(size=(VECTORS, DIMENSION))
-    wanted = vectors[1234] + 0.3 * random.normal(size=DIMENSION)
+    expected = vectors[1234] + 0.3 * random.normal(size=DIMENSION)
 
     # The server rounds its vectors to integers of 16 bits, and tells clients how, and which ids there are.
     index = search.Index.of(vectors, metric="euclidean")
@@ -21,7 +21,7 @@ def main() -> None:
     # The client makes keys once. The question has the same length for every vector.
     client = search.Client(index.directory())
     keys = client.keys()
-    query = client.query(wanted)
+    query = client.query(expected)
 
     # The server answers with the encrypted distance of every vector.
     answer = index.answer(query.data, keys)
@@ -31,7 +31,7 @@ def main() -> None:
     )
 
     ids, distances = query.top(answer, K)
-    exact = np.linalg.norm(vectors - wanted, axis=1)
+    exact = np.linalg.norm(vectors - expected, axis=1)
     for place, distance in zip(ids, distances, strict=True):
         print(f"vector {place}: distance {distance:.3f}, exactly {exact[place]:.3f}")
     if ids[0] != 1234 or np.abs(distances - exact[ids]).max() > client.quantisation.error:

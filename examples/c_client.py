@@ -249,9 +249,9 @@ def classify(
         received, seconds = ask(remote, identifier, message.read_bytes())
         answer.write_bytes(received)
         text, decrypting = run("decrypt", answer)
-        found = text.partition(" ")[0]
+        label = text.partition(" ")[0]
         clear = int(run_clear(model.program, planes / 255).argmax())
-        differ += found != str(clear)
+        differ += label != str(clear)
         sizes = f"{message.stat().st_size} bytes there, {len(received)} back"
         times = f"{encrypting:.3f} s to encrypt, {seconds:.2f} s to evaluate, {decrypting:.3f} s to read"
         print(f"{name}: {text}, in the clear {clear}; {sizes}; {times}", flush=True)

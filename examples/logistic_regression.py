@@ -86,7 +86,7 @@ def mnist(folder: Path) -> Data:
     return Data((features * labels[:, None])[order], test, test_labels)
 
 
-def made(count: int, features: int) -> Data:
+def toy_data(count: int, features: int) -> Data:
     """Return two noisy clouds, with a one before each point."""
     rng = np.random.default_rng(1)
     centre = rng.uniform(-0.15, 0.15, features - 1)
@@ -172,9 +172,9 @@ class Trainer:
         parameters, top = plan.parameters, plan.output_level
         rows = [packing.samples << k for k in range(packing.features.bit_length() - 1)]
         along = [1 << k for k in range(packing.samples.bit_length() - 1)]
-        wanted = [(step, top - 1) for step in rows]
-        wanted += [(step, top - 3) for step in along] + [(-step, top - 4) for step in along]
-        rotations = [kw.KeySpec.rotation(parameters, step, level) for step, level in wanted]
+        expected = [(step, top - 1) for step in rows]
+        expected += [(step, top - 3) for step in along] + [(-step, top - 4) for step in along]
+        rotations = [kw.KeySpec.rotation(parameters, step, level) for step, level in expected]
         product = kw.KeySpec.relinearization(parameters, top)
         return list(dict.fromkeys([*plan.required_keys, product, *rotations]))
 
@@ -257,7 +257,7 @@ def main() -> int:
     plan = toy_plan() if arguments.toy else kw.BootstrapperPlan.preset(PRESET)
     parameters = plan.parameters
     try:
-        data = made(250, 20) if arguments.toy else mnist(arguments.mnist)
+        data = toy_data(250, 20) if arguments.toy else mnist(arguments.mnist)
         features = data.rows.shape[1]
         packing = Packing(plan, features)
         if arguments.all:

@@ -44,8 +44,8 @@ class _Tensor:
             raise ValueError(f"a tensor of shape {self.shape} exceeds its storage of {len(values)} values")
         _require(int(np.prod(self.shape, dtype=object)))
         steps = [step * values.itemsize for step in self.steps]
-        found = np.lib.stride_tricks.as_strided(values[self.offset :], self.shape, steps, writeable=False)
-        return np.array(found, np.float32)
+        tensor = np.lib.stride_tricks.as_strided(values[self.offset :], self.shape, steps, writeable=False)
+        return np.array(tensor, np.float32)
 
 
 class _Unpickler(pickle.Unpickler):

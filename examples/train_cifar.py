@@ -207,10 +207,12 @@ def main() -> None:
             total += loss.item()
         with torch.no_grad():
             parts = normalised(test_images).split(250)
-            found = torch.cat([forward(trained, statistics, part, False) for part in parts]).argmax(1).numpy()
+            predictions = (
+                torch.cat([forward(trained, statistics, part, False) for part in parts]).argmax(1).numpy()
+            )
         print(
             f"epoch {epoch + 1}: loss {total / steps:.4f}, "
-            f"test accuracy {(found == test_labels).mean():.4f}, {time.perf_counter() - start:.0f} s",
+            f"test accuracy {(predictions == test_labels).mean():.4f}, {time.perf_counter() - start:.0f} s",
             flush=True,
         )
         export(trained, statistics, arguments.output)

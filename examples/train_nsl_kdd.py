@@ -93,8 +93,10 @@ class Features:
         if column in self.high:
             scaled: NDArray[np.float64] = self._logarithms(records, column) / self.high[column]
             return np.asarray(np.minimum(scaled, 1.0))[:, None]
-        found = np.array([row[column] for row in records.rows])
-        ones: NDArray[np.float64] = (found[:, None] == np.array(self.words[column])[None]).astype(np.float64)
+        column_values = np.array([row[column] for row in records.rows])
+        ones: NDArray[np.float64] = (column_values[:, None] == np.array(self.words[column])[None]).astype(
+            np.float64
+        )
         return ones
 
     @staticmethod
@@ -198,11 +200,11 @@ def train(
     for _ in range(epochs):
         losses = []
         for rows in batches(len(x), size, rng):
-            found, loss = gradients(weights, x[rows], labels[rows])
+            slopes, loss = gradients(weights, x[rows], labels[rows])
             losses.append(loss)
             rate = 2e-3 * (1 + np.cos(np.pi * turn / turns)) / 2
             turn += 1
-            for name, slope in found.items():
+            for name, slope in slopes.items():
                 first[name] += 0.1 * (slope - first[name])
                 second[name] += 0.001 * (slope * slope - second[name])
                 step = first[name] / (1 - 0.9**turn)
@@ -214,8 +216,8 @@ def train(
 
 def accuracy(weights: Weights, x: Array, labels: NDArray[np.int64]) -> float:
     """Share of the rows whose class is found."""
-    found = [forward(weights, x[k : k + 4096])["scores"].argmax(axis=1) for k in range(0, len(x), 4096)]
-    return float((np.concatenate(found) == labels).mean())
+    accuracy = [forward(weights, x[k : k + 4096])["scores"].argmax(axis=1) for k in range(0, len(x), 4096)]
+    return float((np.concatenate(accuracy) == labels).mean())
 
 
 def save_onnx(weights: Weights, width: int, path: Path) -> None:

@@ -60,14 +60,16 @@ class Activation(nn.Module):
             return functional.silu(x)
         c = self.coefficients
         if c is None:
-            made = functional.relu(x)
+            activated = functional.relu(x)
         else:
             most = LARGEST * self.deviation
             inside = torch.maximum(torch.minimum(x, most), -most)
             self.excess = ((x - inside).abs() / self.deviation).mean()
             inside = torch.maximum(torch.minimum(x, most * self.cut), -most * self.cut)
-            made = c[0] + inside * (c[1] + inside * c[2])
-        return made if self.share == 1 else made * self.share + functional.silu(x) * (1 - self.share)
+            activated = c[0] + inside * (c[1] + inside * c[2])
+        return (
+            activated if self.share == 1 else activated * self.share + functional.silu(x) * (1 - self.share)
+        )
 
     def fit(self, x: torch.Tensor) -> None:
         """Begin with the coefficients that are nearest to SiLU, for each channel, and note the deviations."""
@@ -75,8 +77,8 @@ class Activation(nn.Module):
         self.deviation = values.std(1).reshape(-1, 1, 1)
         if self.coefficients is not None:
             powers = torch.stack([values**0, values, values**2], 2)
-            found = torch.linalg.lstsq(powers, functional.silu(values)[:, :, None]).solution
-            self.coefficients.data = found[:, :, 0].T.reshape(3, -1, 1, 1)
+            solution = torch.linalg.lstsq(powers, functional.silu(values)[:, :, None]).solution
+            self.coefficients.data = solution[:, :, 0].T.reshape(3, -1, 1, 1)
 
 
 class Basic(nn.Module):
@@ -169,17 +171,17 @@ class SqueezeNet(nn.Module):
 def load(path: Path, held_out: bool) -> tuple[torch.Tensor, torch.Tensor]:
     """Images (count, 3, 32, 32) of mean 0 and deviation 1, and their classes: of each class those whose place
     in the order of their names is divisible by `HELD_OUT_EVERY`, or the others."""
-    found: dict[str, list[tuple[str, bytes]]] = {name: [] for name in CLASSES}
+    encoded: dict[str, list[tuple[str, bytes]]] = {name: [] for name in CLASSES}
     with tarfile.open(path) as archive:
         for member in archive:
             parts = member.name.split("/")
-            if member.isfile() and len(parts) > 1 and parts[-2] in found:
+            if member.isfile() and len(parts) > 1 and parts[-2] in encoded:
                 file = archive.extractfile(member)
                 assert file is not None
-                found[parts[-2]].append((parts[-1], file.read()))
+                encoded[parts[-2]].append((parts[-1], file.read()))
     images, labels = [], []
     for label, name in enumerate(CLASSES):
-        for place, (_, data) in enumerate(sorted(found[name])):
+        for place, (_, data) in enumerate(sorted(encoded[name])):
             if (place % HELD_OUT_EVERY == 0) == held_out:
                 images.append(np.asarray(Image.open(io.BytesIO(data)).convert("RGB")))
                 labels.append(label)
@@ -274,10 +276,10 @@ def train(
             schedule.step()
             total += float(loss.detach())
         if epoch % 5 == 4 or epoch + 1 == options.epochs:
-            found = accuracy(network, *held)
+            share = accuracy(network, *held)
             spent = time.perf_counter() - begin
             print(
-                f"epoch {epoch + 1}: loss {total / steps:.3f}, held out {found:.4f}, {spent:.1f} s",
+                f"epoch {epoch + 1}: loss {total / steps:.3f}, held out {share:.4f}, {spent:.1f} s",
                 flush=True,
             )
 
@@ -314,10 +316,10 @@ def main() -> None:
     train(network, teacher, data, held, options)
     network.set_share(1.0, cut=float("inf"))
     network.eval()
-    found = accuracy(network, *held)
-    stated = {"accuracy": np.asarray(found), "held_out": np.asarray(len(held[0]))}
+    share = accuracy(network, *held)
+    stated = {"accuracy": np.asarray(share), "held_out": np.asarray(len(held[0]))}
     np.savez(options.output, allow_pickle=False, **stated, **network.weights())
-    print(f"{options.output}: {options.activation}, {found:.4f} of the images held out")
+    print(f"{options.output}: {options.activation}, {share:.4f} of the images held out")
 
 
 if __name__ == "__main__":

@@ -138,13 +138,13 @@ class Target:
         done = self.call(options, [inputs, *self.starts], seconds + GRACE)
         outcome.seconds += time.monotonic() - start
         outcome.processor_seconds += processor_seconds() - before_it
-        found = {kind: (int(count), int(edges)) for count, kind, edges in STATUS.findall(done.stderr)}
-        if b"INITED" in found:
-            outcome.edges_before = outcome.edges_before or found[b"INITED"][1]
-            outcome.edges_after = max(outcome.edges_after, found[b"INITED"][1])
-        if b"DONE" in found:
-            outcome.inputs += found[b"DONE"][0]
-            outcome.edges_after = max(outcome.edges_after, found[b"DONE"][1])
+        counters = {kind: (int(count), int(edges)) for count, kind, edges in STATUS.findall(done.stderr)}
+        if b"INITED" in counters:
+            outcome.edges_before = outcome.edges_before or counters[b"INITED"][1]
+            outcome.edges_after = max(outcome.edges_after, counters[b"INITED"][1])
+        if b"DONE" in counters:
+            outcome.inputs += counters[b"DONE"][0]
+            outcome.edges_after = max(outcome.edges_after, counters[b"DONE"][1])
         new = sorted(set(crashes.iterdir()) - before)
         slow = [path for path in new if path.name.startswith("timeout-") and not self.takes_long(path)]
         for path in slow:
@@ -188,7 +188,7 @@ class Target:
 
 def targets(program: Path | None) -> list[Target]:
     """Return all targets that can run here; prints the others."""
-    found = []
+    targets = []
     if program is None:
         print("SKIPPED the byte formats: no instrumented program was given")
     else:
@@ -196,7 +196,7 @@ def targets(program: Path | None) -> list[Target]:
             [program.resolve()], env={"KEYWRIGHT_FUZZ_TARGET": "list"}, capture_output=True, check=True
         )
         names = listed.stdout.decode().split()
-        found += [Target(name, (str(program.resolve()),), "Rust") for name in names]
+        targets += [Target(name, (str(program.resolve()),), "Rust") for name in names]
     if importlib.util.find_spec("atheris") is None:
         print(
             "SKIPPED the readers of the package: atheris is not installed, it has no wheel for this machine"
@@ -205,8 +205,8 @@ def targets(program: Path | None) -> list[Target]:
         from readers import READERS
 
         script = str(PYTHON / "fuzz_reader.py")
-        found += [Target(name, (sys.executable, script, name), "Python") for name in READERS]
-    return found
+        targets += [Target(name, (sys.executable, script, name), "Python") for name in READERS]
+    return targets
 
 
 def main() -> int:

@@ -87,10 +87,10 @@ def main() -> None:
     _, end, after = rest.partition(END)
     if not (begin and end):
         raise SystemExit(f"{PAGE.name} has no place for the table: {BEGIN.strip()} ... {END.strip()}")
-    made = before + begin + table(records) + end + after
+    updated = before + begin + table(records) + end + after
     if options.check:
-        sys.exit("the table is not that of the record" if made != page else 0)
-    PAGE.write_text(made)
+        sys.exit("the table is not that of the record" if updated != page else 0)
+    PAGE.write_text(updated)
 
 
 if __name__ == "__main__":

@@ -76,10 +76,10 @@ def rewritten(text: str, page: Path, repository: str) -> str:
     here = on_site(page)
     assert here is not None
 
-    def link(found: re.Match[str]) -> str:
-        if found["path"].startswith(ELSEWHERE):
-            return found[0]
-        path = (page.parent / found["path"]).resolve()
+    def link(match: re.Match[str]) -> str:
+        if match["path"].startswith(ELSEWHERE):
+            return match[0]
+        path = (page.parent / match["path"]).resolve()
         if there := on_site(path):
             target = os.path.relpath(there, here.parent)
         elif path.suffix in PICTURES and path.is_file():
@@ -91,8 +91,8 @@ def rewritten(text: str, page: Path, repository: str) -> str:
             kind = "tree" if path.is_dir() else "blob"
             target = f"{repository}/{kind}/main/{path.relative_to(ROOT)}"
         else:
-            target = found["path"]  # of the site alone; the check of the built pages says if it is not there
-        return f"{found['head']}{target}{found['anchor'] or ''}{found['tail']}"
+            target = match["path"]  # of the site alone; the check of the built pages says if it is not there
+        return f"{match['head']}{target}{match['anchor'] or ''}{match['tail']}"
 
     return LINK.sub(link, SHOWN_FILE.sub(lambda block: block["text"], text))
 
@@ -139,7 +139,7 @@ def broken(pages: Iterable[Path], base: str, *, rust: bool) -> list[str]:
             read[path].feed(path.read_text(encoding="utf-8"))
         return read[path]
 
-    found = []
+    links = []
     for page in sorted(pages):
         for link in parsed(page).links:
             if link.startswith((*ELSEWHERE, "data:", "javascript:")):
@@ -157,8 +157,8 @@ def broken(pages: Iterable[Path], base: str, *, rust: bool) -> list[str]:
             if not missing and name and target.suffix == ".html" and not target.is_relative_to(SITE / RUST):
                 missing = name not in parsed(target).names
             if missing:
-                found.append(f"{page.relative_to(SITE)}: {link}")
-    return found
+                links.append(f"{page.relative_to(SITE)}: {link}")
+    return links
 
 
 def main() -> int:

@@ -57,12 +57,12 @@ def cost(steps: np.ndarray, period: int) -> float:
     """Cost of a map with these diagonals, with the best number of baby steps."""
     used = np.zeros(period, bool)
     used[steps % period] = True
-    found = []
+    cost = []
     for n1 in (1 << k for k in range(period.bit_length())):
         table = used.reshape(-1, n1)
         babies, giants = (int(np.count_nonzero(np.any(table, axis=axis).ravel()[1:])) for axis in (0, 1))
-        found.append(HOISTED * babies + giants)
-    return min(found) + DIAGONAL * int(np.count_nonzero(used))
+        cost.append(HOISTED * babies + giants)
+    return min(cost) + DIAGONAL * int(np.count_nonzero(used))
 
 
 def moves(row: int, column: int, pixels: int) -> Iterator[Moves]:
@@ -117,21 +117,21 @@ def chain() -> list[Halving]:
         ((first, min(halvings(first.half_row, first.half_column, SIDE // 4))) for first in firsts(SIDE // 2)),
         key=lambda two: (sum(halving.cost for halving in two), two),
     )
-    found = list(best)
+    chain = list(best)
     half = SIDE // 8
     while half >= SMALLEST:
-        found.append(min(halvings(found[-1].half_row, found[-1].half_column, half)))
+        chain.append(min(halvings(chain[-1].half_row, chain[-1].half_column, half)))
         half //= 2
-    return found
+    return chain
 
 
 def main() -> None:
     """Print the slopes."""
-    found, side = chain(), SIDE
-    for halving in found:
+    slopes, side = chain(), SIDE
+    for halving in slopes:
         print(f"    {side}: Slopes({halving.row}, {halving.column}, {halving.moves}),  # {halving.diagonals}")
         side //= 2
-    print(f"    {side}: Slopes({found[-1].half_row}, {found[-1].half_column}),")
+    print(f"    {side}: Slopes({slopes[-1].half_row}, {slopes[-1].half_column}),")
 
 
 if __name__ == "__main__":

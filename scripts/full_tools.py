@@ -31,15 +31,15 @@ OTHERS = {"npm": "Node.js 22", "rustup": "https://rustup.rs"}
 def missing() -> list[str]:
     """The tools that this machine lacks, each with what has it."""
     sources = {**{tool: f"`make full-system` installs {name}" for tool, name in TOOLS.items()}, **OTHERS}
-    found = [f"{tool}: {source}" for tool, source in sources.items() if shutil.which(tool) is None]
+    paths = [f"{tool}: {source}" for tool, source in sources.items() if shutil.which(tool) is None]
     if shutil.which("pkg-config") is not None:
         for library, name in LIBRARIES.items():
             if subprocess.run(["pkg-config", "--exists", library], check=False).returncode != 0:
-                found.append(f"{library}: `make full-system` installs {name}")
+                paths.append(f"{library}: `make full-system` installs {name}")
     postgres = shutil.which("postgres") or any(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
     if not postgres:
-        found.append("postgres: `make full-system` installs postgresql")
-    return found
+        paths.append("postgres: `make full-system` installs postgresql")
+    return paths
 
 
 def main() -> int:

@@ -41,13 +41,13 @@ PIN = re.compile(r"^uv==.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
 
 def settings(listed: str) -> dict[str, str]:
     """Settings that hold for `pip install`, from what `pip config list` printed."""
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for section in SECTIONS:
         for line in listed.splitlines():
             name, _, value = line.partition("=")
             if name.rpartition(".")[0] == section:
-                found[name.rpartition(".")[2]] = str(literal_eval(value))
-    return found
+                settings[name.rpartition(".")[2]] = str(literal_eval(value))
+    return settings
 
 
 def options(configured: Mapping[str, str]) -> list[str] | None:

@@ -65,8 +65,8 @@ def direct(pins: str, extras: tuple[str, ...]) -> list[str]:
         line for name in extras for line in project["optional-dependencies"][name]
     ]
     names = {canonicalize_name(Requirement(line).name) for line in lines}
-    found = [line for line in pins.splitlines(keepends=True) if re.match(r"[a-z]", line)]
-    return [line for line in found if canonicalize_name(line.partition("==")[0]) in names]
+    written_lines = [line for line in pins.splitlines(keepends=True) if re.match(r"[a-z]", line)]
+    return [line for line in written_lines if canonicalize_name(line.partition("==")[0]) in names]
 
 
 def test(name: str, group: Group, python: str) -> int:

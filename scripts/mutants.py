@@ -103,7 +103,7 @@ FAULTS = (
     Fault(
         "client/remote.py",
         "                continue\n            except UnknownKeysError:",
-        "                continue\n            except WrongOffsetError:",
+        "                continue\n            except UploadError:",
         ("serve/test_remote.py", "lost_keys_are_made_again"),
     ),
     Fault(

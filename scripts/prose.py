@@ -134,7 +134,7 @@ def paragraphs(text: str) -> Iterator[tuple[int, str]]:
 
 def findings(text: str, *, clauses: bool = False) -> list[tuple[int, str]]:
     """Every place of a page that breaks a rule: the line, and the rule. `clauses` as for `breaches`."""
-    found: list[tuple[int, str]] = []
+    places: list[tuple[int, str]] = []
     above = ""
     fence = ""
     for number, line in enumerate(text.splitlines(), start=1):
@@ -148,13 +148,13 @@ def findings(text: str, *, clauses: bool = False) -> list[tuple[int, str]]:
             continue
         plain = MARK.sub("", LINK.sub("]()", line))
         if len(plain) > WIDTH and not line.startswith(("|", "#", "!", "<", "    ")):
-            found.append((number, f"the line has {len(line)} characters, at most {WIDTH}"))
+            places.append((number, f"the line has {len(line)} characters, at most {WIDTH}"))
         if FIRST.match(line) and above.strip() and not ITEM.match(above) and not above.startswith(" "):
-            found.append((number, "a list needs an empty line above it"))
+            places.append((number, "a list needs an empty line above it"))
         above = line
     for number, paragraph in paragraphs(text):
-        found += breaches(number, paragraph, clauses=clauses)
-    return sorted(found)
+        places += breaches(number, paragraph, clauses=clauses)
+    return sorted(places)
 
 
 def breaches(number: int, paragraph: str, *, clauses: bool = False) -> Iterator[tuple[int, str]]:

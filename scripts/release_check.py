@@ -37,8 +37,8 @@ def git(root: Path, *arguments: str) -> str:
 def version(root: Path) -> str:
     """The version of all packages."""
     manifest = tomllib.loads((root / "Cargo.toml").read_text(encoding="utf-8"))
-    found: str = manifest["workspace"]["package"]["version"]
-    return found
+    version: str = manifest["workspace"]["package"]["version"]
+    return version
 
 
 def clean(root: Path) -> str:
@@ -59,7 +59,7 @@ def one_version(root: Path) -> str:
     for name, dependency in manifest["workspace"]["dependencies"].items():
         if name.startswith("keywright-") and "version" in dependency:
             stated[f"Cargo.toml, {name}"] = dependency["version"]
-    others = {place: found for place, found in stated.items() if found != expected}
+    others = {place: version_there for place, version_there in stated.items() if version_there != expected}
     if others:
         raise Wrong(f"the version is {expected}, but not in {others}")
     return f"{expected}, everywhere"
@@ -94,8 +94,8 @@ def packages(root: Path) -> str:
     if not (folder / SUMS).is_file():
         raise Wrong(f"{folder} has no {SUMS}: run `make dist`, `make dist-again` and `make dist-test`")
     listed = dict(line.split()[::-1] for line in (folder / SUMS).read_text(encoding="ascii").splitlines())
-    found = {path.name: digest(path) for path in folder.iterdir() if path.name != SUMS}
-    if listed != found:
+    digests = {path.name: digest(path) for path in folder.iterdir() if path.name != SUMS}
+    if listed != digests:
         raise Wrong(f"{SUMS} is not of the files in {folder}: run `make dist`")
     needed = [
         f"keywright-{expected}.tar.gz",
@@ -105,10 +105,10 @@ def packages(root: Path) -> str:
     needed += [f"keywright-client-{expected}.tgz", f"keywright-client-{expected}-x86_64-linux-gnu.tar.gz"]
     for target, tag in PLATFORMS.items():
         needed.append(f"keywright-{expected}-cp311-abi3-{tag}_{target.partition('-')[0]}.whl")
-    missing = sorted(set(needed) - found.keys())
+    missing = sorted(set(needed) - digests.keys())
     if missing:
         raise Wrong(f"{folder} lacks {', '.join(missing)}")
-    return f"{len(found)} files"
+    return f"{len(digests)} files"
 
 
 def links(root: Path) -> str:

@@ -72,20 +72,20 @@ def blocks(markdown: str) -> Iterator[Block]:
 
 def commands(block: Block) -> list[Command]:
     """Split a console block into commands. Raises `SnippetError` if it does not begin with one."""
-    found: list[Command] = []
+    commands: list[Command] = []
     lines = iter(enumerate(block.text.splitlines(), start=block.line))
     for number, line in lines:
         if line.startswith("$ "):
             command = line[2:]
             while command.endswith("\\"):
                 command = command[:-1] + next(lines, (0, ""))[1].strip()
-            found.append(Command(command, "", number))
-        elif found:
-            last = found[-1]
-            found[-1] = Command(last.command, f"{last.expected}{line}\n", last.line)
+            commands.append(Command(command, "", number))
+        elif commands:
+            last = commands[-1]
+            commands[-1] = Command(last.command, f"{last.expected}{line}\n", last.line)
         else:
             raise SnippetError(number, f"a console block begins with '$ command', not with {line!r}")
-    return found
+    return commands
 
 
 def output_matches(expected: str, output: str) -> bool:

@@ -55,12 +55,12 @@ def test_the_last_record_counts_and_wrong_results_are_refused() -> None:
 def test_the_page_has_the_table_of_its_records(monkeypatch: pytest.MonkeyPatch) -> None:
     folder = bootstrap_table.PAGE.parents[2] / "benchmarks" / "record"
     days = ("2026-11-23-presets", "2026-11-27-presets", "2026-11-28-presets")
-    found = [str(folder / day / "one_thread.jsonl") for day in days]
-    monkeypatch.setattr("sys.argv", ["bootstrap_table.py", *found, "--check"])
+    records = [str(folder / day / "one_thread.jsonl") for day in days]
+    monkeypatch.setattr("sys.argv", ["bootstrap_table.py", *records, "--check"])
     with pytest.raises(SystemExit) as ended:
         bootstrap_table.main()
     assert ended.value.code == 0
-    monkeypatch.setattr("sys.argv", ["bootstrap_table.py", found[0], "--check"])
+    monkeypatch.setattr("sys.argv", ["bootstrap_table.py", records[0], "--check"])
     with pytest.raises(SystemExit, match="not that of the record"):
         bootstrap_table.main()
 

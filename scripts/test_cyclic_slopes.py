@@ -10,12 +10,12 @@ from keywright.compiler.layout.cyclic import SLOPES, Slopes
 
 
 def test_the_search_finds_the_slopes_of_the_compiler() -> None:
-    found, side = cyclic_slopes.chain(), cyclic_slopes.SIDE
-    slopes = {side >> k: Slopes(h.row, h.column, h.moves) for k, h in enumerate(found)}
-    slopes[side >> len(found)] = Slopes(found[-1].half_row, found[-1].half_column)
+    searched, side = cyclic_slopes.chain(), cyclic_slopes.SIDE
+    slopes = {side >> k: Slopes(h.row, h.column, h.moves) for k, h in enumerate(searched)}
+    slopes[side >> len(searched)] = Slopes(searched[-1].half_row, searched[-1].half_column)
     assert slopes == SLOPES
-    assert [halving.diagonals for halving in found] == [85, 59, 21]
-    assert all(a.half_row == b.row and a.half_column == b.column for a, b in itertools.pairwise(found))
+    assert [halving.diagonals for halving in searched] == [85, 59, 21]
+    assert all(a.half_row == b.row and a.half_column == b.column for a, b in itertools.pairwise(searched))
 
 
 def test_the_best_number_of_baby_steps() -> None:

@@ -22,9 +22,9 @@ MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
 def goals(name: str) -> set[str]:
     """The words of a variable of the Makefile."""
-    found = re.search(rf"^{name} := ((?:.*\\\n)*.*)$", MAKEFILE, re.MULTILINE)
-    assert found is not None
-    return set(found[1].replace("\\\n", " ").split())
+    match = re.search(rf"^{name} := ((?:.*\\\n)*.*)$", MAKEFILE, re.MULTILINE)
+    assert match is not None
+    return set(match[1].replace("\\\n", " ").split())
 
 
 def test_every_goal_of_the_second_lane_says_why_it_is_there() -> None:

@@ -68,15 +68,20 @@ def dependencies(crate: dict[str, Any]) -> dict[str, Any]:
     """Those of a crate, for any target, with those of its tests and its build."""
     tables = [crate, *crate.get("target", {}).values()]
     kinds = ("dependencies", "dev-dependencies", "build-dependencies")
-    return {name: found for table in tables for kind in kinds for name, found in table.get(kind, {}).items()}
+    return {
+        name: requirement
+        for table in tables
+        for kind in kinds
+        for name, requirement in table.get(kind, {}).items()
+    }
 
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in CRATES.glob("*/Cargo.toml")))
 def test_a_crate_depends_on_no_folder_outside_of_crates(name: str) -> None:
     shared = manifest(ROOT / "Cargo.toml")["workspace"]["dependencies"]
-    for dependency, found in dependencies(manifest(CRATES / name / "Cargo.toml")).items():
-        inherited = isinstance(found, dict) and found.get("workspace", False)
-        base, entry = (ROOT, shared[dependency]) if inherited else (CRATES / name, found)
+    for dependency, requirement in dependencies(manifest(CRATES / name / "Cargo.toml")).items():
+        inherited = isinstance(requirement, dict) and requirement.get("workspace", False)
+        base, entry = (ROOT, shared[dependency]) if inherited else (CRATES / name, requirement)
         if isinstance(entry, dict) and "path" in entry:
             assert (base / entry["path"]).resolve().is_relative_to(CRATES), dependency
 
@@ -89,8 +94,8 @@ def test_the_insecure_scheme_is_a_feature_that_nothing_turns_on(name: str) -> No
     assert set(features) == {"insecure"}, (
         "a feature that turns another on, or a default one, is looked at here"
     )
-    for dependency, found in crate["dependencies"].items():
-        asked = found.get("features", []) if isinstance(found, dict) else []
+    for dependency, requirement in crate["dependencies"].items():
+        asked = requirement.get("features", []) if isinstance(requirement, dict) else []
         assert "insecure" not in asked, dependency
 
 
@@ -99,8 +104,8 @@ def test_a_wheel_has_no_insecure_scheme() -> None:
     assert maturin["manifest-path"] == "crates/python/Cargo.toml"
     assert not {"features", "all-features", "cargo-extra-args"} & set(maturin)
     for crate in CRATES.glob("*/Cargo.toml"):
-        found = manifest(crate).get("dependencies", {}).get("keywright-pool")
-        assert found in (None, {"workspace": True}), crate
+        dependency = manifest(crate).get("dependencies", {}).get("keywright-pool")
+        assert dependency in (None, {"workspace": True}), crate
     shared = manifest(ROOT / "Cargo.toml")["workspace"]["dependencies"]["keywright-pool"]
     assert "features" not in shared
 
@@ -118,11 +123,11 @@ def test_no_crate_reads_a_file_of_benchmarks_scripts_or_tests() -> None:
 
 def modules() -> dict[str, Path]:
     """The files of the package, by the name that they are imported under."""
-    found = {}
+    modules = {}
     for path in PACKAGE.rglob("*.py"):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return modules
 
 
 def imports(name: str, path: Path) -> Iterator[tuple[str, str]]:
@@ -142,11 +147,11 @@ def imports(name: str, path: Path) -> Iterator[tuple[str, str]]:
 def arrows() -> dict[Path, set[Path]]:
     """From each file of the package to those that it imports."""
     files = modules()
-    found: dict[Path, set[Path]] = {}
+    arrows: dict[Path, set[Path]] = {}
     for name, path in files.items():
         targets = (files.get(f"{module}.{taken}", files.get(module)) for module, taken in imports(name, path))
-        found[path] = {target for target in targets if target is not None} - {path}
-    return found
+        arrows[path] = {target for target in targets if target is not None} - {path}
+    return arrows
 
 
 def circle(graph: Mapping[Path, Iterable[Path]]) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Names of the package are nouns of the field: participles of finding, making and wanting name nothing."""
+"""Names in Python are nouns of the field: participles of finding, making and wanting name nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,23 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "python" / "keywright"
+
+FOLDERS = (
+    "benchmarks",
+    "container",
+    "docs",
+    "embedded",
+    "examples",
+    "fuzz",
+    "hardware",
+    "python",
+    "scripts",
+    "web",
+)
+"""All that have Python of their own."""
+
+NOT_OURS = {".venv", "build", "node_modules", "target"}
+"""Folders of what is installed or built."""
 
 PARTICIPLES = {"found", "made", "wanted"}
 
@@ -40,17 +56,19 @@ def names(tree: ast.AST) -> Iterator[str]:
                 pass
 
 
-def of_package() -> Iterator[tuple[str, set[str]]]:
-    """Yield the names of each file."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        yield path.relative_to(PACKAGE).as_posix(), set(names(tree))
+def of_tree() -> Iterator[tuple[str, set[str]]]:
+    """Yield the names of each file of Python."""
+    paths = (path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py")))
+    for path in (ROOT / "conftest.py", *paths):
+        place = path.relative_to(ROOT)
+        if not NOT_OURS & set(place.parts):
+            yield place.as_posix(), set(names(ast.parse(path.read_text(encoding="utf-8"))))
 
 
 def test_names_are_nouns() -> None:
     wrong = {}
-    for path, used in of_package():
-        allowed = DETAILS if path.startswith("errors/") else set()
+    for path, used in of_tree():
+        allowed = DETAILS if path.startswith("python/keywright/errors/") else set()
         if refused := (used & (PARTICIPLES | TYPES)) - allowed:
             wrong[path] = refused
     assert not wrong

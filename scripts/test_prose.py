@@ -6,7 +6,7 @@ import prose
 import pytest
 
 
-def found(text: str) -> list[str]:
+def faults(text: str) -> list[str]:
     return [what for _, what in prose.findings(text)]
 
 
@@ -23,7 +23,7 @@ def found(text: str) -> list[str]:
     ],
 )
 def test_each_rule_finds_something(text: str, part: str) -> None:
-    assert any(part in what for what in found(text))
+    assert any(part in what for what in faults(text))
 
 
 def test_the_phrase_of_every_rule_is_found() -> None:
@@ -53,7 +53,7 @@ def test_the_phrase_of_every_rule_is_found() -> None:
     ]
     assert len(samples) == len(prose.PHRASES)
     for sample in samples:
-        assert len(found(f"Well; {sample}.\n")) == 1, sample
+        assert len(faults(f"Well; {sample}.\n")) == 1, sample
 
 
 def test_the_clause_of_every_rule_is_found_where_users_read() -> None:
@@ -93,18 +93,18 @@ def test_code_tables_links_and_headings_are_left_alone() -> None:
     long = "y" * 200
     text = f"# {long}\n\n| {long} |\n\n```python\n# dearer {long}\n```\n\n    {long} dearer\n\n"
     text += f"See `dearer` [there](https://e.org/{long}).\n"
-    assert found(text) == []
+    assert faults(text) == []
 
 
 def test_lists_sentences_and_wrapped_numbers() -> None:
     text = "Two ways:\n\n* one, which goes on\n  in a second line\n* two\n\nIt was 3 to\n4. Then it was 5.\n"
-    assert found(text) == []
+    assert faults(text) == []
 
 
 def test_a_sentence_may_have_as_many_words_as_the_rule_says() -> None:
     words = ["word"] * prose.WORDS
-    assert found("\n".join(words) + ".\n") == []
-    assert len(found("\n".join([*words, "more"]) + ".\n")) == 1
+    assert faults("\n".join(words) + ".\n") == []
+    assert len(faults("\n".join([*words, "more"]) + ".\n")) == 1
 
 
 @pytest.mark.parametrize(

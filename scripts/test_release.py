@@ -74,8 +74,8 @@ def test_circles_are_named() -> None:
 def test_there_is_one_version() -> None:
     version = toml("Cargo.toml")["workspace"]["package"]["version"]
     members = toml("Cargo.toml")["workspace"]["dependencies"]
-    own = {name: found for name, found in members.items() if name.startswith("keywright-")}
-    assert {found.get("version", version) for found in own.values()} == {version}
+    own = {name: member for name, member in members.items() if name.startswith("keywright-")}
+    assert {member.get("version", version) for member in own.values()} == {version}
     assert {package["version"] for package in PACKAGES} == {version}
     assert "version" in toml("pyproject.toml")["project"]["dynamic"]
     assert json.loads((ROOT / "web/client/package.json").read_text())["version"] == version
@@ -83,12 +83,12 @@ def test_there_is_one_version() -> None:
 
 def test_the_npm_package_says_where_it_comes_from() -> None:
     """The registry compares the repository with the one of the workflow that publishes."""
-    found = json.loads((ROOT / "web/client/package.json").read_text())
+    content = json.loads((ROOT / "web/client/package.json").read_text())
     project = toml("pyproject.toml")["project"]
-    assert found["repository"]["url"] == f"git+{project['urls']['Repository']}.git"
-    assert found["repository"]["directory"] == "web/client"
-    assert found["license"] == project["license"]
-    assert found["keywords"]
+    assert content["repository"]["url"] == f"git+{project['urls']['Repository']}.git"
+    assert content["repository"]["directory"] == "web/client"
+    assert content["license"] == project["license"]
+    assert content["keywords"]
 
 
 def test_archives_depend_on_contents_alone(tmp_path: Path) -> None:
@@ -149,14 +149,14 @@ def test_the_bill_of_materials_is_what_is_linked() -> None:
             {"name": "linked", "version": "2.0.0", "checksum": "ab" * 32},
         ]
     }
-    found = materials.document(metadata, lock, "0.1.0", 0)
-    assert [component["name"] for component in found["components"]] == ["keywright-python", "linked"]
-    assert found["components"][1]["hashes"] == [{"alg": "SHA-256", "content": "ab" * 32}]
-    assert found["components"][1]["licenses"] == [{"expression": "MIT OR Apache-2.0"}]
-    assert found["metadata"]["timestamp"] == "1970-01-01T00:00:00Z"
-    needs = {entry["ref"]: entry["dependsOn"] for entry in found["dependencies"]}
+    document = materials.document(metadata, lock, "0.1.0", 0)
+    assert [component["name"] for component in document["components"]] == ["keywright-python", "linked"]
+    assert document["components"][1]["hashes"] == [{"alg": "SHA-256", "content": "ab" * 32}]
+    assert document["components"][1]["licenses"] == [{"expression": "MIT OR Apache-2.0"}]
+    assert document["metadata"]["timestamp"] == "1970-01-01T00:00:00Z"
+    needs = {entry["ref"]: entry["dependsOn"] for entry in document["dependencies"]}
     assert needs["pkg:pypi/keywright@0.1.0"] == ["pkg:cargo/keywright-python@0.1.0"]
     assert needs["pkg:cargo/keywright-python@0.1.0"] == ["pkg:cargo/linked@2.0.0"]
     assert "/" not in "".join(
-        component["bom-ref"].removeprefix("pkg:cargo/") for component in found["components"]
+        component["bom-ref"].removeprefix("pkg:cargo/") for component in document["components"]
     )

@@ -58,13 +58,13 @@ def checkout(tmp_path: Path) -> Path:
 
 def wrong(root: Path) -> set[str]:
     """The checks that find something."""
-    found = set()
+    kinds = set()
     for name, check in release_check.CHECKS.items():
         try:
             check(root)
         except release_check.Wrong:
-            found.add(name)
-    return found
+            kinds.add(name)
+    return kinds
 
 
 def test_a_checkout_that_is_ready_passes(checkout: Path) -> None:
@@ -86,9 +86,9 @@ def test_a_checkout_that_is_ready_passes(checkout: Path) -> None:
         ("docs/index.md", "[nothing](none.md)\n", {"links"}),
     ],
 )
-def test_what_is_missing_is_found(checkout: Path, name: str, text: str, found: set[str]) -> None:
+def test_what_is_missing_is_found(checkout: Path, name: str, text: str, problems: set[str]) -> None:
     (checkout / name).write_text(text)
-    assert found <= wrong(checkout) <= found | {"tree"}
+    assert problems <= wrong(checkout) <= problems | {"tree"}
 
 
 @pytest.mark.parametrize(
@@ -99,11 +99,11 @@ def test_what_is_missing_is_found(checkout: Path, name: str, text: str, found: s
         ("target/packages/files/keywright-1.2.0-cp311-abi3-musllinux_1_2_aarch64.whl", "packages"),
     ],
 )
-def test_files_that_are_missing_are_found(checkout: Path, name: str, found: str) -> None:
+def test_files_that_are_missing_are_found(checkout: Path, name: str, problems: str) -> None:
     (checkout / name).unlink()
     if name.endswith(".whl"):
         write_sums(checkout / "target/packages/files")
-    assert wrong(checkout) - {"tree"} == {found}
+    assert wrong(checkout) - {"tree"} == {problems}
 
 
 def test_a_tag_names_the_version_and_the_commit(checkout: Path) -> None:

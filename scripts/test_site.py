@@ -121,8 +121,8 @@ def returned(entry: griffe.Object) -> Iterator[str]:
     members = entry.all_members.items() if isinstance(entry, griffe.Class) else [(entry.name, entry)]
     for name, member in members:
         public = not name.startswith("_") or name == "__call__"
-        found = member.final_target if isinstance(member, griffe.Alias) else member
-        annotation = getattr(found, "returns" if found.is_function else "annotation", None)
+        target = member.final_target if isinstance(member, griffe.Alias) else member
+        annotation = getattr(target, "returns" if target.is_function else "annotation", None)
         if public and isinstance(annotation, griffe.Expr):
             yield from (
                 part.canonical_path
@@ -136,8 +136,8 @@ def test_every_type_that_a_public_name_returns_has_an_entry() -> None:
     package = griffe.load("keywright", search_paths=[ROOT / "python"], allow_inspection=False)
 
     def resolved(path: str) -> griffe.Object:
-        found = package[path.removeprefix("keywright.")]
-        return found.final_target if isinstance(found, griffe.Alias) else found
+        member = package[path.removeprefix("keywright.")]
+        return member.final_target if isinstance(member, griffe.Alias) else member
 
     shown = {resolved(name).path: resolved(name) for name in entries()}
     assert len(shown) == len(entries()), "two entries are of the same object"
@@ -157,8 +157,8 @@ def test_links_to_files_outside_the_site_lead_to_the_forge() -> None:
     text = (
         "[a](rings.md#x) [b](../../crates/rlwe) [c](../../Makefile) [d](https://e.org) [f](../../SECURITY.md)"
     )
-    made = build_site.rewritten(text, page, "https://forge/r")
-    assert made == (
+    page_text = build_site.rewritten(text, page, "https://forge/r")
+    assert page_text == (
         "[a](rings.md#x) [b](https://forge/r/tree/main/crates/rlwe) [c](https://forge/r/blob/main/Makefile)"
         " [d](https://e.org) [f](../project/SECURITY.md)"
     )
@@ -171,12 +171,12 @@ def test_broken_links_of_built_pages_are_found(tmp_path: Path, monkeypatch: pyte
     links = ["other/#here", "other/#there", "/base/other/", "/base/none/", "gone.svg", "rust/a.html", "#top"]
     page = tmp_path / "index.html"
     page.write_text('<p id="top">' + "".join(f'<a href="{link}">x</a>' for link in links))
-    found = build_site.broken([page], "/base/", rust=False)
-    assert found == [f"index.html: {link}" for link in ("other/#there", "/base/none/", "gone.svg")]
+    broken_links = build_site.broken([page], "/base/", rust=False)
+    assert broken_links == [f"index.html: {link}" for link in ("other/#there", "/base/none/", "gone.svg")]
     assert "index.html: rust/a.html" in build_site.broken([page], "/base/", rust=True)
 
 
 def test_a_file_that_a_snippet_shows_becomes_a_part_of_the_page() -> None:
     text = "Before.\n\n```console\n$ cat table.md\n| a |\n|---|\n| b |\n```\n\n```console\n$ ls\nx\n```\n"
-    made = build_site.rewritten(text, DOCS / "index.md", "https://forge/r")
-    assert made == "Before.\n\n| a |\n|---|\n| b |\n\n\n```console\n$ ls\nx\n```\n"
+    page_text = build_site.rewritten(text, DOCS / "index.md", "https://forge/r")
+    assert page_text == "Before.\n\n| a |\n|---|\n| b |\n\n\n```console\n$ ls\nx\n```\n"

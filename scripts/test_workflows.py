@@ -18,8 +18,8 @@ MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
 def steps(path: Path) -> list[dict[str, Any]]:
-    found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return [step for job in found["jobs"].values() for step in job["steps"]]
+    workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return [step for job in workflow["jobs"].values() for step in job["steps"]]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.name))
@@ -49,7 +49,7 @@ def test_tests_run_on_every_system_and_python() -> None:
     assert matrix["python"][0] == oldest.removeprefix(">=")
     minors = [int(version.partition(".")[2]) for version in matrix["python"]]
     assert minors == list(range(11, 16))
-    systems = {*matrix["system"], *(found["system"] for found in matrix["include"])}
+    systems = {*matrix["system"], *(combination["system"] for combination in matrix["include"])}
     assert {system.partition("-")[0] for system in systems} == {"ubuntu", "macos", "windows"}
 
 
@@ -61,14 +61,14 @@ def test_what_is_built_elsewhere_uses_the_same_maturin() -> None:
 
 
 def test_only_the_job_that_publishes_may_ask_registries_for_trust() -> None:
-    found = yaml.safe_load((FOLDER / "release.yml").read_text())
-    assert found["permissions"] == {"contents": "read"}
-    trusted = {name for name, job in found["jobs"].items() if "id-token" in job.get("permissions", {})}
+    workflow = yaml.safe_load((FOLDER / "release.yml").read_text())
+    assert workflow["permissions"] == {"contents": "read"}
+    trusted = {name for name, job in workflow["jobs"].items() if "id-token" in job.get("permissions", {})}
     assert trusted == {"publish"}
-    job = found["jobs"]["publish"]
+    job = workflow["jobs"]["publish"]
     assert job["environment"] == "release"
     assert job["if"] == "github.event_name == 'push'"
-    assert set(job["needs"]) == found["jobs"].keys() - {"publish"}
+    assert set(job["needs"]) == workflow["jobs"].keys() - {"publish"}
     named = {
         step["run"].partition("REGISTRY=")[2] for step in job["steps"] if "publish" in step.get("run", "")
     }

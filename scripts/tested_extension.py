@@ -53,10 +53,10 @@ def wheel(root: Path, folder: Path) -> Path:
 def installed(name: str, version: str) -> bool:
     """Whether this interpreter has the package, of this version and from this tree."""
     try:
-        found = importlib.metadata.distribution(name)
+        distribution = importlib.metadata.distribution(name)
     except importlib.metadata.PackageNotFoundError:
         return False
-    return found.version == version and str(SOURCES) in sys.path
+    return distribution.version == version and str(SOURCES) in sys.path
 
 
 def main() -> None:

@@ -33,7 +33,11 @@ def commit() -> str:
     """The commit that is checked out, and whether files differ from it."""
     git = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
     try:
-        found = subprocess.run(git, capture_output=True, text=True, check=False)
+        process = subprocess.run(git, capture_output=True, text=True, check=False)
     except OSError:
         return "Keywright commit unknown: no git"
-    return f"Keywright commit {found.stdout.strip()}" if found.returncode == 0 else "Keywright commit unknown"
+    return (
+        f"Keywright commit {process.stdout.strip()}"
+        if process.returncode == 0
+        else "Keywright commit unknown"
+    )

@@ -24,14 +24,14 @@ class Spread:
     @classmethod
     def of(cls, values: Iterable[float]) -> Spread:
         """Summarise at least one value."""
-        found = list(values)
-        return cls(median(found), min(found), max(found))
+        numbers = list(values)
+        return cls(median(numbers), min(numbers), max(numbers))
 
 
 def spread(values: Iterable[float]) -> str:
     """Median with extremes, as text."""
-    found = Spread.of(values)
-    return f"{found.median:.4g} ({found.low:.4g} to {found.high:.4g})"
+    spread = Spread.of(values)
+    return f"{spread.median:.4g} ({spread.low:.4g} to {spread.high:.4g})"
 
 
 def quotients(above: Iterable[float], below: Iterable[float]) -> list[float]:

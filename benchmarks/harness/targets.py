@@ -114,14 +114,14 @@ def environment(
     """
     venv, log = build / package, build / f"{package}.log"
     installed, command = venv / "installed.txt", venv / "bin" / "python"
-    wanted = f"{interpreter}\n{pins.read_text()}"
-    if not installed.exists() or installed.read_text() != wanted:
+    expected = f"{interpreter}\n{pins.read_text()}"
+    if not installed.exists() or installed.read_text() != expected:
         make: list[str | Path] = [interpreter, "-m", "venv", "--clear", venv]
         step(console, f"making an environment for {package}", make, log, pins.parent)
         pip: list[str | Path] = [command, "-m", "pip", "install", "--disable-pip-version-check", "-r", pins]
         step(console, f"installing {package}", pip, log, pins.parent)
         step(console, f"importing {package}", [command, "-c", f"import {module}"], log, pins.parent)
-        installed.write_text(wanted)
+        installed.write_text(expected)
     return command
 
 
@@ -154,9 +154,9 @@ def this_python() -> Path:
 
 def python_3_10() -> Path:
     """Python 3.10, the one version that OpenFHE's current wheel is built for."""
-    found = shutil.which("python3.10")
+    interpreter = shutil.which("python3.10")
     managed = sorted(Path.home().glob(".pyenv/versions/3.10.*/bin/python3.10"))
-    for candidate in [*([Path(found)] if found else []), *managed]:
+    for candidate in [*([Path(interpreter)] if interpreter else []), *managed]:
         # A version manager's stand-in exists for every version, whether or not it is the selected one.
         if subprocess.run([candidate, "--version"], capture_output=True, check=False).returncode == 0:
             return candidate

@@ -38,9 +38,9 @@ def convert(data: Mapping[str, Any], setting: str) -> Workload:
     out: list[Group] = []
 
     def note(name: str, level: int, steps: list[Any]) -> None:
-        made = make_group(group, name, level, steps)
-        if made.targets:
-            out.append(made)
+        group_of_keys = make_group(group, name, level, steps)
+        if group_of_keys.targets:
+            out.append(group_of_keys)
 
     def transform(name: str, level: int, steps: list[int]) -> None:
         babies = sorted(steps)[:8]
@@ -90,9 +90,9 @@ def with_own_keys(plan: KeyPlan) -> KeyPlan:
         )
         for group, tree in zip(plan.workload.groups, plan.hops, strict=True)
     )
-    made = replace(plan, hops=hops)
-    made.check()
-    return made
+    keys = replace(plan, hops=hops)
+    keys.check()
+    return keys
 
 
 def made_keys(data: Mapping[str, Any], setting: str) -> tuple[int, int]:

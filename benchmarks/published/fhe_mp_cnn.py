@@ -79,7 +79,7 @@ def convert_open(data: Mapping[str, Any], special: tuple[float, ...] | None = No
         else:
             note(name, int(site["level"]), steps)
     choices = []
-    for log_slots, found in places.items():
+    for log_slots, rotations in places.items():
         stages = data["bootstrap_steps_by_logn"][log_slots]
         for factor, level, part in FACTORS:
             babies, giants = stages[f"{part}_baby"], stages[f"{part}_giant"]
@@ -89,8 +89,10 @@ def convert_open(data: Mapping[str, Any], special: tuple[float, ...] | None = No
             signed = [_signed(group, a) for a in (0, *babies)]
             diagonals = [baby + _signed(group, giant) for baby in signed for giant in (0, *giants)]
             ways = factor_alternatives(group, name, level, diagonals)
-            choices.append(Choice(name, tuple(found), (Alternative("published", tuple(published)), *ways)))
-    bootstraps = sum(len(found) for found in places.values())
+            choices.append(
+                Choice(name, tuple(rotations), (Alternative("published", tuple(published)), *ways))
+            )
+    bootstraps = sum(len(rotations) for rotations in places.values())
     ephemeral = () if special is None else _encapsulation(chain, bootstraps)
     workload = Workload(
         "FHE-MP-CNN ResNet-20",

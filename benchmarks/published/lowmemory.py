@@ -31,9 +31,9 @@ def convert(data: Mapping[str, Any], experiment: str) -> Workload:
     out: list[Group] = []
 
     def note(name: str, level: int, steps: list[int]) -> None:
-        made = make_group(group, name, level, steps)
-        if made.targets:
-            out.append(made)
+        group_of_keys = make_group(group, name, level, steps)
+        if group_of_keys.targets:
+            out.append(group_of_keys)
 
     for stage in entry["stages"]:
         name = str(stage["stage"])

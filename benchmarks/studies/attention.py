@@ -84,13 +84,13 @@ def tensors(path: Path) -> dict[str, Array]:
     """The weights of a safetensors file in single precision; gamma and beta by their newer names."""
     data = path.read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
-    found = {}
+    tensors = {}
     for name, entry in json.loads(data[8 : 8 + size]).items():
         if name != "__metadata__" and entry["dtype"] == "F32":
             begin, end = (8 + size + offset for offset in entry["data_offsets"])
             array = np.frombuffer(data[begin:end], np.float32).reshape(entry["shape"])
-            found[name.replace("gamma", "weight").replace("beta", "bias")] = array
-    return found
+            tensors[name.replace("gamma", "weight").replace("beta", "bias")] = array
+    return tensors
 
 
 def embedded(weights: dict[str, Array], ids: Array) -> Array:
@@ -206,16 +206,16 @@ def compare_terms(options: argparse.Namespace) -> Terms:
     encoder = Encoder(weights, options.tokens)
     model = encoder.model()
     compiled = kw.compile(model, calibration=typical, error=options.error)
-    found = np.asarray(run_clear(compiled.program, tests)).reshape(tests.shape)
+    hidden = np.asarray(run_clear(compiled.program, tests)).reshape(tests.shape)
     outputs: Any = ReferenceEvaluator(model).run(None, {"x": tests})
-    ours, exact = (heaviest(term_weights(weights, states)) for states in (found, outputs[0]))
+    ours, exact = (heaviest(term_weights(weights, states)) for states in (hidden, outputs[0]))
     shared = [len(set(one) & set(other)) for one, other in zip(ours, exact, strict=True)]
     return Terms(
         options.tokens,
         len(tests),
         sum(count == 10 for count in shared),
         float(np.mean(shared)),
-        float(np.abs(found - outputs[0]).max()),
+        float(np.abs(hidden - outputs[0]).max()),
     )
 
 

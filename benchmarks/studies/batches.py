@@ -107,8 +107,8 @@ def measure(model: onnx.ModelProto, typical: Vector, tests: Vector, batch: int, 
     secret = kw.SecretKey.generate(parameters)
     client = kw.Decryptor(secret)
     specs = execution.key_specs
-    made = kw.KeyGenerator(secret).evaluation_keys(specs=specs, relinearization=False)
-    server = EncryptedBackend(kw.Evaluator(parameters, execution.follow(made)), plan=execution)
+    keys = kw.KeyGenerator(secret).evaluation_keys(specs=specs, relinearization=False)
+    server = EncryptedBackend(kw.Evaluator(parameters, execution.follow(keys)), plan=execution)
     server.prepare(program)
     seconds: list[Seconds] = []
     error = bound = 0.0

@@ -165,7 +165,7 @@ def network() -> Work:
     rng = np.random.default_rng(1)
     weights = [rng.normal(size=shape) / np.sqrt(shape[0]) / 2 for shape in pairwise((30, 32, 16, 2))]
     biases = [np.zeros(matrix.shape[1]) for matrix in weights]
-    wanted = np.eye(2)[known]
+    expected = np.eye(2)[known]
     for _ in range(EPOCHS):
         layers = [Layer(*pair, square=i < 2) for i, pair in enumerate(zip(weights, biases, strict=True))]
         values, inputs = typical, []
@@ -173,7 +173,7 @@ def network() -> Work:
             inputs.append(values)
             values = layer(values)
         powers = np.exp(values - values.max(1, keepdims=True))
-        slope = (powers / powers.sum(1, keepdims=True) - wanted) / len(typical)
+        slope = (powers / powers.sum(1, keepdims=True) - expected) / len(typical)
         for i in reversed(range(3)):
             if layers[i].square:
                 slope = 2 * slope * (inputs[i] @ weights[i] + biases[i])
@@ -195,8 +195,8 @@ class Own:
 
     def __init__(self, work: Work) -> None:
         self.model = kw.compile(work.model, batch=1)
-        made, seconds = timed(self._sides)
-        self.client, self.server = made
+        sides, seconds = timed(self._sides)
+        self.client, self.server = sides
         self.facts = {
             "setup_s": seconds.wall,
             "key_bytes": self.model.report.sizes.key_bytes,
@@ -225,15 +225,15 @@ class Own:
         }
 
 
-def check(name: str, line: dict[str, Any], wanted: Vector, scores: Vector, largest: float) -> None:
+def check(name: str, line: dict[str, Any], expected: Vector, scores: Vector, largest: float) -> None:
     """Note the error of a result and whether its label is that of the model.
 
     Raises:
         SystemExit: the result is wrong.
     """
-    found = np.asarray(line["result"])[: wanted.size]
-    line["error"] = float(np.abs(found - wanted).max())
-    line["same_label"] = label(found) == label(scores)
+    outputs = np.asarray(line["result"])[: expected.size]
+    line["error"] = float(np.abs(outputs - expected).max())
+    line["same_label"] = label(outputs) == label(scores)
     if not line["error"] <= LARGEST_ERROR * largest:
         raise SystemExit(f"{name}: a result is off by {line['error']:.3g}")
 
@@ -287,8 +287,8 @@ def turns(
                 line = own.run(sample)
             else:
                 line = peer.ask({"run": work.name, "sample": [*sample.tolist(), 1.0]})
-            wanted = clear[side][place].ravel()
-            check(f"{side}, {work.name}", line, wanted, scores[place].ravel(), largest)
+            expected = clear[side][place].ravel()
+            check(f"{side}, {work.name}", line, expected, scores[place].ravel(), largest)
             if turn >= 0:
                 lines[side].append(line)
                 keep({"side": side, "work": work.name, "round": turn, **line})

@@ -120,7 +120,7 @@ def table(rounds: Sequence[dict[str, Record]]) -> str:
     for field in SHOWN:
         cells = []
         for column in columns:
-            values = [found for one in rounds if (found := one[column].get(field)) is not None]
+            values = [table for one in rounds if (table := one[column].get(field)) is not None]
             if values and isinstance(values[0], str):
                 cells.append(values[0])
             else:
@@ -133,9 +133,9 @@ def ratios(rounds: Sequence[dict[str, Record]], peers: Sequence[Peer]) -> list[s
     """A sentence for each peer: its time to that of the preset beside it, within each round."""
     lines = []
     for peer in peers:
-        found = [one[peer.name]["median_s"] / one[peer.beside]["median_s"] for one in rounds]
-        spread = f"{min(found):.2f} to {max(found):.2f} in {len(found)} rounds"
-        lines.append(f"Time, {peer.name} to {peer.beside}: {statistics.median(found):.2f} ({spread}).")
+        ratios = [one[peer.name]["median_s"] / one[peer.beside]["median_s"] for one in rounds]
+        spread = f"{min(ratios):.2f} to {max(ratios):.2f} in {len(ratios)} rounds"
+        lines.append(f"Time, {peer.name} to {peer.beside}: {statistics.median(ratios):.2f} ({spread}).")
     return lines
 
 
@@ -150,14 +150,14 @@ def options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3, help="rounds (default: 3)")
     parser.add_argument("--runs", type=int, default=2, help="timed runs in a round (default: 2)")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE)")
-    found = parser.parse_args()
-    found.threads = [int(text) for text in found.threads.split(",")]
-    found.peers = found.peers.split(",")
-    if found.rounds < 1 or found.runs < 1 or min(found.threads) < 1:
+    options = parser.parse_args()
+    options.threads = [int(text) for text in options.threads.split(",")]
+    options.peers = options.peers.split(",")
+    if options.rounds < 1 or options.runs < 1 or min(options.threads) < 1:
         parser.error("--rounds, --runs and --threads are at least 1")
-    if unknown := set(found.peers) - set(names):
+    if unknown := set(options.peers) - set(names):
         parser.error(f"unknown peers {sorted(unknown)}; there are {', '.join(names)}")
-    return found
+    return options
 
 
 def main() -> None:

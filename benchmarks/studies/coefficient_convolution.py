@@ -92,12 +92,12 @@ def packings(layer: Layer, log_n: int) -> Counter[int]:
     """How often the packing of a layer applies each automorphism, by its Galois element."""
     fitting = (1 << log_n) // layer.width**2
     packed = 1 << (layer.channels - 1).bit_length()
-    found: Counter[int] = Counter()
+    packings: Counter[int] = Counter()
     step = fitting // 2
     while step >= fitting // packed:
-        found[(1 << (log_n - step.bit_length() + 1)) + 1] += step * packed // fitting
+        packings[(1 << (log_n - step.bit_length() + 1)) + 1] += step * packed // fitting
         step //= 2
-    return found
+    return packings
 
 
 def pack_workload(layer: Layer, of: Chain) -> Workload:
@@ -184,8 +184,8 @@ def measured_pack(programs: Path, layer: Layer, plan: KeyPlan, runs: int) -> Row
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "layer.txt"
         path.write_text("\n".join(lines(layer, plan, runs)))
-        found: Row = json.loads(output([str(programs / PROGRAM), str(path)]))
-    return found
+        row: Row = json.loads(output([str(programs / PROGRAM), str(path)]))
+    return row
 
 
 def describe(layer: Layer) -> Row:
@@ -203,7 +203,9 @@ def change_of_width(setting: str, index: int, log_n: int) -> tuple[int, list[lis
     site = read("convfhe_resnet")["settings"][setting]["strided_repack"][index]
     slots = 1 << (log_n - 1)
     steps = [[step % slots for step in site[name] if step % slots] for name in ("stage_m", "stage_r")]
-    return int(site["level"]), [list(dict.fromkeys(found)) for found in steps if found]
+    return int(site["level"]), [
+        list(dict.fromkeys(measured_step)) for measured_step in steps if measured_step
+    ]
 
 
 def width_workload(setting: str, index: int, of: Chain) -> Workload:
@@ -266,9 +268,9 @@ def measured_width(setting: str, index: int, planned: str, runs: int) -> Row:
         )
     execution = PlanExecution(plan, parameters)
     begin = time.perf_counter()
-    made = generator.evaluation_keys(specs=execution.key_specs, relinearization=False)
+    keys = generator.evaluation_keys(specs=execution.key_specs, relinearization=False)
     keygen = time.perf_counter() - begin
-    evaluator = kw.Evaluator(parameters, execution.follow(made))
+    evaluator = kw.Evaluator(parameters, execution.follow(keys))
 
     def repack() -> kw.Ciphertext:
         value = sent
@@ -288,7 +290,7 @@ def measured_width(setting: str, index: int, planned: str, runs: int) -> Row:
         processor.append(time.process_time() - before)
     return {
         "keys": len(plan.keys),
-        "key_bytes": made.bytes,
+        "key_bytes": keys.bytes,
         "automorphisms": sum(map(len, stages)),
         "switches": plan.switches,
         "keygen_s": keygen,

@@ -45,7 +45,7 @@ def records(rounds: int, log_n: int) -> Iterator[Record]:
             for number in range(rounds):
                 results = []
                 for kind in KINDS:
-                    transform, made = timed(
+                    transform, records = timed(
                         kw.LinearTransform.from_rows,
                         parameters,
                         range(DIAGONALS),
@@ -65,7 +65,7 @@ def records(rounds: int, log_n: int) -> Iterator[Record]:
                         "log_period": log_period,
                         "round": number,
                         "bytes": transform.bytes,
-                        "make_s": made.cpu,
+                        "make_s": records.cpu,
                         "use_s": used.cpu,
                         "transforms": kw.LinearTransform.coefficient_transforms(
                             parameters, [2**log_period] * DIAGONALS
@@ -74,12 +74,12 @@ def records(rounds: int, log_n: int) -> Iterator[Record]:
                     }
 
 
-def table(found: list[Record]) -> list[str]:
+def table(lines: list[Record]) -> list[str]:
     """A row for each level and period."""
     rows = []
     for level in LEVELS:
         for log_period in LOG_PERIODS:
-            cell = [r for r in found if (r["level"], r["log_period"]) == (level, log_period)]
+            cell = [r for r in lines if (r["level"], r["log_period"]) == (level, log_period)]
             if not cell:
                 continue
             of = {kind: [r for r in cell if r["storage"] == kind] for kind in KINDS}
@@ -114,15 +114,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-diagonals)")
     given = parser.parse_args()
     folder = record_folder(given.out, "diagonals")
-    found = []
+    rows = []
     with (folder / "diagonals.jsonl").open("w") as raw:
         for record in records(given.rounds, given.log_n):
             if not record["checked"]:
                 raise SystemExit("the results of the two kinds of storage differ")
             print(json.dumps(record), file=raw, flush=True)
-            found.append(record)
+            rows.append(record)
     facts = "one thread; times of the processor for each of 64 diagonals, median (least to most)"
-    text = heading("Diagonals, encoded and as coefficients", facts) + table(found)
+    text = heading("Diagonals, encoded and as coefficients", facts) + table(rows)
     (folder / "diagonals.md").write_text("\n".join(text) + "\n")
     print("\n".join(text))
 

@@ -74,7 +74,7 @@ def run_size(checkout: Path, size: int, data: Path, seed: int) -> dict[str, Any]
         seconds[step] = time.perf_counter() - start
         said += done.stdout
     exchange = checkout / "io" / name
-    found = np.loadtxt(exchange / "encrypted_model_predictions.txt", dtype=int, ndmin=1)
+    predictions = np.loadtxt(exchange / "encrypted_model_predictions.txt", dtype=int, ndmin=1)
     scores = run_onnxruntime(onnx.load(MODEL), images.samples.astype(np.float64)).reshape(count, -1)
     parts = {key: float(re.findall(pattern, said)[0]) for key, pattern in SERVER.items()}
     return {
@@ -86,8 +86,8 @@ def run_size(checkout: Path, size: int, data: Path, seed: int) -> dict[str, Any]
         "key_bytes": folder_bytes(exchange / "public_keys"),
         "upload_bytes": folder_bytes(exchange / "ciphertexts_upload"),
         "download_bytes": folder_bytes(exchange / "ciphertexts_download"),
-        "as_model": int((found == scores.argmax(axis=1)).sum()),
-        "right": int((found == images.labels).sum()),
+        "as_model": int((predictions == scores.argmax(axis=1)).sum()),
+        "right": int((predictions == images.labels).sum()),
         "model_right": int((scores.argmax(axis=1) == images.labels).sum()),
         "commit": machine.commit(),
     }

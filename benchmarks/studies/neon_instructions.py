@@ -49,14 +49,14 @@ def parse(text: str) -> list[Count]:
     Raises:
         BadCount: a line is not of that form.
     """
-    found = []
+    counts = []
     for line in text.splitlines():
         match line.split():
             case [work, degree, primes, count] if count.isdecimal():
-                found.append(Count(work, degree, primes, int(count)))
+                counts.append(Count(work, degree, primes, int(count)))
             case _:
                 raise BadCount(line)
-    return found
+    return counts
 
 
 def build(console: Console) -> tuple[Path, Path]:
@@ -109,10 +109,10 @@ def run(program: Path, plugin: Path, part: str, backend: str) -> list[Count]:
     return parse(done.stdout)
 
 
-def table(found: dict[str, list[Count]]) -> list[str]:
+def table(counts: dict[str, list[Count]]) -> list[str]:
     """A row for each work: instructions of both back ends, and their ratio."""
     rows = []
-    for slow, fast in zip(*(found[backend] for backend in BACKENDS), strict=True):
+    for slow, fast in zip(*(counts[backend] for backend in BACKENDS), strict=True):
         if (slow.work, slow.degree, slow.primes) != (fast.work, fast.degree, fast.primes):
             raise BadCount(f"{slow} beside {fast}")
         ratio = f"{100 * fast.instructions / slow.instructions:.1f} %"
@@ -135,14 +135,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-neon)")
     given = parser.parse_args()
     program, plugin = build(Console())
-    found = {
+    instructions = {
         backend: [count for part in given.parts for count in run(program, plugin, part, backend)]
         for backend in BACKENDS
     }
-    lines = [f"# Instructions with NEON and without, {today()}", "", *facts(), "", *table(found)]
+    lines = [f"# Instructions with NEON and without, {today()}", "", *facts(), "", *table(instructions)]
     folder = record_folder(given.out, "neon")
     (folder / "instructions.md").write_text("\n".join(lines) + "\n")
-    raw = {backend: [vars(count) for count in counts] for backend, counts in found.items()}
+    raw = {backend: [vars(count) for count in counts] for backend, counts in instructions.items()}
     (folder / "instructions.json").write_text(json.dumps(raw, indent=1) + "\n")
     print("\n".join(lines))
 

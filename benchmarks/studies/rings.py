@@ -147,14 +147,14 @@ def best(make: Callable[..., kw.KeySpec], ring: kw.Parameters, level: int, steps
     import keywright as kw
 
     primes = [*range(ring.max_level + 1, len(ring.q) + len(ring.p)), *range(ring.max_level, level, -1)]
-    found: list[tuple[int, int, kw.KeySpec]] = []
+    choices: list[tuple[int, int, kw.KeySpec]] = []
     for count in range(1, len(primes) + 1):
         try:
             spec = make(ring, steps, level, level + 1, special=primes[:count])
         except (kw.errors.ParameterError, kw.errors.SecurityError):
             continue
-        found.append(((len(spec.digits) + 2) * (level + 1 + count), count, spec))
-    return min(found)[2]
+        choices.append(((len(spec.digits) + 2) * (level + 1 + count), count, spec))
+    return min(choices)[2]
 
 
 def _rotation(evaluator: kw.Evaluator, a: kw.Ciphertext) -> Callable[[], kw.Ciphertext]:

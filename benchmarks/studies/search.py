@@ -49,7 +49,7 @@ def measure(count: int, dimension: int, threads: int, queries: int) -> dict[str,
     client = search.Client(index.directory())
     keys = client.keys()
     vectors = np.random.default_rng(2).normal(size=(queries, dimension))
-    runs, found = [], []
+    runs, shares = [], []
     for vector in vectors:
         begin = time.perf_counter()
         query = client.query(vector)
@@ -58,7 +58,7 @@ def measure(count: int, dimension: int, threads: int, queries: int) -> dict[str,
         answer = index.answer(query.data, keys)
         processor = time.process_time() - processor
         answered = time.perf_counter()
-        found.append(set(query.top(answer, K)[0].tolist()))
+        shares.append(set(query.top(answer, K)[0].tolist()))
         runs.append(
             {
                 "query_s": sent - begin,
@@ -72,7 +72,7 @@ def measure(count: int, dimension: int, threads: int, queries: int) -> dict[str,
         )
     # The peak is of server and client together, before results are compared.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    for vector, ids, run in zip(vectors, found, runs, strict=True):
+    for vector, ids, run in zip(vectors, shares, runs, strict=True):
         integers, _ = quantisation.query(vector)
 
         def rounded(rows: Any, integers: Any = integers) -> Any:

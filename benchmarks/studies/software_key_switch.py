@@ -157,15 +157,15 @@ def main() -> None:
                 ways.append(Lattigo(Console(), build, sets))
         except Unavailable as unavailable:
             raise SystemExit(f"{options.libraries}: {unavailable}") from unavailable
-        found: dict[str, list[float]] = {way.name: [] for way in ways}
+        seconds_by_way: dict[str, list[float]] = {way.name: [] for way in ways}
         with (folder / "raw.jsonl").open("w") as raw:
             for turn in range(options.rounds):
                 for way in ways[:: 1 - 2 * (turn % 2)]:
                     seconds = way.round()
-                    found[way.name].append(seconds)
+                    seconds_by_way[way.name].append(seconds)
                     line = {"way": way.name, "round": turn, "cpu_s": seconds, "commit": machine.commit()}
                     print(json.dumps(line), file=raw, flush=True)
-    rows = [[name, spread([1e3 * s for s in seconds])] for name, seconds in found.items()]
+    rows = [[name, spread([1e3 * s for s in seconds])] for name, seconds in seconds_by_way.items()]
     text = "\n".join(
         [
             *heading(
@@ -177,12 +177,13 @@ def main() -> None:
             *markdown(["library", "a rotation, ms"], rows, aligned=False),
             "",
             *(
-                f"* {name} / Keywright: {spread(quotients(seconds, found['Keywright']))}"
-                for name, seconds in found.items()
+                f"* {name} / Keywright: {spread(quotients(seconds, seconds_by_way['Keywright']))}"
+                for name, seconds in seconds_by_way.items()
                 if name != "Keywright"
             ),
             *(
-                f"* Keywright / {name} in the paper: {spread([s / theirs for s in found['Keywright']])}"
+                f"* Keywright / {name} in the paper: "
+                f"{spread([s / theirs for s in seconds_by_way['Keywright']])}"
                 for name, theirs in PAPER_S.items()
             ),
             "",

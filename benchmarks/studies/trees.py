@@ -103,7 +103,7 @@ def measure(name: str, options: argparse.Namespace, batch: int) -> Row:
     for _ in range(options.runs):
         answer, seconds = timed(server.run, message)
         times.append(seconds)
-    found = compiled.answers(client.decrypt(answer))["label"]
+    plaintext = compiled.answers(client.decrypt(answer))["label"]
     checked = np.concatenate((tests, typical))[:LABELS]
     # The graph of the program, which is many times faster than its rotations in the clear.
     graph = kw.compiler.approximate(to_source(model), kw.compiler.Fit(calibration=typical, **choices)).graph
@@ -116,7 +116,7 @@ def measure(name: str, options: argparse.Namespace, batch: int) -> Row:
         compiling.wall, len(keys), [each.wall / count for each in times],
         [each.cpu / count for each in times], len(message), len(answer),
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, os.getloadavg()[0], count,
-        float((found == quantised[:count]).mean()), float((quantised == model.predict(checked)).mean()),
+        float((plaintext == quantised[:count]).mean()), float((quantised == model.predict(checked)).mean()),
         len(checked),
     )  # fmt: skip
 

@@ -43,7 +43,7 @@ def weights() -> dict[str, Array]:
 
 def test_the_encoder_is_that_of_bert() -> None:
     given, x = weights(), RNG.normal(size=(TOKENS, WIDTH)).astype(np.float32)
-    (found,) = ReferenceEvaluator(Encoder(given, TOKENS).model()).run(None, {"x": x[None]})
+    (outputs,) = ReferenceEvaluator(Encoder(given, TOKENS).model()).run(None, {"x": x[None]})
     part, half = "bert.encoder.layer.0.", WIDTH // 2
 
     def dense(name: str, value: Array) -> Array:
@@ -65,13 +65,13 @@ def test_the_encoder_is_that_of_bert() -> None:
         state = normal(dense("attention.output.dense", mixed) + row, *norms[0])
         wide = gelu(dense("intermediate.dense", state))
         state = normal(dense("output.dense", wide) + state, *norms[1])
-        assert np.abs(found[0, token] - state).max() < 1e-4  # type: ignore[index]
+        assert np.abs(outputs[0, token] - state).max() < 1e-4  # type: ignore[index]
 
 
 def test_terms_are_weighed_as_splade_weighs_them() -> None:
     given, states = weights(), RNG.normal(size=(2, TOKENS, WIDTH))
     part, table = "cls.predictions.transform.", given["bert.embeddings.word_embeddings.weight"]
-    for sentence, found in zip(states, term_weights(given, states), strict=True):
+    for sentence, terms in zip(states, term_weights(given, states), strict=True):
         expected = np.zeros(VOCABULARY)
         for state in sentence:
             dense = given[f"{part}dense.weight"] @ state + given[f"{part}dense.bias"]
@@ -79,5 +79,5 @@ def test_terms_are_weighed_as_splade_weighs_them() -> None:
             for term in range(VOCABULARY):
                 logit = float(table[term] @ last) + float(given["cls.predictions.bias"][term])
                 expected[term] = max(expected[term], math.log1p(max(logit, 0.0)))
-        assert found == pytest.approx(expected, abs=1e-12)
-        assert set(heaviest(found[None])[0]) == set(np.argsort(expected)[-10:])
+        assert terms == pytest.approx(expected, abs=1e-12)
+        assert set(heaviest(terms[None])[0]) == set(np.argsort(expected)[-10:])

@@ -44,10 +44,10 @@ STAGES = ("slots_to_coeffs", "mod_raise", "coeffs_to_slots", "eval_mod")
 
 
 def test_a_record_comes_back_from_its_lines(make: Make, tmp_path: Path) -> None:
-    found = [make(case) for case in schedule(SETS, quick=True)]
+    measurement = [make(case) for case in schedule(SETS, quick=True)]
     path = tmp_path / "kds.jsonl"
-    path.write_text("".join(line(one) + "\n" for one in found))
-    assert read(path) == {one.case: one for one in found}
+    path.write_text("".join(line(one) + "\n" for one in measurement))
+    assert read(path) == {one.case: one for one in measurement}
     assert read(tmp_path / "none.jsonl") == {}
 
 
@@ -75,13 +75,16 @@ def test_other_text_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_a_missing_field_is_named(make: Make) -> None:
-    found = make(Case(16, 16, 1, 1))
+    measurement = make(Case(16, 16, 1, 1))
     for name in ("key_bytes", "processor_seconds"):
         with pytest.raises(BadRecord, match=name):
-            result(found.case, {key: value for key, value in found.raw.items() if key != name})
+            result(measurement.case, {key: value for key, value in measurement.raw.items() if key != name})
     # A plan has no times.
-    plan = replace(found.case, timed=False)
-    assert result(plan, {key: value for key, value in found.raw.items() if "seconds" not in key}).case == plan
+    plan = replace(measurement.case, timed=False)
+    assert (
+        result(plan, {key: value for key, value in measurement.raw.items() if "seconds" not in key}).case
+        == plan
+    )
 
 
 def test_options_are_those_of_the_program() -> None:
@@ -115,9 +118,9 @@ def test_runs_of_a_round_are_compared_with_each_other(make: Make) -> None:
     dropped, one = Case(16, 16, "most", "dynamic_dropped"), static(16, 16, 1, 1)
     first, second, third = (
         {
-            case: replace(made, raw={**made.raw, "processor_seconds": [processor], "seconds": [wall]})
+            case: replace(result, raw={**result.raw, "processor_seconds": [processor], "seconds": [wall]})
             for case, processor, wall in ((one, *slow), (dropped, *fast))
-            for made in [make(case)]
+            for result in [make(case)]
         }
         for slow, fast in (((12.0, 13.0), (4.0, 4.0)), ((20.0, 44.0), (5.0, 11.0)), ((6.0, 8.0), (3.0, 1.0)))
     )
@@ -159,10 +162,10 @@ def test_the_tables_of_the_page_are_those_of_its_records() -> None:
     """Those of bootstraps are of one record, that of multiplications is of another."""
     listed = records()
     text = (ROOT / listed["page_kds"].path).read_text()
-    made = Tables(read(ROOT / listed["bootstrapping"].path), 16).everything()
+    tables = Tables(read(ROOT / listed["bootstrapping"].path), 16).everything()
     points = relinearization.read(ROOT / listed["relinearization"].path)
-    made["relinearization"] = [*relinearization.table(points), "", relinearization.summary(points)]
-    assert page.fill(text, made, [*made, *rule.NAMES]) == text
+    tables["relinearization"] = [*relinearization.table(points), "", relinearization.summary(points)]
+    assert page.fill(text, tables, [*tables, *rule.NAMES]) == text
 
 
 def test_lines_are_json(make: Make) -> None:
@@ -182,14 +185,14 @@ def test_the_rotation_table_has_every_rotation_key_of_its_stage() -> None:
         arcsine_degree=7,
         stages_apart=True,
     )
-    found = rotations.rotations(plan)
-    assert list(found) == ["slots_to_coeffs", "coeffs_to_slots"]
-    assert {level for _, level in found["slots_to_coeffs"]} == {1, 2}
+    table = rotations.rotations(plan)
+    assert list(table) == ["slots_to_coeffs", "coeffs_to_slots"]
+    assert {level for _, level in table["slots_to_coeffs"]} == {1, 2}
     top = plan.levels["coeffs_to_slots"][0]
-    assert {level for _, level in found["coeffs_to_slots"]} == {top - 1, top}
+    assert {level for _, level in table["coeffs_to_slots"]} == {top - 1, top}
     keys = [spec for specs in plan.stage_keys.values() for spec in specs if spec.kind == "rotation"]
-    assert sum(map(len, found.values())) == len(keys) > 0
-    assert all(0 < step < plan.slots for places in found.values() for step, _ in places)
+    assert sum(map(len, table.values())) == len(keys) > 0
+    assert all(0 < step < plan.slots for places in table.values() for step, _ in places)
 
 
 def test_pictures_are_drawn(make: Make, tmp_path: Path) -> None:
@@ -217,27 +220,27 @@ def test_the_rule_has_an_alpha_for_every_column_of_the_paper() -> None:
 
 def test_tables_of_the_rule_need_the_whole_record(make: Make) -> None:
     results = {case: make(case) for case in rule.schedule(16, range(16, 0, -1))}
-    made = rule.tables(results, 16)
-    assert list(made) == list(rule.NAMES)
-    assert "| 9 | 1, 5 | 6.842 | 8.00 | 2.00 | 2.00 | 1.00x |" in made["rule_depths"]
-    assert "| 13 | 1 | 33.51 | 8.00 | - | - | - |" in made["rule_depths"]
-    assert made["rule_alphas"][2:4] == ["| 1 | 16 | 2.00 | 8.00 |", "| 2 | 16 | 2.00 | 8.00 |"]
+    tables = rule.tables(results, 16)
+    assert list(tables) == list(rule.NAMES)
+    assert "| 9 | 1, 5 | 6.842 | 8.00 | 2.00 | 2.00 | 1.00x |" in tables["rule_depths"]
+    assert "| 13 | 1 | 33.51 | 8.00 | - | - | - |" in tables["rule_depths"]
+    assert tables["rule_alphas"][2:4] == ["| 1 | 16 | 2.00 | 8.00 |", "| 2 | 16 | 2.00 | 8.00 |"]
     results.pop(next(iter(results)))
     assert rule.tables(results, 16) == {}
 
 
 def test_the_page_has_the_tables_of_the_rule() -> None:
-    found = read(ROOT / "benchmarks/record/2026-11-28-kds-rule/rule.jsonl")
+    record = read(ROOT / "benchmarks/record/2026-11-28-kds-rule/rule.jsonl")
     text = (ROOT / "docs/reproduction/bootstrapping.md").read_text()
     assert set(rule.NAMES) <= set(page.marks(text))
-    assert page.fill(text, rule.tables(found, 16), page.marks(text)) == text
+    assert page.fill(text, rule.tables(record, 16), page.marks(text)) == text
 
 
 def test_bytes_of_table_5_are_the_papers_up_to_the_number_of_keys() -> None:
     """Where its figure is of the alpha counted here: 45 keys by l + alpha, for 27 by 1 + l + alpha."""
-    found = read(ROOT / "benchmarks/record/2026-11-28-kds-rule/rule.jsonl")
+    record = read(ROOT / "benchmarks/record/2026-11-28-kds-rule/rule.jsonl")
     for depth, alpha in ((12, 4), (11, 3), (10, 2), (9, 5), (8, 6), (5, 7), (4, 10), (2, 9)):
         printed = paper.TABLE_5[depth].maximum
         assert printed is not None
-        ours = found[rule.stored(16, depth, alpha)].raw["formula_bytes"] / paper.GB
+        ours = record[rule.stored(16, depth, alpha)].raw["formula_bytes"] / paper.GB
         assert 1.60 < printed / ours < 1.62

@@ -16,8 +16,8 @@ def one(ours: float, theirs: float) -> dict[str, dict[str, Any]]:
 
 
 def test_a_ratio_is_of_one_round() -> None:
-    found = ratios([one(1, 8), one(2, 20), one(1, 9)], [LATTIGO])
-    assert found == [f"Time, lattigo to {BALANCED}: 9.00 (8.00 to 10.00 in 3 rounds)."]
+    quotients = ratios([one(1, 8), one(2, 20), one(1, 9)], [LATTIGO])
+    assert quotients == [f"Time, lattigo to {BALANCED}: 9.00 (8.00 to 10.00 in 3 rounds)."]
 
 
 def test_the_table_has_medians_names_and_dashes() -> None:

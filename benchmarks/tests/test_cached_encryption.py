@@ -36,7 +36,7 @@ def test_means_agree_with_the_definition() -> None:
 
 def test_stand_ins_have_shape_and_zeros_of_the_data_sets() -> None:
     for tensors, size, share in ((cars(2), 360 * 640, 0.9873), (speech(2), 64_321, 0.9972)):
-        assert tensors.made
+        assert tensors.drawn
         assert tensors.samples.shape == (2, size)
         assert 0 <= tensors.samples.min() < tensors.samples.max() < 1 << tensors.bits
         # Six deviations of a binomial share.

@@ -123,14 +123,14 @@ def test_a_wrong_result_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_the_picture_has_the_figures_of_the_records() -> None:
     written = Counter(re.findall(r">([\d.]+)</text>", picture.PAGE.read_text()))
-    for title, found in picture.panels().items():
+    for title, panel in picture.panels().items():
         assert f">{title}<" in picture.PAGE.read_text()
-        for bar in found.values():
+        for bar in panel.values():
             assert sum(bar.parts) == pytest.approx(bar.seconds, rel=0.05)
     expected = Counter(
         f"{value:.1f}"
-        for found in picture.panels().values()
-        for bar in found.values()
+        for panel in picture.panels().values()
+        for bar in panel.values()
         for value in (bar.seconds, bar.gigabytes)
     )
     assert not expected - written, "run `python -m studies.executed_keys.picture` in benchmarks"

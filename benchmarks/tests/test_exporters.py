@@ -40,14 +40,14 @@ def test_outputs_are_compared_with_the_frameworks(squares: Path) -> None:
 def test_a_cell_has_opsets_levels_and_changes() -> None:
     first: dict[str, object] = {"difference": 0.0, "depth": 5, "change": 0.02}
     last = first | {"change": 0.0312}
-    found: dict[int, dict[str, object]] = {
+    results: dict[int, dict[str, object]] = {
         13: first,
         14: {"difference": 0.0},
         15: last,
         16: {"refused": "no"},
         17: {"not_exported": "no"},
     }
-    assert cell(found) == "13 to 15: 5 levels, 3.1%; 16 refused; 17 not exported"
+    assert cell(results) == "13 to 15: 5 levels, 3.1%; 16 refused; 17 not exported"
     assert cell({13: {"difference": 0.0, "depth": 1, "change": 1e-7}}) == "13: 1 level, exact"
     assert cell(None) == ""
 

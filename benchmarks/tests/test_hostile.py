@@ -22,24 +22,24 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
 
 
 def test_an_attack_is_measured(model: Model, tmp_path: Path) -> None:
-    found = measure(["bodies", "unknown"], model, tmp_path, 8.0, 4.0)
-    assert found["faults"] == []
-    assert min(found["begun"].values()) > 100
-    assert found["evaluation"]["quiet_count"] > 0
-    assert found["evaluation"]["attacked_count"] > 0
-    assert json.loads(json.dumps(found)) == found or "nan" in str(found).lower()
-    assert line(found).startswith("bodies+unknown: evaluation median ")
+    measurement = measure(["bodies", "unknown"], model, tmp_path, 8.0, 4.0)
+    assert measurement["faults"] == []
+    assert min(measurement["begun"].values()) > 100
+    assert measurement["evaluation"]["quiet_count"] > 0
+    assert measurement["evaluation"]["attacked_count"] > 0
+    assert json.loads(json.dumps(measurement)) == measurement or "nan" in str(measurement).lower()
+    assert line(measurement).startswith("bodies+unknown: evaluation median ")
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_honest_client_is_served_beside_every_attack(model: Model, tmp_path: Path, name: str) -> None:
-    found = measure([name], model, tmp_path, 12.0, 6.0)
-    assert found["faults"] == []
-    assert found["begun"][name] > 0
-    assert found["evaluation"]["median_ratio"] <= WITHIN
+    measurement = measure([name], model, tmp_path, 12.0, 6.0)
+    assert measurement["faults"] == []
+    assert measurement["begun"][name] > 0
+    assert measurement["evaluation"]["median_ratio"] <= WITHIN
     # Some ten uploads: their median is noisy.
-    assert found["upload"]["median_ratio"] <= 2 * WITHIN
+    assert measurement["upload"]["median_ratio"] <= 2 * WITHIN
 
 
 def test_a_slower_client_and_faults_are_not_within() -> None:
@@ -47,8 +47,8 @@ def test_a_slower_client_and_faults_are_not_within() -> None:
     assert fast.summary()["median_ratio"] == pytest.approx(1.5)
     assert slow.summary()["p95_ratio"] == pytest.approx(9)
     for measured, faults, within in ((fast, [], True), (slow, [], False), (fast, ["a wrong answer"], False)):
-        found = {kind: measured.summary() for kind in KINDS}
-        assert hostile.passes(found, faults) is within
+        summaries = {kind: measured.summary() for kind in KINDS}
+        assert hostile.passes(summaries, faults) is within
 
 
 def test_an_attack_that_does_not_exist_is_named(

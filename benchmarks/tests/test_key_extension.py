@@ -26,12 +26,12 @@ BITS = 20
 
 
 def primes_below(bound: int, count: int) -> list[int]:
-    found: list[int] = []
-    while len(found) < count:
+    primes: list[int] = []
+    while len(primes) < count:
         bound -= 1
         if all(bound % divisor for divisor in range(2, int(bound**0.5) + 1)):
-            found.append(bound)
-    return found
+            primes.append(bound)
+    return primes
 
 
 PRIMES = primes_below(1 << BITS, 40)
@@ -71,10 +71,10 @@ def test_counts_are_those_of_the_algorithm(shape: tuple[int, int, int, int]) -> 
     primes, special, alpha, size = shape
     of = Setting(N.bit_length() - 1, primes, special, alpha, BITS)
     _, before, after, _ = switched(shape)
-    for counts, made in ((ordinary(of), before), (extended(of, size, BITS), after)):
-        assert sum(counts.transforms) == made.work["transforms"]
-        assert counts.products == made.work["products"]
-        assert sum(counts.conversions) == made.work["conversions"]
+    for counts, operations in ((ordinary(of), before), (extended(of, size, BITS), after)):
+        assert sum(counts.transforms) == operations.work["transforms"]
+        assert counts.products == operations.work["products"]
+        assert sum(counts.conversions) == operations.work["conversions"]
 
 
 def test_bytes_are_those_of_the_extended_key() -> None:
@@ -125,6 +125,6 @@ def test_extension_pays_for_fine_digits_alone() -> None:
 
 
 def test_the_table_has_a_line_for_each_setting() -> None:
-    found = list(rows())
-    assert len(table(found)) == 2 + len(found) // 3
-    assert {row["key"] for row in found} == {"ordinary", "fewest transforms", "fastest"}
+    rows_of_table = list(rows())
+    assert len(table(rows_of_table)) == 2 + len(rows_of_table) // 3
+    assert {row["key"] for row in rows_of_table} == {"ordinary", "fewest transforms", "fastest"}

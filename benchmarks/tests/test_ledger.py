@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from harness.prose import WIDTH, wrapped
 from studies.bootstrapping_keys import grid
-from studies.ledger.__main__ import made
+from studies.ledger.__main__ import pages
 from studies.ledger.claims import FIRST, PAPERS, BadClaim, paper
 from studies.ledger.claims import FOLDER as CLAIMS
 from studies.ledger.expressions import Expressions
@@ -56,28 +56,28 @@ def listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Record]
 
 
 def test_pages_are_what_the_records_make() -> None:
-    stale = [path.name for path, text in made().items() if path.read_text() != text]
+    stale = [path.name for path, text in pages().items() if path.read_text() != text]
     assert not stale, f"run `python -m studies.ledger` in benchmarks: {', '.join(stale)}"
 
 
 def test_every_record_that_is_listed_is_there_and_used() -> None:
-    pages = [text for path, text in made().items() if path.parent.name == "ledger"]
+    written = [text for path, text in pages().items() if path.parent.name == "ledger"]
     patterns = ("figures.toml", "pictures.py", "blocks/*.md", "pages/*.md")
     texts = [path.read_text() for pattern in patterns for path in FIGURES.glob(pattern)]
     for record in records().values():
         assert record.text
-        listed = any(f"| [{record.name}](" in text for text in pages)
+        listed = any(f"| [{record.name}](" in text for text in written)
         assert listed or any(re.search(rf"\b{record.name}[.(\"]", text) for text in texts), record.name
 
 
 def test_every_paper_has_a_page_with_five_lines_first() -> None:
     listed = records()
     papers = [paper(CLAIMS / f"{name}.toml", Expressions(listed)) for name in PAPERS]
-    pages = {path.relative_to(DOCS).as_posix(): text for path, text in made().items() if DOCS in path.parents}
+    written = {path.relative_to(DOCS).as_posix(): text for path, text in pages().items()}
     for one in papers:
         assert sum(claim.first for claim in one.claims) == FIRST
-        assert one.short in pages["README.md"]
-        lines = [line for line in pages[f"ledger/{one.name}.md"].splitlines() if line.startswith("| ")]
+        assert one.short in written["README.md"]
+        lines = [line for line in written[f"ledger/{one.name}.md"].splitlines() if line.startswith("| ")]
         assert all(any(line.startswith(f"| {c.place} | {c.claim} |") for line in lines) for c in one.claims)
 
 

@@ -25,14 +25,14 @@ class Parsed(Exception):
 
 def programs(command: str) -> list[tuple[Path, list[str]]]:
     """Folder and words of each program of a command line."""
-    folder, found = ROOT, []
+    folder, programs = ROOT, []
     for part in command.split(" && "):
         words = shlex.split(part)
         if words[0] == "cd":
             folder = folder / words[1]
         else:
-            found.append((folder, words))
-    return found
+            programs.append((folder, words))
+    return programs
 
 
 def read(path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,10 +33,10 @@ def server(model: Model, tmp_path: Path) -> Iterator[Process]:
 def test_an_idle_server_is_small(server: Process) -> None:
     """Without keys there are no workers, and the memory is within the figure."""
     deadline = time.monotonic() + 30
-    while (found := server.memory())["workers"] and time.monotonic() < deadline:
+    while (memory := server.memory())["workers"] and time.monotonic() < deadline:
         time.sleep(0.2)
-    assert found["workers"] == 0
-    assert 20_000_000 < found["server_pss"] <= found["server_rss"] == found["all_rss"] < IDLE_BYTES
+    assert memory["workers"] == 0
+    assert 20_000_000 < memory["server_pss"] <= memory["server_rss"] == memory["all_rss"] < IDLE_BYTES
 
 
 def test_nonsense_is_no_error_of_the_server_and_an_honest_client_is_served(

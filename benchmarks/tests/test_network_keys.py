@@ -14,7 +14,7 @@ PAGE = Path(pictures.__file__).parent / "page.md"
 
 
 def test_tables_of_ark_have_the_extremes_of_its_text() -> None:
-    saved = [share[0] for found in ark.shares().values() for share in found]
+    saved = [share[0] for setting in ark.shares().values() for share in setting]
     assert round(max(saved), 2) == 41.17
     assert round(min(saved), 2) == 18.26
     one_layer = {(layer.encoding, layer.whose): layer for layer in ark.FIGURE_7}
@@ -73,7 +73,7 @@ def test_pictures_are_drawn_again_from_the_page() -> None:
     shares = printed.figure_8(text)
     assert set(shares) == set(ark.TABLE_1)
     ark.check_figure_8(shares)
-    assert all(set(found) == {"ark-memory", "ark-time", "optimal"} for found in shares.values())
+    assert all(set(share) == {"ark-memory", "ark-time", "optimal"} for share in shares.values())
     with pytest.raises(SystemExit, match="no table"):
         printed.figure_7("# A page\n")
 

@@ -39,8 +39,8 @@ def test_a_record_goes_on_where_it_was_cut_off(tmp_path: Path) -> None:
     for number, line in record.images.items():
         assert line["label"] == labels[number]
         assert 0 < line["error"] <= line["error_bound"]
-        own, wanted = np.array(line["scores"]), np.array(line["program_scores"])
-        assert line["error"] == np.abs(own - wanted).max()
+        own, expected = np.array(line["scores"]), np.array(line["program_scores"])
+        assert line["error"] == np.abs(own - expected).max()
         # The network is in single precision in the model, in double in the program.
         assert np.abs(own - line["model_scores"]).max() < line["error_bound"] + 1e-4
         assert 0 < sum(line["kinds"].values()) <= line["seconds"]
@@ -147,9 +147,9 @@ def test_cifar_images_are_read_class_by_class_in_turn(tmp_path: Path) -> None:
                 entry.size = data.tell()
                 data.seek(0)
                 archive.addfile(entry, data)
-    found = cifar(path, [0, 3, 13])
-    assert found.labels.tolist() == [0, 3, 3]
-    assert (found.samples[:, :, 5, 7] * 255).round().tolist() == [[0, 0, 255], [3, 0, 255], [3, 1, 255]]
+    pictures = cifar(path, [0, 3, 13])
+    assert pictures.labels.tolist() == [0, 3, 3]
+    assert (pictures.samples[:, :, 5, 7] * 255).round().tolist() == [[0, 0, 255], [3, 0, 255], [3, 1, 255]]
     with pytest.raises(SystemExit, match="image 20 is asked for; CIFAR-10 has 20 here"):
         cifar(path, [20])
 

@@ -19,9 +19,9 @@ BENCHMARKS = Path(__file__).parent.parent
 
 def test_the_ratio_is_the_median_of_single_rounds_not_the_ratio_of_medians(measured: Measured) -> None:
     # The machine is half as fast in round 1: the ratio of medians would be 0.30 / 0.03 = 10.
-    found = [measured("keywright", turn, s) for turn, s in enumerate((0.03, 0.06, 0.02))]
-    found += [measured("lattigo", turn, s) for turn, s in enumerate((0.27, 0.48, 0.30))]
-    cell = tabulate(found, (5, 3))[ROTATE]["lattigo"]
+    measurement = [measured("keywright", turn, s) for turn, s in enumerate((0.03, 0.06, 0.02))]
+    measurement += [measured("lattigo", turn, s) for turn, s in enumerate((0.27, 0.48, 0.30))]
+    cell = tabulate(measurement, (5, 3))[ROTATE]["lattigo"]
     assert cell.seconds.median == 0.30
     assert cell.ratio is not None
     assert cell.ratio.median == pytest.approx(9.0)
@@ -30,8 +30,8 @@ def test_the_ratio_is_the_median_of_single_rounds_not_the_ratio_of_medians(measu
 
 
 def test_only_rounds_with_both_give_a_ratio(measured: Measured) -> None:
-    found = [measured("keywright", 0, 0.03), measured("lattigo", 0, 0.3), measured("lattigo", 1, 0.9)]
-    cell = tabulate(found, (5,))[ROTATE]["lattigo"]
+    measurement = [measured("keywright", 0, 0.03), measured("lattigo", 0, 0.3), measured("lattigo", 1, 0.9)]
+    cell = tabulate(measurement, (5,))[ROTATE]["lattigo"]
     assert cell.rounds == 2
     assert cell.ratio is not None
     assert cell.ratio.high == pytest.approx(10.0)
@@ -44,9 +44,9 @@ def test_without_keywright_there_are_times_and_no_ratios(measured: Measured) -> 
 
 
 def test_rows_are_in_the_usual_order_of_works_then_high_levels_first(measured: Measured) -> None:
-    found = [measured("lattigo", 0, 1, work, level) for work, level in [("keygen", 26), ("rotate", 3)]]
-    found += [measured("lattigo", 0, 1, "rotate", 26), measured("lattigo", 0, 1, "ntt", 0)]
-    rows = [(row.work, row.level) for row in tabulate(found, (5,))]
+    measurement = [measured("lattigo", 0, 1, work, level) for work, level in [("keygen", 26), ("rotate", 3)]]
+    measurement += [measured("lattigo", 0, 1, "rotate", 26), measured("lattigo", 0, 1, "ntt", 0)]
+    rows = [(row.work, row.level) for row in tabulate(measurement, (5,))]
     assert rows == [("ntt", 0), ("rotate", 26), ("rotate", 3), ("keygen", 26)]
 
 
@@ -89,8 +89,8 @@ def test_ratios_show_their_extremes() -> None:
 
 
 def test_the_plot_has_one_row_per_work_at_its_largest_parameters(measured: Measured) -> None:
-    found = [measured("lattigo", 0, 1, "rotate", level) for level in (3, 26, 13)]
-    assert plot.top_rows(tabulate(found, (5,))) == [ROTATE]
+    measurement = [measured("lattigo", 0, 1, "rotate", level) for level in (3, 26, 13)]
+    assert plot.top_rows(tabulate(measurement, (5,))) == [ROTATE]
 
 
 def test_the_plot_is_written(measured: Measured, tmp_path: Path) -> None:

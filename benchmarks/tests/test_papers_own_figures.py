@@ -62,15 +62,15 @@ def _shares(mode: str, case: int) -> tuple[list[float], list[float], list[float]
 def test_savings_of_ark_in_its_text_are_not_those_of_its_tables() -> None:
     memory = [_shares("ark-memory", case) for case in (1, 2)]
     speed = [_shares("ark-time", case) for case in (1, 2)]
-    saved = [share for found, _, _ in memory for share in found]
+    saved = [share for saving, _, _ in memory for share in saving]
     assert round(min(saved), 2) == 25.33  # section IV.C: 25.70
     assert round(max(saved), 2) == 41.17
-    generation = [share for _, _, found in (*memory, *speed) for share in found]
+    generation = [share for _, _, saving in (*memory, *speed) for share in saving]
     assert round(max(generation), 2) == 59.44  # 57.25
     assert round(min(generation), 2) == 43.62  # 41.06
     assert min(row.generation[case] for row in TABLES_2_3.values() for case in (1, 2)) == 202  # 205
     mean_memory = sum(saved) / len(saved)
-    mean_speed = sum(share for found, _, _ in speed for share in found) / 12
+    mean_speed = sum(share for saving, _, _ in speed for share in saving) / 12
     assert round(mean_memory - mean_speed, 1) == 2.4  # 7.40
     assert round(100 * (mean_memory / mean_speed - 1), 1) == 8.2
 
@@ -94,7 +94,7 @@ def test_memory_of_the_same_program_differs_within_table_2() -> None:
         setting: {row.gigabytes[0] for (name, _), row in TABLES_2_3.items() if name == setting}
         for setting in TABLE_1
     }
-    assert [setting for setting, found in own.items() if len(found) > 1] == ["5-20-1", "3-14-3", "3-20-3"]
+    assert [setting for setting, figures in own.items() if len(figures) > 1] == ["5-20-1", "3-14-3", "3-20-3"]
 
 
 def test_one_share_of_table_1_is_not_its_quotient() -> None:

@@ -29,7 +29,7 @@ def test_gradients_are_those_of_the_loss() -> None:
     for name in ("input.b", "state.b"):
         weights[name] += rng.normal(size=3 * 128) / 4
     x, labels = rng.random((5, 3, 7)), np.array([0, 1, 2, 3, 4])
-    found, loss = gradients(weights, x, labels)  # type: ignore[arg-type]
+    slopes, loss = gradients(weights, x, labels)  # type: ignore[arg-type]
 
     def entropy(changed: dict[str, np.ndarray]) -> complex:
         scores = forward(changed, x)["scores"]  # type: ignore[arg-type]
@@ -43,7 +43,7 @@ def test_gradients_are_those_of_the_loss() -> None:
         moved[place] += 1e-20j
         slope = entropy({**weights, name: moved}).imag / 1e-20
         # Each is a sum of some thousand terms of at most the largest slope, each rounded.
-        assert found[name][place] == pytest.approx(slope, abs=1e4 * 2**-52 * np.abs(found[name]).max())
+        assert slopes[name][place] == pytest.approx(slope, abs=1e4 * 2**-52 * np.abs(slopes[name]).max())
 
 
 def test_features_are_scaled_by_the_training_set(tmp_path: Path) -> None:

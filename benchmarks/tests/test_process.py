@@ -11,8 +11,8 @@ from harness.targets import Executable
 
 
 def test_a_peer_that_ends_says_how(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    found = Executable((sys.executable,))
-    monkeypatch.setattr(process, "prepared", lambda *_: found)
+    executable = Executable((sys.executable,))
+    monkeypatch.setattr(process, "prepared", lambda *_: executable)
     monkeypatch.setattr(process, "child_environment", lambda *_: dict(os.environ))
     # The package has no module of its own to run.
     peer = process.PeerProcess("orion", "peers", tmp_path, Console())

@@ -74,9 +74,9 @@ def test_every_job_ends_once_while_machines_die(policy: str) -> None:
     models = {"m": SIZE, "n": 2 * SIZE}
     times = Times({"m": [0.1, 0.2], "n": [0.3]}, [0.05, 0.4], models)
     jobs = requests(2000, 20.0, tenants=50, models=models, seed=1)
-    made: dict[str, Policy] = {"random": Random(2), "two": TwoChoices(2), "keys": KeyAware(900, times)}
+    policies: dict[str, Policy] = {"random": Random(2), "two": TwoChoices(2), "keys": KeyAware(900, times)}
     deaths = [Death(3.0 * i, i % 8, 2.0) for i in range(30)] + [Death(95.0, i, 1.0) for i in range(8)]
-    outcome = Simulation(8, 900, times, made[policy], seed=3).run(jobs, deaths)
+    outcome = Simulation(8, 900, times, policies[policy], seed=3).run(jobs, deaths)
     assert outcome.ended == dict.fromkeys(range(2000), 1)
     assert outcome.hits + outcome.misses >= 2000
     assert min(outcome.latency_s.values()) > 0.0999
@@ -113,7 +113,7 @@ def test_no_rule_finds_more_keys_than_the_best_choice_of_sets() -> None:
     best = ideal(30, budget)
     assert 0.5 < best < 1.0
     for counts in (False, True):
-        found = hits(sequence, budget, 0.5, counts=counts)
-        assert 0.5 < sum(found[1000:]) / len(found[1000:]) < best + 0.02
+        loads = hits(sequence, budget, 0.5, counts=counts)
+        assert 0.5 < sum(loads[1000:]) / len(loads[1000:]) < best + 0.02
     assert hits(sequence, 90 * BYTES[0], 0.5, counts=True).count(False) == len(set(sequence))
     assert ideal(30, 90 * BYTES[0]) == pytest.approx(1.0)

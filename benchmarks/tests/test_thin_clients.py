@@ -142,8 +142,8 @@ SWITCH: dict[str, Any] = {
 def test_every_switch_has_a_row() -> None:
     several = {"data": "integers", "switches": "seed, several", "each": 3, "bits": 60}
     dropped = {"switches": "bits dropped", "dropped": [[9, 1], [0, 0]], "bytes_up": 400_000}
-    found = [switches.parse(json.dumps(SWITCH | changes)) for changes in ({}, dropped, several)]
-    lines = switches.table(found)
+    measurements = [switches.parse(json.dumps(SWITCH | changes)) for changes in ({}, dropped, several)]
+    lines = switches.table(measurements)
     assert lines[0] == "### 30 bits, a number in every coefficient: 65,536"
     assert "| none | 491,600 | 524,368 | 491,603 | 1.00 | 0.30 | 2.00 | 1.00 | 16.0 | 14.0 |" in lines
     assert any(line.startswith("| bits dropped (9 and 1) | 400,000 |") for line in lines)
@@ -179,11 +179,11 @@ def test_full_encryptions_are_compared_with_all_primes_and_within_rounds() -> No
         measured("lattigo", 0, 3, 0.004),
         measured("openfhe", 0, 26, 0.019),
     ]
-    found = peers.top(measurements, 27)
-    lines = peers.table(found, 27)
+    rows = peers.top(measurements, 27)
+    lines = peers.table(rows, 27)
     assert "| thin-30 | 1 | 1.00 ms | 1,000 | - | - |" in lines
     assert "| lattigo | 27 | 23.0 ms | 27,000 | 21x (21-23) | - |" in lines
-    assert peers.judgement(found) == [
+    assert peers.judgement(rows) == [
         "* lattigo: 21.0 of 20 times, reached",
         "* openfhe: 19.0 of 20 times, not reached",
     ]

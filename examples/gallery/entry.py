@@ -86,9 +86,9 @@ def names() -> list[str]:
 
 def entry(name: str) -> Entry:
     """The entry of a name."""
-    found = import_module(f"gallery.entries.{name}").ENTRY
-    assert isinstance(found, Entry)
-    return found
+    module = import_module(f"gallery.entries.{name}").ENTRY
+    assert isinstance(module, Entry)
+    return module
 
 
 def run_onnx(model: onnx.ModelProto, samples: Array, output: str | None = None) -> Array:
@@ -96,6 +96,6 @@ def run_onnx(model: onnx.ModelProto, samples: Array, output: str | None = None) 
     import onnxruntime as ort
 
     session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    name, wanted = session.get_inputs()[0].name, None if output is None else [output]
+    name, expected = session.get_inputs()[0].name, None if output is None else [output]
     feeds = ({name: sample[None].astype(np.float32)} for sample in samples)
-    return np.concatenate([np.asarray(session.run(wanted, feed)[0]) for feed in feeds])
+    return np.concatenate([np.asarray(session.run(expected, feed)[0]) for feed in feeds])

@@ -46,10 +46,10 @@ def measure(name: str, entry: Entry, case: Case, package: str, memory: int) -> d
 
 def leaves(group: BaseExceptionGroup[Any]) -> list[BaseException]:
     """The errors of a group and of the groups in it."""
-    found: list[BaseException] = []
+    errors: list[BaseException] = []
     for each in group.exceptions:
-        found += leaves(each) if isinstance(each, BaseExceptionGroup) else [each]
-    return found
+        errors += leaves(each) if isinstance(each, BaseExceptionGroup) else [each]
+    return errors
 
 
 def encrypted(case: Case, clear: Array, memory: int) -> dict[str, Any]:
@@ -70,14 +70,14 @@ def encrypted(case: Case, clear: Array, memory: int) -> dict[str, Any]:
     if answers:
         outputs = answers[case.output] if case.output else next(iter(answers.values()))
     outputs = np.asarray(outputs).reshape(clear.shape)
-    found, wanted = case.decide(outputs), case.decide(clear)
+    decisions, expected = case.decide(outputs), case.decide(clear)
     fit = chosen.program.fit_report
     line = {
         "parameters": repr(chosen.parameters),
         "depth": chosen.program.depth,
         "bootstraps": chosen.report.run.bootstraps,
         "fit_agreement": None if fit is None else fit.outputs.agreement,
-        "same": int(case.agree(found, wanted).sum()),
+        "same": int(case.agree(decisions, expected).sum()),
         "error": float(np.abs(outputs - clear).max()),
         "largest": float(np.abs(clear).max()),
         "compile_s": compiling[0],
@@ -95,6 +95,6 @@ def encrypted(case: Case, clear: Array, memory: int) -> dict[str, Any]:
         "returned_bytes": result.batches.returned_bytes * len(result.batches.samples),
     }
     if case.truth is not None:
-        line["right_clear"] = int(case.agree(wanted, case.truth).sum())
-        line["right_encrypted"] = int(case.agree(found, case.truth).sum())
+        line["right_clear"] = int(case.agree(expected, case.truth).sum())
+        line["right_encrypted"] = int(case.agree(decisions, case.truth).sum())
     return line

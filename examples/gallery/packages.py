@@ -22,27 +22,27 @@ def install(name: str, cache: Path = CACHE) -> Path:
     Raises:
         subprocess.CalledProcessError: the package cannot be downloaded, or has another digest.
     """
-    folder, made = cache / name, cache / f"{name}.part"
+    folder, unfinished = cache / name, cache / f"{name}.part"
     if folder.is_dir():
         return folder
-    shutil.rmtree(made, ignore_errors=True)
-    made.mkdir(parents=True)
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
     requirements = HERE / "requirements" / f"{name}.txt"
     if requirements.is_file():
         pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download"]
         pinned_only = ["--no-deps", "--require-hashes", "--requirement", str(requirements)]
-        subprocess.run([*pip, *pinned_only, "--dest", str(made)], check=True)
-        (archive,) = made.iterdir()
-        shutil.unpack_archive(archive, made, "zip" if archive.suffix == ".whl" else "gztar")
+        subprocess.run([*pip, *pinned_only, "--dest", str(unfinished)], check=True)
+        (archive,) = unfinished.iterdir()
+        shutil.unpack_archive(archive, unfinished, "zip" if archive.suffix == ".whl" else "gztar")
         archive.unlink()
     else:
         lock = json.loads(requirements.with_suffix(".json").read_text())
         root = {"dependencies": lock["packages"][""]["dependencies"]}
-        (made / "package.json").write_text(json.dumps(root))
-        shutil.copy(requirements.with_suffix(".json"), made / "package-lock.json")
+        (unfinished / "package.json").write_text(json.dumps(root))
+        shutil.copy(requirements.with_suffix(".json"), unfinished / "package-lock.json")
         npm = ["npm", "ci", "--silent", "--ignore-scripts", "--no-audit", "--no-fund"]
-        subprocess.run(npm, cwd=made, check=True)
-    made.rename(folder)
+        subprocess.run(npm, cwd=unfinished, check=True)
+    unfinished.rename(folder)
     return folder
 
 

@@ -59,7 +59,7 @@ def regressor(trees: Iterable[Tree], features: int, base: float, condition: str)
                     ("weights", tree.values[node]),
                 ):
                     targets.setdefault(f"target_{name}", []).append(value)
-    made = helper.make_node(
+    ensemble = helper.make_node(
         "TreeEnsembleRegressor",
         ["x"],
         ["sum"],
@@ -70,7 +70,7 @@ def regressor(trees: Iterable[Tree], features: int, base: float, condition: str)
         **targets,
     )
     graph = helper.make_graph(
-        [made, helper.make_node("Sigmoid", ["sum"], ["y"])],
+        [ensemble, helper.make_node("Sigmoid", ["sum"], ["y"])],
         "trees",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", features])],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 1])],

@@ -223,12 +223,12 @@ def programs() -> dict[str, compiler.Program]:
     """Return programs with a polynomial, ranges and a report; with samples that share ciphertexts; with a
     client's part."""
     samples = RANDOM.normal(size=(20, 4))
-    found = models()
+    programs = models()
     fit = compiler.Fit(calibration=samples, activations={"sigmoid": "chebyshev:7"})
     return {
-        "sigmoid": compiler.compile(found["sigmoid"], compiler.Target(slots=4, levels=9), fit),
-        "batch": compiler.compile(found["dense"], compiler.Target(slots=16, levels=3, batch=4)),
-        "client": compiler.compile(found["client"], compiler.Target(slots=4, levels=2)),
+        "sigmoid": compiler.compile(programs["sigmoid"], compiler.Target(slots=4, levels=9), fit),
+        "batch": compiler.compile(programs["dense"], compiler.Target(slots=16, levels=3, batch=4)),
+        "client": compiler.compile(programs["client"], compiler.Target(slots=4, levels=2)),
     }
 
 
@@ -271,7 +271,7 @@ def calibration() -> bytes:
 
 def arrays() -> dict[str, bytes]:
     """Return arrays of several types and shapes."""
-    found: Constants = {
+    arrays: Constants = {
         "numbers": np.linspace(-1, 1, 6).reshape(2, 3),
         "columns": np.asfortranarray(np.arange(6, dtype=np.int16).reshape(2, 3)),
         "other_order": np.arange(3, dtype=">f4"),
@@ -279,7 +279,7 @@ def arrays() -> dict[str, bytes]:
         "one": np.asarray(1.5, np.float16),
         "none": np.zeros((0, 5), np.uint8),
     }
-    return {name: stored_array(array) for name, array in found.items()}
+    return {name: stored_array(array) for name, array in arrays.items()}
 
 
 def stored_array(array: NDArray[Any]) -> bytes:
@@ -300,9 +300,9 @@ def images() -> dict[str, bytes]:
     """Return images of every format that is read."""
     pixels = Image.fromarray(RANDOM.integers(0, 256, (5, 4, 3), np.uint8))
     modes = {"rgb": "RGB", "grey": "L", "palette": "P"}
-    found = {name: stored_image(pixels.convert(mode), "PNG") for name, mode in modes.items()}
-    found |= {kind.lower(): stored_image(pixels, kind) for kind in ("BMP", "JPEG")}
-    return found
+    images = {name: stored_image(pixels.convert(mode), "PNG") for name, mode in modes.items()}
+    images |= {kind.lower(): stored_image(pixels, kind) for kind in ("BMP", "JPEG")}
+    return images
 
 
 def description() -> bytes:

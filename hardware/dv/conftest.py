@@ -47,9 +47,9 @@ def coverage(results: Path) -> Counter[str]:
     """How often a simulation reached each cover property, by `module.property`."""
     points: Counter[str] = Counter()
     for line in (results / "coverage.dat").read_text(encoding="utf-8").splitlines():
-        if found := re.search(r"\x01page\x02v_user/(\w+).*\x01o\x02(\w+).*' (\d+)$", line):
-            module = found[1].partition("__")[0]  # without the parameters
-            points[f"{module}.{found[2]}"] += int(found[3])
+        if match := re.search(r"\x01page\x02v_user/(\w+).*\x01o\x02(\w+).*' (\d+)$", line):
+            module = match[1].partition("__")[0]  # without the parameters
+            points[f"{module}.{match[2]}"] += int(match[3])
     return points
 
 

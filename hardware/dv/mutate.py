@@ -62,12 +62,12 @@ def plant(faults: list[Fault]) -> None:
     for number, fault in enumerate(faults, 1):
         path = next(path for path in texts if path.stem == fault.module)
         texts[path] = fault.planted(texts[path], number)
-    wanted = {rooms / path.parent.name / path.name: text for path, text in texts.items()}
+    expected = {rooms / path.parent.name / path.name: text for path, text in texts.items()}
     # Packages are compiled in the order of their names.
-    wanted[rooms / "arithmetic/a_fault_pkg.sv"] = PACKAGE
-    for old in set(rooms.glob("*/*.sv")) - set(wanted):
+    expected[rooms / "arithmetic/a_fault_pkg.sv"] = PACKAGE
+    for old in set(rooms.glob("*/*.sv")) - set(expected):
         old.unlink()
-    for path, text in wanted.items():
+    for path, text in expected.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")

@@ -159,7 +159,7 @@ async def every_position_is_redrawn(dut: Any) -> None:
     bad = [modulus, modulus + 1, (1 << 60) - 1]
     rejections = {position: random.choice([0, 0, 1, 2, 3]) for position in range(128 * chunks)}
     rejections |= {17 * i % 128 + 128 * (i % chunks): 1 + i % 3 for i in range(64)}
-    wanted, halves, redrawn = [], {}, {}
+    expected, halves, redrawn = [], {}, {}
     for position, times in rejections.items():
         draws = [random.choice(bad) for _ in range(times)] + [random.randrange(modulus)]
         chunk, within = divmod(position, 128)
@@ -168,7 +168,7 @@ async def every_position_is_redrawn(dut: Any) -> None:
             halves[16 * chunk + 2 * pair + half, word] = draws[0] >> 32 * half & 0xFFFFFFFF
         for attempt, draw in enumerate(draws[1:], 1):
             redrawn[16 * chunk + 2 * pair, attempt, word] = draw
-        wanted.append(draws[-1])
+        expected.append(draws[-1])
     words = [
         halves[block, 2 * i] | halves[block, 2 * i + 1] << 32
         for block in range(16 * chunks)
@@ -200,7 +200,7 @@ async def every_position_is_redrawn(dut: Any) -> None:
 
     second = cocotb.start_soon(retries())
     source = cocotb.start_soon(feed(dut, words, 0.9))
-    assert await residues(dut, len(wanted), 0.8) == wanted
+    assert await residues(dut, len(expected), 0.8) == expected
     await source
     second.cancel()
 

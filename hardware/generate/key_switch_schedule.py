@@ -117,14 +117,14 @@ def check(s: Schedule) -> None:
             "an accumulator takes one product at a time"
         )
     for k in range(2):
-        made = [slot["S", k, j] for j in shape.specials]
-        for j, n in zip(shape.specials, made, strict=True):
+        ready = [slot["S", k, j] for j in shape.specials]
+        for j, n in zip(shape.specials, ready, strict=True):
             assert max(writes[j]) + 1 + gap <= n < min(writes[j]) + period, (
                 "a half is read when complete, no longer added to, not yet replaced"
             )
         for j in range(limbs):
             r = slot["R", k, j]
-            assert max(made) + 1 + gap <= r <= min(made) + period, (
+            assert max(ready) + 1 + gap <= r <= min(ready) + period, (
                 "a remainder is read between its making and the next one's"
             )
             assert r + gap <= 2 * period, "a result has left when its switch's number is another's"
@@ -232,9 +232,9 @@ def attempt(shape: Shape, period: int, rnd: random.Random) -> Schedule | None:
     last = [("R", k, j) for k in range(2) for j in range(limbs)]
     for op in sorted(last, key=lambda op: (min(writes[op[2]]), rnd.random())):
         _, k, j = op
-        made = [slot["S", k, p] for p in shape.specials]
-        low = max(max(made) + 1 + gap, max(writes[j]) + 1)
-        high = min(min(made) + period, min(writes[j]) + period - 2, 2 * period - gap)
+        ready = [slot["S", k, p] for p in shape.specials]
+        low = max(max(ready) + 1 + gap, max(writes[j]) + 1)
+        high = min(min(ready) + period, min(writes[j]) + period - 2, 2 * period - gap)
         if not place(op, low, high, set()):
             return None
     schedule = Schedule(shape, period, slot, chain, own)
@@ -254,8 +254,8 @@ def search(shape: Shape) -> Schedule:
     while True:
         rnd = random.Random(1)
         for _ in range(20000):
-            if found := attempt(shape, period, rnd):
-                return found
+            if slots := attempt(shape, period, rnd):
+                return slots
         period += 1
 
 

@@ -76,7 +76,7 @@ def lines(prefix: Path, primes: list[int], log_n: int, width: int) -> None:
         return sum(factor << width * e for e, factor in enumerate(factors))
 
     for rows, name in ((True, "inverse"), (False, "forward")):
-        found: dict[str, list[int]] = {}
+        lines: dict[str, list[int]] = {}
         for q in primes:
             psi = root(q, log_n)
             for inverse in (False, True):
@@ -91,10 +91,10 @@ def lines(prefix: Path, primes: list[int], log_n: int, width: int) -> None:
                     bases, kind = [pow(unit, 1 << block, q)], "other-"
                 for base in bases:
                     powers = [pow(base, 1 << i, q) for i in range(half)]
-                    found.setdefault(f"{kind}blocks", []).append(
+                    lines.setdefault(f"{kind}blocks", []).append(
                         line(powers[half - 1 - g] * pow(omega, v << (half - 1 - g), q) % q for g, v in slots)
                     )
-                    found.setdefault(f"{kind}beats", []).extend(
+                    lines.setdefault(f"{kind}beats", []).extend(
                         line(
                             powers[k - 1 - g]
                             * pow(omega, (reversed_bits(beat, k) + (v << k)) << (k - 1 - g), q)
@@ -103,5 +103,5 @@ def lines(prefix: Path, primes: list[int], log_n: int, width: int) -> None:
                         )
                         for beat in range(lanes)
                     )
-        for kind, words in found.items():
+        for kind, words in lines.items():
             write(prefix.with_name(f"{prefix.name}-{name}.{kind}"), words)

@@ -48,10 +48,10 @@ def by_column(design: Design, name: str, cells: dict[str, int]) -> Counts:
     for cell, number in cells.items():
         if cell.lstrip("\\") in below or FREE.fullmatch(cell):
             continue
-        found = [column for column, shares in COLUMNS.items() if cell in shares]
-        if not found:
+        columns = [column for column, shares in COLUMNS.items() if cell in shares]
+        if not columns:
             sys.exit(f"{design.kinds[name].module} maps to {number} {cell}, which no column counts")
-        counts[found[0]] += number * COLUMNS[found[0]][cell]  # type: ignore[assignment]
+        counts[columns[0]] += number * COLUMNS[columns[0]][cell]  # type: ignore[assignment]
     return counts
 
 
@@ -103,9 +103,9 @@ def check(targets: list[Target], stored: Stored, spots: list[str]) -> None:
             sys.exit(f"estimate.md is older than the sources of {target.top}: run `make hw-syn`")
     design, kept = targets[0].elaborated(), kinds_of(stored, targets[0])
     names = [name for name, _, _ in design.walk({}) if design.kinds[name].module in spots]
-    for name, found in zip(names, primitives(design, names), strict=True):
-        if kept[design.digest(name)] != found:
-            sys.exit(f"{design.kinds[name].module} maps to {dict(found)}, not to what estimate.json says")
+    for name, primitive in zip(names, primitives(design, names), strict=True):
+        if kept[design.digest(name)] != primitive:
+            sys.exit(f"{design.kinds[name].module} maps to {dict(primitive)}, not to what estimate.json says")
 
 
 def main() -> None:

@@ -89,8 +89,8 @@ class Kind:
     @property
     def module(self) -> str:
         """The module of rtl/."""
-        found = re.search(r'\\hdlname "(\w+)"', self.attributes)
-        return found[1] if found else re.sub(r".*\\(\w+)$", r"\1", self.name)
+        match = re.search(r'\\hdlname "(\w+)"', self.attributes)
+        return match[1] if match else re.sub(r".*\\(\w+)$", r"\1", self.name)
 
     @cached_property
     def parameters(self) -> dict[str, str]:
@@ -146,24 +146,24 @@ class Design:
 
     def children(self, name: str) -> Counter[str]:
         """The kinds that a kind holds, those in inlined ones among them."""
-        found: Counter[str] = Counter()
+        children: Counter[str] = Counter()
         for cell, times in self.kinds[name].cells.items():
             if cell not in self.kinds:
                 continue
             if self.kinds[cell].module in INLINE:
-                found.update({below: times * n for below, n in self.children(cell).items()})
+                children.update({below: times * n for below, n in self.children(cell).items()})
             else:
-                found[cell] += times
-        return found
+                children[cell] += times
+        return children
 
     def _inlined(self, name: str) -> set[str]:
         """The inlined kinds that become one with a kind."""
-        found = {
+        inlined = {
             cell
             for cell in self.kinds[name].cells
             if cell in self.kinds and self.kinds[cell].module in INLINE
         }
-        return found | {below for cell in found for below in self._inlined(cell)}
+        return inlined | {below for cell in inlined for below in self._inlined(cell)}
 
     def units(self, names: list[str]) -> str:
         """RTLIL of modules `unit0`, ... below `top`: kinds with their inlined ones, others black boxes."""

@@ -189,13 +189,13 @@ def page(settings: dict[str, Any], blocks: list[Block], kept: dict[str, Any], ve
         f"|---|---|{'---:|' * 7}",
     ]
     for block in blocks:
-        if found := kept["blocks"].get(block.module):
-            clocks = found["clocks"]
+        if page := kept["blocks"].get(block.module):
+            clocks = page["clocks"]
             cells = [
                 min(clocks),
                 median(clocks),
                 max(clocks),
-                *(found[key] for key in ("LUT", "FF", "DSP", "BRAM")),
+                *(page[key] for key in ("LUT", "FF", "DSP", "BRAM")),
             ]
             lines.append(f"| {block.what} | `{block.module}` | {' | '.join(f'{cell:,}' for cell in cells)} |")
     waiting = [f"`{block.module}`" for block in blocks if block.module not in kept["blocks"]]
@@ -215,12 +215,12 @@ def page(settings: dict[str, Any], blocks: list[Block], kept: dict[str, Any], ve
 
 def products() -> dict[str, dict[str, int]]:
     """Products of both widths on every family."""
-    found = {}
+    products = {}
     for family in PRODUCTS:
         for width in (60, 51):
             with tempfile.TemporaryDirectory() as folder:
-                found[f"{family} {width}"] = product(family, width, Path(folder))
-    return found
+                products[f"{family} {width}"] = product(family, width, Path(folder))
+    return products
 
 
 def main() -> None:
@@ -232,8 +232,12 @@ def main() -> None:
     )
     digest = Block("tiled_mul", "").digest()
     if "--check" in sys.argv[1:]:
-        found = kept["blocks"]
-        stale = [b.module for b in blocks if b.module in found and found[b.module]["digest"] != b.digest()]
+        placements = kept["blocks"]
+        stale = [
+            b.module
+            for b in blocks
+            if b.module in placements and placements[b.module]["digest"] != b.digest()
+        ]
         if stale or kept.get("digest") != digest:
             sys.exit(f"place.md is older than {', '.join(stale or ['tiled_mul'])}: run `make hw-pnr`")
         if page(settings, blocks, kept, kept["version"]) != PAGE.read_text(encoding="utf-8"):

@@ -16,7 +16,9 @@ from keywright._core import (
     Evaluator,
     LinearTransform,
 )
-from keywright.errors import PackingError
+from keywright.errors import (
+    OperandError,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -143,7 +145,7 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
     def _slots(self) -> int:
         slots = self.ciphertext.slots
         if slots is None:
-            raise PackingError("the values are packed in coefficients; encrypt them in slots")
+            raise OperandError("the values are packed in coefficients; encrypt them in slots", code="packing")
         return slots
 
     def _aligned(self, other: "Encrypted") -> tuple[Ciphertext, Ciphertext]:
@@ -274,7 +276,7 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
             range: the largest absolute value. A range other than 1 uses one more level.
 
         Raises:
-            ChoiceError: there is no composition for so many bits.
+            ParameterError: there is no composition for so many bits.
             ValueError: the range is not a finite number above 0.
         """
         evaluator, value = self.evaluator, self._over(range).ciphertext

@@ -283,9 +283,9 @@ class Oracle:
         q = self.q[0]
         product = uniform(seed, stream, 0, 0, q, len(b)) * evaluations(self.secret, q) % q
         scaled = coefficients((b + product) % q, q) - np.frombuffer(error, np.int8)
-        found = centred(scaled * pow(p, -1, q) % q, q)
-        assert set(np.unique(found)) == {-1, 0, 1}, "no ternary secret"
-        return found.astype(np.int8).tobytes()
+        residue = centred(scaled * pow(p, -1, q) % q, q)
+        assert set(np.unique(residue)) == {-1, 0, 1}, "no ternary secret"
+        return residue.astype(np.int8).tobytes()
 
     def update(self, read: Object) -> list[bytes]:
         """Of N zeros: the planes are coefficients of `-a s + e`."""

@@ -64,7 +64,7 @@ def in_child(work: Callable[[], Result], patience: float = PATIENCE_S) -> Result
         with suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-    returned, found = pickle.loads(data)  # noqa: S301 (from this program)
+    returned, result = pickle.loads(data)  # noqa: S301 (from this program)
     if not returned:
-        raise ChildFailed(found)
-    return cast("Result", found)
+        raise ChildFailed(result)
+    return cast("Result", result)

@@ -75,9 +75,9 @@ def test_tensors_are_read_without_torch(tmp_path: Path, torch: Any) -> None:
     state = OrderedDict(
         {"rows": Tensor(torch, 2, (2, 3), (3, 1)), "module.columns": Tensor(torch, 0, (3, 4), (1, 3))}
     )
-    found = read_tensors(archive(tmp_path / "weights.pth", {"state_dict": state}))
-    assert found["rows"].tolist() == [[2, 3, 4], [5, 6, 7]]
-    assert found["columns"].tolist() == np.arange(12).reshape(4, 3).T.tolist()
+    tensors = read_tensors(archive(tmp_path / "weights.pth", {"state_dict": state}))
+    assert tensors["rows"].tolist() == [[2, 3, 4], [5, 6, 7]]
+    assert tensors["columns"].tolist() == np.arange(12).reshape(4, 3).T.tolist()
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_trees_as_onnx_are_the_trees() -> None:
     samples = np.array([[0, 0], [0, 1], [0, 2], [0.5, 0], [np.nan, 5], [0, np.nan]], np.float32)
     sums = np.array([0.25, 0.5, 1.5, 3.25, 1.5, 1.5])
     session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    (found,) = session.run(None, {"x": samples})
-    assert np.abs(found[:, 0] - 1 / (1 + np.exp(-sums))).max() < 1e-6
+    (outputs,) = session.run(None, {"x": samples})
+    assert np.abs(outputs[:, 0] - 1 / (1 + np.exp(-sums))).max() < 1e-6
 
 
 def test_the_page_is_that_of_its_record() -> None:

@@ -74,12 +74,12 @@ def public_classes() -> Iterator[type]:
     for room in ROOMS:
         module = importlib.import_module(room)
         for name in module.__all__:
-            found = getattr(module, name)
-            if not isinstance(found, type) or issubclass(found, BaseException) or found in seen:
+            kind = getattr(module, name)
+            if not isinstance(kind, type) or issubclass(kind, BaseException) or kind in seen:
                 continue
-            seen.add(found)
+            seen.add(kind)
             if name not in SERVERS:
-                yield found
+                yield kind
 
 
 CLASSES = list(public_classes())
@@ -88,8 +88,8 @@ CLASSES = list(public_classes())
 def members(kind: type) -> dict[str, object]:
     """Public members that are ours, by name."""
     ours = [base for base in kind.__mro__ if base.__module__.startswith("keywright")]
-    found = {name: value for base in reversed(ours) for name, value in vars(base).items()}
-    return {name: value for name, value in found.items() if not name.startswith("_")}
+    attributes = {name: value for base in reversed(ours) for name, value in vars(base).items()}
+    return {name: value for name, value in attributes.items() if not name.startswith("_")}
 
 
 def takes_nothing(method: object) -> bool:
@@ -101,14 +101,14 @@ def takes_nothing(method: object) -> bool:
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 def test_a_method_without_arguments_makes_or_does_something(kind: type) -> None:
-    found = {name for name, value in members(kind).items() if takes_nothing(value)}
-    assert found <= MAKES.keys() | ACTS.keys(), "what an object has is a property"
+    methods = {name for name, value in members(kind).items() if takes_nothing(value)}
+    assert methods <= MAKES.keys() | ACTS.keys(), "what an object has is a property"
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 def test_a_property_does_nothing(kind: type) -> None:
-    found = {name for name, value in members(kind).items() if isinstance(value, PROPERTIES)}
-    assert not found & {"check", "close", "deal", "describe", "expand", "seen", "to_bytes", "to_json"}
+    properties = {name for name, value in members(kind).items() if isinstance(value, PROPERTIES)}
+    assert not properties & {"check", "close", "deal", "describe", "expand", "seen", "to_bytes", "to_json"}
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,8 @@ DATA = b"some bytes of a result" * 1000
 
 
 def by_new_file(path: Path) -> None:
-    with new_file(path) as made:
-        made.write_bytes(DATA)
+    with new_file(path) as temporary:
+        temporary.write_bytes(DATA)
 
 
 @cache
@@ -125,13 +125,13 @@ def writes(call: ast.Call) -> bool:
 def test_files_are_written_by_one_writer() -> None:
     """Any other one replaces devices, waits for pipes, or leaves half of a file."""
     package = Path(kw.__file__).parent
-    found = {
+    paths = {
         path.relative_to(package).as_posix()
         for path in package.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and writes(node)
     }
-    assert found == set(DIRECT)
+    assert paths == set(DIRECT)
 
 
 def test_the_walk_sees_a_writer() -> None:
@@ -168,14 +168,14 @@ def test_a_block_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("writer", OVERWRITING)
 def test_a_pipe_gets_the_contents_and_stays(tmp_path: Path, writer: str) -> None:
-    pipe, plain, found = tmp_path / "pipe", tmp_path / "plain", list[bytes]()
+    pipe, plain, contents = tmp_path / "pipe", tmp_path / "plain", list[bytes]()
     WRITERS[writer](plain)
     os.mkfifo(pipe)
-    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()), daemon=True)
+    reader = threading.Thread(target=lambda: contents.append(pipe.read_bytes()), daemon=True)
     reader.start()
     WRITERS[writer](pipe)
     reader.join(20)
-    assert found == [plain.read_bytes()]
+    assert contents == [plain.read_bytes()]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert {path.name for path in tmp_path.iterdir()} == {"pipe", "plain"}
 
@@ -239,20 +239,20 @@ def test_a_client_waits_for_no_pipe(folder: Path, tmp_path: Path, name: str, kin
         (place / "secret.kw").unlink()
     (place / name).unlink()
     os.mkfifo(place / name) if kind == "pipe" else (place / name).mkdir()
-    found: list[BaseException] = []
+    errors: list[BaseException] = []
 
     def load() -> None:
         try:
             kw.load_client(place, insecure=True)
         except FolderError as error:
-            found.append(error)
+            errors.append(error)
 
     thread = threading.Thread(target=load, daemon=True)
     thread.start()
     thread.join(20)
     assert not thread.is_alive()
-    assert len(found) == 1
-    assert name in str(found[0])
+    assert len(errors) == 1
+    assert name in str(errors[0])
 
 
 def test_a_client_folder_is_read(folder: Path) -> None:
@@ -262,12 +262,12 @@ def test_a_client_folder_is_read(folder: Path) -> None:
 
 def test_keys_that_are_made_at_once_are_all_kept(tmp_path: Path) -> None:
     """Eight processes kept three."""
-    path, made = tmp_path / "accounts.json", list[str]()
+    path, keys = tmp_path / "accounts.json", list[str]()
     gate = threading.Barrier(8)
 
     def make(number: int) -> None:
         gate.wait()
-        made.extend(add(path, f"tenant-{number % 4}") for _ in range(4))
+        keys.extend(add(path, f"tenant-{number % 4}") for _ in range(4))
 
     threads = [threading.Thread(target=make, args=(number,)) for number in range(8)]
     for thread in threads:
@@ -275,6 +275,6 @@ def test_keys_that_are_made_at_once_are_all_kept(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     accounts = Accounts.load(path)
-    assert len(made) == 32
-    assert all(accounts.known(f"Bearer {key}") for key in made)
+    assert len(keys) == 32
+    assert all(accounts.known(f"Bearer {key}") for key in keys)
     assert path.stat().st_mode & 0o077 == 0

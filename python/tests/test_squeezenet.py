@@ -15,14 +15,14 @@ SQUEEZED = {2: 16, 3: 16, 4: 32, 5: 32, 6: 48, 7: 48, 8: 64, 9: 64}
 
 def weights(square: bool) -> dict[str, NDArray[np.float64]]:
     """Kernels that pass on the mean of their inputs, at the centre; activations that differ by layer."""
-    made: dict[str, NDArray[np.float64]] = {}
+    weights: dict[str, NDArray[np.float64]] = {}
 
     def convolution(name: str, inputs: int, outputs: int, kernel: int) -> None:
         weight = np.zeros((outputs, inputs, kernel, kernel))
         weight[:, :, kernel // 2, kernel // 2] = 1 / inputs
-        made[f"{name}.weight"], made[f"{name}.bias"] = weight, np.full(outputs, 0.25)
+        weights[f"{name}.weight"], weights[f"{name}.bias"] = weight, np.full(outputs, 0.25)
         if square and "expand" not in name:
-            made[f"{name}.coefficients"] = np.repeat([[0.1], [0.5], [0.2]], outputs, axis=1)
+            weights[f"{name}.coefficients"] = np.repeat([[0.1], [0.5], [0.2]], outputs, axis=1)
 
     convolution("conv_1", 3, 64, 3)
     inputs = 64
@@ -32,7 +32,7 @@ def weights(square: bool) -> dict[str, NDArray[np.float64]]:
             convolution(f"fire_{number}.expand{kernel}x{kernel}", squeezed, 4 * squeezed, kernel)
         inputs = 8 * squeezed
     convolution("conv_10", inputs, 10, 1)
-    return made
+    return weights
 
 
 @pytest.mark.parametrize("square", [False, True], ids=["relu", "square"])

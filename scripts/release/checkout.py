@@ -31,8 +31,8 @@ class Checkout:
     def version(self) -> str:
         """The version, which `Cargo.toml` states for all packages."""
         manifest = tomllib.loads((self.folder / "Cargo.toml").read_text(encoding="utf-8"))
-        found: str = manifest["workspace"]["package"]["version"]
-        return found
+        version: str = manifest["workspace"]["package"]["version"]
+        return version
 
     @property
     def target(self) -> Path:

@@ -47,5 +47,5 @@ def build_crates(checkout: Checkout, out: Path) -> None:
         f"{package['name']}-{package['version']}.crate" for package in published(workspace(checkout.folder))
     ]
     for name in names:
-        found = [checkout.target / "package" / name, checkout.target / "package" / "tmp-crate" / name]
-        shutil.copy(next(path for path in found if path.exists()), out)
+        archives = [checkout.target / "package" / name, checkout.target / "package" / "tmp-crate" / name]
+        shutil.copy(next(path for path in archives if path.exists()), out)

@@ -36,7 +36,7 @@ def reached(metadata: dict[str, Any]) -> list[str]:
 
 def document(metadata: dict[str, Any], lock: dict[str, Any], version: str, epoch: int) -> dict[str, Any]:
     """The bill of materials from what cargo says and what its lock file holds."""
-    checksums = {(found["name"], found["version"]): found.get("checksum") for found in lock["package"]}
+    checksums = {(crate["name"], crate["version"]): crate.get("checksum") for crate in lock["package"]}
     packages = {package["id"]: package for package in metadata["packages"]}
 
     def reference(identifier: str) -> str:
@@ -61,12 +61,12 @@ def document(metadata: dict[str, Any], lock: dict[str, Any], version: str, epoch
         components.append(component)
     edges = {node["id"]: node["deps"] for node in metadata["resolve"]["nodes"]}
     own = f"pkg:pypi/keywright@{version}"
-    roots = sorted(reference(found) for found in shipped if packages[found]["name"] in SHIPPED)
+    roots = sorted(reference(crate) for crate in shipped if packages[crate]["name"] in SHIPPED)
     dependencies = [{"ref": own, "dependsOn": roots}]
     for identifier in shipped:
         needed = {edge["pkg"] for edge in edges[identifier]} & set(shipped)
         dependencies.append(
-            {"ref": reference(identifier), "dependsOn": sorted(reference(found) for found in needed)}
+            {"ref": reference(identifier), "dependsOn": sorted(reference(crate) for crate in needed)}
         )
     return {
         "bomFormat": "CycloneDX",
@@ -93,5 +93,5 @@ def write_bill_of_materials(checkout: Checkout, path: Path) -> None:
     command = ["cargo", "metadata", "--locked", "--format-version", "1"]
     run = subprocess.run(command, cwd=checkout.folder, capture_output=True, text=True, check=True)
     lock = tomllib.loads((checkout.folder / "Cargo.lock").read_text(encoding="utf-8"))
-    found = document(json.loads(run.stdout), lock, checkout.version, checkout.epoch)
-    path.write_text(json.dumps(found, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    bill = document(json.loads(run.stdout), lock, checkout.version, checkout.epoch)
+    path.write_text(json.dumps(bill, indent=2, sort_keys=True) + "\n", encoding="utf-8")

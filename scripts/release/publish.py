@@ -24,16 +24,16 @@ def command(registry: str, files: Path, *, dry_run: bool) -> list[str]:
     if registry == "crates":
         return ["cargo", "publish", "--locked", "--workspace", *dry]
     if registry == "npm":
-        (package,) = found(files, "keywright-client-*.tgz")
+        (package,) = matching(files, "keywright-client-*.tgz")
         return ["npm", "publish", str(package), "--provenance", "--access", "public", *dry]
     uv = str(Path(sys.executable).with_name("uv"))
     # The C library is a tar.gz too.
-    packages = [*found(files, "keywright-*.whl"), *found(files, "keywright-[0-9]*.tar.gz")]
+    packages = [*matching(files, "keywright-*.whl"), *matching(files, "keywright-[0-9]*.tar.gz")]
     trusted = ["--trusted-publishing", "never" if dry_run else "always"]
     return [uv, "publish", *trusted, *dry, *map(str, packages)]
 
 
-def found(files: Path, pattern: str) -> list[Path]:
+def matching(files: Path, pattern: str) -> list[Path]:
     """The files of a pattern, in order.
 
     Raises:

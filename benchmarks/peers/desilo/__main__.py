@@ -44,9 +44,9 @@ class Scheme:
         shape = engine.slot_count
         self.values = generator.uniform(-1, 1, shape) + 1j * generator.uniform(-1, 1, shape)
 
-    def error(self, ciphertext: Any, wanted: Any) -> float:
+    def error(self, ciphertext: Any, expected: Any) -> float:
         """Largest slot error of a ciphertext."""
-        return float(np.abs(self.engine.decrypt(ciphertext, self.secret) - wanted).max())
+        return float(np.abs(self.engine.decrypt(ciphertext, self.secret) - expected).max())
 
     def rotation_error(self, ciphertext: Any, by: int) -> float:
         """Largest slot error of a ciphertext that should hold the values rotated left."""
@@ -96,7 +96,7 @@ def measure_level(bench: Bench, scheme: Scheme, level: int) -> None:
         "decrypt",
         level,
         lambda: engine.decrypt(x, scheme.secret),
-        lambda found: float(np.abs(found - values).max()),
+        lambda slots: float(np.abs(slots - values).max()),
         size=x.nbytes,
     )
     bench.measure(

@@ -62,15 +62,15 @@ class Scheme:
         """Decrypt and decode."""
         return self.context.Decrypt(self.secret, ciphertext)
 
-    def plaintext_error(self, plaintext: Any, wanted: list[float]) -> float:
+    def plaintext_error(self, plaintext: Any, expected: list[float]) -> float:
         """Largest slot error of a decoded plaintext."""
         plaintext.SetLength(self.parameters.slots)
-        found: list[float] = plaintext.GetRealPackedValue()
-        return max(abs(f - w) for f, w in zip(found, wanted, strict=True))
+        slots: list[float] = plaintext.GetRealPackedValue()
+        return max(abs(f - w) for f, w in zip(slots, expected, strict=True))
 
-    def error(self, ciphertext: Any, wanted: list[float]) -> float:
+    def error(self, ciphertext: Any, expected: list[float]) -> float:
         """Largest slot error of a ciphertext."""
-        return self.plaintext_error(self.decrypt(ciphertext), wanted)
+        return self.plaintext_error(self.decrypt(ciphertext), expected)
 
     def rotation_error(self, ciphertext: Any, by: int) -> float:
         """Largest slot error of a ciphertext that should hold the values rotated left."""

@@ -58,12 +58,12 @@ class Scheme:
 
     def identifiers(self) -> dict[int, Any]:
         """SEAL names a level by a hash of its parameters: level -> hash."""
-        found = {}
+        identifiers = {}
         data = self.context.first_context_data()
         while data is not None:
-            found[int(data.chain_index())] = data.parms_id()
+            identifiers[int(data.chain_index())] = data.parms_id()
             data = data.next_context_data()
-        return found
+        return identifiers
 
     def encode(self, level: int) -> Any:
         """The values as a plaintext of one level."""
@@ -102,9 +102,9 @@ class Scheme:
         self.evaluator.rescale_to_next(ciphertext, rescaled)
         return rescaled
 
-    def error(self, ciphertext: Any, wanted: Any) -> float:
+    def error(self, ciphertext: Any, expected: Any) -> float:
         """Largest slot error of a ciphertext."""
-        return float(np.abs(np.array(self.decrypt(ciphertext)) - wanted).max())
+        return float(np.abs(np.array(self.decrypt(ciphertext)) - expected).max())
 
 
 def measure_keys(bench: Bench, scheme: Scheme, top: int) -> None:
@@ -137,7 +137,7 @@ def measure_level(bench: Bench, scheme: Scheme, level: int) -> None:
         "decrypt",
         level,
         lambda: scheme.decrypt(x),
-        lambda found: float(np.abs(np.array(found) - values).max()),
+        lambda slots: float(np.abs(np.array(slots) - values).max()),
     )
     bench.measure(
         "rotate", level, lambda: scheme.rotate(x, 1), lambda c: scheme.error(c, np.roll(values, -1))

@@ -61,20 +61,20 @@ def main() -> None:
         request = json.loads(line)
         bits, unit = request["bits"], request["unit"]
         if (bits, unit) not in caches:
-            made, seconds = timed(Chem, context, bits, unit)
-            caches[bits, unit] = (made, seconds.cpu)
+            scheme, seconds = timed(Chem, context, bits, unit)
+            caches[bits, unit] = (scheme, seconds.cpu)
         chem, cache_cpu = caches[bits, unit]
         messages: list[int] = request["messages"]
         values = [message * unit for message in messages]
         sums, chem_seconds = timed(chem.encrypt, messages)
         plain, plain_seconds = timed(plainly, context, values)
         checked = range(0, len(values), 8)
-        found = [(made[i].decrypt()[0], values[i]) for made in (sums, plain) for i in checked]
+        plaintext = [(scheme[i].decrypt()[0], values[i]) for scheme in (sums, plain) for i in checked]
         answer = {
             "chem_cpu": chem_seconds.cpu,
             "plain_cpu": plain_seconds.cpu,
             "cache_cpu": cache_cpu,
-            "error": max(abs(x - y) for x, y in found),
+            "error": max(abs(x - y) for x, y in plaintext),
         }
         print(json.dumps(answer), flush=True)
 

@@ -48,21 +48,21 @@ class Rotations:
             timed(self.evaluator.rotate_vector, self.input, 1, self.keys, result)[1].cpu for _ in range(runs)
         ]
         self.decryptor.decrypt(result, plain)
-        found = np.array(self.encoder.decode_double(plain))
-        error = float(np.abs(found - np.roll(self.values, -1)).max())
+        slots = np.array(self.encoder.decode_double(plain))
+        error = float(np.abs(slots - np.roll(self.values, -1)).max())
         return {"cpu": float(np.mean(seconds)), "error": error}
 
 
 def main() -> None:
     """Serve until the input ends."""
-    made: Rotations | None = None
+    rotations: Rotations | None = None
     for line in sys.stdin:
         request = json.loads(line)
-        if made is None:
-            made = Rotations(**request)
+        if rotations is None:
+            rotations = Rotations(**request)
             print(json.dumps({}), flush=True)
         else:
-            print(json.dumps(made.run(request["runs"])), flush=True)
+            print(json.dumps(rotations.run(request["runs"])), flush=True)
 
 
 if __name__ == "__main__":

@@ -30,19 +30,19 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         values: list[float] = request["values"]
-        made: list[Any]
+        ciphertexts: list[Any]
         if request["way"] == "scalar":
-            made, seconds = timed(one_by_one, context, values)
-            found = [(made[i].decrypt()[0], values[i]) for i in range(0, len(values), 8)]
+            ciphertexts, seconds = timed(one_by_one, context, values)
+            pairs = [(ciphertexts[i].decrypt()[0], values[i]) for i in range(0, len(values), 8)]
         else:
             vector, seconds = timed(tenseal.ckks_vector, context, values)
-            made = [vector]
-            found = list(zip(vector.decrypt(), values, strict=True))
+            ciphertexts = [vector]
+            pairs = list(zip(vector.decrypt(), values, strict=True))
         answer = {
             "wall": seconds.wall,
             "cpu": seconds.cpu,
-            "error": max(abs(x - y) for x, y in found),
-            "bytes": len(made[0].serialize()),
+            "error": max(abs(x - y) for x, y in pairs),
+            "bytes": len(ciphertexts[0].serialize()),
             "peak_rss_bytes": peak_rss_bytes(),
         }
         print(json.dumps(answer), flush=True)

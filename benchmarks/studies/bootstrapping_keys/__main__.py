@@ -76,9 +76,9 @@ def measure(programs: Path, case: Case, options: argparse.Namespace) -> Result:
     return result(case, json.loads(output(command)))
 
 
-def lacking(found: Result | None, options: argparse.Namespace) -> bool:
+def lacking(points: Result | None, options: argparse.Namespace) -> bool:
     """Whether a case has not been run in every round."""
-    return found is None or (found.case.timed and found.rounds < options.rounds)
+    return points is None or (points.case.timed and points.rounds < options.rounds)
 
 
 def multiply(console: Console, programs: Path | None, folder: Path, options: argparse.Namespace) -> Points:
@@ -89,32 +89,32 @@ def multiply(console: Console, programs: Path | None, folder: Path, options: arg
         BadRecord: a product was wrong.
     """
     path = folder / "relinearization.jsonl"
-    found = relinearization.read(path)
+    points = relinearization.read(path)
     log_n = options.log_n
     alphas = relinearization.QUICK_ALPHAS if options.quick else relinearization.ALPHAS
     for alpha in alphas:
         for coalescing in (False, True):
-            if programs is None or any(p.alpha == alpha and p.coalescing == coalescing for p in found):
+            if programs is None or any(p.alpha == alpha and p.coalescing == coalescing for p in points):
                 continue
             console.line(f"multiplications with alpha = {alpha}{', coarser digits' * coalescing}")
             words = {"log-n": log_n, "alpha": alpha, "coalescing": word(coalescing), "runs": 5}
             command = [str(programs / "relinearization")]
             command += [text for name, value in words.items() for text in (f"--{name}", str(value))]
             lines = output(command)
-            found |= dict(map(relinearization.parse, lines.splitlines()))
+            points |= dict(map(relinearization.parse, lines.splitlines()))
             with path.open("a") as raw:
                 raw.write(lines)
-    return found
+    return points
 
 
 def write(folder: Path, tables: Tables, points: Points, options: argparse.Namespace) -> None:
     """Write the tables and the plot, and the page's tables if there is one."""
     title = f"Bootstrapping keys: digits and levels, 2^{tables.log_n}"
-    made = tables.everything()
+    parts = tables.everything()
     lines = relinearization.table(points)
-    made["relinearization"] = [*lines, "", relinearization.summary(points)] if lines else [ABSENT]
+    parts["relinearization"] = [*lines, "", relinearization.summary(points)] if lines else [ABSENT]
     text = heading(title, "one thread")
-    for name, lines in made.items():
+    for name, lines in parts.items():
         text += [f"## {name}", "", *lines, ""]
     (folder / "kds.md").write_text("\n".join(text))
     print("\n".join(text))
@@ -127,8 +127,8 @@ def write(folder: Path, tables: Tables, points: Points, options: argparse.Namesp
         plan = kw.BootstrapperPlan.preset(rotations.PRESET)
         rotations.draw(plan, f"rotation keys of {rotations.PRESET}", folder / "rotations.png")
     if options.page is not None:
-        found = {name: lines for name, lines in made.items() if lines != [ABSENT]}
-        options.page.write_text(page.fill(options.page.read_text(), found, [*made, *rule.NAMES]))
+        present = {name: lines for name, lines in parts.items() if lines != [ABSENT]}
+        options.page.write_text(page.fill(options.page.read_text(), present, [*parts, *rule.NAMES]))
 
 
 def main() -> int:
@@ -157,9 +157,9 @@ def main() -> int:
                     continue
                 if case.timed:
                     console.line(f"{number} of {len(turns)}: {' '.join(case.options())}")
-                made = measure(programs, case, options)
-                results[case] = made if known is None else together(known, made)
-                print(line(made), file=raw, flush=True)
+                measurement = measure(programs, case, options)
+                results[case] = measurement if known is None else together(known, measurement)
+                print(line(measurement), file=raw, flush=True)
         if figure:
             points = multiply(console, programs, folder, options)
     except KeyboardInterrupt:

@@ -95,10 +95,10 @@ def schedule(
     log_n = log_n or (11 if quick else 16)
     some, all_depths = ((16, 2), (16, 9, 2)) if quick else ((16, 12, 9, 5, 2), range(16, 0, -1))
     sweep = (16, 14) if quick else range(18, 7, -1)
-    made = {
+    schedule = {
         "bytes": bytes_cases(log_n, all_depths),
         "depths": depths_cases(log_n, some if depths is None else depths),
         "single": single_cases(log_n),
         "sweep": sweep_cases(log_n, sweep),
     }
-    return list(dict.fromkeys(case for name in SETS if name in names for case in made[name]))
+    return list(dict.fromkeys(case for name in SETS if name in names for case in schedule[name]))

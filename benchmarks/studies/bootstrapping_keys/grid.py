@@ -70,19 +70,19 @@ def draw(columns: Mapping[str, Sequence[Column]], path: Path) -> None:
     """
     figure = new_figure(11, 4.5)
     figure.suptitle("KDS (Joo et al. 2025), figure 6, redrawn: N = 2^16, 128 bits of security")
-    for axes, (title, made) in zip(
+    for axes, (title, series) in zip(
         figure.subplots(1, len(columns), sharey=True), columns.items(), strict=True
     ):
-        places = range(len(made))
-        below = [0] * len(made)
+        places = range(len(series))
+        below = [0] * len(series)
         for part, (name, colour) in enumerate(PARTS.items()):
-            heights = [column.bits[part] for column in made]
+            heights = [column.bits[part] for column in series]
             axes.bar(places, heights, bottom=below, color=colour, label=name, width=0.8)
             below = [low + high for low, high in zip(below, heights, strict=True)]
-        axes.bar(places, [c.unused for c in made], bottom=below, color=UNUSED, label="unused", width=0.8)
-        for place, column in enumerate(made):
+        axes.bar(places, [c.unused for c in series], bottom=below, color=UNUSED, label="unused", width=0.8)
+        for place, column in enumerate(series):
             axes.annotate(str(column.depth), (place, BOUND), ha="center", va="bottom", fontsize=7)
-        axes.set_xticks(places, [str(column.alpha) for column in made])
+        axes.set_xticks(places, [str(column.alpha) for column in series])
         axes.set(xlabel="alpha; above a bar: depth", title=title)
     figure.axes[0].set_ylabel("bits of the modulus of the largest key")
     handles, names = figure.axes[0].get_legend_handles_labels()

@@ -24,17 +24,17 @@ def fill(text: str, tables: Mapping[str, Sequence[str]], names: Collection[str])
         MissingTable: there is no such table.
     """
 
-    def replaced(found: re.Match[str]) -> str:
-        name = found["name"]
+    def replaced(match: re.Match[str]) -> str:
+        name = match["name"]
         if name not in names:
             raise MissingTable(f"the page wants the table {name!r}; there are {', '.join(names)}")
         if name not in tables:
-            return found[0]
-        return f"{found[1]}" + "".join(f"{line}\n" for line in tables[name]) + found[3]
+            return match[0]
+        return f"{match[1]}" + "".join(f"{line}\n" for line in tables[name]) + match[3]
 
     return MARK.sub(replaced, text)
 
 
 def marks(text: str) -> list[str]:
     """Names of the tables that a page has marks for."""
-    return [found["name"] for found in MARK.finditer(text)]
+    return [match["name"] for match in MARK.finditer(text)]

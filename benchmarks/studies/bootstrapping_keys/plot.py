@@ -22,8 +22,8 @@ def draw(tables: Tables, title: str, path: Path) -> None:
     figure = new_figure(14, 4.8)
     latency, sweep, memory = figure.subplots(1, 3)
     for index, name in enumerate(NAMES):
-        found = {depth: tables.four(depth)[index] for depth in tables.depths()}
-        points = [(depth, one.seconds) for depth, one in found.items() if one is not None]
+        cells = {depth: tables.four(depth)[index] for depth in tables.depths()}
+        points = [(depth, one.seconds) for depth, one in cells.items() if one is not None]
         line(latency, points, name)
     latency.set(xlabel="levels left", ylabel="seconds of a bootstrap", title="Figures 4 and 8: time")
     chosen = [tables.timed(depth, "most", "maximum") for depth in tables.depths()]

@@ -94,18 +94,20 @@ def read(path: Path) -> dict[Case, Result]:
     """
     if not path.exists():
         return {}
-    found: dict[Case, Result] = {}
+    results: dict[Case, Result] = {}
     for number, line in enumerate(path.read_text().splitlines(), 1):
         try:
             fields = json.loads(line)
             case = Case(**fields.pop("case"))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise BadRecord(f"{path}:{number}: {error}") from error
-        made = result(case, fields)
-        found[case] = together(found[case], made) if case in found and case.timed else made
-    return found
+        measurement = result(case, fields)
+        results[case] = (
+            together(results[case], measurement) if case in results and case.timed else measurement
+        )
+    return results
 
 
-def line(found: Result) -> str:
+def line(result: Result) -> str:
     """The line of a record."""
-    return json.dumps({"case": asdict(found.case), **found.raw})
+    return json.dumps({"case": asdict(result.case), **result.raw})

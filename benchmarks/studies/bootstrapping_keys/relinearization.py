@@ -52,13 +52,13 @@ def parse(text: str) -> tuple[Point, Measured]:
     try:
         fields = json.loads(text)
         point = Point(fields["log_n"], fields["alpha"], fields["coalescing"], fields["level"])
-        found = Measured(statistics.median(fields["processor_seconds"]), fields["top"])
+        measured = Measured(statistics.median(fields["processor_seconds"]), fields["top"])
         checked = fields["checked"]
     except (ValueError, TypeError, KeyError) as error:
         raise BadRecord(f"not a multiplication: {text[:80]!r}: {error}") from error
     if checked is not True:
         raise BadRecord(f"the product of {asdict(point)} is not within its bound")
-    return point, found
+    return point, measured
 
 
 def read(path: Path) -> dict[Point, Measured]:
@@ -93,8 +93,8 @@ def levels(points: Points) -> list[int]:
 def at(points: Points, level: int, *, coalescing: bool) -> dict[int, float]:
     """Seconds of each alpha at a level."""
     return {
-        point.alpha: found.seconds
-        for point, found in points.items()
+        point.alpha: measurement.seconds
+        for point, measurement in points.items()
         if point.level == level and point.coalescing == coalescing
     }
 
@@ -163,6 +163,6 @@ def draw(points: Points, title: str, path: Path) -> None:
 
 def series(axes: Any, line: Sequence[tuple[int, float | None]], label: str, style: str) -> None:
     """A line of what was measured, if anything was."""
-    found = [(level, seconds * 1e3) for level, seconds in line if seconds is not None]
-    if found:
-        axes.plot(*zip(*found, strict=True), style, label=label)
+    series = [(level, seconds * 1e3) for level, seconds in line if seconds is not None]
+    if series:
+        axes.plot(*zip(*series, strict=True), style, label=label)

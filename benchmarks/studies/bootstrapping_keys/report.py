@@ -54,7 +54,7 @@ class Tables:
             one, most, dynamic, dropped = self.four(depth)
             if one is None or dropped is None:
                 continue
-            cells = [seconds(found) for found in (one, most, dynamic, dropped)]
+            cells = [seconds(result) for result in (one, most, dynamic, dropped)]
             alpha = MISSING if most is None else str(most.alpha)
             ratios = [ratio(slow, dropped, clock) for slow in (one, most) for clock in CLOCKS]
             rows.append([str(depth), cells[0], alpha, *cells[1:], *ratios])
@@ -65,12 +65,16 @@ class Tables:
         """Figure 7: alpha, the depth that it leaves, time and bytes."""
         rows = []
         for depth in self.depths():
-            found = self.timed(depth, "most", "maximum") or (self.timed(depth, 1, 1) if depth > 17 else None)
-            if found is None:
+            fastest = self.timed(depth, "most", "maximum") or (
+                self.timed(depth, 1, 1) if depth > 17 else None
+            )
+            if fastest is None:
                 continue
-            raw = found.raw
+            raw = fastest.raw
             sizes = [gigabytes(raw["formula_bytes"]), gigabytes(raw["key_bytes"])]
-            rows.append([str(found.alpha), str(depth), seconds(found), *sizes, f"{raw['worst_bits']:.1f}"])
+            rows.append(
+                [str(fastest.alpha), str(depth), seconds(fastest), *sizes, f"{raw['worst_bits']:.1f}"]
+            )
         rows.sort(key=lambda row: int(row[0]))
         return markdown(["alpha", "depth", "seconds", "GB, formula", "GB, stored", "worst bits"], rows)
 
@@ -79,30 +83,32 @@ class Tables:
         one, _, _, dropped = self.four(16)
         single = self.timed(16, 1, "dynamic_dropped")
         coalesced = self.results.get(Case(self.log_n, 16, 1, 1))
-        columns = [found for found in (one, coalesced, single, dropped) if found and found.stage("eval_mod")]
+        columns = [
+            result for result in (one, coalesced, single, dropped) if result and result.stage("eval_mod")
+        ]
         if len(columns) < 2:
             return []
         names = ["slots_to_coeffs", "mod_raise", "coeffs_to_slots", "eval_mod"]
-        rows = [[name, *(f"{found.stage(name):.2f}" for found in columns)] for name in names]
-        rows.append(["all", *(seconds(found) for found in columns)])
-        return markdown(["stage", *(title(found) for found in columns)], rows)
+        rows = [[name, *(f"{result.stage(name):.2f}" for result in columns)] for name in names]
+        rows.append(["all", *(seconds(result) for result in columns)])
+        return markdown(["stage", *(title(result) for result in columns)], rows)
 
     def memory(self) -> list[str]:
         """Table 5: bytes of the rotation keys against the depth."""
         rows = []
         for depth, theirs in paper.TABLE_5.items():
-            found = [
+            memory = [
                 self.planned(depth, 1, 1, "top"),
                 self.planned(depth, "most", "maximum", "top"),
                 self.planned(depth, "most", "dynamic_dropped", "top"),
                 self.planned(depth, "most", "dynamic_dropped", "needed"),
             ]
-            if all(one is None for one in found):
+            if all(one is None for one in memory):
                 continue
             printed = [theirs.alpha_1, theirs.maximum, theirs.dynamic, theirs.level_aware]
-            ours = [MISSING if one is None else gigabytes(one.raw["formula_bytes"]) for one in found]
-            stored = MISSING if found[3] is None else gigabytes(found[3].raw["key_bytes"])
-            alpha = MISSING if found[1] is None else str(found[1].alpha)
+            ours = [MISSING if one is None else gigabytes(one.raw["formula_bytes"]) for one in memory]
+            stored = MISSING if memory[3] is None else gigabytes(memory[3].raw["key_bytes"])
+            alpha = MISSING if memory[1] is None else str(memory[1].alpha)
             pairs = [
                 f"{MISSING if one is None else f'{one:.1f}'} / {other}"
                 for one, other in zip(printed, ours, strict=True)
@@ -161,19 +167,19 @@ class Tables:
                 means = [statistics.mean(of_round) for of_round in zip(*each, strict=False)]
                 rows.append([what + of_clock, printed, cell(means)])
         one = self.timed(16, 1, 1)
-        for name, found in (
+        for name, result in (
             ("largest key with one special prime", self.timed(16, 1, "dynamic_dropped")),
             ("", self.timed(16, "most", "dynamic_dropped")),
         ):
-            if one is None or found is None:
+            if one is None or result is None:
                 continue
             for what, stated in paper.DEPTH_16.items():
-                ours = (one.stage(what), found.stage(what))
+                ours = (one.stage(what), result.stage(what))
                 where = f", {name}" if name else ""
                 said, theirs = f"dynamic over alpha = 1 at depth 16, {what}{where}", f"{stated:.2f}x"
                 if what == "all":
                     rows += [
-                        [said + of_clock, theirs, ratio(one, found, clock)]
+                        [said + of_clock, theirs, ratio(one, result, clock)]
                         for clock, of_clock in CLOCKS.items()
                     ]
                 else:
@@ -194,7 +200,7 @@ class Tables:
 
     def everything(self) -> dict[str, list[str]]:
         """Return all tables by name; a note replaces those for which the record is not sufficient."""
-        made = {
+        tables = {
             "findings": self.findings(),
             "latency": self.latency(),
             "stages": self.stages(),
@@ -202,16 +208,16 @@ class Tables:
             "memory": self.memory(),
             "consistency": self.consistency(),
         }
-        return {name: lines if len(lines) > 2 else [ABSENT] for name, lines in made.items()}
+        return {name: lines if len(lines) > 2 else [ABSENT] for name, lines in tables.items()}
 
 
-def title(found: Result) -> str:
+def title(result: Result) -> str:
     """What a column of the stages shows."""
-    case = found.case
+    case = result.case
     if case.alpha != "dynamic_dropped":
-        return f"alpha = {found.alpha}, " + ("coalesced" if case.coalescing else "static")
-    plural = "" if found.raw["special"] == 1 else "s"
-    return f"dynamic, {found.raw['special']} special prime{plural} at the top"
+        return f"alpha = {result.alpha}, " + ("coalesced" if case.coalescing else "static")
+    plural = "" if result.raw["special"] == 1 else "s"
+    return f"dynamic, {result.raw['special']} special prime{plural} at the top"
 
 
 def speeds(slow: Result, fast: Result, clock: str) -> list[float]:
@@ -232,18 +238,18 @@ def cell(ratios: Sequence[float]) -> str:
     return f"{statistics.median(ratios):.2f}x{spread}"
 
 
-def claim(what: str, printed: str, found: Iterable[float]) -> list[str]:
+def claim(what: str, printed: str, result: Iterable[float]) -> list[str]:
     """A row of the findings."""
-    return [what, printed, ", ".join(f"{value:.2f}x" for value in found if math.isfinite(value)) or MISSING]
+    return [what, printed, ", ".join(f"{value:.2f}x" for value in result if math.isfinite(value)) or MISSING]
 
 
-def seconds(found: Result | None) -> str:
+def seconds(result: Result | None) -> str:
     """Processor seconds as a cell, with the least and the most."""
-    if found is None:
+    if result is None:
         return MISSING
-    times = found.raw[PROCESSOR]
+    times = result.raw[PROCESSOR]
     spread = f" ({min(times):.2f} to {max(times):.2f})" if len(times) > 1 else ""
-    return f"{found.seconds:.2f}{spread}"
+    return f"{result.seconds:.2f}{spread}"
 
 
 def gigabytes(count: int) -> str:

@@ -17,12 +17,12 @@ def rotations(plan: kw.BootstrapperPlan) -> dict[str, list[tuple[int, int]]]:
     Rotations that are one with the switch from the ephemeral secret have keys of another kind: they are left
     out.
     """
-    found = {}
+    rotations = {}
     for stage, specs in plan.stage_keys.items():
         steps = [(spec.steps % plan.slots, spec.level) for spec in specs if spec.steps is not None]
         if steps:
-            found[stage] = sorted(steps)
-    return found
+            rotations[stage] = sorted(steps)
+    return rotations
 
 
 def draw(plan: kw.BootstrapperPlan, title: str, path: Path) -> None:

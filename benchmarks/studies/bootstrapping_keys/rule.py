@@ -72,11 +72,11 @@ def schedule(log_n: int, depths: Sequence[int]) -> list[Case]:
 
 def tables(results: Results, log_n: int) -> dict[str, list[str]]:
     """The tables that a record has all cases of, by name."""
-    made = {}
+    tables = {}
     if all(case in results for case in schedule(log_n, range(paper.LARGEST_DEPTH, 0, -1))):
-        made["rule_depths"] = _depths(results, log_n)
-        made["rule_alphas"] = _alphas(results, log_n)
-    return made
+        tables["rule_depths"] = _depths(results, log_n)
+        tables["rule_alphas"] = _alphas(results, log_n)
+    return tables
 
 
 def _depths(results: Results, log_n: int) -> list[str]:
@@ -98,9 +98,9 @@ def _depths(results: Results, log_n: int) -> list[str]:
 def _alphas(results: Results, log_n: int) -> list[str]:
     rows = []
     for alpha, depth in series():
-        found = results[by_rule(log_n, depth, alpha)]
+        chosen = results[by_rule(log_n, depth, alpha)]
         keys = gigabytes(results[stored(log_n, depth, alpha)].raw["formula_bytes"])
-        rows.append([alpha, depth, seconds(found), keys])
+        rows.append([alpha, depth, seconds(chosen), keys])
     return markdown(["alpha", "largest depth", "seconds", "GB, formula"], rows)
 
 
@@ -128,11 +128,11 @@ def main() -> int:
                     continue
                 console.line(f"round {turn + 1}: {' '.join(case.options())}")
                 words = ["--runs", str(int(case.timed)), "--memory", str(MEMORY)]
-                made = result(
+                measurement = result(
                     case, json.loads(output([str(programs / "key_design"), *case.options(), *words]))
                 )
-                results[case] = made if known is None else together(known, made)
-                print(line(made), file=raw, flush=True)
+                results[case] = measurement if known is None else together(known, measurement)
+                print(line(measurement), file=raw, flush=True)
     made_tables = tables(results, options.log_n)
     text = heading(f"Bootstrapping keys by the paper's rule, 2^{options.log_n}", "one thread")
     for name in NAMES:

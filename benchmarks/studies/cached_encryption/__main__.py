@@ -76,14 +76,16 @@ class Keywright:
         """Plain encryption, one value per ciphertext."""
         return [self.encryptor.encrypt([value], 1) for value in values]
 
-    def check(self, made: Sequence[Any], values: Sequence[float], every: int = 8) -> None:
+    def check(self, ciphertexts: Sequence[Any], values: Sequence[float], every: int = 8) -> None:
         """Decrypt every eighth result and compare with its bound and the arithmetic of decoding."""
-        for i in range(0, len(made), every):
-            ciphertext = made[i].expand() if isinstance(made[i], kw.SeededCiphertext) else made[i]
-            found = self.decryptor.decrypt(ciphertext)
-            wanted = np.resize(values[i], found.size)
-            if np.abs(found - wanted).max() > ciphertext.error_bound + 1e-12:
-                raise SystemExit(f"value {i} is wrong by {np.abs(found - wanted).max()}")
+        for i in range(0, len(ciphertexts), every):
+            ciphertext = (
+                ciphertexts[i].expand() if isinstance(ciphertexts[i], kw.SeededCiphertext) else ciphertexts[i]
+            )
+            decrypted = self.decryptor.decrypt(ciphertext)
+            expected = np.resize(values[i], decrypted.size)
+            if np.abs(decrypted - expected).max() > ciphertext.error_bound + 1e-12:
+                raise SystemExit(f"value {i} is wrong by {np.abs(decrypted - expected).max()}")
 
 
 def rows(
@@ -97,11 +99,11 @@ def rows(
     answer = tenseal.encrypt(values, "scalar")
     yield "TenSEAL, scalar", Seconds(answer["wall"], answer["cpu"]), count, answer["bytes"]
 
-    made, seconds = timed(ours.one_by_one, listed)
-    ours.check(made, listed)
-    whole = made[0].bytes
+    ciphertexts, seconds = timed(ours.one_by_one, listed)
+    ours.check(ciphertexts, listed)
+    whole = ciphertexts[0].bytes
     yield "plain, scalar", seconds, count, whole
-    del made
+    del ciphertexts
 
     for name, pool in ours.pools.items():
         _, seconds = timed(pool.fill)
@@ -139,14 +141,14 @@ def packed(
             (f"pool online, {name}, packed in slots", pool.encrypt, slots),
             (f"pool online, {name}, packed in coefficients", pool.encrypt_coefficients, coefficients),
         ]
-    for name, encrypt, wanted in ways:
-        made, seconds = timed(encrypt, wanted)
-        size = made.bytes
-        ciphertext = made.expand() if isinstance(made, kw.SeededCiphertext) else made
-        error = np.abs(ours.decryptor.decrypt(ciphertext) - wanted).max()
+    for name, encrypt, vectors in ways:
+        ciphertexts, seconds = timed(encrypt, vectors)
+        size = ciphertexts.bytes
+        ciphertext = ciphertexts.expand() if isinstance(ciphertexts, kw.SeededCiphertext) else ciphertexts
+        error = np.abs(ours.decryptor.decrypt(ciphertext) - vectors).max()
         if error > ciphertext.error_bound + 1e-12:
             raise SystemExit(f"{name} is wrong by {error}")
-        yield name, seconds, wanted.size, size
+        yield name, seconds, vectors.size, size
 
 
 def bandwidth(words: int) -> float:

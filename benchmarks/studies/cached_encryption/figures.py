@@ -74,10 +74,10 @@ class Ckks:
         """Plain encryption, one value per ciphertext."""
         return [self.encryptor.encrypt([sample * 2.0**-bits], 1) for sample in samples]
 
-    def right(self, made: Any, sample: int, bits: int) -> bool:
+    def right(self, ciphertexts: Any, sample: int, bits: int) -> bool:
         """Whether a ciphertext decrypts to its sample, within its bound and the arithmetic of decoding."""
-        error = np.abs(self.decryptor.decrypt(made) - sample * 2.0**-bits).max()
-        return bool(error <= made.error_bound + 1e-12)
+        error = np.abs(self.decryptor.decrypt(ciphertexts) - sample * 2.0**-bits).max()
+        return bool(error <= ciphertexts.error_bound + 1e-12)
 
 
 class Bfv:
@@ -99,14 +99,14 @@ class Bfv:
         """Plain encryption, one value per ciphertext."""
         return [self.encryptor.encrypt(sample) for sample in samples]
 
-    def right(self, made: Any, sample: int, bits: int) -> bool:
+    def right(self, ciphertexts: Any, sample: int, bits: int) -> bool:
         """Whether a ciphertext decrypts to its sample."""
-        return bool(((self.decryptor.decrypt(made) - sample) % 65_537 == 0).all())
+        return bool(((self.decryptor.decrypt(ciphertexts) - sample) % 65_537 == 0).all())
 
 
 def encryptions(data: list[Tensors]) -> list[dict[str, Any]]:
     """Figure 2: rounds that encrypt random values of every data set with Chem and plainly, checked."""
-    rng, found = np.random.default_rng(3), []
+    rng, decrypted = np.random.default_rng(3), []
     for scheme in (Ckks(), Bfv()):
         for tensors in data:
             chem = scheme.chem(tensors.bits)
@@ -114,8 +114,8 @@ def encryptions(data: list[Tensors]) -> list[dict[str, Any]]:
                 values = rng.choice(tensors.samples.ravel(), BATCH).tolist()
                 sums, chem_seconds = timed(chem, values)
                 plain, plain_seconds = timed(scheme.plain, values, tensors.bits)
-                for made in (sums, plain):
-                    for ciphertext, value in list(zip(made, values, strict=True))[::10]:
+                for ciphertexts in (sums, plain):
+                    for ciphertext, value in list(zip(ciphertexts, values, strict=True))[::10]:
                         if not scheme.right(ciphertext, value, tensors.bits):
                             raise SystemExit(f"{scheme.name}, {tensors.name}: a result is wrong")
                 for way, seconds in (("Chem", chem_seconds), ("plain", plain_seconds)):
@@ -127,15 +127,15 @@ def encryptions(data: list[Tensors]) -> list[dict[str, Any]]:
                         "wall_s": seconds.wall,
                     }
                     if turn >= 0:
-                        found.append(record)
-    return found
+                        decrypted.append(record)
+    return decrypted
 
 
 def attacks() -> list[dict[str, Any]]:
     """Plays the chosen-plaintext game against Chem: 200 challenges for each number of bits."""
     parameters = kw.Parameters.from_bits(13, [60, 40, 40], [60], 40)
     public = kw.KeyGenerator(kw.SecretKey.generate(parameters)).public_key()
-    found = []
+    attacks = []
     for bits in (16, 32, 64, 128):
         chem = ChemEncryptor(public, bits, acknowledge=ACKNOWLEDGEMENT, unit=2.0**-40 if bits == 128 else 1.0)
         known, queries = timed(chem.encrypt, [1000] * (bits + 32))
@@ -143,7 +143,7 @@ def attacks() -> list[dict[str, Any]]:
         coins = [secrets.randbits(1) for _ in range(200)]
         challenges = chem.encrypt([1000 + coin for coin in coins])
         answers, deciding = timed(lambda one, many: [one.recognises(c) for c in many], attacker, challenges)
-        found.append(
+        attacks.append(
             {
                 "bits": bits,
                 "challenges": len(coins),
@@ -154,7 +154,7 @@ def attacks() -> list[dict[str, Any]]:
                 "deciding_s": deciding.cpu,
             }
         )
-    return found
+    return attacks
 
 
 def by_radix(data: list[Tensors]) -> list[dict[str, Any]]:
@@ -305,13 +305,13 @@ def main() -> None:
     with (folder / "raw.jsonl").open("w") as raw:
         for run in [*filled, *encrypted, *radixes, *attacked]:
             print(json.dumps(run), file=raw)
-    made = ", ".join(tensors.name for tensors in data if tensors.made)
+    drawn = ", ".join(tensors.name for tensors in data if tensors.drawn)
     rounds = f"median (smallest to largest) of {ROUNDS} rounds; load of the machine {os.getloadavg()[0]:.1f}"
     text = "\n".join(
         [
             *heading(
                 "Figures of Chem's paper",
-                f"values made here, of the shape and share of zeros of the data sets: {made}",
+                f"values made here, of the shape and share of zeros of the data sets: {drawn}",
                 f"N = 2^13, 60-40-40-60, one thread, radix 2, CPU time in figure 2; {rounds}",
             ),
             *tables(data, filled, encrypted, radixes),

@@ -77,8 +77,8 @@ class Keywright:
         sums, chem_seconds = timed(chem.encrypt, messages)
         plain, plain_seconds = timed(lambda: [self.encryptor.encrypt([value], 1) for value in values])
         above = [
-            np.abs(self.decryptor.decrypt(made[i]) - values[i]).max() - made[i].error_bound
-            for made in (sums, plain)
+            np.abs(self.decryptor.decrypt(ciphertexts[i]) - values[i]).max() - ciphertexts[i].error_bound
+            for ciphertexts in (sums, plain)
             for i in range(0, len(values), 8)
         ]
         return {
@@ -94,7 +94,7 @@ def measure(case: Case, peer: PeerProcess, ours: Keywright, rounds: int, batch: 
     Raises:
         SystemExit: a result is wrong.
     """
-    rng, found = np.random.default_rng(3), []
+    rng, decrypted = np.random.default_rng(3), []
     acknowledged = "Chem does not hide messages"
     chem = ChemEncryptor(ours.public, case.bits, acknowledge=acknowledged, unit=case.unit)
     for turn in range(-1, rounds):
@@ -108,11 +108,11 @@ def measure(case: Case, peer: PeerProcess, ours: Keywright, rounds: int, batch: 
                 raise SystemExit(f"{base}, {case.name}, {case.bits} bits: off by {answer['error']}")
             if turn >= 0:
                 ratio = answer["chem_cpu"] / answer["plain_cpu"]
-                found.append(
+                decrypted.append(
                     {"case": case.name, "bits": case.bits, "base": base, "round": turn, "values": batch}
                     | {"ratio": ratio, **answer}
                 )
-    return found
+    return decrypted
 
 
 def table(rows: list[dict[str, Any]]) -> list[str]:

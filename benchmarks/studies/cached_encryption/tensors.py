@@ -27,7 +27,7 @@ class Tensors:
     name: str
     bits: int
     samples: NDArray[np.int64]
-    made: bool
+    drawn: bool
     """Whether the values are synthetic, with only the shape and the share of zeros of the data set."""
 
     @property
@@ -49,7 +49,7 @@ def mnist(folder: Path, count: int) -> Tensors:
     if count > len(images):
         raise SystemExit(f"{path} has {len(images)} images, {count} are asked for")
     pixels = images[:count].reshape(count, -1)
-    return Tensors("MNIST", 8, pixels.astype(np.int64), made=False)
+    return Tensors("MNIST", 8, pixels.astype(np.int64), drawn=False)
 
 
 def cars(count: int) -> Tensors:
@@ -64,7 +64,7 @@ def cars(count: int) -> Tensors:
         )
         image = np.clip(128 + waves + rng.normal(0, 4, y.shape), 1, 255).round()
         samples.append(np.where(rng.random(y.shape) < 0.9873, image, 0).ravel())
-    return Tensors("as StanfordCars", 8, np.array(samples).astype(np.int64), made=True)
+    return Tensors("as StanfordCars", 8, np.array(samples).astype(np.int64), drawn=True)
 
 
 def recording(path: Path) -> Tensors:
@@ -81,7 +81,7 @@ def recording(path: Path) -> Tensors:
         assert member is not None
         with wave.open(io.BytesIO(member.read())) as audio:
             samples = np.frombuffer(audio.readframes(audio.getnframes()), "<i2")
-    return Tensors("CMUARCTIC, one recording", 16, np.abs(samples.astype(np.int64))[None], made=False)
+    return Tensors("CMUARCTIC, one recording", 16, np.abs(samples.astype(np.int64))[None], drawn=False)
 
 
 def speech(count: int) -> Tensors:
@@ -90,4 +90,4 @@ def speech(count: int) -> Tensors:
     envelope = 1500 * (1 + np.sin(np.linspace(0, 40, 64_321)))
     audio = np.clip(np.abs(rng.laplace(0, 1, (count, envelope.size)) * envelope), 1, 32_767).round()
     samples = np.where(rng.random(audio.shape) < 0.9972, audio, 0)
-    return Tensors("as CMUARCTIC", 16, samples.astype(np.int64), made=True)
+    return Tensors("as CMUARCTIC", 16, samples.astype(np.int64), drawn=True)

@@ -136,8 +136,8 @@ class Study:
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, cwd=HERE)
         if done.returncode != 0 or not done.stdout:
             raise SystemExit(f"the run with {name} failed with status {done.returncode}")
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
+        report: dict[str, Any] = json.loads(done.stdout)
+        return report
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -170,11 +170,11 @@ def main() -> int:
         sets = [name for name in options.sets if study.path(name).exists()]
         with path.open("a") as out:
             for name in turns(sets, options.rounds, known):
-                found = study.run(name, errors.get(name))
-                errors[name] = found["predicted_error"]
-                line = {"network": options.network, "set": name, **found, "machine": machine.describe()}
+                outcome = study.run(name, errors.get(name))
+                errors[name] = outcome["predicted_error"]
+                line = {"network": options.network, "set": name, **outcome, "machine": machine.describe()}
                 print(json.dumps(line), file=out, flush=True)
-                console.line(f"{name}: {found['seconds']:.2f} s, error {found['error']:.2g}")
+                console.line(f"{name}: {outcome['seconds']:.2f} s, error {outcome['error']:.2g}")
     print(path)
     return 0
 

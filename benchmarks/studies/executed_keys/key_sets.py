@@ -86,13 +86,13 @@ def _of_frontier(
     for name in names:
         if name in WITHIN:
             within = [(seconds, plan) for plan, seconds in timed if plan.stored_bytes <= WITHIN[name]]
-            found = min(within, key=lambda entry: entry[0], default=None)
+            nearest = min(within, key=lambda entry: entry[0], default=None)
         else:
             limit = PLANNED[name] * fastest
             within = [(seconds, plan) for plan, seconds in timed if seconds <= limit]
-            found = min(within, key=lambda entry: entry[1].stored_bytes, default=None)
-        if found is not None:
-            yield name, found[1]
+            nearest = min(within, key=lambda entry: entry[1].stored_bytes, default=None)
+        if nearest is not None:
+            yield name, nearest[1]
 
 
 def formula_bytes(plan: KeyPlan) -> int:

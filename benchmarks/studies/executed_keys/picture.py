@@ -45,8 +45,8 @@ def bars(record: Record) -> dict[str, Bar]:
     ran = {row["set"] for row in record.lines}
 
     def median(name: str, column: str) -> float:
-        found = [value_of(row, column) for row in record.select(f"set: {name}")]
-        return statistics.median(value for value in found if isinstance(value, float))
+        median = [value_of(row, column) for row in record.select(f"set: {name}")]
+        return statistics.median(value for value in median if isinstance(value, float))
 
     return {
         name: Bar(
@@ -67,17 +67,17 @@ def draw(panels: Mapping[str, Mapping[str, Bar]], path: Path) -> None:
     """
     figure = new_figure(2.7 * len(panels), 7)
     figure.suptitle("KDS (Joo et al. 2025), figures 10 and 11, executed here on one thread")
-    for (above, below), (title, found) in zip(
+    for (above, below), (title, panel) in zip(
         figure.subplots(2, len(panels), squeeze=False).T, panels.items(), strict=True
     ):
-        places = [place for place, name in enumerate(SETS) if name in found]
-        bottom = [0.0] * len(found)
+        places = [place for place, name in enumerate(SETS) if name in panel]
+        bottom = [0.0] * len(panel)
         for part, (name, colour) in enumerate(PARTS.items()):
-            heights = [bar.parts[part] for bar in found.values()]
+            heights = [bar.parts[part] for bar in panel.values()]
             above.bar(places, heights, 0.8, bottom=bottom, color=colour, label=LABELS[name])
             bottom = [low + height for low, height in zip(bottom, heights, strict=True)]
-        below.bar(places, [bar.gigabytes for bar in found.values()], 0.8, color=BYTES, label="bytes of keys")
-        for place, top, bar in zip(places, bottom, found.values(), strict=True):
+        below.bar(places, [bar.gigabytes for bar in panel.values()], 0.8, color=BYTES, label="bytes of keys")
+        for place, top, bar in zip(places, bottom, panel.values(), strict=True):
             for axes, height, text in (
                 (above, top, f"{bar.seconds:.1f}"),
                 (below, bar.gigabytes, f"{bar.gigabytes:.1f}"),

@@ -38,16 +38,16 @@ class Segment:
 
 def segments(execution: PlanExecution, most: int) -> list[Segment]:
     """As few segments as keys of at most so many bytes allow; one instruction may take more."""
-    found: list[Segment] = []
+    segments: list[Segment] = []
     for index, steps in sorted(execution.instruction_keys.items()):
         specs = dict.fromkeys(spec for step in steps for spec in step)
-        if found:
-            both = dict.fromkeys([*found[-1].specs, *specs])
+        if segments:
+            both = dict.fromkeys([*segments[-1].specs, *specs])
             if sum(spec.bytes for spec in both) <= most:
-                found[-1] = Segment(found[-1].instructions | {index}, tuple(both))
+                segments[-1] = Segment(segments[-1].instructions | {index}, tuple(both))
                 continue
-        found.append(Segment(frozenset({index}), tuple(specs)))
-    return found
+        segments.append(Segment(frozenset({index}), tuple(specs)))
+    return segments
 
 
 class Run:

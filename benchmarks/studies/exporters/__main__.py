@@ -125,33 +125,33 @@ def watched(exporter: str, folder: Path) -> dict[str, Any]:
     opsets, cases = about["opsets"], {}
     for case in about["cases"]:
         stem = f"{exporter}-{case}".replace(" ", "_")
-        arrays, found = np.load(folder / f"{stem}.npz"), {}
+        arrays, outputs = np.load(folder / f"{stem}.npz"), {}
         for opset in opsets:
             path, compiled = folder / f"{stem}-{opset}.onnx", opset in (opsets[0], opsets[-1])
             if not path.is_file():
-                found[opset] = {"not_exported": about["not_exported"][f"{case}-{opset}"]}
+                outputs[opset] = {"not_exported": about["not_exported"][f"{case}-{opset}"]}
                 continue
             try:
                 result = watch(path, arrays["samples"], arrays["outputs"], SAMPLES, compiled=compiled)
             except WrongError as error:
                 raise SystemExit(f"{path.name}: {error}") from error
-            found[opset] = result.to_json()
-        cases[case] = found
+            outputs[opset] = result.to_json()
+        cases[case] = outputs
     return {"versions": about["versions"], "opsets": opsets, "cases": cases}
 
 
-def cell(found: Mapping[int, Mapping[str, Any]] | None) -> str:
+def cell(results: Mapping[int, Mapping[str, Any]] | None) -> str:
     """Opsets that are read, with the levels and the change of a program; what else became of them."""
-    if found is None:
+    if results is None:
         return ""
     parts = []
-    read = [opset for opset, result in found.items() if "difference" in result]
+    read = [opset for opset, result in results.items() if "difference" in result]
     if read:
-        compiled = [result for result in found.values() if "depth" in result]
+        compiled = [result for result in results.values() if "depth" in result]
         depth, change = compiled[-1]["depth"], max(result["change"] for result in compiled)
         parts.append(f"{_span(read)}: {depth} level{'s' * (depth > 1)}, {_share(change)}")
     for what in ("refused", "not_exported"):
-        others = [opset for opset, result in found.items() if what in result]
+        others = [opset for opset, result in results.items() if what in result]
         parts += [f"{_span(others)} {what.replace('_', ' ')}"] if others else []
     return "; ".join(parts)
 
@@ -177,8 +177,8 @@ def tables(results: Mapping[str, dict[str, Any]]) -> list[str]:
         rows = [[case, *(cell(results[e]["cases"].get(case)) for e in chosen)] for case in names]
         lines += [*markdown([title, *chosen], rows, aligned=False), ""] if chosen else []
     reasons: dict[str, list[str]] = {}
-    for exporter, found in results.items():
-        for case, results_of_case in found["cases"].items():
+    for exporter, results_of_exporter in results.items():
+        for case, results_of_case in results_of_exporter["cases"].items():
             for result in results_of_case.values():
                 if "refused" in result:
                     reasons.setdefault(_without_node(result["refused"]), []).append(f"{case} ({exporter})")
@@ -188,8 +188,8 @@ def tables(results: Mapping[str, dict[str, Any]]) -> list[str]:
 
 
 def _versions(results: Iterable[dict[str, Any]]) -> str:
-    found = {name: text for result in results for name, text in result["versions"].items()}
-    return ", ".join(f"{name} {text}" for name, text in found.items())
+    versions = {name: text for result in results for name, text in result["versions"].items()}
+    return ", ".join(f"{name} {text}" for name, text in versions.items())
 
 
 def _without_node(reasons: str) -> str:

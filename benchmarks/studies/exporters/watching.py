@@ -75,8 +75,8 @@ def watch(path: Path, samples: Array, outputs: Array, calibration: int, *, compi
         program = compiler.compile(model, TARGET, compiler.Fit(calibration=typical))
     except ModelRefusedError as refusal:
         return Watched(refused="; ".join(str(reason) for reason in refusal.exceptions))
-    found = run_clear(program, typical).reshape(calibration, -1)
-    change = float(np.abs(found - scores[:calibration]).max()) / max(float(np.abs(scores).max()), 1.0)
+    clear_outputs = run_clear(program, typical).reshape(calibration, -1)
+    change = float(np.abs(clear_outputs - scores[:calibration]).max()) / max(float(np.abs(scores).max()), 1.0)
     if not change < FOLLOWS:
         raise WrongError(f"{path.name}: the program is off by {change:.3g} of the largest output")
     return Watched(difference, None, program.depth, change)
@@ -90,15 +90,15 @@ def _read(model: onnx.ModelProto, samples: Array, outputs: Array) -> tuple[float
         raise ModelRefusedError(read.reasons)
     graph = simplify(read.graph)
     scores = graph.evaluate(samples.reshape(len(samples), -1).astype(np.float64))[graph.output]
-    found: Array = scores
+    whole: Array = scores
     if client is not None:
-        found = next(iter(client.part(read.scores, read.known).run(scores).values()))
-    found = found.reshape(outputs.shape)
+        whole = next(iter(client.part(read.scores, read.known).run(scores).values()))
+    whole = whole.reshape(outputs.shape)
     if outputs.dtype.kind in "iuU":
-        if not np.array_equal(found, outputs):
-            raise WrongError(f"{int((found != outputs).sum())} of {outputs.size} labels are others")
+        if not np.array_equal(whole, outputs):
+            raise WrongError(f"{int((whole != outputs).sum())} of {outputs.size} labels are others")
         return 0.0, scores
-    difference = float(np.abs(found - outputs).max() / max(float(np.abs(outputs).max()), 1.0))
+    difference = float(np.abs(whole - outputs).max() / max(float(np.abs(outputs).max()), 1.0))
     if not difference < TOLERANCE:
         raise WrongError(f"outputs are off by {difference:.3g} of the largest")
     return difference, scores

@@ -67,23 +67,23 @@ def measure(
     """Every way in turn, in every run; unless all is warm, a run before them is not recorded."""
     for run in range(0 if warm else -1, runs):
         for way in used:
-            found = way.round(updates)
+            round_of_way = way.round(updates)
             if run >= 0:
                 yield {
                     **setting,
                     "run": run,
                     "way": way.name,
                     "extrapolated": way.extrapolated,
-                    "update_bytes": found.update_bytes,
-                    "sum_bytes": found.sum_bytes,
-                    "exchanges": [asdict(exchange) for exchange in found.exchanges],
+                    "update_bytes": round_of_way.update_bytes,
+                    "sum_bytes": round_of_way.sum_bytes,
+                    "exchanges": [asdict(exchange) for exchange in round_of_way.exchanges],
                     **before_rounds(way),
                     **{
                         f"{stage}_{clock}_s": value
                         for stage, seconds in (
-                            ("client", found.client),
-                            ("server", [found.server]),
-                            ("open", [found.open]),
+                            ("client", round_of_way.client),
+                            ("server", [round_of_way.server]),
+                            ("open", [round_of_way.open]),
                         )
                         for clock, value in (
                             ("wall", statistics.median(s.wall for s in seconds)),
@@ -109,17 +109,17 @@ def table(rows: list[dict[str, Any]], moved: dict[str, Any]) -> list[str]:
     for row in rows:
         groups[row["model"], row["partition"], row["clients"]][row["way"]].append(row)
     lines = []
-    for (model, kind, clients), found in groups.items():
+    for (model, kind, clients), group in groups.items():
         lines += [f"## {model}, {kind}, {clients} of {CLIENTS} clients", ""]
         cells_of = []
-        for way, runs in found.items():
+        for way, runs in group.items():
             cells = [spread([1e3 * run[f"{stage}_cpu_s"] for run in runs]) for stage in STAGES]
             sizes = [f"{runs[0][size]:.0f}" for size in ("update_bytes", "sum_bytes")]
             name = f"{way} (extrapolated)" if runs[0]["extrapolated"] else way
             cells_of.append([name, *cells, *sizes])
         heads = ["way", "client, ms", "server, ms", "opening, ms", "bytes of an update", "bytes of the sum"]
         lines += markdown(heads, cells_of, aligned=False)
-        for part in (ratios(found), by_exchange(found)):
+        for part in (ratios(group), by_exchange(group)):
             lines += ["", *part] if part else []
         lines.append("")
     if not moved:
@@ -131,11 +131,11 @@ def table(rows: list[dict[str, Any]], moved: dict[str, Any]) -> list[str]:
     return lines
 
 
-def by_exchange(found: dict[str, list[dict[str, Any]]]) -> list[str]:
+def by_exchange(measurements: dict[str, list[dict[str, Any]]]) -> list[str]:
     """What a client does and sends in every exchange, set-up apart."""
     heads = ["way", "exchange", "clients asked", "a client, ms", "bytes up", "bytes down", "server, ms"]
     rows = []
-    for way, runs in found.items():
+    for way, runs in measurements.items():
         setup = runs[0].get("setup", [])
         for shown, label in (([setup], "set-up, "), ([run["exchanges"] for run in runs], "")):
             for turns in zip(*shown, strict=True):
@@ -148,17 +148,17 @@ def by_exchange(found: dict[str, list[dict[str, Any]]]) -> list[str]:
     return markdown(heads, rows, aligned=False) if rows else []
 
 
-def ratios(found: dict[str, list[dict[str, Any]]]) -> list[str]:
+def ratios(rows: dict[str, list[dict[str, Any]]]) -> list[str]:
     """What is asked for, run by run."""
 
     def per(way: str, what: str) -> list[float]:
-        return [run[what] for run in found[way]]
+        return [run[what] for run in rows[way]]
 
     def line(text: str, above: list[float], below: list[float]) -> str:
         return f"* {text}: {spread(quotients(above, below))}"
 
     lines, ours, peer = [], Shared.name, "TenSEAL, a vector a layer"
-    if peer in found and ours in found:
+    if peer in rows and ours in rows:
         lines = [
             line(f"{peer} / {ours}, client", per(peer, "client_cpu_s"), per(ours, "client_cpu_s")),
             line(
@@ -167,7 +167,7 @@ def ratios(found: dict[str, list[dict[str, Any]]]) -> list[str]:
         ]
     plain = "Keywright, a ciphertext a value"
     for chem in (f"Chem, {bits} bits" for bits in CHEM_BITS):
-        if chem in found:
+        if chem in rows:
             above, below = per(chem, "client_cpu_s"), per(plain, "client_cpu_s")
             lines.append(line(f"{chem} / {plain}, client", above, below))
     return lines

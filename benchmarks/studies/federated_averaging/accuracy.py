@@ -71,10 +71,10 @@ def experiment(folder: str, model: str, kind: str, fraction: float, rounds: int)
     key = SumKey.generate(declared.parameters)
     parts = [partition(labels, CLIENTS, number, kind, 1) for number in range(CLIENTS)]
     start = initial(model, images.shape[2], 1)
-    found: dict[str, list[float]] = {"plain": [], "encrypted": []}
+    shares: dict[str, list[float]] = {"plain": [], "encrypted": []}
     first: dict[str, Model] = {}
     samples: list[int] = []
-    for way, accuracies in found.items():
+    for way, accuracies in shares.items():
         weights, rng = start, np.random.default_rng(2)
         for number in range(1, rounds + 1):
             chosen = rng.choice(CLIENTS, max(2, round(fraction * CLIENTS)), replace=False)
@@ -98,7 +98,7 @@ def experiment(folder: str, model: str, kind: str, fraction: float, rounds: int)
         "partition": kind,
         "fraction": fraction,
         "max_weight": declared.max_weight,
-        "accuracy": found,
+        "accuracy": shares,
         "first_average_apart": apart,
         "rounding_bound": bound,
     }

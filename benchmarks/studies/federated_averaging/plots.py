@@ -30,13 +30,15 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         for axis, (stage, title) in zip(line, STAGES, strict=True):
             width = 0.8 / len(ways)
             for number, way in enumerate(ways):
-                found = [
+                rows_of_setting = [
                     [row for row in own if (row["partition"], row["clients"]) == s and row["way"] == way]
                     for s in settings
                 ]
-                heights = [statistics.median(row[stage] for row in runs) if runs else 0 for runs in found]
+                heights = [
+                    statistics.median(row[stage] for row in runs) if runs else 0 for runs in rows_of_setting
+                ]
                 places = np.arange(len(settings)) + (number - (len(ways) - 1) / 2) * width
-                hatch = "//" if any(row["extrapolated"] for runs in found for row in runs) else ""
+                hatch = "//" if any(row["extrapolated"] for runs in rows_of_setting for row in runs) else ""
                 axis.bar(places, heights, width, label=way, hatch=hatch)
             axis.set_yscale("log")
             axis.set_xticks(range(len(settings)), [f"{kind}, {clients}" for kind, clients in settings])

@@ -45,11 +45,11 @@ def trained(folder: str, model: str, kind: str, fraction: float, images: int) ->
     """
     pictures, labels = load(folder, "train")
     chosen = np.random.default_rng(2).choice(CLIENTS, max(2, round(fraction * CLIENTS)), replace=False)
-    start, found = initial(model, pictures.shape[2], 1), []
+    start, updates = initial(model, pictures.shape[2], 1), []
     for client in chosen:
         own = {name: weight.copy() for name, weight in start.items()}
         mine = partition(labels, CLIENTS, int(client), kind, 1)
         mine = np.random.default_rng(int(client)).permutation(mine)[:images]
         train(own, pictures[mine], labels[mine], rate=RATE, batch=32, seed=int(client))
-        found.append(own)
-    return found
+        updates.append(own)
+    return updates

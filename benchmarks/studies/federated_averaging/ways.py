@@ -202,7 +202,7 @@ class OneByOne:
         if self.chem is None:
             return [self.encryptor.encrypt([value], 1).to_bytes() for value in values.tolist()]
         messages = np.rint((np.clip(values, -BOUND, BOUND) + BOUND) / self.unit)
-        return [made.to_bytes() for made in self.chem.encrypt([int(m) for m in messages])]
+        return [ciphertext.to_bytes() for ciphertext in self.chem.encrypt([int(m) for m in messages])]
 
     def round(self, updates: list[Model]) -> Round:
         """Of a sample of the values, or of all of them, some at a time: the ciphertexts of a model do not fit
@@ -270,9 +270,9 @@ class TenSeal:
 
 def each(work: Any, *arguments: Any) -> tuple[list[Any], list[Seconds]]:
     """Call for every item, each call timed."""
-    made, seconds = [], []
+    results, seconds = [], []
     for items in zip(*arguments, strict=True):
         result, took = timed(work, *items)
-        made.append(result)
+        results.append(result)
         seconds.append(took)
-    return made, seconds
+    return results, seconds

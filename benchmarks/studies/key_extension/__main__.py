@@ -79,10 +79,10 @@ def rows() -> Iterator[Row]:
     for name, of in settings():
         before = ordinary(of)
         yield row(name, of, before, key="ordinary")
-        found = list(extensions(of))
+        rows = list(extensions(of))
         for key, chosen in (
-            ("fewest transforms", min(found, key=lambda one: (sum(one[2].transforms), one[2].key_bytes))),
-            ("fastest", min(found, key=lambda one: one[2].seconds(TYPICAL_WEIGHTS))),
+            ("fewest transforms", min(rows, key=lambda one: (sum(one[2].transforms), one[2].key_bytes))),
+            ("fastest", min(rows, key=lambda one: one[2].seconds(TYPICAL_WEIGHTS))),
         ):
             size, bits, after = chosen
             yield row(
@@ -90,11 +90,11 @@ def rows() -> Iterator[Row]:
             )
 
 
-def table(found: list[Row]) -> list[str]:
+def table(rows_of_table: list[Row]) -> list[str]:
     """The record as a table: ordinary / extended."""
     lines = []
-    for start in range(0, len(found), 3):
-        before, fewest, fastest = found[start : start + 3]
+    for start in range(0, len(rows_of_table), 3):
+        before, fewest, fastest = rows_of_table[start : start + 3]
         cells = [before["parameters"], before["primes"], before["alpha"]]
         for column, scale in (
             ("transforms", 1),
@@ -127,9 +127,12 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-key-extension)")
     options = parser.parse_args()
     folder = record_folder(options.out, "key-extension")
-    found = list(rows())
-    (folder / "key_extension.jsonl").write_text("".join(json.dumps(one) + "\n" for one in found))
-    lines = [*heading("Key extension, counted", "ordinary / extended, predicted the fastest"), *table(found)]
+    rows_of_table = list(rows())
+    (folder / "key_extension.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows_of_table))
+    lines = [
+        *heading("Key extension, counted", "ordinary / extended, predicted the fastest"),
+        *table(rows_of_table),
+    ]
     (folder / "key_extension.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
     return 0

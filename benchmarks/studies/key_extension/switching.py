@@ -205,10 +205,10 @@ def extended(ring: Ring, key: Key, extension: Extension, value: Polynomial) -> S
                     product = times([v % r for v in digit], half[r], r)
                     total[place][r] = [(x + y) % r for x, y in zip(total[place][r], product, strict=True)]
     out: list[Residues] = [{}, {}]
-    for found, total in zip(out, sums, strict=True):
+    for residues, total in zip(out, sums, strict=True):
         for primes, part in zip(key_digits, total, strict=True):
             work["transforms"] += len(extension.t)
             work["conversions"] += len(extension.t) * len(primes)
             short = centred(_joined(part, extension.t), prod(extension.t))
-            found.update({r: [v % r for v in short] for r in primes})
+            residues.update({r: [v % r for v in short] for r in primes})
     return Switched(_divided(ring, out, work), work)

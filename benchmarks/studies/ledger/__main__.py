@@ -30,7 +30,7 @@ ELSEWHERE = {"is-it-for-me.md": ROOT / "docs"}
 """Folders of pages that are not in docs/reproduction, by the names of their texts."""
 
 
-def made() -> Mapping[Path, str]:
+def pages() -> Mapping[Path, str]:
     """Every page as the records make it."""
     listed = records()
     expressions = Expressions(listed)
@@ -51,7 +51,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m studies.ledger", description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare, do not write")
     options = parser.parse_args()
-    stale = write_or_compare(made(), compare=options.check)
+    stale = write_or_compare(pages(), compare=options.check)
     for path in stale:
         print(f"{path}: {'not what the records make' if options.check else 'written'}")
     return 1 if stale and options.check else 0

@@ -73,7 +73,7 @@ def paper(path: Path, expressions: Expressions) -> Paper:
         NoFigure: a record does not have a figure.
     """
     read = tomllib.loads(path.read_text(encoding="utf-8"))
-    made = []
+    claims = []
     for fields in read["claim"]:
         where = f"{path.name}, {fields['place']}: {fields['claim']}"
         typed = fields["ours"]
@@ -90,7 +90,7 @@ def paper(path: Path, expressions: Expressions) -> Paper:
             raise BadClaim(f"{where}: {claim.verdict} by no record and no test")
         if claim.test and not (ROOT / claim.test.partition("::")[0]).is_file():
             raise BadClaim(f"{where}: there is no {claim.test}")
-        made.append(claim)
-    if sum(claim.first for claim in made) > FIRST:
+        claims.append(claim)
+    if sum(claim.first for claim in claims) > FIRST:
         raise BadClaim(f"{path.name}: more than {FIRST} claims come first")
-    return Paper(path.stem.replace("_", "-"), read["short"], read["title"], read["about"], tuple(made))
+    return Paper(path.stem.replace("_", "-"), read["short"], read["title"], read["about"], tuple(claims))

@@ -56,9 +56,9 @@ class Expressions:
         """
         self.used = []
 
-        def figure(found: re.Match[str]) -> str:
-            value = self._number(self._value(ast.parse(found["expression"].strip(), mode="eval").body))
-            return _written(value, found["format"].strip())
+        def figure(number: re.Match[str]) -> str:
+            value = self._number(self._value(ast.parse(number["expression"].strip(), mode="eval").body))
+            return _written(value, number["format"].strip())
 
         return BRACES.sub(figure, text)
 
@@ -99,10 +99,10 @@ class Expressions:
                 raise NoFigure(f"not an expression of figures: {ast.unparse(node)}")
 
     def _column(self, name: str, where: str, column: str) -> Any:
-        found: list[float] = []
+        numbers: list[float] = []
         for value in (value_of(line, column) for line in self._record(name).select(where)):
-            found += value if isinstance(value, list) else [value]
-        return found[0] if len(found) == 1 else found
+            numbers += value if isinstance(value, list) else [value]
+        return numbers[0] if len(numbers) == 1 else numbers
 
     def _record(self, name: str) -> Record:
         if name not in self._records:

@@ -40,7 +40,7 @@ COLUMNS = {
 
 def with_tables(text: str, records: Mapping[str, Record]) -> str:
     """A page's text, each table in place of its line, as expressions."""
-    return PLACE.sub(lambda found: "\n".join(_table(found[1], records[found[1]])), text)
+    return PLACE.sub(lambda result: "\n".join(_table(result[1], records[result[1]])), text)
 
 
 def without_repeats(text: str) -> str:

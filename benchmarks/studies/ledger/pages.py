@@ -78,7 +78,7 @@ def summary(papers: Sequence[Paper]) -> list[str]:
     counted = {f"[{one.short}](ledger/{one.name}.md)": verdicts(one) for one in papers}
     counted["all"] = sum(counted.values(), Counter())
     rows = [
-        [name, *(found[verdict] for verdict in VERDICTS), found.total()] for name, found in counted.items()
+        [name, *(count[verdict] for verdict in VERDICTS), count.total()] for name, count in counted.items()
     ]
     return markdown(["paper", *VERDICTS, "all"], rows)
 

@@ -73,11 +73,11 @@ class Record:
             NoFigure: there is none.
         """
         parts = (part.partition(":") for part in where.split(";"))
-        wanted = {name.strip(): value.strip() for name, _, value in parts}
-        found = [row for row in self.lines if all(shown(row.get(name)) == v for name, v in wanted.items())]
-        if not found:
+        conditions = {name.strip(): value.strip() for name, _, value in parts}
+        rows = [row for row in self.lines if all(shown(row.get(name)) == v for name, v in conditions.items())]
+        if not rows:
             raise NoFigure(f"{self.path} has no row with {where}")
-        return found
+        return rows
 
     @cached_property
     def commits(self) -> list[str]:
@@ -90,9 +90,9 @@ class Record:
             texts += [
                 page.read_text(encoding="utf-8") for page in sorted((ROOT / self.path).parent.glob("*.md"))
             ]
-        for found in map(COMMIT.findall, texts):
-            if found:
-                return list(dict.fromkeys(name + dirty for name, dirty in found))
+        for names in map(COMMIT.findall, texts):
+            if names:
+                return list(dict.fromkeys(name + dirty for name, dirty in names))
         return []
 
     def match(self, pattern: str) -> float:
@@ -101,10 +101,10 @@ class Record:
         Raises:
             NoFigure: it finds none, or several.
         """
-        found = re.findall(pattern, self.text)
-        if len(found) != 1:
-            raise NoFigure(f"{self.path} has {len(found)} times {pattern!r}, not once")
-        return float(found[0].replace(",", ""))
+        matches = re.findall(pattern, self.text)
+        if len(matches) != 1:
+            raise NoFigure(f"{self.path} has {len(matches)} times {pattern!r}, not once")
+        return float(matches[0].replace(",", ""))
 
 
 def records(path: Path = LIST) -> Mapping[str, Record]:
@@ -174,7 +174,7 @@ def value_of(row: Mapping[str, Any], column: str) -> Value:
         return [float(one) for one in value]
     if isinstance(value, int | float):
         return float(value)
-    found = [number[0] for number in NUMBER.finditer(str(value))]
-    if len(found) < int(place or 1):
+    matches = [number[0] for number in NUMBER.finditer(str(value))]
+    if len(matches) < int(place or 1):
         raise NoFigure(f"no number {place or 1} in {value!r}")
-    return float(found[int(place or 1) - 1].replace(",", ""))
+    return float(matches[int(place or 1) - 1].replace(",", ""))

@@ -149,14 +149,14 @@ def main() -> None:
     line = measure(options.model, trained, options.memory, options.threads)
     folder = record_folder(options.out, "models")
     (folder / f"{options.model}.json").write_text(json.dumps(line, indent=1) + "\n")
-    found = [
+    reports = [
         json.loads((folder / f"{name}.json").read_text())
         for name in MODELS
         if (folder / f"{name}.json").is_file()
     ]
     text = [
         *heading("Models of four frameworks, encrypted", f"{line['threads']} threads"),
-        *markdown(HEADINGS, map(row, found)),
+        *markdown(HEADINGS, map(row, reports)),
     ]
     (folder / "table.md").write_text("\n".join(text) + "\n")
     print("\n".join(text))

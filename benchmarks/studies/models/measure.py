@@ -28,11 +28,13 @@ FACTOR = 10
 """By which the largest error of all tests may be above that of these."""
 
 
-def quality(outputs: Vector, wanted: Vector, classes: bool) -> float:
+def quality(outputs: Vector, expected: Vector, classes: bool) -> float:
     """Share of right labels, or R², of outputs (count, n); one score of two classes is 0 or above."""
     if not classes:
-        return float(1 - ((outputs.ravel() - wanted) ** 2).sum() / ((wanted - wanted.mean()) ** 2).sum())
-    return float((labels(outputs) == wanted).mean())
+        return float(
+            1 - ((outputs.ravel() - expected) ** 2).sum() / ((expected - expected.mean()) ** 2).sum()
+        )
+    return float((labels(outputs) == expected).mean())
 
 
 def labels(outputs: Vector) -> NDArray[np.int64]:
@@ -45,7 +47,7 @@ def measure(folder: Path, name: str, setting: dict[str, Any]) -> dict[str, Any]:
     """One model, all tests as one request."""
     arrays = np.load(folder / f"{name}.npz")
     tests = arrays["tests"].astype(np.float64)
-    wanted, own, classes = arrays["wanted"], arrays["outputs"], setting["classes"]
+    expected, own, classes = arrays["wanted"], arrays["outputs"], setting["classes"]
     compiled, taken = timed(
         kw.compile,
         folder / f"{name}.onnx",
@@ -72,8 +74,8 @@ def measure(folder: Path, name: str, setting: dict[str, Any]) -> dict[str, Any]:
         "bootstraps": chosen.report.run.bootstraps,
         "batches": result.batches,
         "fit": report["fit"],
-        "clear": quality(own, wanted, classes),
-        "encrypted": quality(result.outputs, wanted, classes),
+        "clear": quality(own, expected, classes),
+        "encrypted": quality(result.outputs, expected, classes),
         "compile_s": taken.wall,
         "keys_s": result.preparation.key_seconds,
         "prepare_s": result.preparation.seconds,

@@ -79,37 +79,42 @@ def main() -> int:
     values["kds_computed"], words = kds.computed(model, options.hops)
     values |= words
 
-    made = networks(model, options.hops)
-    values["ark_1"] = ark.table_1(made)
-    values["ark_2"] = ark.tables_2_and_3(made, model)
-    for name, network in made.items():
+    networks_by_name = networks(model, options.hops)
+    values["ark_1"] = ark.table_1(networks_by_name)
+    values["ark_2"] = ark.tables_2_and_3(networks_by_name, model)
+    for name, network in networks_by_name.items():
         key = name.replace("-", "_").lower()
         values[key if key[0].isalpha() else f"_{key}"] = network.rows()
-    values |= _compared(made)
-    values |= _of_lists(made)
+    values |= _compared(networks_by_name)
+    values |= _of_lists(networks_by_name)
 
     planner, every = open_network(model, options.hops)
     plans = open_plans(planner, every)
     values["open"] = open_rows(plans, every, model)
     sent = derived(planner, every)
     values["derived"] = derived_rows(sent, every, model)
-    values["targets"] = targets(made, plans, sent)
-    gaps = [plan.gap for network in made.values() for plan in network.best.values()]
+    values["targets"] = targets(networks_by_name, plans, sent)
+    gaps = [plan.gap for network in networks_by_name.values() for plan in network.best.values()]
     shares = [round(100 * gap) for gap in (*gaps, *(plan.gap for plan in plans.values())) if gap is not None]
     values["gaps"] = f"{min(shares)} to {max(shares)}"
     for setting in ("3-20-1", "3-20-3"):
-        require(1.0 in made[setting].best, f"there is a plan for {setting} in the time of its own keys")
-        stored = ark.both_halves(made[setting].best[1.0])
+        require(
+            1.0 in networks_by_name[setting].best,
+            f"there is a plan for {setting} in the time of its own keys",
+        )
+        stored = ark.both_halves(networks_by_name[setting].best[1.0])
         own = convfhe.made_keys(read("convfhe_resnet"), setting)[1]
         require(
             stored > own / SHARE, f"{setting} has more than 1/{SHARE} of the bytes with both halves stored"
         )
         name = setting.replace("-", "_")
         values[f"halves_{name}"] = f"{stored / GB:.1f}"
-        values[f"part_{name}"] = f"{own / made[setting].best[1.0].stored_bytes:.1f}"
+        values[f"part_{name}"] = f"{own / networks_by_name[setting].best[1.0].stored_bytes:.1f}"
 
     draw_figure_7(layers, pictures["ark-figure-7"])
-    ours = {setting: ark.our_shares(ark.network_of(made, setting), model) for setting in ark.TABLE_1}
+    ours = {
+        setting: ark.our_shares(ark.network_of(networks_by_name, setting), model) for setting in ark.TABLE_1
+    }
     ark.check_figure_8(ours)
     draw_figure_8(ark.shares(), ours, pictures["ark-figure-8"])
     text = Template((Path(__file__).parent / "page.md").read_text()).substitute(values)
@@ -119,7 +124,7 @@ def main() -> int:
     return 0
 
 
-def _compared(made: Mapping[str, Network]) -> dict[str, object]:
+def _compared(networks_by_name: Mapping[str, Network]) -> dict[str, object]:
     """Numbers of the comparison with every strategy on every list.
 
     Raises:
@@ -127,21 +132,21 @@ def _compared(made: Mapping[str, Network]) -> dict[str, object]:
     """
     longer: dict[str, int] = {}
     compared = smaller = 0
-    for name, network in made.items():
+    for name, network in networks_by_name.items():
         with step(f"every strategy beside optimal, {name}"):
-            found = compare(network.planner)
-        if found.worse:
-            raise SystemExit("\n".join(found.worse))
-        compared += found.compared
-        smaller += found.smaller
-        longer |= {one: max(hops, longer.get(one, 0)) for one, hops in found.longer.items()}
+            comparison = compare(network.planner)
+        if comparison.worse:
+            raise SystemExit("\n".join(comparison.worse))
+        compared += comparison.compared
+        smaller += comparison.smaller
+        longer |= {one: max(hops, longer.get(one, 0)) for one, hops in comparison.longer.items()}
     words = ", ".join(f"`{name}` (up to {hops})" for name, hops in longer.items())
-    return {"compared": compared, "programs": len(made), "longer": words, "smaller": smaller}
+    return {"compared": compared, "programs": len(networks_by_name), "longer": words, "smaller": smaller}
 
 
-def _of_lists(made: Mapping[str, Network]) -> dict[str, object]:
+def _of_lists(networks_by_name: Mapping[str, Network]) -> dict[str, object]:
     """What the text says of the programs."""
-    mp_cnn, low = made["FHE-MP-CNN"], made["exp1"]
+    mp_cnn, low = networks_by_name["FHE-MP-CNN"], networks_by_name["exp1"]
     chain = mp_cnn.workload.chain
     largest = max((key.shape for key in mp_cnn.own.keys), key=lambda shape: shape.stored_bytes)
     estimate = read("fhe_mp_cnn_resnet20")["estimate"]

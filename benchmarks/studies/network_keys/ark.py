@@ -124,15 +124,15 @@ def lists(seconds: float) -> tuple[str, dict[str, object]]:
         ("rot1", "about 8 (46 % fewer)", ROT1, [GROUP.rotation(number) for number in ROT1]),
         ("rot2, as Galois elements", "9", ROT2, [GROUP.from_galois_element(g) for g in ROT2]),
     ):
-        found = ark_keys(numbers, "memory")
-        rotations = sum(len(way) for way in found.decompositions.values())
+        scheme = ark_keys(numbers, "memory")
+        rotations = sum(len(way) for way in scheme.decompositions.values())
         with step(f"fewest keys for {name}"):
             basis = smallest_basis(GROUP, automorphisms, seconds)
             shared = smallest_shared_basis(GROUP, automorphisms, seconds)
         if not shared.proven:
             raise SystemExit(f"{name}: {seconds:g} s are not enough for one shared input")
         # What one input can do ciphertexts of their own can do as well.
-        best = min(basis, shared, key=lambda found: len(found.keys))
+        best = min(basis, shared, key=lambda scheme: len(scheme.keys))
         fewest = f"{len(best.keys)}"
         if len(best.keys) > basis.lower_bound:
             fewest = f"{basis.lower_bound} to {fewest}"
@@ -140,8 +140,8 @@ def lists(seconds: float) -> tuple[str, dict[str, object]]:
             ("-" if key.conjugate else "") + f"5^{key.step}" if "Galois" in name else str(key.step)
             for key in best.keys
         )
-        made = f"{len(found.keys)}, {rotations} rotations"
-        rows.append((name, len(numbers), paper, made, fewest, kept, len(shared.keys)))
+        summary = f"{len(scheme.keys)}, {rotations} rotations"
+        rows.append((name, len(numbers), paper, summary, fewest, kept, len(shared.keys)))
     headings = ("list", "automorphisms", "ARK's paper", "its algorithms here", "fewest, independent", "keys")
     return table((*headings, "fewest, one input"), rows), _in_words()
 
@@ -156,9 +156,9 @@ def by_the_text() -> dict[str, object]:
     rows = []
     for name, numbers in named.items():
         for priority in PRIORITIES:
-            found = [ark_keys(numbers, priority, reading) for reading in READINGS.values()]
-            made = [f"{len(one.keys)} / {sum(map(len, one.decompositions.values()))}" for one in found]
-            rows.append((name, len(numbers), f"ark-{priority}", *made))
+            scheme = [ark_keys(numbers, priority, reading) for reading in READINGS.values()]
+            summaries = [f"{len(one.keys)} / {sum(map(len, one.decompositions.values()))}" for one in scheme]
+            rows.append((name, len(numbers), f"ark-{priority}", *summaries))
     steps = named["3-20-1"]
     saved = [100 * (1 - len(ark_keys(steps, "memory", one).keys) / len(steps)) for one in (TEXT, OURS)]
     return {
@@ -191,12 +191,12 @@ def _in_words() -> dict[str, object]:
     }
 
 
-def table_1(made: Mapping[str, Network]) -> str:
+def table_1(networks_by_name: Mapping[str, Network]) -> str:
     """Table I, and ConvFHE's keys by its source."""
     rows = []
     for setting, (keys, everything, share) in TABLE_1.items():
         count, stored = convfhe.made_keys(read("convfhe_resnet"), setting)
-        used = network_of(made, setting).own
+        used = network_of(networks_by_name, setting).own
         rows.append(
             (
                 setting,
@@ -212,7 +212,7 @@ def table_1(made: Mapping[str, Network]) -> str:
     return table((*headings, "keys made by the source, GB", "of them used, GB"), rows)
 
 
-def tables_2_and_3(made: Mapping[str, Network], model: CostModel) -> str:
+def tables_2_and_3(networks_by_name: Mapping[str, Network], model: CostModel) -> str:
     """Tables II and III, ARK's strategies with the source's key shapes, and `optimal`."""
     rows: list[Sequence[object]] = []
 
@@ -220,7 +220,7 @@ def tables_2_and_3(made: Mapping[str, Network], model: CostModel) -> str:
         return f"{own:.{digits}f} to " + " / ".join(f"{other:.{digits}f}" for other in others)
 
     for setting in TABLE_1:
-        network = network_of(made, setting)
+        network = network_of(networks_by_name, setting)
         ours = configurations(network)
         own = network.own
         for name, plan in ours.items():
@@ -265,8 +265,12 @@ def shares() -> dict[tuple[str, str], list[tuple[float, float, float]]]:
 
 def check_figure_8(ours: Mapping[str, Mapping[str, tuple[float, float, float]]]) -> None:
     """Check what the text says about the figure."""
-    most = max(share[1] for found in shares().values() for share in found)
-    added = [found[name][1] for found in ours.values() for name in ("ark-memory", "ark-time")]
+    most = max(share[1] for shares_of_setting in shares().values() for share in shares_of_setting)
+    added = [
+        shares_of_setting[name][1]
+        for shares_of_setting in ours.values()
+        for name in ("ark-memory", "ark-time")
+    ]
     require(min(added) > most, "time grows more here than in the paper")
 
 
@@ -295,12 +299,12 @@ def configurations(network: Network) -> dict[str, KeyPlan]:
     return out
 
 
-def network_of(made: Mapping[str, Network], setting: str) -> Network:
+def network_of(networks_by_name: Mapping[str, Network], setting: str) -> Network:
     """The network of a setting, or the one that has the same key switches."""
-    if setting in made:
-        return made[setting]
+    if setting in networks_by_name:
+        return networks_by_name[setting]
     groups = convfhe.convert(read("convfhe_resnet"), setting).groups
-    return next(network for network in made.values() if network.workload.groups == groups)
+    return next(network for network in networks_by_name.values() if network.workload.groups == groups)
 
 
 def both_halves(plan: KeyPlan) -> int:
@@ -351,13 +355,13 @@ def figure_7(model: CostModel) -> dict[tuple[str, str], Planned]:
     `optimal` in the time of ConvFHE's keys, if a plan is as fast.
     """
     out = {}
-    for encoding, made in (("slots", slots_layer()), ("coefficients", coefficients_layer())):
+    for encoding, convolution in (("slots", slots_layer()), ("coefficients", coefficients_layer())):
         for layer in (layer for layer in FIGURE_7 if layer.encoding == encoding):
-            plan = convfhe.with_own_keys(STRATEGIES[layer.strategy].plan(made, model))
+            plan = convfhe.with_own_keys(STRATEGIES[layer.strategy].plan(convolution, model))
             out[encoding, layer.whose] = Planned.of(plan, model)
-        own = convfhe.with_own_keys(STRATEGIES["all-required"].plan(made, model))
+        own = convfhe.with_own_keys(STRATEGIES["all-required"].plan(convolution, model))
         with step(f"figure 7, {encoding}"), suppress(InfeasibleBudgetError):
-            best = Planner(made, model).best(Budget(seconds=own.seconds(model)))
+            best = Planner(convolution, model).best(Budget(seconds=own.seconds(model)))
             out[encoding, "optimal"] = Planned.of(best, model)
     return out
 

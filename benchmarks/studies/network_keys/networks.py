@@ -152,23 +152,23 @@ def derived(planner: JointPlanner, every: float) -> dict[float, DerivationDesign
 def derived_rows(plans: Mapping[float, DerivationDesign | None], every: float, model: CostModel) -> str:
     """A row for each budget of time."""
     rows: list[Sequence[object]] = []
-    for factor, found in plans.items():
-        if found is None:
+    for factor, plan in plans.items():
+        if plan is None:
             rows.append([f"{factor:g}x", "none found", *[""] * 8])
             continue
-        chain = found.plan.workload.chain
+        chain = plan.plan.workload.chain
         rows.append(
             (
                 f"{factor:g}x",
-                f"{found.sent_bytes / 1e6:.0f}",
-                f"{len(found.masters)} of {found.shape.stored_bytes / 1e6:.0f} MB",
-                len(found.direct),
+                f"{plan.sent_bytes / 1e6:.0f}",
+                f"{len(plan.masters)} of {plan.shape.stored_bytes / 1e6:.0f} MB",
+                len(plan.direct),
                 f"{len(chain.p)} x {chain.p[0]:g}",
-                f"{found.costs.client_seconds:.1f}",
-                f"{found.costs.server_seconds:.0f}",
-                f"{found.stored_bytes / GB:.1f}",
-                f"{found.plan.seconds(model) / every:.2f}",
-                f"{found.costs.noise_bits:.1f}",
+                f"{plan.costs.client_seconds:.1f}",
+                f"{plan.costs.server_seconds:.0f}",
+                f"{plan.stored_bytes / GB:.1f}",
+                f"{plan.plan.seconds(model) / every:.2f}",
+                f"{plan.costs.noise_bits:.1f}",
             )
         )
     headings = (
@@ -184,7 +184,7 @@ def derived_rows(plans: Mapping[float, DerivationDesign | None], every: float, m
 
 
 def targets(
-    made: Mapping[str, Network],
+    networks_by_name: Mapping[str, Network],
     opened: Mapping[tuple[str, float], KeyPlan],
     sent: Mapping[float, DerivationDesign | None],
 ) -> str:
@@ -204,7 +204,7 @@ def targets(
 
     for setting in ("3-20-1", "3-20-3"):
         _, stored = convfhe.made_keys(read("convfhe_resnet"), setting)
-        best = made[setting].best.get(1.0)
+        best = networks_by_name[setting].best.get(1.0)
         target = stored / GB / SHARE
         what = f"ConvFHE {setting}: 1/{SHARE} of its own {stored / GB:.1f} GB"
         note(what, "1x", target, None if best is None else best.stored_bytes / GB, theirs_stored=True)

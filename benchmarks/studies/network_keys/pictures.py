@@ -90,10 +90,10 @@ def draw_figure_8(
             strict=True,
         )
     ):
-        for place, (setting, found) in enumerate(ours.items()):
+        for place, (setting, shares_of_setting) in enumerate(ours.items()):
             values = [(paper[setting, name][index][part], colour) for _, colour, name, index in bars]
             for name, colour in zip(("ark-memory", "ark-time", "optimal"), OURS, strict=True):
-                values.append((found[name][part] if name in found else 0.0, colour))
+                values.append((shares_of_setting[name][part] if name in shares_of_setting else 0.0, colour))
             for index, (value, colour) in enumerate(values):
                 _bar(axes, place + (index - (len(values) - 1) / 2) * width, value, colour, width, small=True)
         axes.set_title(title, loc="left")

@@ -25,11 +25,13 @@ def figure_8(page: str) -> dict[str, dict[str, Shares]]:
     """Setting and strategy to percent of memory saved, of time added and of key generation saved."""
     out: dict[str, dict[str, Shares]] = {}
     for setting, strategy, *cells in _rows(page, "setting | strategy | paper, GB"):
-        (own_gb, gb), (own_s, s), (own_made, made) = (map(float, cell.split(" to ")) for cell in cells[-3:])
+        (own_gb, gb), (own_s, s), (own_made, paper_rotations) = (
+            map(float, cell.split(" to ")) for cell in cells[-3:]
+        )
         out.setdefault(setting, {})[strategy] = (
             100 * (1 - gb / own_gb),
             100 * (s / own_s - 1),
-            100 * (1 - made / own_made),
+            100 * (1 - paper_rotations / own_made),
         )
     return out
 

@@ -158,10 +158,10 @@ class Measurement:
             program = measured.program()
             for places in groups(missing, facts["batch"]):
                 clear = run_clear(program, images.samples[places].astype(np.float64))
-                for place, wanted, line in zip(places, clear, measured.classify(places), strict=True):
+                for place, expected, line in zip(places, clear, measured.classify(places), strict=True):
                     own = scores[place]
-                    difference = np.subtract(line["scores"], wanted.ravel())
-                    line |= {"program_scores": wanted.ravel().tolist()}
+                    difference = np.subtract(line["scores"], expected.ravel())
+                    line |= {"program_scores": expected.ravel().tolist()}
                     line |= {"error": float(np.abs(difference).max())}
                     line |= {"image": missing[place], "label": int(images.labels[place])}
                     line |= {"clear_label": int(own.argmax()), "model_scores": own.tolist()}

@@ -53,13 +53,13 @@ def weights(model: onnx.ModelProto) -> dict[str, NDArray[np.float32]]:
     Raises:
         SystemExit: the model is none of examples/train_mnist.py.
     """
-    found = {}
+    weights = {}
     for tensor in model.graph.initializer:
         layer, _, role = tensor.name.partition(".")
         if layer not in LAYERS:
             raise SystemExit(f"the model has {tensor.name}; one of examples/train_mnist.py is needed")
-        found[f"{LAYERS[layer]}.{role}"] = numpy_helper.to_array(tensor)
-    return found
+        weights[f"{LAYERS[layer]}.{role}"] = numpy_helper.to_array(tensor)
+    return weights
 
 
 def setup_s(own: dict[str, Any]) -> float:
@@ -128,13 +128,13 @@ def compile_peer(peer: PeerProcess, request: dict[str, Any]) -> dict[str, Any]:
         }
 
 
-def checked(line: dict[str, Any], wanted: NDArray[np.float64], network: str) -> dict[str, Any]:
+def checked(line: dict[str, Any], expected: NDArray[np.float64], network: str) -> dict[str, Any]:
     """A result with its error against the model in the clear.
 
     Raises:
         SystemExit: it is wrong.
     """
-    line["model_error"] = float(np.abs(np.subtract(line["scores"], wanted)).max())
+    line["model_error"] = float(np.abs(np.subtract(line["scores"], expected)).max())
     if line["model_error"] > LARGEST_ERROR[network]:
         raise SystemExit(f"a score is off by {line['model_error']}")
     return line
@@ -203,7 +203,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         path, images, calibration, own_weights = subject(options, scratch)
-        wanted = run_onnxruntime(onnx.load(path), images.samples.astype(np.float64))
+        expected = run_onnxruntime(onnx.load(path), images.samples.astype(np.float64))
         np.savez(scratch / "weights.npz", allow_pickle=False, **own_weights)
         try:
             peer = PeerProcess("orion", "peers.orion", options.build.resolve(), console, options.threads)
@@ -239,10 +239,10 @@ def main() -> None:
             for place in range(options.images):
                 line: dict[str, Any] = {"image": place}
                 if "ended" not in theirs_facts:
-                    line["orion"] = checked(peer.ask({"place": place}), wanted[place], options.network)
+                    line["orion"] = checked(peer.ask({"place": place}), expected[place], options.network)
                     orion.append(line["orion"])
                 (own,) = measured.classify([place])
-                line["keywright"] = checked(own, wanted[place], options.network)
+                line["keywright"] = checked(own, expected[place], options.network)
                 ours.append(own)
                 print(json.dumps(line), file=raw, flush=True)
                 console.status(f"image {place + 1} of {options.images}")

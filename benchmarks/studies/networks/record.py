@@ -104,10 +104,10 @@ class Record:
         self.images[image["image"]] = {**image, "of_run": len(self.runs) - 1}
 
 
-def _checked(fields: Any, wanted: dict[str, type]) -> dict[str, Any]:
+def _checked(fields: Any, expected: dict[str, type]) -> dict[str, Any]:
     if not isinstance(fields, dict):
         raise BadRecord(f"not a JSON object: {str(fields)[:80]!r}")
-    for name, kind in wanted.items():
+    for name, kind in expected.items():
         if name not in fields:
             raise BadRecord(f"no field {name!r} in {str(fields)[:80]!r}")
         value = float(fields[name]) if type(fields[name]) is int and kind is not int else fields[name]
@@ -122,16 +122,16 @@ def read(path: Path) -> Record:
     Raises:
         BadRecord: a malformed line.
     """
-    found = Record()
+    record = Record()
     if not path.exists():
-        return found
+        return record
     text = path.read_text()
     whole = text[: text.rfind("\n") + 1]
     if whole != text:
         path.write_text(whole)
     for number, line in enumerate(whole.splitlines(), 1):
         try:
-            found.add(json.loads(line))
+            record.add(json.loads(line))
         except (ValueError, BadRecord) as error:
             raise BadRecord(f"{path}:{number}: {error}") from error
-    return found
+    return record

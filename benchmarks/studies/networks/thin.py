@@ -56,9 +56,9 @@ class CountedModel(client.RemoteModel):
 
     def take(self) -> tuple[int, int]:
         """Bytes sent and received since the last call."""
-        found = self.sent, self.received
+        traffic = self.sent, self.received
         self.sent = self.received = 0
-        return found
+        return traffic
 
 
 def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -171,7 +171,7 @@ def measure(options: argparse.Namespace, path: Path, console: Console) -> list[d
                 for place, number in enumerate(missing):
                     sample = images.samples[place].astype(np.float64)
                     start = time.perf_counter()
-                    found = np.ravel(session.infer(sample))
+                    outputs = np.ravel(session.infer(sample))
                     seconds = time.perf_counter() - start
                     sent, received = remote.take()
                     clear, model = np.ravel(run_clear(program, sample)), np.ravel(scores[place])
@@ -179,9 +179,9 @@ def measure(options: argparse.Namespace, path: Path, console: Console) -> list[d
                         "image": number,
                         "label": int(images.labels[place]),
                         "clear_label": label(model.tolist()),
-                        "scores": found.tolist(),
+                        "scores": outputs.tolist(),
                         "program_scores": clear.tolist(),
-                        "error": float(np.abs(found - clear).max()),
+                        "error": float(np.abs(outputs - clear).max()),
                         "seconds": seconds,
                         "sent_bytes": sent,
                         "received_bytes": received,

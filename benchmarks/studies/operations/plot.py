@@ -33,14 +33,14 @@ def draw(table: Table, targets: Sequence[str], title: str, path: Path) -> None:
     axes = figure.add_subplot()
     shown = [name for name in targets if any(name in table[row] for row in rows)]
     for index, name in enumerate(shown):
-        found = [(place, table[row][name].seconds) for place, row in enumerate(rows) if name in table[row]]
+        points = [(place, table[row][name].seconds) for place, row in enumerate(rows) if name in table[row]]
         shift = 0.5 * (index / max(1, len(shown) - 1) - 0.5)
-        medians = [seconds.median for _, seconds in found]
+        medians = [seconds.median for _, seconds in points]
         whiskers = [
-            [seconds.median - seconds.low for _, seconds in found],
-            [seconds.high - seconds.median for _, seconds in found],
+            [seconds.median - seconds.low for _, seconds in points],
+            [seconds.high - seconds.median for _, seconds in points],
         ]
-        places = [place + shift for place, _ in found]
+        places = [place + shift for place, _ in points]
         axes.errorbar(medians, places, xerr=whiskers, fmt="o", markersize=5, capsize=2, label=name)
     axes.set_xscale("log")
     axes.set_yticks(range(len(rows)), [label(row) for row in rows])

@@ -40,14 +40,16 @@ def tabulate(measurements: Iterable[Measurement], alphas: tuple[int, ...]) -> Ta
     table: Table = {}
     for row in sorted(times, key=order):
         own = times[row].get(KEYWRIGHT, {})
-        table[row] = {target: cell(found, own) for target, found in times[row].items()}
+        table[row] = {target: cell(seconds, own) for target, seconds in times[row].items()}
     return table
 
 
-def cell(found: dict[int, float], own: dict[int, float]) -> Cell:
+def cell(seconds_of_turns: dict[int, float], own: dict[int, float]) -> Cell:
     """Summarise one target's time per round, with ratios to Keywright's."""
-    ratios = [seconds / own[turn] for turn, seconds in found.items() if turn in own]
-    return Cell(Spread.of(found.values()), Spread.of(ratios) if ratios else None, len(found))
+    ratios = [seconds / own[turn] for turn, seconds in seconds_of_turns.items() if turn in own]
+    return Cell(
+        Spread.of(seconds_of_turns.values()), Spread.of(ratios) if ratios else None, len(seconds_of_turns)
+    )
 
 
 def order(row: Row) -> tuple[int, int, int, int]:

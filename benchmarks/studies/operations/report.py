@@ -27,8 +27,8 @@ class Report:
     def cells(self) -> list[list[str]]:
         """The table as text: a heading and one line per row."""
         lines = [["work", "N", "level", "alpha", *self.targets]]
-        for row, found in self.table.items():
-            cells = [cell_text(name, found.get(name)) for name in self.targets]
+        for row, timed in self.table.items():
+            cells = [cell_text(name, timed.get(name)) for name in self.targets]
             lines.append([*row_text(row), *cells])
         return lines
 

@@ -49,14 +49,14 @@ def accuracy(program: compiler.Program, model: onnx.ModelProto, folder: Path) ->
     for name, inputs, truth in labelled(folder):
         scores = session.run(None, {"features": inputs.astype(np.float32)})[0]
         some = np.random.default_rng(SEED).permutation(len(truth))[:CHECKED]
-        found = runtime.check(program, inputs[some], model)
+        accuracy = runtime.check(program, inputs[some], model)
         yield {
             "data": name,
             "rows": len(truth),
             "model": float((scores.argmax(axis=1) == truth).mean()),
             "checked": len(some),
-            "program": float((found.outputs.argmax(axis=1) == truth[some]).mean()),
-            "agreement": found.agreement,
+            "program": float((accuracy.outputs.argmax(axis=1) == truth[some]).mean()),
+            "agreement": accuracy.agreement,
         }
 
 

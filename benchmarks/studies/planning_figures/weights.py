@@ -14,17 +14,17 @@ def hops(log_slots: int, signed: bool) -> Sequence[int]:
     """The fewest rotations by powers of two for each rotation, by its index; of both signs if ``signed``."""
     slots = 1 << log_slots
     steps = [sign << bit for bit in range(log_slots) for sign in ((1, -1) if signed else (1,))]
-    found = [-1] * slots
-    found[0] = 0
+    counts = [-1] * slots
+    counts[0] = 0
     waiting = deque([0])
     while waiting:
         here = waiting.popleft()
         for step in steps:
             there = (here + step) % slots
-            if found[there] < 0:
-                found[there] = found[here] + 1
+            if counts[there] < 0:
+                counts[there] = counts[here] + 1
                 waiting.append(there)
-    return found
+    return counts
 
 
 def rows(log_slots: int = LOG_SLOTS) -> Iterator[dict[str, float]]:

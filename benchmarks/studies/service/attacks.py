@@ -60,9 +60,11 @@ class Target:
 
     def connect(self) -> socket.socket:
         """Return a new connection."""
-        made = socket.create_connection((self.host, self.port), 10, (self.source, 0) if self.source else None)
-        made.setblocking(False)
-        return made
+        connection = socket.create_connection(
+            (self.host, self.port), 10, (self.source, 0) if self.source else None
+        )
+        connection.setblocking(False)
+        return connection
 
     def request(self, method: str, path: str, length: int, *lines: str) -> bytes:
         """Return the head of a request whose body has a length."""
@@ -76,8 +78,8 @@ class Target:
         with contextlib.closing(connection):
             headers = dict(line.split(": ", 1) for line in self.head)
             connection.request(method, path, body, headers)
-            found: dict[str, object] = json.loads(connection.getresponse().read())
-        return found
+            reply: dict[str, object] = json.loads(connection.getresponse().read())
+        return reply
 
     def open_set(self) -> str:
         """Open a key set, and return its path."""
@@ -114,14 +116,14 @@ def crowd(
     while True:
         while len(held) < size:
             try:
-                made = target.connect()
+                opened = target.connect()
             except OSError:
                 break
             with contextlib.suppress(OSError):
-                made.send(start(begun.value))
+                opened.send(start(begun.value))
             begun.value += 1
-            held[made.fileno()] = made
-            poll.register(made, ends)
+            held[opened.fileno()] = opened
+            poll.register(opened, ends)
         for number, _ in poll.poll(0):
             poll.unregister(number)
             held.pop(number).close()

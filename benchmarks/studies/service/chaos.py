@@ -113,10 +113,10 @@ class Victim:
                 with contextlib.suppress(OSError, IndexError):
                     parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
                     children.setdefault(parent, []).append(int(path.name))
-        found = [self.process.pid]
-        for process in found:
-            found += children.get(process, [])
-        return found
+        family = [self.process.pid]
+        for process in family:
+            family += children.get(process, [])
+        return family
 
     def kill(self, chosen: random.Random, tally: Tally) -> None:
         """Kill one process. If it was the one that listens, start the service again."""
@@ -199,8 +199,8 @@ class Asker(threading.Thread):
 
     def _try(self, method: str, path: str, body: bytes | None = None) -> bytes | None:
         """The body of an answer, as of `_exchange`."""
-        found = self._exchange(method, path, body)
-        return None if found is None else found[1]
+        reply = self._exchange(method, path, body)
+        return None if reply is None else reply[1]
 
     def _exchange(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes] | None:
         """An answer; None if it is missing for a reason that leaves open whether the request was accepted."""
@@ -218,10 +218,10 @@ class Asker(threading.Thread):
 
     def _upload(self) -> str | None:
         """Upload keys until they are complete. None if the study ended before."""
-        made = self._try("POST", "/v1/keys", json.dumps({"model": self._manifests[0].hash}).encode())
-        if made is None:
+        opening = self._try("POST", "/v1/keys", json.dumps({"model": self._manifests[0].hash}).encode())
+        if opening is None:
             return None
-        keys, accepted = str(json.loads(made)["keys"]), 0
+        keys, accepted = str(json.loads(opening)["keys"]), 0
         while not self.stop.is_set():
             try:
                 piece = self._keys[accepted:][: self._random.randrange(1, 1 << 20)]
@@ -254,20 +254,20 @@ class Asker(threading.Thread):
         path = f"/v1/keys/{keys}/jobs?model={self._manifests[which].hash}"
         waits = self._random.random() < 0.5
         try:
-            found = self._exchange("POST", path + "&wait=5" * waits, question.message)
+            reply = self._exchange("POST", path + "&wait=5" * waits, question.message)
         except RefusedError as error:
             self._tally.fault(f"complete key set {keys}: {error}")
             return False
-        if found is None:
+        if reply is None:
             return True
-        status, made = found
+        status, body = reply
         if status == HTTPStatus.OK:
             if not waits:
                 self._tally.fault("a request that does not wait was answered with ciphertexts")
             self._tally.count("answered with the request")
-            self._compare(question, made, "a request")
+            self._compare(question, body, "a request")
             return True
-        job = str(json.loads(made)["job"])
+        job = str(json.loads(body)["job"])
         self._tally.count("jobs accepted")
         while time.monotonic() < self.deadline:
             try:

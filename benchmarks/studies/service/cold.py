@@ -107,14 +107,14 @@ class Evaluation:
         shared = EvaluationKeys.open_shared(descriptor, self._model.parameters)
         os.close(descriptor)
         del loading
-        found = []
+        turns = []
         for turn in range(count):
             if turn % 2:
                 second, first = self._run(shared)[1], self._run(private)[1]
             else:
                 first, second = self._run(private)[1], self._run(shared)[1]
-            found.append((round(first, 4), round(second, 4)))
-        return found
+            turns.append((round(first, 4), round(second, 4)))
+        return turns
 
     def private(self) -> tuple[str, dict[str, float]]:
         """Evaluate with keys in the process's own memory."""
@@ -139,10 +139,12 @@ class Evaluation:
         begins = range(0, self.path.stat().st_size, PART_BYTES)
         with self.objects.arriving(
             self._names, self._sizes, order_of_parts(begins, self._model.key_places)
-        ) as found:
-            if isinstance(found, Path):
-                raise SystemExit(f"{found} was not dropped")
-            return self._load(start, {**self._order, "path": str(found.path), "arriving": found.to_json()})
+        ) as arrival:
+            if isinstance(arrival, Path):
+                raise SystemExit(f"{arrival} was not dropped")
+            return self._load(
+                start, {**self._order, "path": str(arrival.path), "arriving": arrival.to_json()}
+            )
 
     def store(self, objects: Objects) -> None:
         """Put the keys into object storage, in parts."""
@@ -214,12 +216,12 @@ def main() -> None:
             evaluation.store(storage.objects)
         first, _ = evaluation.private()
         for _ in range(options.rounds):
-            for way, found in rounds.items():
+            for way, results in rounds.items():
                 answer, seconds = getattr(evaluation, way)()
                 if answer != first:
                     raise SystemExit(f"{way}: the answer differs from that of private keys")
-                found.append({name: round(value, 4) for name, value in seconds.items()})
-                print(way, found[-1], file=sys.stderr)
+                results.append({name: round(value, 4) for name, value in seconds.items()})
+                print(way, results[-1], file=sys.stderr)
         turns = evaluation.turns(options.turns)
         size = evaluation.path.stat().st_size
     ratios = [shared / private for private, shared in turns]
@@ -233,7 +235,7 @@ def main() -> None:
         "key_file_bytes": size,
         "key_memory_bytes": sum(spec.bytes for spec in model.specs),
         "first_key_s": {
-            way: max(found["first_key_s"] for found in rounds[way])
+            way: max(results["first_key_s"] for results in rounds[way])
             for way in ways
             if way in ("cold", "fetched")
         },

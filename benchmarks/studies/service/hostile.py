@@ -94,14 +94,14 @@ class Measured:
 
     def summary(self) -> dict[str, float | int]:
         """Return counts, medians, 95th percentiles, and their ratios."""
-        found: dict[str, float | int] = {}
+        summary: dict[str, float | int] = {}
         for name, seconds in (("quiet", self.quiet), ("attacked", self.attacked)):
-            found[f"{name}_count"] = len(seconds)
+            summary[f"{name}_count"] = len(seconds)
             for what, share in (("median", 0.5), ("p95", 0.95)):
-                found[f"{name}_{what}_s"] = float(np.quantile(seconds, share)) if seconds else float("nan")
+                summary[f"{name}_{what}_s"] = float(np.quantile(seconds, share)) if seconds else float("nan")
         for what in ("median", "p95"):
-            found[f"{what}_ratio"] = found[f"attacked_{what}_s"] / found[f"quiet_{what}_s"]
-        return found
+            summary[f"{what}_ratio"] = summary[f"attacked_{what}_s"] / summary[f"quiet_{what}_s"]
+        return summary
 
 
 class HonestClient:
@@ -284,34 +284,34 @@ def measure(names: Sequence[str], model: Model, folder: Path, seconds: float, tu
             for attacker in attackers:
                 begun[attacker.name] += attacker.end()
         attack = "+".join(names)
-        found: dict[str, Any] = {"attack": attack, "seconds": seconds, "begun": begun, "peak_bytes": peak}
-        found |= {kind: measured.summary() for kind, measured in honest.measured.items()}
-    found["log_bytes"] = (folder / "log").stat().st_size
-    found["faults"] = honest.faults
-    found["within"] = all(begun.values()) and passes(found, honest.faults)
-    return found
+        report: dict[str, Any] = {"attack": attack, "seconds": seconds, "begun": begun, "peak_bytes": peak}
+        report |= {kind: measured.summary() for kind, measured in honest.measured.items()}
+    report["log_bytes"] = (folder / "log").stat().st_size
+    report["faults"] = honest.faults
+    report["within"] = all(begun.values()) and passes(report, honest.faults)
+    return report
 
 
-def passes(found: dict[str, Any], faults: list[str]) -> bool:
+def passes(report: dict[str, Any], faults: list[str]) -> bool:
     """Whether the honest client was served without faults, in twice its quiet time at most."""
     within = not faults
     for kind in KINDS:
-        judged = ("median", "p95") if found[kind]["quiet_count"] >= OFTEN else ("median",)
-        within &= all(found[kind][f"{what}_ratio"] <= WITHIN for what in judged)
+        judged = ("median", "p95") if report[kind]["quiet_count"] >= OFTEN else ("median",)
+        within &= all(report[kind][f"{what}_ratio"] <= WITHIN for what in judged)
     return within
 
 
-def line(found: dict[str, Any]) -> str:
+def line(report: dict[str, Any]) -> str:
     """Return the result of an attack for people."""
 
     def change(kind: str, what: str) -> str:
-        before, after = (1e3 * found[kind][f"{when}_{what}_s"] for when in ("quiet", "attacked"))
+        before, after = (1e3 * report[kind][f"{when}_{what}_s"] for when in ("quiet", "attacked"))
         return f"{what} {before:.0f} -> {after:.0f} ms"
 
     kinds = (f"{kind} {change(kind, 'median')}, {change(kind, 'p95')}" for kind in KINDS)
-    verdict, begun = "within" if found["within"] else "NOT WITHIN", sum(found["begun"].values())
-    faults = f"; {len(found['faults'])} faults, the first: {found['faults'][0]}" if found["faults"] else ""
-    return f"{found['attack']}: {'; '.join(kinds)}: {verdict} {WITHIN:g}x ({begun} attempts){faults}"
+    verdict, begun = "within" if report["within"] else "NOT WITHIN", sum(report["begun"].values())
+    faults = f"; {len(report['faults'])} faults, the first: {report['faults'][0]}" if report["faults"] else ""
+    return f"{report['attack']}: {'; '.join(kinds)}: {verdict} {WITHIN:g}x ({begun} attempts){faults}"
 
 
 def main() -> None:
@@ -343,9 +343,9 @@ def main() -> None:
         for group in groups:
             place = Path(folder) / "+".join(group)
             place.mkdir()
-            found = measure(group, model, place, options.seconds, min(options.turn, options.seconds))
-            results.append(found)
-            print(json.dumps(found) if options.json else line(found), flush=True)
+            measurement = measure(group, model, place, options.seconds, min(options.turn, options.seconds))
+            results.append(measurement)
+            print(json.dumps(measurement) if options.json else line(measurement), flush=True)
     if options.out is not None:
         command = ["PATH" if "/" in part else part for part in sys.argv[1:]]
         record = {
@@ -356,7 +356,7 @@ def main() -> None:
         }
         out = record_folder(options.out)
         (out / "hostile.json").write_text(json.dumps(record, indent=1) + "\n")
-    if not all(found["within"] for found in results):
+    if not all(measurement["within"] for measurement in results):
         raise SystemExit("an honest client was not served within twice its quiet latency")
 
 

@@ -86,9 +86,9 @@ def main() -> None:
                         each.join()
                     seconds, error = time.monotonic() - start, float(np.abs(results - expected).max())
                     assert error < TOLERANCE, error
-                    made = evaluations(service) - before
+                    joined = evaluations(service) - before
                     runs.append(
-                        {"joined": remote.joins, "seconds": seconds, "evaluations": made, "error": error}
+                        {"joined": remote.joins, "seconds": seconds, "evaluations": joined, "error": error}
                     )
                     print(json.dumps(runs[-1]), file=sys.stderr)
             server.shutdown()

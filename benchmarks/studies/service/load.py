@@ -100,11 +100,11 @@ class World:
             tenant, model = divmod(number, MODELS)
             Tenant(tenant, self.manifests[model]).save_keys(path)
             data = path.read_bytes()
-            made = service.store.create(self.manifests[model].hash)
-            service.store.objects.append(made.name(0), 0, data)
-            made.parts = {0: len(data)}
-            service.store.note_checked(made, hashlib.sha256(data).hexdigest())
-            self.keys[name_of(tenant, model)] = made.identifier
+            upload = service.store.create(self.manifests[model].hash)
+            service.store.objects.append(upload.name(0), 0, data)
+            upload.parts = {0: len(data)}
+            service.store.note_checked(upload, hashlib.sha256(data).hexdigest())
+            self.keys[name_of(tenant, model)] = upload.identifier
             if number % 100 == 99 or number == self.count * MODELS - 1:
                 self._known.write_text(json.dumps(self.keys))
                 sys.stderr.write(f"{len(self.keys)} key sets\n")
@@ -113,8 +113,8 @@ class World:
     def question(self, tenant: int, model: int) -> Question:
         """The question of a tenant to a model."""
         if (tenant, model) not in self._questions:
-            made = Tenant(tenant, self.manifests[model])
-            self._questions[tenant, model] = (made, made.question(self.layers[model]))
+            tenant_session = Tenant(tenant, self.manifests[model])
+            self._questions[tenant, model] = (tenant_session, tenant_session.question(self.layers[model]))
         return self._questions[tenant, model][1]
 
     def error(self, done: Done) -> float:
@@ -175,8 +175,8 @@ def key_loads(url: str) -> dict[str, float]:
     connection = Connection(url)
     lines = connection.request("GET", "/metrics").decode().splitlines()
     connection.close()
-    found = [line for line in lines if line.startswith("keywright_key_loads_total{")]
-    return {line.split('"')[1]: float(line.split()[-1]) for line in found}
+    loads = [line for line in lines if line.startswith("keywright_key_loads_total{")]
+    return {line.split('"')[1]: float(line.split()[-1]) for line in loads}
 
 
 class Clients:
@@ -228,10 +228,10 @@ def alone(folders: Sequence[Path], seconds: float, number: int, results: Any) ->
         model, path = Model.load(folder), folder.parent / f"alone-{number}.kw"
         runner = model.runner()
         for tenant in range(ALONE):
-            made = Tenant(tenant, model.manifest)
-            made.save_keys(path)
+            session = Tenant(tenant, model.manifest)
+            session.save_keys(path)
             keys = model.execution.load_keys(path)
-            known.append((tenant, model, runner, keys, made.question(weights(outputs, 0)).message))
+            known.append((tenant, model, runner, keys, session.question(weights(outputs, 0)).message))
     known.sort(key=lambda each: each[0])
     taken: list[float] = []
     results.put(None)
@@ -257,10 +257,10 @@ def engine_alone(world: World, seconds: float) -> dict[str, Any]:
     ]
     for process in processes:
         process.start()
-    found = [results.get() for _ in range(2 * CORES)]
+    rates = [results.get() for _ in range(2 * CORES)]
     for process in processes:
         process.join()
-    measured = [each for each in found if each is not None]
+    measured = [each for each in rates if each is not None]
     rate = sum(len(taken) / span for taken, span, _ in measured)
     every = [each for taken, _, _ in measured for each in taken]
     used = sum(used for _, _, used in measured) / len(every)

@@ -93,18 +93,18 @@ class Process:
 
     def memory(self) -> dict[str, int]:
         """Resident bytes, and the proportional share of all its processes."""
-        found = {"server_rss": 0, "server_pss": 0, "workers": -1, "all_rss": 0, "all_pss": 0}
+        memory = {"server_rss": 0, "server_pss": 0, "workers": -1, "all_rss": 0, "all_pss": 0}
         for pid in self.pids():
             with contextlib.suppress(OSError):
                 text = Path(f"/proc/{pid}/smaps_rollup").read_text()
                 lines = (line.split() for line in text.splitlines()[1:])
                 sizes = {line[0].rstrip(":").lower(): int(line[1]) * 1024 for line in lines}
-                found["workers"] += 1
+                memory["workers"] += 1
                 for kind in ("rss", "pss"):
-                    found[f"all_{kind}"] += sizes[kind]
+                    memory[f"all_{kind}"] += sizes[kind]
                     if pid == self.process.pid:
-                        found[f"server_{kind}"] = sizes[kind]
-        return found
+                        memory[f"server_{kind}"] = sizes[kind]
+        return memory
 
     def open_files(self) -> int:
         """Files and connections of the server."""
@@ -182,7 +182,7 @@ def schemathesis(program: str, server: Process, requests: int) -> dict[str, Any]
     """At least this many requests that schemathesis makes from the document, in runs with different seeds."""
     findings: list[str] = []
     before, seed = sum(server.counted().values()), 0
-    while (made := sum(server.counted().values()) - before) < requests:
+    while (sent := sum(server.counted().values()) - before) < requests:
         seed += 1
         command = [program, "run", str(OPENAPI), "--url", server.url, "--seed", str(seed), "--workers", "1"]
         command += ["--phases", "coverage,fuzzing", "--max-examples", "100", "--continue-on-failure"]
@@ -195,15 +195,15 @@ def schemathesis(program: str, server: Process, requests: int) -> dict[str, Any]
         findings += [line.strip() for line in run.stdout.splitlines() if line.startswith(marks)]
         if run.returncode not in (0, 1):
             raise SystemExit(f"schemathesis failed: {run.stdout[-2000:]}{run.stderr[-2000:]}")
-        print(f"schemathesis, seed {seed}: {made} requests before, {sorted(set(findings))}", file=sys.stderr)
+        print(f"schemathesis, seed {seed}: {sent} requests before, {sorted(set(findings))}", file=sys.stderr)
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
-    return {"version": version.strip(), "requests": made, "runs": seed, "findings": sorted(set(findings))}
+    return {"version": version.strip(), "requests": sent, "runs": seed, "findings": sorted(set(findings))}
 
 
 def garbage(server: Process, count: int) -> dict[str, int]:
     """Bytes that are hardly HTTP. Returns how often each first line of an answer occurred."""
     rng = random.Random(1)
-    found: dict[str, int] = {}
+    statuses: dict[str, int] = {}
     whole = (
         b"PUT /v1/keys/%s/parts?offset=0 HTTP/1.1\r\n" % (b"0" * 32)
         + HOST
@@ -231,22 +231,22 @@ def garbage(server: Process, count: int) -> dict[str, int]:
                 connection.shutdown(socket.SHUT_WR)
                 answer = connection.recv(1 << 16)
             status = answer.split(b" ", 2)[1].decode() if answer.startswith(b"HTTP/1.1 ") else "closed"
-            found[status] = found.get(status, 0) + 1
-    return found
+            statuses[status] = statuses.get(status, 0) + 1
+    return statuses
 
 
 @contextmanager
 def connected(server: Process, count: int, data: Callable[[int], bytes]) -> Iterator[list[socket.socket]]:
     """This many connections, with some bytes sent on each."""
-    made: list[socket.socket] = []
+    connections: list[socket.socket] = []
     try:
         for number in range(count):
             connection = socket.create_connection(server.address, timeout=20)
             connection.sendall(data(number))
-            made.append(connection)
-        yield made
+            connections.append(connection)
+        yield connections
     finally:
-        for connection in made:
+        for connection in connections:
             connection.close()
 
 

@@ -46,24 +46,24 @@ def served_model(name: str, outputs: int, seed: int) -> Model:
 
 def save(folder: Path, outputs: Sequence[int], count: int) -> list[Path]:
     """Folders of ``count`` models of each number of outputs, made where they are missing."""
-    made = []
+    manifests = []
     for size in outputs:
         for seed in range(count):
             path = folder / f"linear-{size}-{seed}"
             if not path.is_dir():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 served_model(path.name, size, seed).save(path)
-            made.append(path)
-    return made
+            manifests.append(path)
+    return manifests
 
 
 def save_within(folder: Path, outputs: Sequence[int], memory: Sequence[int]) -> list[Path]:
     """Make folders of models, with the outputs of each and the most bytes that its keys take."""
-    made = []
+    manifests = []
     for number, (size, most) in enumerate(zip(outputs, memory, strict=True)):
         path = folder / f"linear-{size}-within-{most}"
         if not path.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
             served_model(f"linear-{number}", size, 0).with_keys_within(most).save(path)
-        made.append(path)
-    return made
+        manifests.append(path)
+    return manifests

@@ -42,19 +42,19 @@ def ideal(tenants: int, budget: int) -> float:
 
 def hits(sequence: list[tuple[int, int]], budget: int, noise: float, *, counts: bool) -> list[bool]:
     """Return for each request whether it finds its keys."""
-    random, cache, found = np.random.default_rng(0), KeyCache[None](budget), list[bool]()
+    random, cache, hits = np.random.default_rng(0), KeyCache[None](budget), list[bool]()
     took: dict[str, float] = {}
     for tenant, model in sequence:
         name, size = f"{tenant}/{model}", BYTES[model]
-        found.append(name in cache)
-        if not found[-1]:
+        hits.append(name in cache)
+        if not hits[-1]:
             took[name] = size * float(random.lognormal(0.0, noise))
             cache.make_room(size)
-        if found[-1] and counts:
+        if hits[-1] and counts:
             cache.get(name)
         else:
             cache.put(name, None, size, took[name])
-    return found
+    return hits
 
 
 def main() -> None:
@@ -73,8 +73,8 @@ def main() -> None:
     lines: list[dict[str, object]] = [{"rule": "ideal", "resident": ideal(options.tenants, KEY_MEMORY)}]
     for noise in options.noise:
         for rule, counts in (("last use", False), ("uses count", True)):
-            found = hits([*every, *sequence], KEY_MEMORY, noise, counts=counts)[len(every) :]
-            windows = [found[at : at + WINDOW] for at in range(0, len(found), WINDOW)]
+            loads = hits([*every, *sequence], KEY_MEMORY, noise, counts=counts)[len(every) :]
+            windows = [loads[at : at + WINDOW] for at in range(0, len(loads), WINDOW)]
             shares = [round(sum(window) / len(window), 4) for window in windows]
             lines.append({"rule": rule, "noise": noise, "window": WINDOW, "resident": shares})
     with (record_folder(options.out, "service") / "resident.jsonl").open("w", encoding="utf-8") as file:

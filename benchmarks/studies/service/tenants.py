@@ -136,8 +136,8 @@ class Tenant:
 
 def upload(connection: Connection, manifest: Manifest, keys: bytes) -> str:
     """Send a key set to a server. Returns its identifier there."""
-    made = connection.ask("POST", "/v1/keys", json.dumps({"model": manifest.hash}).encode())
-    identifier = str(made["keys"])
+    opening = connection.ask("POST", "/v1/keys", json.dumps({"model": manifest.hash}).encode())
+    identifier = str(opening["keys"])
     for start in range(0, len(keys), PIECE):
         connection.request("PUT", f"/v1/keys/{identifier}/parts?offset={start}", keys[start : start + PIECE])
     return identifier

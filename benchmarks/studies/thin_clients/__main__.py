@@ -59,9 +59,9 @@ def measure_modes(programs: Path, folder: Path, options: argparse.Namespace) -> 
             command = [str(programs / "client_modes"), "--preset", options.preset, "--values", values]
             printed = output([*command, "--runs", str(options.runs)]).splitlines()
             raw.writelines(f"{line}\n" for line in printed)
-            found = [modes.parse(line, values) for line in printed]
-            heading = f"Table 3, {found[0].numbers} numbers in a ciphertext ({values} slots)"
-            text += [f"## {heading}", "", *modes.table(found), "", *modes.ratios(found), ""]
+            modes_measured = [modes.parse(line, values) for line in printed]
+            heading = f"Table 3, {modes_measured[0].numbers} numbers in a ciphertext ({values} slots)"
+            text += [f"## {heading}", "", *modes.table(modes_measured), "", *modes.ratios(modes_measured), ""]
     return text
 
 
@@ -71,7 +71,7 @@ def measure_video(programs: Path, folder: Path, options: argparse.Namespace) -> 
     Raises:
         SystemExit: the program failed, as it does for a frame that came back changed.
     """
-    found = []
+    frames = []
     log_n = 11 if options.quick else 16
     said = f"{options.frames} frames of a made scene"
     if options.film is not None:
@@ -86,10 +86,10 @@ def measure_video(programs: Path, folder: Path, options: argparse.Namespace) -> 
             command = [str(programs / "video"), "--clip", str(clip), "--log-n", str(log_n)]
             printed = output([*command, "--width", str(width), "--height", str(height)]).splitlines()
             raw.writelines(f"{line}\n" for line in printed)
-            found += [video.parse(line) for line in printed]
+            frames += [video.parse(line) for line in printed]
     with or_say("no picture was written"):
-        video.draw(found, f"8-bit frames through a thin client, N = 2^{log_n}", str(folder / "video.png"))
-    return ["## Figure 11", "", f"Clips: {said}.", "", *video.table(found), ""]
+        video.draw(frames, f"8-bit frames through a thin client, N = 2^{log_n}", str(folder / "video.png"))
+    return ["## Figure 11", "", f"Clips: {said}.", "", *video.table(frames), ""]
 
 
 def measure_switches(programs: Path, folder: Path, options: argparse.Namespace) -> list[str]:
@@ -102,8 +102,8 @@ def measure_switches(programs: Path, folder: Path, options: argparse.Namespace) 
     command = [str(programs / "thin_client"), "switches", "--log-n", str(log_n), "--runs", str(options.runs)]
     printed = output(command).splitlines()
     (folder / "switches.jsonl").write_text("".join(f"{line}\n" for line in printed))
-    found = [switches.parse(line) for line in printed]
-    return [f"## What makes ciphertexts smaller, N = 2^{log_n}", "", *switches.table(found)]
+    switches_measured = [switches.parse(line) for line in printed]
+    return [f"## What makes ciphertexts smaller, N = 2^{log_n}", "", *switches.table(switches_measured)]
 
 
 def measure_peers(programs: Path, folder: Path, options: argparse.Namespace) -> list[str]:

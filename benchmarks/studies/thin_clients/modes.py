@@ -83,7 +83,7 @@ def parse(line: str, values: str) -> Mode:
         times = {name: list(entry.pop(name)) for name in TIMES}
         checked, name = entry.pop("checked"), entry.pop("mode")
         bootstrap = times.pop("bootstrap_s")
-        medians = {key: statistics.median(found) for key, found in times.items()}
+        medians = {key: statistics.median(seconds) for key, seconds in times.items()}
         bootstrap_s = statistics.median(bootstrap) if bootstrap else None
         mode = Mode(name=name, values=values, **entry, **medians, bootstrap_s=bootstrap_s)
         right = checked is True and mode.worst <= mode.bound
@@ -126,11 +126,11 @@ def ratios(modes: Sequence[Mode]) -> list[str]:
     """Ratios of the small bootstrapping to full ones, and of the client's plain work to that of boosted
     deflation.
     """
-    found = {mode.name: mode for mode in modes}
-    small = found["boosted_deflation"].bootstrap_s
+    ratios = {mode.name: mode for mode in modes}
+    small = ratios["boosted_deflation"].bootstrap_s
     lines = []
     for name, order in (("boost", "mod_raise first"), ("boost_low", "slots_to_coeffs first")):
-        full = found[name].bootstrap_s
+        full = ratios[name].bootstrap_s
         if small and full:
             quotient = f"{small:.3f} s / {full:.3f} s = {small / full:.1%}"
             lines.append(f"* small bootstrapping to a full one, {order}: {quotient}")
@@ -139,7 +139,7 @@ def ratios(modes: Sequence[Mode]) -> list[str]:
         f"* the paper says {PAPER_RATIO:.0%}; without its slots_to_coeffs its own bootstrapping of {whole} s "
         f"would take {1 - last / whole:.0%}"
     )
-    plain, both = found["plain"], found["boosted_deflation"]
+    plain, both = ratios["plain"], ratios["boosted_deflation"]
     for what, ours, paper in (
         ("encryption", plain.encrypt_s / both.encrypt_s, 204.3 / 28.2),
         ("decryption", plain.decrypt_s / both.decrypt_s, 41.2 / 14.2),

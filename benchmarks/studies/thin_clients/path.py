@@ -45,7 +45,7 @@ def paths(name: str, rounds: int) -> list[dict[str, Any]]:
     keys = kw.KeyGenerator(secret).evaluation_keys(relinearization=False, specs=specs)
     del secret
     bootstrapper, evaluator = kw.Bootstrapper(plan), kw.Evaluator(parameters, keys)
-    rng, found = np.random.default_rng(1), []
+    rng, paths = np.random.default_rng(1), []
     for turn in range(rounds):
         for form, sender in (("public key", camera), ("secret key", owner)):
             numbers = np.rint(rng.uniform(-0.5, 0.5, 2 * slots) / unit).astype(np.int64)
@@ -57,11 +57,11 @@ def paths(name: str, rounds: int) -> list[dict[str, Any]]:
             answer = thin.write_answer(low)
             read, decrypting = timed(owner.decrypt, answer)
             values = (numbers[:slots] + 1j * numbers[slots:]) * unit
-            wanted = np.concatenate([(values**2).real, (values**2).imag])
-            errors = np.abs(read * unit - wanted)
+            expected = np.concatenate([(values**2).real, (values**2).imag])
+            errors = np.abs(read * unit - expected)
             if errors.max() > low.error_bound + unit:
                 raise SystemExit(f"{name}: off by {errors.max()}, bound {low.error_bound}")
-            found.append(
+            paths.append(
                 {
                     "preset": name,
                     "form": form,
@@ -83,7 +83,7 @@ def paths(name: str, rounds: int) -> list[dict[str, Any]]:
                     "key_bytes": sum(spec.bytes for spec in specs),
                 }
             )
-    return found
+    return paths
 
 
 def main() -> int:

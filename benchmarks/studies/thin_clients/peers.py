@@ -74,28 +74,28 @@ def compare(
 
 def top(measurements: Sequence[Measurement], primes: int) -> dict[str, list[Measurement]]:
     """Encryptions by target; full ones only with all primes."""
-    found: dict[str, list[Measurement]] = {}
+    groups: dict[str, list[Measurement]] = {}
     for measurement in measurements:
         level = 0 if measurement.target in THIN else primes - 1
         if measurement.record.work == "encrypt" and measurement.record.level == level:
-            found.setdefault(measurement.target, []).append(measurement)
-    return found
+            groups.setdefault(measurement.target, []).append(measurement)
+    return groups
 
 
-def seconds(found: Sequence[Measurement]) -> dict[int, float]:
+def seconds(rows: Sequence[Measurement]) -> dict[int, float]:
     """Median seconds by round."""
-    return {measurement.round: measurement.record.median_s for measurement in found}
+    return {measurement.round: measurement.record.median_s for measurement in rows}
 
 
-def table(found: Mapping[str, Sequence[Measurement]], primes: int) -> list[str]:
+def table(comparisons: Mapping[str, Sequence[Measurement]], primes: int) -> list[str]:
     """Medians over rounds, and ratios to a thin encryption within rounds: median and extremes."""
     rows = []
-    for name, measurements in found.items():
+    for name, measurements in comparisons.items():
         medians, size = seconds(measurements), measurements[0].record.raw["bytes"]
         cells = [name, "1" if name in THIN else str(primes), duration(Spread.of(medians.values()).median)]
         cells.append("-" if size is None else f"{size:,}")
         for base in THIN:
-            own = seconds(found.get(base, ()))
+            own = seconds(comparisons.get(base, ()))
             ratios = [value / own[turn] for turn, value in medians.items() if turn in own]
             cells.append(times(Spread.of(ratios)) if ratios and base != name else "-")
         rows.append(cells)
@@ -103,12 +103,12 @@ def table(found: Mapping[str, Sequence[Measurement]], primes: int) -> list[str]:
     return markdown(heads, rows)
 
 
-def judgement(found: Mapping[str, Sequence[Measurement]]) -> list[str]:
+def judgement(rows: Mapping[str, Sequence[Measurement]]) -> list[str]:
     """Which full encryptions take at least the required multiple of a thin one at 30 bits."""
-    own = seconds(found.get(THIN[0], ()))
+    own = seconds(rows.get(THIN[0], ()))
     lines = []
     for name in FULL:
-        medians = seconds(found.get(name, ()))
+        medians = seconds(rows.get(name, ()))
         ratios = [value / own[turn] for turn, value in medians.items() if turn in own]
         if ratios:
             ratio = Spread.of(ratios).median
@@ -126,8 +126,8 @@ def measure(programs: Path, folder: Path, parameters: ParameterSet, rounds: int,
     chosen = targets(programs, parameters.log_n)
     outcome = compare(chosen, parameters, rounds, runs, BUILD, folder)
     primes = len(parameters.log_q)
-    found = top(outcome.measurements, primes)
-    if not found:
+    rows = top(outcome.measurements, primes)
+    if not rows:
         raise SystemExit("nothing was measured: " + "; ".join(map(": ".join, outcome.reasons.items())))
     lines = [
         "## Encryption beside full libraries",
@@ -135,7 +135,7 @@ def measure(programs: Path, folder: Path, parameters: ParameterSet, rounds: int,
         f"{parameters.describe()}; thin clients have one prime.",
         "",
     ]
-    lines += [*table(found, primes), "", *judgement(found)]
+    lines += [*table(rows, primes), "", *judgement(rows)]
     lines += [f"* {name}: {reason}" for name, reason in outcome.reasons.items()]
     lines += [f"* refused: {what}" for what in dict.fromkeys(outcome.refused)]
     return [*lines, ""]

@@ -75,14 +75,14 @@ def described(switch: Switch) -> str:
     return text + (f": {each} in a number" if each > 1 else "")
 
 
-def table(found: Sequence[Switch]) -> list[str]:
+def table(switches: Sequence[Switch]) -> list[str]:
     """A table for each prime and kind of data; the first row of each has every switch off."""
     lines = []
     heads = ["on", "bytes up", "in whole words", "bytes down", "encrypt, ms", "decrypt, ms"]
     heads += ["server reads, ms", "writes, ms", "bits, worst", "bound"]
-    for size in sorted({switch.bits for switch in found}):
+    for size in sorted({switch.bits for switch in switches}):
         for data, title in DATA.items():
-            own = [switch for switch in found if (switch.bits, switch.data) == (size, data)]
+            own = [switch for switch in switches if (switch.bits, switch.data) == (size, data)]
             if not own:
                 continue
             lines += [f"### {size} bits, {title}: {own[0].count:,}", ""]

@@ -147,8 +147,8 @@ def table(ways: Sequence[Way]) -> list[str]:
         ]
         lines.append(f"| {' | '.join(cells)} |")
     for name in RESOLUTIONS:
-        found = " | ".join(f"{PAPER[bandwidth][name]:.0f}" for bandwidth in BANDWIDTHS)
-        lines.append(f"| {name} | paper | - | - | - | - | {found} |")
+        table = " | ".join(f"{PAPER[bandwidth][name]:.0f}" for bandwidth in BANDWIDTHS)
+        lines.append(f"| {name} | paper | - | - | - | - | {table} |")
     return lines
 
 

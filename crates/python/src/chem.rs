@@ -122,7 +122,7 @@ impl PyChemEncryptor {
     ///
     /// Raises:
     ///     EncodeError: a message has more bits.
-    ///     MixedParametersError: the key was made for BFV.
+    ///     MismatchError: the key was made for BFV.
     fn encrypt(&self, py: Python<'_>, messages: Vec<u128>) -> Result<Vec<PyCiphertext>, Failure> {
         let Chem::Ckks(chem) = &self.chem else {
             let (left, right) = ("a CKKS operation", "the key, which was made for BFV,");
@@ -144,7 +144,7 @@ impl PyChemEncryptor {
     /// Raises:
     ///     EncodeError: a message has more bits.
     ///     NoiseError: the sum has no budget left.
-    ///     MixedParametersError: the key was made for CKKS.
+    ///     MismatchError: the key was made for CKKS.
     fn encrypt_integers(&self, py: Python<'_>, messages: Vec<u128>) -> Result<Vec<PyBfvCiphertext>, Failure> {
         let Chem::Bfv(chem) = &self.chem else {
             let (left, right) = ("a BFV operation", "the key, which was made for CKKS,");
@@ -202,7 +202,7 @@ impl PooledKey {
 ///
 /// Raises:
 ///     EncodeError: there is none.
-///     MixedParametersError: they belong to several parameters.
+///     MismatchError: they belong to several parameters.
 #[pyclass(name = "ChemDistinguisher", module = "keywright.insecure", frozen)]
 pub(crate) struct PyChemDistinguisher {
     distinguisher: Distinguisher,
@@ -228,7 +228,7 @@ impl PyChemDistinguisher {
     /// Whether a ciphertext encrypts the known message.
     ///
     /// Raises:
-    ///     MixedParametersError: it belongs to other parameters.
+    ///     MismatchError: it belongs to other parameters.
     fn recognises(&self, py: Python<'_>, ciphertext: PooledKey) -> Result<bool, Failure> {
         self.parameters.require_same(ciphertext.parameters(), "the known ciphertexts", "the ciphertext")?;
         Ok(py.detach(|| self.distinguisher.recognises(ciphertext.rlwe())))

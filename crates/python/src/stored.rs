@@ -120,7 +120,7 @@ macro_rules! serialized {
 
             #[doc = concat!($a, " from the bytes of `to_bytes`.\n\nRaises:")]
             #[doc = concat!("    FormatError: the bytes are not a whole, intact ", $whole, ".")]
-            #[doc = "    MixedParametersError: it belongs to other parameters."]
+            #[doc = "    MismatchError: it belongs to other parameters."]
             #[staticmethod]
             fn from_bytes(
                 py: pyo3::Python<'_>,

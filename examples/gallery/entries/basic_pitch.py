@@ -16,13 +16,13 @@ def sounds(count: int, seed: int) -> Array:
     """Pieces of music of 2 s, one note at a time, with six harmonics."""
     rng = np.random.default_rng(seed)
     times = np.arange(LENGTH) / RATE
-    found = np.zeros((count, LENGTH, 1))
-    for sound in found:
+    windows = np.zeros((count, LENGTH, 1))
+    for sound in windows:
         for start in range(0, LENGTH, LENGTH // 4):
             pitch = 440 * 2 ** (rng.integers(-24, 25) / 12)
             tone = np.sum([np.sin(2 * np.pi * k * pitch * times) / k for k in range(1, 7)], axis=0)
             sound[start : start + LENGTH // 4, 0] = 0.2 * tone[: len(sound[start : start + LENGTH // 4])]
-    return found
+    return windows
 
 
 def load(folder: Path) -> Case:

@@ -101,7 +101,7 @@ def load(folder: Path) -> Case:
         vectors(CALIBRATION, 1),
         vectors(TESTS, 2),
         clear=probabilities,
-        decide=lambda found: np.digitize(found[:, 0], [bounds["legit"], bounds["fraud"]]),
+        decide=lambda outputs: np.digitize(outputs[:, 0], [bounds["legit"], bounds["fraud"]]),
     )
 
 

@@ -61,8 +61,8 @@ class Source:
     def texts(self) -> dict[str, str]:
         """The texts of the package's own test, by language."""
         text = (self.folder / "nnet_lang_id_test_data.cc").read_text()
-        found = re.findall(r'kTestStr(\w+) =((?:\s*"[^"]*")+);', text)
-        return {name.lower(): "".join(re.findall(r'"([^"]*)"', parts)) for name, parts in found}
+        matches = re.findall(r'kTestStr(\w+) =((?:\s*"[^"]*")+);', text)
+        return {name.lower(): "".join(re.findall(r'"([^"]*)"', parts)) for name, parts in matches}
 
 
 def hashed(text: str) -> int:
@@ -105,7 +105,7 @@ def shares(text: str) -> list[dict[int, float]]:
     """The rows of each embedding that a cleaned text takes, with their weights."""
     letters = "^" + text.replace(" ", "$ ^") + "$"
     rows = (1000, 5000, 0, 0, 5000, 100)
-    found: list[dict[int, float]] = []
+    shares: list[dict[int, float]] = []
     for number in range(6):
         counts: Counter[int] = Counter()
         if number == 2:
@@ -116,8 +116,8 @@ def shares(text: str) -> list[dict[int, float]]:
             size = NGRAMS[number]
             grams = (letters[start : start + size] for start in range(len(letters) - size + 1))
             counts.update(hashed(gram) % rows[number] for gram in grams if " " not in gram)
-        found.append({row: count / counts.total() for row, count in counts.items()})
-    return found
+        shares.append({row: count / counts.total() for row, count in counts.items()})
+    return shares
 
 
 def load(folder: Path) -> Case:

@@ -14,13 +14,13 @@ SIZE, ENDS, PADDING = 2048, 1024, 256
 
 def beginnings(paths: list[Path]) -> Array:
     """The first and the last 1,024 bytes of files without white space at their ends."""
-    found = np.full((len(paths), SIZE), PADDING)
-    for row, path in zip(found, paths, strict=True):
+    tokens = np.full((len(paths), SIZE), PADDING)
+    for row, path in zip(tokens, paths, strict=True):
         content = path.read_bytes().strip()
         first, last = content[:ENDS], content[-ENDS:]
         row[: len(first)] = list(first)
         row[SIZE - len(last) :] = list(last)
-    return found
+    return tokens
 
 
 def load(folder: Path) -> Case:

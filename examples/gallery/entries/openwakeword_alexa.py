@@ -26,7 +26,7 @@ def embeddings(models: Path, steps: int, count: int, seed: int) -> Array:
     )
     rng = np.random.default_rng(seed)
     vowels = [np.frombuffer(sound, "<i2") for sound in voices(24, seed)[0]]
-    length, found = (FRAMES + STEP * steps) * RATE // COLUMNS, []
+    length, embeddings = (FRAMES + STEP * steps) * RATE // COLUMNS, []
     for _ in range(count):
         sound = rng.uniform(30, 400) * rng.normal(size=length)
         for start in range(0, length - 4000, 4000):
@@ -36,8 +36,8 @@ def embeddings(models: Path, steps: int, count: int, seed: int) -> Array:
         columns = columns.reshape(-1, 32) / 10 + 2
         starts = range(0, STEP * steps, STEP)
         windows = np.stack([columns[start : start + FRAMES, :, None] for start in starts])
-        found.append(embedding.run(None, {"input_1": windows})[0].reshape(steps, 96))
-    return np.stack(found)
+        embeddings.append(embedding.run(None, {"input_1": windows})[0].reshape(steps, 96))
+    return np.stack(embeddings)
 
 
 def head(folder: Path, name: str) -> Case:
@@ -49,7 +49,7 @@ def head(folder: Path, name: str) -> Case:
         model,
         embeddings(models, steps, CALIBRATION, 1),
         embeddings(models, steps, TESTS, 2),
-        decide=lambda found: found.argmax(1) if found.shape[1] > 1 else found[:, 0] >= 0.5,
+        decide=lambda outputs: outputs.argmax(1) if outputs.shape[1] > 1 else outputs[:, 0] >= 0.5,
     )
 
 

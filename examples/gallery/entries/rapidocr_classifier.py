@@ -18,7 +18,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 def lines(count: int, seed: int) -> Array:
     """Images (count, 3, 48, 192) in [-1, 1] of letters at random; every second one is upside down."""
     rng = np.random.default_rng(seed)
-    found = np.empty((count, 3, HEIGHT, WIDTH))
+    images = np.empty((count, 3, HEIGHT, WIDTH))
     for number in range(count):
         text = "".join(rng.choice(list(LETTERS), rng.integers(5, 10)))
         paper, ink = (tuple(int(c) for c in rng.integers(*span, 3)) for span in ((200, 256), (0, 80)))
@@ -28,8 +28,8 @@ def lines(count: int, seed: int) -> Array:
         ImageDraw.Draw(image).text(place, text, fill=ink, font=font)
         if number % 2:
             image = image.rotate(180)
-        found[number] = np.asarray(image).transpose(2, 0, 1) / 127.5 - 1
-    return found
+        images[number] = np.asarray(image).transpose(2, 0, 1) / 127.5 - 1
+    return images
 
 
 def load(folder: Path) -> Case:

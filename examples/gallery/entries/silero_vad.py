@@ -19,8 +19,8 @@ def chunks(count: int, seed: int) -> Array:
     """Pieces of 36 ms at 16 kHz: vowels and noise of different loudness, in turns."""
     rng = np.random.default_rng(seed)
     sounds, _ = voices(max(count // 8, 2), seed)
-    found = np.empty((count, CHUNK))
-    for number, chunk in enumerate(found):
+    windows = np.empty((count, CHUNK))
+    for number, chunk in enumerate(windows):
         samples = np.frombuffer(sounds[rng.integers(len(sounds))], "<i2") / 32768
         start = rng.integers(len(samples) - CHUNK)
         noise = rng.normal(size=CHUNK)
@@ -28,7 +28,7 @@ def chunks(count: int, seed: int) -> Array:
             noise = np.convolve(noise, np.ones(8) / 8, "same") * rng.uniform(0.5, 2)
         chunk[:] = samples[start : start + CHUNK] * (number % 2 == 0) + 0.005 * noise
         chunk *= np.exp(rng.uniform(np.log(0.3), 0))
-    return found
+    return windows
 
 
 def load(folder: Path) -> Case:

@@ -73,8 +73,8 @@ def load(folder: Path) -> Case:
     del sys.modules["xgboost"]
 
     def features(sounds: list[bytes]) -> Array:
-        found = (extract([sound], RATE) for sound in sounds)
-        return np.array([[each[name] for name in FEATURE_NAMES] for each in found], np.float32)
+        features = (extract([sound], RATE) for sound in sounds)
+        return np.array([[each[name] for name in FEATURE_NAMES] for each in features], np.float32)
 
     trees = booster.learner["gradient_booster"]["model"]["trees"]
     parameters = booster.learner["learner_model_param"]
@@ -84,7 +84,7 @@ def load(folder: Path) -> Case:
         regressor(map(to_tree, trees), int(parameters["num_feature"]), 0.0, "BRANCH_LT"),
         features(voices(CALIBRATION, 1)[0]),
         features(tests),
-        decide=lambda found: found[:, 0] > 0.5,
+        decide=lambda outputs: outputs[:, 0] > 0.5,
         truth=women,
     )
 

@@ -104,7 +104,7 @@ def read_file(path: str | Path, max_bytes: int) -> bytes:
     if size > max_bytes or len(data) > max_bytes:
         raise FormatError(
             f"{path} has {max(size, len(data))} bytes; at most {max_bytes} are read",
-            reason="length",
+            code="length",
             found=size,
             expected=max_bytes,
         )
@@ -123,7 +123,7 @@ def require_file(path: str | Path) -> None:
         kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
         what = kinds.get(stat.S_IFMT(mode), "a device")
         raise FormatError(
-            f"{path} is {what}; name a regular file", reason="kind", found=what, expected="a file"
+            f"{path} is {what}; name a regular file", code="kind", found=what, expected="a file"
         )
 
 
@@ -142,4 +142,4 @@ def _shape(text: str) -> tuple[int, ...]:
 
 
 def _refuse(reason: str, message: str) -> NoReturn:
-    raise FormatError(f"not a numpy file of real numbers: {message}", reason=reason)
+    raise FormatError(f"not a numpy file of real numbers: {message}", code=reason)

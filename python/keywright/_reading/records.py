@@ -13,21 +13,22 @@ SHOWN = 40
 
 
 @contextmanager
-def refusing(what: str, refusal: type[KeywrightError]) -> Iterator[None]:
+def refusing(what: str, refusal: type[KeywrightError], code: str | None = None) -> Iterator[None]:
     """Turn any exception from reading an object into one refusal: "not a program: ...".
 
     Args:
         what: the name of the record, with its article.
         refusal: the exception to raise; one that is raised inside passes.
+        code: its code; by default that of the class.
     """
     try:
         yield
     except refusal:
         raise
     except KeyError as error:
-        raise refusal(f"not {what}: {error} is missing") from None
+        raise refusal(f"not {what}: {error} is missing", code=code) from None
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise refusal(f"not {what}: {error}") from None
+        raise refusal(f"not {what}: {error}", code=code) from None
 
 
 def read_object(text: str, form: str, most: int) -> Mapping[str, Any]:

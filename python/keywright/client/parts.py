@@ -15,7 +15,7 @@ from keywright.errors.service import (
     InvalidReplyError,
     StorageError,
     UnreachableError,
-    WrongOffsetError,
+    UploadError,
 )
 
 PART_BYTES = 4 << 20
@@ -75,7 +75,7 @@ def send_file(remote: Remote, keys: str, path: Path, progress: Progress | None) 
         broken = None
         try:
             _send_parts(way, path, missing, progress, total)
-        except (UnreachableError, BusyError, WrongOffsetError) as error:
+        except (UnreachableError, BusyError, UploadError) as error:
             if error.code == "deadline":
                 raise
             broken = error
@@ -90,7 +90,7 @@ def send_file(remote: Remote, keys: str, path: Path, progress: Progress | None) 
         failures = 0 if _size(missing) < least else failures + 1
         least = min(least, _size(missing))
         if failures > RETRIES or way.spent:
-            if broken is not None and not isinstance(broken, WrongOffsetError):
+            if broken is not None and not isinstance(broken, UploadError):
                 raise broken
             raise InvalidReplyError(f"the server accepts no more than {total - least} of {total} bytes")
 

@@ -32,19 +32,17 @@ from keywright._core import (
 )
 from keywright.errors import (
     FormatError,
-    KeyMismatchError,
-    MessageOverflowError,
-    MixedParametersError,
+    MismatchError,
+    NoiseError,
     ParameterError,
 )
 from keywright.errors.replies import count, identifier, printable, refusal
 from keywright.errors.service import (
     BadRequestError,
     BusyError,
-    DemandError,
     DiskError,
     InvalidReplyError,
-    ManifestError,
+    LimitError,
     OtherModelError,
     RetiredError,
     ServeError,
@@ -114,10 +112,10 @@ class RemoteModel:
 
     Raises:
         UnreachableError: there is no server.
-        InvalidReplyError, ManifestError: the answer does not come from a keywright server of this version.
+        InvalidReplyError, FormatError: the answer does not come from a keywright server of this version.
         OtherModelError: the hash or the program differs.
         SecurityError: the parameters, or a key, have less than 128 bits of security.
-        DemandError: the server asks for more or larger keys, requests or answers than the limits.
+        LimitError: the server asks for more or larger keys, requests or answers than the limits.
         ParameterError: a limit is below 1.
 
     Attributes:
@@ -202,7 +200,7 @@ class RemoteModel:
 
         Raises:
             BadRequestError: the shape is wrong, or values are not finite.
-            InvalidSamplesError: the first steps do not take the samples.
+            EncodeError: the first steps do not take the samples.
             OutOfRangeError: a sample leaves the range of the inputs, or one inside the program.
         """
         manifest, shape = self.manifest, self.manifest.sample_shape
@@ -333,7 +331,7 @@ class Session:
         secret: a secret key of the manifest's parameters; a new one by default.
 
     Raises:
-        MixedParametersError: the secret key has other parameters.
+        MismatchError: the secret key has other parameters.
     """
 
     def __init__(self, remote: RemoteModel, secret: SecretKey | None = None) -> None:
@@ -413,7 +411,7 @@ class Session:
                 resume the upload.
             OtherModelError: the server now has another model than the pinned one, or one that takes other
                 inputs.
-            DemandError: the server asks for a third key set of one secret key.
+            LimitError: the server asks for a third key set of one secret key.
             ServeError: a refusal of the server.
         """
         with within(deadline):
@@ -430,19 +428,21 @@ class Session:
         path = Path(self._folder.name) / "keys.kw"
         if not path.exists():
             if self._key_sets == KEY_SETS:
-                raise DemandError(
+                raise LimitError(
                     f"the server asks for key set {KEY_SETS + 1} of this session, and at most {KEY_SETS} are "
                     "made of one secret key; open a new session",
                     what="key_sets",
                     value=KEY_SETS + 1,
                     maximum=KEY_SETS,
+                    code="demand",
                 )
             self._generator.save_evaluation_keys(path, self._specs)
             self._key_sets += 1
         total = path.stat().st_size
         if total != self.manifest.keys.size:
-            raise ManifestError(
-                f"the manifest announces {self.manifest.keys.size} bytes of keys, but they have {total}"
+            raise FormatError(
+                f"the manifest announces {self.manifest.keys.size} bytes of keys, but they have {total}",
+                code="manifest",
             )
         if self._identifier is None:
             entry = _persist(lambda: self.remote.ask("POST", "/v1/keys", {"model": self.manifest.hash}))
@@ -606,14 +606,7 @@ class Session:
         try:
             objects = framing.split(message, self.manifest.output.places.ciphertexts)
             return self._encryption.decrypt(objects, count, None if own is None else own.start)
-        except (
-            BadRequestError,
-            FormatError,
-            KeyMismatchError,
-            MessageOverflowError,
-            MixedParametersError,
-            ParameterError,
-        ) as error:
+        except (BadRequestError, FormatError, MismatchError, NoiseError, ParameterError) as error:
             raise InvalidReplyError(f"the answer of the server cannot be read: {error}") from error
 
 

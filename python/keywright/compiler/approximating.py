@@ -34,9 +34,8 @@ from keywright.compiler.placement.bounding import largest_values
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.trees.ensemble import Ensemble
 from keywright.compiler.trees.quantising import LEAST_LOG_SCALE, QuantisedEnsemble, quantise
+from keywright.errors.engine import EncodeError
 from keywright.errors.network import (
-    InvalidModelError,
-    InvalidSamplesError,
     ModelRefusedError,
     RefusalError,
     calibration_missing,
@@ -130,7 +129,7 @@ def approximate(
 
     Raises:
         ModelRefusedError: with all reasons; see `keywright.compiler.compile`.
-        InvalidSamplesError: calibration data of the wrong shape or not finite.
+        EncodeError: calibration data of the wrong shape or not finite.
     """
     opening = begin(model, Fit() if fit is None else fit)
     if isinstance(opening.model, Ensemble):
@@ -182,7 +181,7 @@ def begin(model: Source, fit: Fit) -> Opening:
 
     Raises:
         ModelRefusedError: the model, or what surrounds an ensemble of trees, is not supported.
-        InvalidSamplesError: the first steps do not take the calibration data.
+        EncodeError: the first steps do not take the calibration data.
     """
     if isinstance(model, Ensemble):
         return Opening(model, fit, None)
@@ -290,7 +289,7 @@ def put_polynomials(read: ReadModel, fit: Fit) -> ApproximatedModel:
 
     Raises:
         ModelRefusedError: the required accuracy, or the default one, cannot be reached.
-        InvalidSamplesError: calibration data of the wrong shape or not finite.
+        EncodeError: calibration data of the wrong shape or not finite.
     """
     graph = read.graph
     signed = read.client_part is not None and read.client_part.takes_signs
@@ -332,16 +331,19 @@ def _level_price() -> float:
 def _samples(graph: Graph, calibration: ArrayLike | None) -> Vector:
     shape = next((node.shape for node in graph.nodes.values() if isinstance(node, Input)), None)
     if shape is None:
-        raise ModelRefusedError([InvalidModelError("the model's output does not depend on an input")])
+        raise ModelRefusedError([RefusalError("the model's output does not depend on an input")])
     size = int(np.prod(shape, dtype=np.int64))
     if calibration is None:
         return np.zeros((0, size))
     samples = np.asarray(calibration, np.float64)
     if samples.ndim == 0 or samples.shape[1:] != shape or len(samples) == 0:
-        raise InvalidSamplesError(f"calibration data have shape (count, {shape}), got {samples.shape}")
+        raise EncodeError(
+            f"calibration data have shape (count, {shape}), got {samples.shape}", code="samples"
+        )
     if not np.isfinite(samples).all():
-        raise InvalidSamplesError(
+        raise EncodeError(
             f"calibration data hold {int((~np.isfinite(samples)).sum())} values that are not finite; "
-            "remove them"
+            "remove them",
+            code="samples",
         )
     return samples.reshape(len(samples), size)

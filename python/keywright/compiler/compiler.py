@@ -24,13 +24,13 @@ from keywright.compiler.placement.bounding import largest_values
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.target import Target
 from keywright.compiler.trees.ensemble import Ensemble
+from keywright.errors.engine import EncodeError
 from keywright.errors.network import (
-    InvalidSamplesError,
     ModelRefusedError,
     RefusalError,
-    TooDeepError,
     ranges_missing,
     thin_first_steps,
+    too_deep,
     too_wide,
     unsupported_operator,
 )
@@ -92,7 +92,7 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
 
     Raises:
         ModelRefusedError: with all reasons, each a `RefusalError`.
-        InvalidSamplesError: calibration data of the wrong shape or not finite.
+        EncodeError: calibration data of the wrong shape or not finite.
     """
     if costs is None:
         costs = target.rings[0].costs if target.rings else CostTable.default()
@@ -218,7 +218,7 @@ def _too_deep(
         node.label for node in graph.nodes.values() if isinstance(node, Activation | Polynomial | Multiply)
     ]
     maxima = [label for label in dict.fromkeys(labels) if label.startswith("MaxPool at ")]
-    return [TooDeepError(depth, available, maxima, approximated=approximated)]
+    return [too_deep(depth, available, maxima, approximated=approximated)]
 
 
 def _require_memory(size: int, most: int) -> None:
@@ -234,17 +234,19 @@ def _input_range(model: ApproximatedModel, target: Target) -> tuple[float, float
     if fit.ranges.input_range is not None:
         low, high = fit.ranges.input_range
         if len(run.samples) and not low <= run.samples.min() <= run.samples.max() <= high:
-            raise InvalidSamplesError(
+            raise EncodeError(
                 f"calibration data go from {run.samples.min():.6g} to {run.samples.max():.6g}, outside "
-                f"the given input range {low:.6g} to {high:.6g}; give one that holds them"
+                f"the given input range {low:.6g} to {high:.6g}; give one that holds them",
+                code="samples",
             )
         return low, high
     if len(run.samples) and (target.thin or model.fitted):
         low, high = run.input_range(fit.ranges.margin)
         if not -LARGEST_INPUT <= low < high <= LARGEST_INPUT:
-            raise InvalidSamplesError(
+            raise EncodeError(
                 f"calibration data reach from {low:.6g} to {high:.6g}; scale them to at most "
-                f"{LARGEST_INPUT:.6g}"
+                f"{LARGEST_INPUT:.6g}",
+                code="samples",
             )
         return low, high
     if target.thin:
@@ -289,7 +291,9 @@ def _bound_output(graph: Graph, largest: dict[int, float], margin: float) -> flo
     is updated."""
     peak, node = largest[graph.output], graph.nodes[graph.output]
     if not math.isfinite(peak):
-        raise InvalidSamplesError("calibration data drive the model's output to infinity; scale the samples")
+        raise EncodeError(
+            "calibration data drive the model's output to infinity; scale the samples", code="samples"
+        )
     if isinstance(node, Linear | Polynomial | Shift):
         constants = {Linear: "bias", Polynomial: "coefficients", Shift: "vector"}[type(node)]
         peak = max(peak, float(np.abs(getattr(node, constants)).max(initial=0.0)) / LARGEST_CONSTANT)

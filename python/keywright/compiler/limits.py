@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from keywright.errors import ModelTooLargeError
+from keywright.errors.network import too_large
 from keywright.program.arrays import shown_shape
 
 MAX_MODEL_BYTES = 2 << 30
@@ -26,11 +26,11 @@ MAX_STEPS = 1 << 26
 
 
 def require_elements(what: str, shape: Sequence[int]) -> None:
-    """Refuse a tensor that is too large. Raises `ModelTooLargeError`."""
+    """Refuse a tensor that is too large. Raises `RefusalError`."""
     require_at_most(f"{what} of shape {shown_shape(shape)}", "elements", math.prod(shape), MAX_ELEMENTS)
 
 
 def require_at_most(what: str, unit: str, size: int, most: int, advice: str | None = None) -> None:
-    """Refuse a size above a limit, with the advice for such models. Raises `ModelTooLargeError`."""
+    """Refuse a size above a limit, with the advice for such models. Raises `RefusalError`."""
     if size > most:
-        raise ModelTooLargeError(what, unit, size, most, advice)
+        raise too_large(what, unit, size, most, advice)

@@ -9,7 +9,6 @@ from keywright._core import BootstrapperPlan, Parameters
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.ring import Ring
 from keywright.errors import ParameterError
-from keywright.errors.network import ChoiceError
 from keywright.plan.cost.model import CostModel
 from keywright.plan.ring.chain import Chain, shapes
 from keywright.plan.ring.chain_sources import chain_of
@@ -125,11 +124,11 @@ def bootstrap_plans(program: Program) -> list[BootstrapperPlan]:
     """Return the plans that a program's bootstraps name, in order, on parameters with the program's rings.
 
     Raises:
-        ChoiceError: a bootstrap is not one of a preset.
+        ParameterError: a bootstrap is not one of a preset.
     """
     for bootstrap in program.operands.bootstraps:
         if bootstrap.preset not in BootstrapperPlan.presets():
-            raise ChoiceError(
+            raise ParameterError(
                 f"the program bootstraps with preset {bootstrap.preset!r}, but this release has "
                 f"{', '.join(BootstrapperPlan.presets())}; compile the model again",
                 code="preset",

@@ -1,4 +1,4 @@
-"""The exceptions of the engine: one class per kind of mistake, with the offending value and its bound."""
+"""The exceptions of the engine: one class for each thing to do about a mistake."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,39 +7,63 @@ from pathlib import Path
 class KeywrightError(Exception):
     """Base of every error of Keywright.
 
+    Each class stands for one thing to do about it, and lists the reasons as codes.
+
+    What to do: read the message, which ends with the way out; select reasons by `code`.
+
     Attributes:
-        stage: the stage of a bootstrap that failed, otherwise None.
+        code: the reason.
+        stage: stage of bootstrapping that failed, None elsewhere.
         stage_level: input level of that stage.
-        code: the kind of mistake, if the class covers several; otherwise empty.
     """
 
+    code: str = "engine"
     stage: str | None = None
     stage_level: int | None = None
-    code: str = ""
 
-    def __init__(self, message: str, **details: object) -> None:
+    def __init__(self, message: str, *, code: str | None = None, **details: object) -> None:
         super().__init__(message)
+        self.code = code or type(self).code
         self.__dict__.update(details)
 
 
 class ParameterError(KeywrightError, ValueError):
-    """A number outside its range or an unknown name: ring degrees, primes, alpha, slots, threads, presets.
+    """An argument outside its range, an unknown name, or arguments that contradict each other.
+
+    * ``range``: a number or a name that is none of the possible ones.
+    * ``arguments``: arguments that contradict each other.
+    * ``backend``: KEYWRIGHT_BACKEND names a back end that cannot run here.
+    * ``batch``: a batch of more samples than ciphertexts have slots.
+    * ``bootstrap``: a bootstrap that gains no level, or is not one of a preset.
+    * ``costs``: costs of operations that are too few, not positive, or contradict each other.
+    * ``minimax``: a composition of polynomials that does not exist.
+    * ``prediction``: a bootstrapping whose errors the engine cannot predict.
+    * ``preset``: a preset for something else.
+
+    What to do: pass another value; the message states which are possible.
 
     Attributes:
         what: name of the number.
         value: the offending value.
         minimum: smallest legal value, None if there is no such bound.
         maximum: largest legal value, None if there is no such bound.
+        backend: name of the back end (``backend``).
+        available: names of the available ones.
     """
 
+    code = "range"
     what: str = ""
     value: int | float | str | None = None
     minimum: int | float | None = None
     maximum: int | float | None = None
+    backend: str = ""
+    available: str = ""
 
 
 class SecurityError(KeywrightError, ValueError):
-    """A key or parameters below 128 bits of security, or a secret for which no bound is known.
+    """A key or parameters below 128 bits of security, or a secret for which no bound is known (``security``).
+
+    What to do: use a larger ring or a smaller modulus, for example those of a preset.
 
     Attributes:
         object: the insecure object; None if no bound is known.
@@ -49,6 +73,7 @@ class SecurityError(KeywrightError, ValueError):
         secret: distribution of the secret.
     """
 
+    code = "security"
     object: str | None
     modulus_bits: float | None
     bound: int | None
@@ -57,7 +82,9 @@ class SecurityError(KeywrightError, ValueError):
 
 
 class LevelError(KeywrightError, ValueError):
-    """A level that does not exist, or an operation that needs more levels than there are.
+    """A level that does not exist, or an operation that needs more levels than there are (``level``).
+
+    What to do: begin at a higher level, bootstrap earlier, or use parameters with more levels.
 
     Attributes:
         level: the offending level, if one was asked for.
@@ -68,6 +95,7 @@ class LevelError(KeywrightError, ValueError):
         available: available levels.
     """
 
+    code = "level"
     level: int | None = None
     maximum: int | None = None
     object: str | None = None
@@ -77,7 +105,9 @@ class LevelError(KeywrightError, ValueError):
 
 
 class ScaleError(KeywrightError, ValueError):
-    """Operands of different scale, or a scale that does not fit the modulus.
+    """Operands of different scale, or a scale that does not fit the modulus (``scale``).
+
+    What to do: rescale, or bring both operands to one level and scale.
 
     Attributes:
         left_log_scale: log2 of the left operand's scale.
@@ -87,6 +117,7 @@ class ScaleError(KeywrightError, ValueError):
         level: level of that modulus.
     """
 
+    code = "scale"
     left_log_scale: float | None = None
     right_log_scale: float | None = None
     log_scale: float | None = None
@@ -94,76 +125,95 @@ class ScaleError(KeywrightError, ValueError):
     level: int | None = None
 
 
-class PackingError(KeywrightError, ValueError):
-    """Operands with different numbers of slots, or coefficients where slots are needed.
+class OperandError(KeywrightError, ValueError):
+    """Operands that an operation does not take, or not together.
+
+    * ``degree``: a ciphertext of degree 2 where degree 1 is needed.
+    * ``levels``: fewer levels than the operation consumes, in the clear.
+    * ``operands``: other numbers of ciphertexts, slots, levels or rings than the program takes.
+    * ``packing``: different numbers of slots, or coefficients where slots are needed.
+
+    What to do: relinearize, encrypt with the packing that the operation takes, or pass
+    what the program takes.
 
     Attributes:
         left: packing of the left operand.
         right: packing of the right operand, or the required packing.
-    """
-
-    left: str
-    right: str
-
-
-class DegreeError(KeywrightError, ValueError):
-    """A ciphertext of degree 2 where degree 1 is needed.
-
-    Attributes:
         operation: operation that needs degree 1.
         degree: the offending degree.
     """
 
-    operation: str
-    degree: int
+    code = "operands"
+    left: str = ""
+    right: str = ""
+    operation: str = ""
+    degree: int = 1
+
+
+class MismatchError(KeywrightError, ValueError):
+    """Objects that were not made for each other.
+
+    * ``key``: keys and ciphertexts of different owners, for example a wrong secret key.
+    * ``parameters``: objects of different parameters, or a file of other parameters.
+    * ``plan``: a plan, keys and a program that do not belong together, or a plan with a wrong result.
+    * ``program``: a message of another program: client and server have different models.
+
+    What to do: use objects that were made together, or make one of them again for the other.
+
+    Attributes:
+        left: one object, the fingerprint that it has, or the identity of its key.
+        right: the other object, the fingerprint expected, or the identity of its key.
+        level: level of the mismatch, None if it has none.
+        galois_element: Galois element of the refused hop, if there is one.
+        found: the digest found, if digests differ.
+        expected: the digest expected.
+        program: SHA-256 of the program of this side (``program``; `found` is the message's).
+        older: "client" or "server", the side with the older program; None if that is unknown.
+    """
+
+    code = "parameters"
+    left: str = ""
+    right: str = ""
+    level: int | None = None
+    galois_element: int | None = None
+    found: str | None = None
+    expected: str | None = None
+    program: str = ""
+    older: str | None = None
 
 
 class MissingKeyError(KeywrightError, LookupError):
-    """No key serves an operation at its level.
+    """No key serves an operation, or keys were not made, loaded or derived.
+
+    * ``key``: no key serves the operation at its level.
+    * ``use``: a key does not support the use, or has other special primes than the matrices of a
+      bootstrapping.
+    * ``kind``: the master keys derive Galois keys alone.
+    * ``unreachable``: the element is the identity, or no product of the master keys' automorphisms that
+      derivation tries is this one.
+    * ``written``: derived keys are not stored; store the master keys.
+    * ``client``: the client has no secret key, or neither a secret nor a public one.
+    * ``server``: the server has no evaluation keys.
+
+    What to do: generate or load the key; its element and level are in the message.
 
     Attributes:
         element: "galois g", "relinearization" or "secret n".
         rotation: steps of the rotation, None for other automorphisms.
         level: requested level.
         nearest: the nearest existing keys, in words.
-    """
-
-    element: str
-    rotation: int | None
-    level: int
-    nearest: str | None
-
-
-class DerivationError(KeywrightError, LookupError):
-    """The master keys cannot derive a key, or a derived key cannot be written.
-
-    Attributes:
-        element: "galois g", "relinearization" or "secret n".
-        reason: "kind": it is not a Galois key. "unreachable": it is the identity, or none of the products of
-            the master keys' automorphisms that derivation tries equals it. "written": derived keys are not
-            stored; store the master keys.
-    """
-
-    element: str
-    reason: str
-
-
-class KeyUseError(KeywrightError, ValueError):
-    """A key does not support the requested use, or the keys of a bootstrap have other special primes than its
-    matrices.
-
-    Attributes:
-        level: requested level.
-        element: as for `MissingKeyError`.
-        key_level: highest level of the key.
+        key_level: highest level of the key (``use``).
         alpha: its primes per digit.
         coalesce: requested rows per digit.
         special: special primes of the matrix.
         found: the keys that do not match it, in words.
     """
 
+    code = "key"
+    element: str
+    rotation: int | None = None
     level: int
-    element: str | None = None
+    nearest: str | None = None
     key_level: int | None = None
     alpha: int | None = None
     coalesce: int | None = None
@@ -171,76 +221,55 @@ class KeyUseError(KeywrightError, ValueError):
     found: str | None = None
 
 
-class PlanMismatchError(KeywrightError, ValueError):
-    """A plan, keys and a program that do not belong together, or a plan with a wrong result.
-
-    Attributes:
-        level: level of the mismatch, None if it has none.
-        galois_element: Galois element of the refused hop, if there is one.
-        found: the digest found, if digests differ.
-        expected: the digest expected.
-    """
-
-    level: int | None = None
-    galois_element: int | None = None
-    found: str | None = None
-    expected: str | None = None
-
-
-class KeyMemoryError(KeywrightError, MemoryError):
-    """A key exceeds the memory budget of keys.
-
-    Attributes:
-        needed: bytes of the keys that must be in memory at once.
-        budget: bytes allowed.
-        element: the key, as "galois 5".
-        level: its level.
-    """
-
-    needed: int
-    budget: int
-    element: str
-    level: int
-
-
-class MemoryBudgetError(KeywrightError, MemoryError):
-    """A program exceeds the memory budget of the process.
-
-    Attributes:
-        needed: predicted peak of the smallest plan, bytes.
-        budget: bytes allowed.
-        parts: parts of that peak, by name.
-    """
-
-    needed: int
-    budget: int
-    parts: Mapping[str, int]
-
-
-class OutOfMemoryError(KeywrightError, MemoryError):
-    """The system has no memory for a result or an intermediate value. The process continues.
-
-    Attributes:
-        bytes: size of the failed allocation.
-    """
-
-    bytes: int
-
-
 class KeySourceError(KeywrightError, OSError):
-    """A key of a streamed set cannot be read.
+    """A key of a streamed set cannot be read (``key_source``).
+
+    What to do: restore the file of keys, or load the whole set.
 
     Attributes:
         element: as for `MissingKeyError`.
         level: level of the key.
     """
 
+    code = "key_source"
     element: str
     level: int
 
 
+class OutOfMemoryError(KeywrightError, MemoryError):
+    """A program or its keys exceed the memory that they may take; the process continues.
+
+    * ``budget``: a program exceeds the memory budget of the process.
+    * ``keys``: keys exceed the memory budget of keys.
+    * ``system``: the system has no memory for a result or an intermediate value.
+
+    What to do: allow more memory, take smaller batches, or plan for fewer keys.
+
+    Attributes:
+        needed: bytes that must be in memory at once.
+        budget: bytes allowed.
+        parts: parts of the bytes needed, by name.
+        element: the key, as "galois 5" (``keys``).
+        level: its level.
+        bytes: size of the failed allocation (``system``).
+    """
+
+    code = "budget"
+    needed: int
+    budget: int
+    parts: Mapping[str, int]
+    element: str
+    level: int
+    bytes: int
+
+
 class EncodeError(KeywrightError, ValueError):
-    """Numbers that cannot be encoded: not finite, too many, too large, of the wrong shape or dtype.
+    """Numbers that cannot be encoded, or samples that a model does not take.
+
+    * ``encoding``: numbers that are not finite, too many, too large, of the wrong shape or dtype.
+    * ``samples``: input data of the wrong shape, without samples, or with values that are not finite.
+
+    What to do: pass finite numbers of the stated shape and size.
 
     Attributes:
         value: the offending number, if one number is at fault.
@@ -254,6 +283,7 @@ class EncodeError(KeywrightError, ValueError):
         available_bits: bits of the modulus.
     """
 
+    code = "encoding"
     value: float | complex | None = None
     index: int | None = None
     magnitude: float | None = None
@@ -266,82 +296,69 @@ class EncodeError(KeywrightError, ValueError):
 
 
 class NoiseError(KeywrightError, ArithmeticError):
-    """A BFV result that may not decrypt, or a ciphertext that does not.
+    """A result that noise or an overflow has made, or would make, worthless.
+
+    * ``noise``: a BFV result that may not decrypt.
+    * ``decryption``: a BFV ciphertext that does not decrypt.
+    * ``flooding``: the noise that protects the key would hide the values.
+    * ``queries``: every decryption that the flooding covers was used.
+    * ``overflow``: values beyond the ciphertext's bound: they overflowed, or the key is wrong.
+    * ``wrong_result``: a measured program whose result is off by more than its bound.
+
+    What to do: use parameters with a larger modulus or scale, fewer operations, or smaller values.
 
     Attributes:
         operation: the operation whose result would have too much noise, or "decrypt".
         budget: estimated noise budget of the result, in bits; None for a failed decryption.
-    """
-
-    operation: str
-    budget: float | None = None
-
-
-class FloodingError(KeywrightError, ArithmeticError):
-    """A decryption that must not be handed out: noise would hide the values, or no query is left.
-
-    Attributes:
         queries: number of decryptions that the flooding covers.
         bits: its bits of statistical security; None if all queries are used.
         lost_bits: bits of precision that it costs.
         error_bound: bound on the error after flooding.
-        limit: the upper limit of that bound: the bound on the values, or the capacity of the modulus.
+        limit: what that bound must stay below: the bound on the values, or the capacity of the modulus.
+        log_value: log2 of the largest coefficient (``overflow``).
+        log_limit: log2 of the bound.
     """
 
-    queries: int
+    code = "noise"
+    operation: str = ""
+    budget: float | None = None
+    queries: int = 0
     bits: int | None = None
     lost_bits: float | None = None
     error_bound: float | None = None
     limit: float | None = None
-
-
-class MixedParametersError(KeywrightError, ValueError):
-    """Objects of different parameters in one operation, or a file of other parameters.
-
-    Attributes:
-        left: one object, or the fingerprint found.
-        right: the other object, or the fingerprint expected.
-    """
-
-    left: str
-    right: str
-
-
-class MessageOverflowError(KeywrightError, ArithmeticError):
-    """A decryption with values beyond the ciphertext's bound: they overflowed, or the key is wrong.
-
-    Attributes:
-        log_value: log2 of the largest coefficient.
-        log_limit: log2 of the bound.
-    """
-
-    log_value: float
-    log_limit: float
-
-
-class KeyMismatchError(KeywrightError, ValueError):
-    """Keys and ciphertexts of different owners in one operation, for example a wrong secret key.
-
-    Attributes:
-        left: identity of one object's key, 32 hexadecimal digits.
-        right: identity of the other object's key.
-    """
-
-    left: str
-    right: str
+    log_value: float = 0.0
+    log_limit: float = 0.0
 
 
 class FormatError(KeywrightError, ValueError):
-    """Bytes that are not the expected object: truncated, damaged, foreign, of another kind or version.
+    """Bytes or a file that are not the expected object.
+
+    Codes of every object:
+
+    * ``contents``, ``field``, ``residue``, ``length``, ``number_of_keys``: contents that the object
+      cannot have.
+    * ``truncated``, ``trailing``, ``checksum``: incomplete, too long or damaged.
+    * ``foreign``, ``kind``, ``version``: not of Keywright, of another kind or version.
+    * ``secret``: a secret key that is none.
+
+    Codes of files and messages:
+
+    * ``calibration``, ``machine``: a malformed calibration, or one from another machine.
+    * ``manifest``: a malformed manifest, or one whose hash differs from its contents.
+    * ``message``: bytes that are not a message of ciphertexts.
+    * ``program``: a program file that is damaged, foreign, of an unknown version or larger than allowed.
+    * ``format``, ``query``, ``index``, ``revision``: bytes that are not an answer of a search, or the answer
+      to another query, of another index, or of one that has changed.
+
+    What to do: get the bytes again from where they were made, whole and of this version.
 
     Attributes:
-        reason: "truncated", "trailing", "foreign", "version", "kind", "checksum", "length", "field",
-            "residue", "secret", "number of keys" or "contents".
-        found: what the bytes contain.
-        expected: what they should contain.
+        found: what the bytes contain, or the machine of a calibration.
+        expected: what they should contain, or this machine.
     """
 
-    reason: str
+    code = "contents"
     found: object = None
     expected: object = None
 
@@ -349,69 +366,63 @@ class FormatError(KeywrightError, ValueError):
 class AggregationError(KeywrightError, ValueError):
     """Encrypted updates that do not belong together, or a sum that cannot be decoded.
 
+    * ``session``, ``round``, ``number_of_values``, ``weight``, ``shapes``: an update of another one.
+    * ``client``, ``duplicate``: an update of another client than its sender, or a second one.
+    * ``too_few``, ``no_share``, ``sets``: clients or shares that are missing.
+    * ``set_up``: keys of clients that do not fit together.
+    * ``altered``, ``undecodable``: a sum that is not that of the updates, or that no values have.
+
+    What to do: begin the round again without the clients that the message names.
+
     Attributes:
-        reason: "session", "round", "number of values", "client", "weight", "shapes", "duplicate", "too few",
-            "no share", "set-up" or "undecodable".
         client: client of the update, None if no single update is at fault.
         found: what the update contains.
         expected: what was expected.
     """
 
-    reason: str
+    code = "undecodable"
     client: int | None = None
     found: object = None
     expected: object = None
 
 
-class PoolEmptyError(KeywrightError, LookupError):
-    """A pool is empty and may not make entries itself, or has no thread that fills it.
+class PoolError(KeywrightError, LookupError, ValueError):
+    """A pool of encryptions has no entry, or its file cannot be used.
+
+    * ``empty``: no entry is left, and the pool may not make one itself or has no thread that fills it.
+    * ``foreign``, ``length``, ``contents``, ``tampered``: the file is not a pool's, or is damaged.
+    * ``file_key``, ``parameters``, ``key``, ``entries``: it belongs to another pool.
+    * ``unregistered``, ``copied``, ``register``: it was copied, so its entries may have been used.
+
+    What to do: wait for entries or allow more, or delete the file and fill a new pool.
 
     Attributes:
         made: entries made so far, None if the pool has no thread.
         taken: entries taken so far, None if the pool has no thread.
-    """
-
-    made: int | None
-    taken: int | None
-
-
-class PoolFileError(KeywrightError, ValueError):
-    """A pool file that is damaged, was copied, or belongs to another pool.
-
-    Attributes:
-        reason: "foreign", "length", "file key", "parameters", "key", "entries", "unregistered", "copied",
-            "register" or "tampered".
         path: the file.
     """
 
-    reason: str
-    path: Path
+    code = "empty"
+    made: int | None = None
+    taken: int | None = None
+    path: Path | None = None
 
 
-class ForkedError(KeywrightError, RuntimeError):
-    """A forked process uses an object of its parent: a pool, or an object made with `entropy=`. The parent
-    would use the same randomness again. Make a separate object in each process.
+class RandomnessError(KeywrightError, OSError, RuntimeError):
+    """Randomness that is missing, or would be used twice.
+
+    * ``system``: the operating system gave none.
+    * ``forked``: a forked process uses an object of its parent: a pool, or an object made with `entropy=`.
+      The parent would use the same randomness again.
+
+    What to do: make a separate object in each process (``forked``), or start the process where
+    /dev/urandom can be read (``system``).
 
     Attributes:
-        owner: the process that made it.
+        owner: the process that made the object.
         process: the process that uses it.
     """
 
-    owner: int
-    process: int
-
-
-class BackendError(KeywrightError):
-    """KEYWRIGHT_BACKEND names a back end that cannot run here.
-
-    Attributes:
-        backend: its name.
-        available: names of the available back ends.
-    """
-
-    backend: str
-    available: str
-
-
-class RandomnessError(KeywrightError, OSError):
-    """The operating system gave no randomness."""
+    code = "system"
+    owner: int = 0
+    process: int = 0

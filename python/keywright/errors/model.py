@@ -3,39 +3,47 @@
 Messages name arguments as ``name=value``; the command line writes ``--name value`` instead.
 """
 
-from .engine import KeywrightError
+from .engine import KeywrightError, MismatchError
 
 
-class FolderError(KeywrightError):
-    """A folder lacks files, or already exists."""
+class FolderError(KeywrightError, ValueError):
+    """A folder or file that cannot be read or written as a model's.
 
+    * ``missing``: files are missing.
+    * ``exists``: there is something of that name already.
+    * ``place``: the path is a folder, a pipe, or in a folder that is missing or not writable.
+    * ``model_folder``: there is no compiled model that can be served.
 
-class KeysMissingError(KeywrightError):
-    """An operation needs a secret key that the client lacks, or evaluation keys that the server lacks."""
+    What to do: name another place, remove what is there, or compile the model again.
+    """
 
-
-class MessageError(KeywrightError, ValueError):
-    """Bytes that are not a message of ciphertexts, or are for another program."""
+    code = "missing"
 
 
 class SecretFileWarning(UserWarning):
-    """A file with a secret key can be read by other users."""
+    """A file with a secret key can be read by other users.
 
-
-class ProgramMismatchError(KeywrightError, ValueError):
-    """A request or an answer belongs to another program: client and server have different models.
-
-    Attributes:
-        program: SHA-256 of the program of this side.
-        found: SHA-256 of the program that the message belongs to.
-        older: "client" or "server", the side with the older program; None if that is unknown.
+    What to do: take the permissions of others away, as in chmod 600 FILE.
     """
 
-    def __init__(self, here: str, program: str, there: str, found: str, older: str | None) -> None:
-        age = "" if older is None else f"; the {older}'s is older"
-        way = f"give the {older} the newer model" if older is not None else "give both the same model"
-        super().__init__(
-            f"the message is for the program {found[:16]} of the {there}, but the {here} has {program[:16]}"
-            f"{age}: {way}"
-        )
-        self.program, self.found, self.older = program, found, older
+
+def program_mismatch(here: str, program: str, there: str, found: str, older: str | None) -> MismatchError:
+    """Return the error of a request or an answer that belongs to another program.
+
+    Args:
+        here: "client" or "server", this side.
+        program: SHA-256 of its program.
+        there: the other side.
+        found: SHA-256 of the program that the message belongs to.
+        older: the side with the older program; None if that is unknown.
+    """
+    age = "" if older is None else f"; the {older}'s is older"
+    way = f"give the {older} the newer model" if older is not None else "give both the same model"
+    return MismatchError(
+        f"the message is for the program {found[:16]} of the {there}, but the {here} has {program[:16]}"
+        f"{age}: {way}",
+        code="program",
+        program=program,
+        found=found,
+        older=older,
+    )

@@ -10,75 +10,52 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 """Codes by which terminals change colours."""
 
 
-class CompilerError(KeywrightError):
-    """Base of every error of `keywright.compiler`."""
-
-
-class RefusalError(CompilerError):
+class RefusalError(KeywrightError):
     """One reason why a model cannot be compiled; raised together with all others in `ModelRefusedError`.
 
-    Attributes:
-        code: the kind of reason: ``operator``, ``attribute``, ``dynamic_shape``, ``export``, ``batch``,
-            ``placement``, ``diagonals``, ``method``, ``activation``, ``accuracy``, ``overflow``, ``labels``,
-            ``mask`` or ``precision``; empty for a class of its own.
-        details: numbers and names of this case.
-    """
+    * ``model``: the model contradicts itself: shapes that do not fit, values that nothing computes,
+      non-finite weights.
+    * ``operator``, ``attribute``, ``dynamic_shape``, ``batch``: an operator, one of its options, or a
+      dimension without an encrypted form.
+    * ``export``: the exporter of its library cannot write it.
+    * ``depth``, ``placement``: more levels than are available, or no bootstrap that can follow a layer.
+    * ``size``, ``diagonals``: a part exceeds a limit of the compiler; nothing of that size was allocated.
+    * ``activations``, ``ranges``: calibration data are missing, for the ranges of activations or of values
+      that are bootstrapped.
+    * ``method``, ``activation``: a polynomial is requested that the function does not have, or for a function
+      that the model does not have.
+    * ``accuracy``, ``overflow``, ``labels``: polynomials do not follow the model as closely as required.
+    * ``precision``: encryption would add an error that is large beside the outputs.
+    * ``client``: steps that clients of this kind do not compute.
+    * ``mask``: a constant that hides elements only in part.
 
-    def __init__(self, message: str, *, code: str = "", **details: Any) -> None:
-        super().__init__(message)
-        self.code, self.details = code, details
-
-
-class InvalidModelError(RefusalError):
-    """The model contradicts itself: shapes that do not fit, values that nothing computes, non-finite
-    weights."""
-
-
-class TooDeepError(RefusalError):
-    """The network needs more levels than are available.
-
-    Attributes:
-        needed: levels that the network consumes from input to output.
-        available: levels that the parameters have above the output level.
-    """
-
-    def __init__(
-        self, needed: int, available: int, maxima: Sequence[str] = (), *, approximated: bool = False
-    ) -> None:
-        """``maxima`` are layers that compare; ``approximated``: whether polynomials were chosen that follow
-        the model."""
-        fewer = f"AveragePool instead of {', '.join(maxima[:3])}" if maxima else "fewer layers"
-        follows = ", with the cheapest polynomials that follow the model" if approximated else ""
-        less = "a lower accuracy (accuracy=, error=), " if approximated else ""
-        super().__init__(
-            f"the network consumes {needed} levels{follows}, but {available} are available; use parameters "
-            f"with more levels or with bootstraps (parameters=), {less}activations of lower degree "
-            f"(activations=), or {fewer}"
-        )
-        self.needed, self.available = needed, available
-
-
-class ModelTooLargeError(RefusalError):
-    """A part of the model would exceed a limit of the compiler; nothing of that size was allocated.
+    What to do: change the model as the message says, give calibration data (calibration=), or require less
+    (accuracy=, error=, noise=).
 
     Attributes:
-        size: its size.
-        allowed: the limit.
+        details: numbers and names of this case, each of which is also an attribute.
+        needed, available: levels that the network consumes, and that there are (``depth``, ``ranges``).
+        size, allowed: of the part, and the limit (``size``).
     """
 
-    def __init__(self, what: str, unit: str, size: int, allowed: int, advice: str | None = None) -> None:
-        less = advice or "use smaller images, fewer channels or a stride before wide layers"
-        super().__init__(f"{what} takes {size} {unit}, but {allowed} are allowed; {less}")
-        self.size, self.allowed = size, allowed
+    code = "model"
+    needed: int
+    available: int
+    size: int
+    allowed: float
+
+    def __init__(self, message: str, *, code: str | None = None, **details: Any) -> None:
+        super().__init__(message, code=code, **details)
+        self.details = details
 
 
-class CalibrationMissingError(RefusalError):
-    """Calibration data are missing, for the ranges of ``activations`` or of values that are bootstrapped
-    (``ranges``)."""
+class ModelRefusedError(ExceptionGroup[RefusalError], KeywrightError):
+    """The model cannot be compiled (``refused``). Its ``exceptions`` are all the reasons.
 
+    What to do: as for each `RefusalError` among them; `codes` are their codes.
+    """
 
-class ModelRefusedError(ExceptionGroup[RefusalError], CompilerError):
-    """The model cannot be compiled. Its ``exceptions`` are all the reasons; `except*` selects among them."""
+    code = "refused"
 
     def __new__(cls, reasons: Sequence[RefusalError]) -> Self:
         lines = "".join(f"\n  - {reason}" for reason in reasons)
@@ -87,27 +64,30 @@ class ModelRefusedError(ExceptionGroup[RefusalError], CompilerError):
     def __init__(self, reasons: Sequence[RefusalError]) -> None:
         """See `ModelRefusedError.exceptions` for the reasons."""
 
+    @property
+    def reasons(self) -> list[RefusalError]:
+        """All reasons, one behind the other."""
+        return [reason for reason in self.exceptions if isinstance(reason, RefusalError)]
 
-class ChoiceError(KeywrightError, ValueError):
-    """Arguments that contradict each other, or a value outside the permitted ones.
-
-    Attributes:
-        code: ``arguments``, ``batch``, ``bootstrap``, ``costs``, ``minimax`` or ``preset``.
-    """
-
-
-class InvalidSamplesError(CompilerError, ValueError):
-    """Input data of the wrong shape, without samples, or with values that are not finite."""
+    @property
+    def codes(self) -> set[str]:
+        """Codes of all reasons."""
+        return {reason.code for reason in self.reasons}
 
 
-class OutOfRangeError(CompilerError):
-    """A sample drives a value out of the range that the program is calibrated for: its result would be wrong.
+class OutOfRangeError(KeywrightError):
+    """A sample drives a value out of the range that the program is calibrated for: its result would be wrong
+    (``out_of_range``).
+
+    What to do: check the sample's scale, or compile with calibration data that cover it.
 
     Attributes:
         layer: the layer that takes the value.
         value: the value furthest outside.
         low, high: the range.
     """
+
+    code = "out_of_range"
 
     def __init__(self, layer: str, value: float, low: float, high: float) -> None:
         super().__init__(
@@ -118,41 +98,63 @@ class OutOfRangeError(CompilerError):
         self.layer, self.value, self.low, self.high = layer, value, low, high
 
 
-class NoPredictionError(CompilerError):
-    """The engine cannot predict the errors of a bootstrapping.
-
-    Attributes:
-        order: of its stages.
-    """
-
-    def __init__(self, order: str) -> None:
-        super().__init__(
-            f'the errors of a bootstrapping of order "{order}" cannot be predicted; use one of order '
-            '"slots_to_coeffs_first"'
-        )
-        self.order = order
-
-
-class BackendMisuseError(CompilerError, ValueError):
-    """Operands that do not belong together: different levels, different slot counts, unknown steps, or fewer
-    levels than an operation consumes (``levels``)."""
-
-
-class ProgramFormatError(CompilerError, ValueError):
-    """A program file is damaged, foreign, of an unknown version or larger than allowed."""
-
-
 class PackageMissingError(KeywrightError, ImportError):
-    """A package of an extra of Keywright is not installed.
+    """A package of an extra of Keywright is not installed (``package``).
+
+    What to do: install it with pip install 'keywright[EXTRA]'; the message names the extra.
 
     Attributes:
         package: its name.
         extra: the extra that installs it.
     """
 
+    code = "package"
+
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"{package} is not installed; install it with: pip install 'keywright[{extra}]'")
         self.package, self.extra = package, extra
+
+
+def too_deep(
+    needed: int, available: int, maxima: Sequence[str] = (), *, approximated: bool = False
+) -> RefusalError:
+    """Return the refusal of a network that needs more levels than are available.
+
+    Args:
+        needed: levels that the network consumes from input to output.
+        available: levels that the parameters have above the output level.
+        maxima: layers that compare.
+        approximated: whether polynomials were chosen that follow the model.
+    """
+    fewer = f"AveragePool instead of {', '.join(maxima[:3])}" if maxima else "fewer layers"
+    follows = ", with the cheapest polynomials that follow the model" if approximated else ""
+    less = "a lower accuracy (accuracy=, error=), " if approximated else ""
+    return RefusalError(
+        f"the network consumes {needed} levels{follows}, but {available} are available; use parameters "
+        f"with more levels or with bootstraps (parameters=), {less}activations of lower degree "
+        f"(activations=), or {fewer}",
+        code="depth",
+        needed=needed,
+        available=available,
+    )
+
+
+def too_large(what: str, unit: str, size: int, allowed: int, advice: str | None = None) -> RefusalError:
+    """Return the refusal of a part of the model that would exceed a limit of the compiler.
+
+    Args:
+        what, unit: the part, and what its size counts.
+        size: its size.
+        allowed: the limit.
+        advice: what else to do than to use smaller layers.
+    """
+    less = advice or "use smaller images, fewer channels or a stride before wide layers"
+    return RefusalError(
+        f"{what} takes {size} {unit}, but {allowed} are allowed; {less}",
+        code="size",
+        size=size,
+        allowed=allowed,
+    )
 
 
 def unsupported_operator(node: str, operator: str, advice: str) -> RefusalError:
@@ -428,9 +430,9 @@ def no_labels() -> RefusalError:
     )
 
 
-def ranges_missing(needed: int, available: int) -> "CalibrationMissingError":
+def ranges_missing(needed: int, available: int) -> RefusalError:
     """Return the refusal of bootstraps, whose inputs must be at most 1, without calibration data."""
-    return CalibrationMissingError(
+    return RefusalError(
         f"the network consumes {needed} levels, but {available} are available before a bootstrap, "
         "whose inputs must be at most 1; give typical inputs to measure them on (calibration=)",
         code="ranges",
@@ -439,10 +441,10 @@ def ranges_missing(needed: int, available: int) -> "CalibrationMissingError":
     )
 
 
-def calibration_missing(functions: Sequence[str]) -> "CalibrationMissingError":
+def calibration_missing(functions: Sequence[str]) -> RefusalError:
     """Return the refusal of activations whose input range is unknown without calibration data."""
     shown = ", ".join(functions[:3]) + (f" and {len(functions) - 3} more" if len(functions) > 3 else "")
-    return CalibrationMissingError(
+    return RefusalError(
         f"{shown} must be fitted on measured ranges; give typical inputs (calibration=)",
         code="activations",
         functions=tuple(functions),

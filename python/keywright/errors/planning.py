@@ -1,28 +1,25 @@
-"""The exceptions of planning keys and of calibrating their costs."""
+"""The exceptions of planning keys."""
 
 from .engine import KeywrightError
 
 
 class WorkloadError(KeywrightError, ValueError):
-    """A malformed workload or plan; the message states the place."""
+    """A workload or plan that is malformed, or too large to be planned exactly.
+
+    * ``workload``: the message states the place.
+    * ``columns``: the integer program has too many columns.
+
+    What to do: correct the workload, or plan it again from the program; plan large ones without exact
+    solutions.
+    """
+
+    code = "workload"
 
 
 class InfeasibleBudgetError(WorkloadError):
-    """No plan fits the budget."""
+    """No plan fits the budget (``plan_budget``).
 
-
-class TooManyColumnsError(KeywrightError):
-    """The integer program has too many columns."""
-
-
-class CalibrationError(KeywrightError, ValueError):
-    """A malformed calibration file, one from another machine, or a measured program with a wrong result
-    (``wrong_result``).
-
-    Attributes:
-        found: a description of its machine; None if the file is malformed.
-        expected: this machine.
+    What to do: allow as much as the message states.
     """
 
-    found: str | None = None
-    expected: str | None = None
+    code = "plan_budget"

@@ -14,7 +14,10 @@ PROBLEMS = "https://iana.org/assignments/http-problem-types#"
 
 
 class ServeError(KeywrightError):
-    """Base of a service's refusals and of failures between a client and a service.
+    """Base of a service's refusals and of failures between a client and a service (``failed`` if it is
+    unexpected; the operator's log has more).
+
+    What to do: read the message; `code` is what the server sent.
 
     Attributes:
         code: the kind of error, in JSON.
@@ -26,9 +29,12 @@ class ServeError(KeywrightError):
     processor: float = 0.0
     """Processor seconds that a worker used before it refused; 0 for other errors."""
 
+    unforeseen: str = ""
+    """The traceback of an unexpected exception, for the operator; never sent."""
+
     def __init__(self, message: str, *, code: str | None = None, **details: str | float) -> None:
-        super().__init__(message, **details)
-        self.code, self.details = code or type(self).code, details
+        super().__init__(message, code=code, **details)
+        self.details = details
 
     @property
     def status(self) -> HTTPStatus:
@@ -64,9 +70,11 @@ class ConfigurationError(ServeError, ValueError):
     * ``certificate``: the files cannot be read, or the certificate has another key.
     * ``issuer``: the address of the token issuer is unprotected, or a name is empty.
     * ``state_folder``: another process serves the state, or it is the state of something else.
+
+    What to do: correct the file or option that the message names.
     """
 
-    code = "configuration"
+    code = "accounts_file"
 
 
 class BadRequestError(ServeError, ValueError):
@@ -76,6 +84,8 @@ class BadRequestError(ServeError, ValueError):
     * ``no_such_path``, ``no_such_method``: the service has no such path, or the path no such method.
     * ``wrong_host``: the host name is not this server's, as in a request of another site's page.
 
+    What to do: correct the request: `keywright.client` sends none of these.
+
     Attributes:
         found: the host name (``wrong_host``).
     """
@@ -84,32 +94,14 @@ class BadRequestError(ServeError, ValueError):
     found: str = ""
 
 
-class LengthError(ServeError, ValueError):
-    """The announced length of an upload differs from the length of the model's keys.
-
-    Attributes:
-        found: announced bytes.
-        expected: bytes of the keys.
-    """
-
-    code = "bad_request"
-
-    found: int = 0
-    expected: int = 0
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """Return the header that says that the upload is incomplete."""
-        return {"Upload-Complete": "?0"}
-
-    def to_json(self) -> dict[str, object]:
-        """Return the problem that the resumable-upload draft defines."""
-        return super().to_json() | {"type": f"{PROBLEMS}inconsistent-upload-length"}
-
-
 class UnauthorizedError(ServeError):
-    """A request without a valid API key of the server, or (``forbidden``) one for the operator's page by a
-    tenant that is not an admin."""
+    """A request that its sender may not make.
+
+    * ``unauthorized``: it has no valid API key of the server.
+    * ``forbidden``: it is for the operator's page, and its tenant is not an admin.
+
+    What to do: send a key of this server, or ask its operator for one.
+    """
 
     code = "unauthorized"
 
@@ -119,51 +111,114 @@ class UnauthorizedError(ServeError):
         return {"www-authenticate": "Bearer"} if self.code == "unauthorized" else {}
 
 
-class TooLargeError(ServeError, ValueError):
-    """More bytes than the service accepts; nothing was read or allocated.
+class UploadError(ServeError, ValueError):
+    """An upload of keys that cannot continue, or is not complete.
+
+    * ``bad_request``: the announced length differs from the length of the model's keys.
+    * ``keys_incomplete``: a request came before the whole set.
+    * ``wrong_offset``: bytes that do not begin where the upload continues.
+
+    What to do: ask for what has arrived, and continue there; clients of this package do.
 
     Attributes:
-        value: the bytes.
-        maximum: the maximum.
+        found: offset of the bytes, or the announced length.
+        received: bytes that have arrived.
+        expected: bytes of the whole set.
     """
 
-    code = "too_large"
-    value: int = 0
-    maximum: int = 0
+    code = "wrong_offset"
+    found: int = 0
+    received: int = 0
+    expected: int = 0
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Return the headers that say that the upload is incomplete, and where it continues."""
+        incomplete = {"Upload-Complete": "?0"}
+        match self.code:
+            case "wrong_offset":
+                return {"Upload-Offset": str(self.received)} | incomplete
+            case "bad_request":
+                return incomplete
+            case _:
+                return super().headers
+
+    def to_json(self) -> dict[str, object]:
+        """Return the problem that the resumable-upload draft defines."""
+        match self.code:
+            case "wrong_offset":
+                return super().to_json() | {
+                    "type": f"{PROBLEMS}mismatching-upload-offset",
+                    "expected-offset": self.received,
+                    "provided-offset": self.found,
+                }
+            case "bad_request":
+                return super().to_json() | {"type": f"{PROBLEMS}inconsistent-upload-length"}
+            case _:
+                return super().to_json()
 
 
-class QuotaError(ServeError):
-    """A tenant's quota is exhausted: stored bytes (``quota_bytes``) or processor seconds of the day
-    (``quota_seconds``).
+class LimitError(ServeError, ValueError):
+    """More than the service, a tenant or a client takes; nothing was read, allocated or made.
+
+    * ``too_large``: more bytes than the service accepts.
+    * ``quota_bytes``, ``quota_seconds``: the tenant's stored bytes, or its processor seconds of the day.
+    * ``demand``: a server, or a model's folder, asks a client for more than the client's limits.
+
+    What to do: send less, wait for ``retry_after`` seconds, or raise the limit that the message names.
 
     Attributes:
-        value: bytes that the tenant would store.
-        used: seconds used.
-        maximum: the tenant's quota, in bytes or seconds.
+        what: name of the limit (``demand``): ``key_bytes``, ``key_count``, ``key_sets`` or ``message_bytes``.
+        value: bytes that are sent, that the tenant would store, or what is asked for.
+        used: seconds used (``quota_seconds``).
+        maximum: the limit.
         retry_after: seconds until there may be room, or until the next day; 0 if waiting does not help.
     """
 
-    code = "quota_bytes"
+    code = "too_large"
+    what: str = ""
     value: int = 0
     used: float = 0.0
     maximum: float = 0.0
     retry_after: int = 0
 
 
+class EvaluationError(ServeError):
+    """An evaluation that has no answer.
+
+    * ``evaluation_failed``: the program could not be evaluated on these ciphertexts.
+    * ``cancelled``: the client cancelled it.
+    * ``not_done``: it has not finished.
+
+    What to do: ask again later (``not_done``), or check that keys and ciphertexts are those of the model.
+    """
+
+    code = "evaluation_failed"
+
+
 class SecretRefusedError(ServeError, ValueError):
-    """Bytes that look like a secret key were sent. They were deleted; treat the key as compromised."""
+    """Bytes that look like a secret key were sent (``secret_refused``). They were deleted.
+
+    What to do: treat the key as compromised, and make new ones.
+    """
 
     code = "secret_refused"
 
 
 class InvalidObjectError(ServeError, ValueError):
-    """Keys or ciphertexts that are damaged, of other parameters, or not those that the model takes."""
+    """Keys or ciphertexts that are damaged, of other parameters, or not those that the model takes
+    (``invalid_object``).
+
+    What to do: make keys and ciphertexts with the model of this server.
+    """
 
     code = "invalid_object"
 
 
 class OtherModelError(ServeError, ValueError):
-    """Keys or a request for a model that this server does not serve.
+    """Keys or a request for a model that this server does not serve (``other_model``).
+
+    What to do: fetch the model from the server, if it is trusted; or name the server that serves this one.
 
     Attributes:
         found: hash of the requested model.
@@ -176,7 +231,9 @@ class OtherModelError(ServeError, ValueError):
 
 
 class RetiredError(ServeError):
-    """A model or key configuration that was served earlier.
+    """A model or key configuration that was served earlier (``retired``).
+
+    What to do: take the successor; clients of this package do where it takes the same inputs.
 
     Attributes:
         found: hash of the model, or identifier of the configuration.
@@ -191,55 +248,23 @@ class RetiredError(ServeError):
 
 
 class UnknownKeysError(ServeError, LookupError):
-    """No key set has this identifier: it never existed, was deleted, expired, or was evicted."""
+    """No key set has this identifier: it never existed, was deleted, expired, or was evicted
+    (``unknown_keys``).
+
+    What to do: upload them again; clients of this package do.
+    """
 
     code = "unknown_keys"
 
 
 class UnknownJobError(ServeError, LookupError):
-    """No evaluation has this identifier: it never existed, or was evicted."""
+    """No evaluation has this identifier: it never existed, or was evicted
+    (``unknown_job``).
+
+    What to do: send the request again; clients of this package do.
+    """
 
     code = "unknown_job"
-
-
-class WrongOffsetError(ServeError, ValueError):
-    """Bytes of an upload that do not begin where the upload continues.
-
-    Attributes:
-        found: their offset.
-        received: bytes that have arrived.
-    """
-
-    code = "wrong_offset"
-    found: int = 0
-    received: int = 0
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """Return the header with the upload's offset."""
-        return {"Upload-Offset": str(self.received), "Upload-Complete": "?0"}
-
-    def to_json(self) -> dict[str, object]:
-        """Return the problem that the resumable-upload draft defines."""
-        return super().to_json() | {
-            "type": f"{PROBLEMS}mismatching-upload-offset",
-            "expected-offset": self.received,
-            "provided-offset": self.found,
-        }
-
-
-class NotReadyError(ServeError):
-    """A request that comes too early: keys are missing (``keys_incomplete``), or the evaluation has not
-    finished (``not_done``).
-
-    Attributes:
-        received: bytes of the keys that have arrived.
-        expected: bytes of the whole set.
-    """
-
-    code = "not_done"
-    received: int = 0
-    expected: int = 0
 
 
 class StorageError(ServeError):
@@ -250,6 +275,8 @@ class StorageError(ServeError):
     * ``foreign_address``: the server asked a client to write to an address that is neither its own nor an
       allowed host's. Nothing was sent there.
 
+    What to do: send the keys through the server, or allow the host.
+
     Attributes:
         found: host and port of the address (``foreign_address``).
     """
@@ -258,24 +285,13 @@ class StorageError(ServeError):
     found: str = ""
 
 
-class DemandError(ServeError, ValueError):
-    """A server, or a model's folder, asks a client for more than the client's limits; nothing was made.
-
-    Attributes:
-        what: name of the limit: ``key_bytes``, ``key_count``, ``key_sets`` or ``message_bytes``.
-        value: the requested value.
-        maximum: the limit.
-    """
-
-    code = "demand"
-    what: str = ""
-    value: int = 0
-    maximum: int = 0
-
-
 class BusyError(ServeError):
-    """The queue of requests, uploads or evaluations is full, memory is in use, or the issuer of tokens does
-    not answer (``issuer_unreachable``); ask again later.
+    """A server that has no room now.
+
+    * ``busy``: the queue of requests, uploads or evaluations is full, or memory is in use.
+    * ``issuer_unreachable``: the issuer of tokens does not answer.
+
+    What to do: ask again after ``retry_after`` seconds.
 
     Attributes:
         retry_after: seconds after which to retry, 0 if unknown.
@@ -285,56 +301,40 @@ class BusyError(ServeError):
     retry_after: int = 0
 
 
-class EvaluationFailedError(ServeError):
-    """The program could not be evaluated on these ciphertexts, or the client cancelled it (``cancelled``)."""
-
-    code = "evaluation_failed"
-
-
 class DiskError(ServeError):
-    """The disk of the server is full, or fails. Accepted work is kept and runs when there is room."""
+    """The disk of the server is full, or fails (``disk``). Accepted work is kept and runs when there is room.
+
+    What to do: make room on the disk of the server.
+    """
 
     code = "disk"
 
 
-class UnforeseenError(ServeError):
-    """An unexpected exception during an evaluation.
-
-    Attributes:
-        unforeseen: its traceback, for the operator.
-    """
-
-    def __init__(self, message: str, unforeseen: str) -> None:
-        super().__init__(message)
-        self.unforeseen = unforeseen
-
-
-class ModelFolderError(ServeError, ValueError):
-    """A folder without a compiled model that can be served."""
-
-    code = "model_folder"
-
-
-class ManifestError(ServeError, ValueError):
-    """A malformed manifest, or one whose hash differs from its contents."""
-
-    code = "manifest"
-
-
 class UnreachableError(ServeError, OSError):
-    """No server answers, or the connection broke, ``truncated`` within an answer; uploaded bytes are kept."""
+    """No answer of a server; uploaded bytes are kept.
+
+    * ``unreachable``: no server answers, or the connection broke.
+    * ``truncated``: it broke within an answer.
+
+    What to do: check the address and the network, and call again.
+    """
 
     code = "unreachable"
 
 
 class InvalidReplyError(ServeError, ValueError):
-    """A malformed or truncated answer of a server."""
+    """A malformed or truncated answer of a server (``invalid_reply``).
+
+    What to do: check that the address is that of keywright serve, and of this version.
+    """
 
     code = "invalid_reply"
 
 
 class WrongAnswerError(ServeError, ValueError):
-    """A spot check found a wrong answer: see `keywright.client.SpotChecks`.
+    """A spot check found a wrong answer (``wrong_answer``): see `keywright.client.SpotChecks`.
+
+    What to do: trust no answer of this server until its operator has found the cause.
 
     Attributes:
         difference: error of an output.
@@ -347,8 +347,13 @@ class WrongAnswerError(ServeError, ValueError):
 
 
 class WorkerEndedError(ServeError):
-    """A worker ended, or was killed, during an order; ``not_begun`` if it had not begun it, which therefore
-    counts as no attempt."""
+    """A worker of a server ended, or was killed.
+
+    * ``worker_ended``: during an order.
+    * ``not_begun``: before it began the order, which therefore counts as no attempt.
+
+    What to do: look at the server's memory and log.
+    """
 
     code = "worker_ended"
 
@@ -361,22 +366,22 @@ REFUSALS: dict[str, tuple[HTTPStatus, type[ServeError]]] = {
     "unauthorized": (HTTPStatus.UNAUTHORIZED, UnauthorizedError),
     "forbidden": (HTTPStatus.FORBIDDEN, UnauthorizedError),
     "issuer_unreachable": (HTTPStatus.SERVICE_UNAVAILABLE, BusyError),
-    "too_large": (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, TooLargeError),
-    "quota_bytes": (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, QuotaError),
-    "quota_seconds": (HTTPStatus.TOO_MANY_REQUESTS, QuotaError),
+    "too_large": (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, LimitError),
+    "quota_bytes": (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, LimitError),
+    "quota_seconds": (HTTPStatus.TOO_MANY_REQUESTS, LimitError),
     "secret_refused": (HTTPStatus.BAD_REQUEST, SecretRefusedError),
     "invalid_object": (HTTPStatus.BAD_REQUEST, InvalidObjectError),
     "other_model": (HTTPStatus.CONFLICT, OtherModelError),
     "retired": (HTTPStatus.GONE, RetiredError),
     "unknown_keys": (HTTPStatus.NOT_FOUND, UnknownKeysError),
     "unknown_job": (HTTPStatus.NOT_FOUND, UnknownJobError),
-    "wrong_offset": (HTTPStatus.CONFLICT, WrongOffsetError),
-    "keys_incomplete": (HTTPStatus.CONFLICT, NotReadyError),
-    "not_done": (HTTPStatus.CONFLICT, NotReadyError),
+    "wrong_offset": (HTTPStatus.CONFLICT, UploadError),
+    "keys_incomplete": (HTTPStatus.CONFLICT, UploadError),
+    "not_done": (HTTPStatus.CONFLICT, EvaluationError),
     "busy": (HTTPStatus.SERVICE_UNAVAILABLE, BusyError),
     "no_direct_uploads": (HTTPStatus.NOT_FOUND, StorageError),
-    "evaluation_failed": (HTTPStatus.UNPROCESSABLE_ENTITY, EvaluationFailedError),
-    "cancelled": (HTTPStatus.INTERNAL_SERVER_ERROR, EvaluationFailedError),
+    "evaluation_failed": (HTTPStatus.UNPROCESSABLE_ENTITY, EvaluationError),
+    "cancelled": (HTTPStatus.INTERNAL_SERVER_ERROR, EvaluationError),
     "disk": (HTTPStatus.INSUFFICIENT_STORAGE, DiskError),
 }
 """Refusals of a server by code: the HTTP status and the class."""

@@ -82,7 +82,7 @@ class ArrayLayout:
             )
             raise AggregationError(
                 f"the trained model has another layout than the received one: {wrong}",
-                reason="shapes",
+                code="shapes",
                 client=client,
                 found=results,
                 expected=expected,
@@ -110,16 +110,16 @@ class ArrayLayout:
             FormatError: the bytes are malformed.
         """
         if len(data) > MAX_BYTES:
-            raise FormatError("the layout is too long", reason="length", found=len(data), expected=MAX_BYTES)
+            raise FormatError("the layout is too long", code="length", found=len(data), expected=MAX_BYTES)
         try:
             layout = cls(tuple(_entry(entry) for entry in json.loads(data)))
         except (ValueError, TypeError, RecursionError) as error:
-            raise FormatError(f"the layout cannot be read: {error}", reason="contents") from None
+            raise FormatError(f"the layout cannot be read: {error}", code="contents") from None
         names = [name for name, _, _ in layout.entries]
         if len(set(names)) != len(names) or not 1 <= layout.count <= MAX_VALUES:
             raise FormatError(
                 f"the layout has {layout.count} values in {len(names)} arrays, outside the limits",
-                reason="contents",
+                code="contents",
             )
         return layout
 

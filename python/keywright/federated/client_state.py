@@ -76,14 +76,14 @@ def read(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     if not path.is_file():
-        raise FormatError(f"{path} is not a regular file; name another one", reason="contents", path=path)
+        raise FormatError(f"{path} is not a regular file; name another one", code="contents", path=path)
     if path.stat().st_size > _MAX_BYTES:
-        raise FormatError(f"{path} exceeds {_MAX_BYTES} bytes", reason="contents", path=path)
+        raise FormatError(f"{path} exceeds {_MAX_BYTES} bytes", code="contents", path=path)
     try:
         stored = json.loads(path.read_bytes())
         return {name: _decoded(value) for name, value in stored.items()}
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-        raise FormatError(f"{path} is not a stored state: {error}", reason="contents") from None
+        raise FormatError(f"{path} is not a stored state: {error}", code="contents") from None
 
 
 def write(path: Path, values: dict[str, Any]) -> None:

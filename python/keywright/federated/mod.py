@@ -52,7 +52,7 @@ class EncryptionMod:
             state, and forgets it after the run.
 
     Raises:
-        MixedParametersError: the key belongs to another declaration.
+        MismatchError: the key belongs to another declaration.
     """
 
     def __init__(
@@ -94,14 +94,14 @@ class EncryptionMod:
         if total.session != expected:
             raise AggregationError(
                 "the sum belongs to another run or declaration",
-                reason="session",
+                code="session",
                 found=total.session,
                 expected=expected,
             )
         if total.round > number:
             raise AggregationError(
                 f"the sum is from round {total.round}, but this is round {number}",
-                reason="round",
+                code="round",
                 found=total.round,
                 expected=number,
             )
@@ -145,7 +145,7 @@ def decrypt_arrays(record: ArrayRecord, key: SumKey, encoding: Encoding) -> dict
     encrypted sum decrypted.
 
     Raises:
-        FormatError, MixedParametersError, AggregationError: the record is not an intact sum under this key
+        FormatError, MismatchError, AggregationError: the record is not an intact sum under this key
             and declaration.
     """
     if not is_encrypted(record):

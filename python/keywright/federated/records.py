@@ -43,7 +43,7 @@ def blob_bytes(record: ArrayRecord, stype: str) -> bytes:
     """
     array = record.get(stype)
     if array is None or array.stype != stype or not isinstance(array.data, bytes):
-        raise FormatError(f"no {stype} among {sorted(record)[:4]}", reason="kind", expected=stype)
+        raise FormatError(f"no {stype} among {sorted(record)[:4]}", code="kind", expected=stype)
     return array.data
 
 
@@ -62,7 +62,7 @@ def only_arrays(content: RecordDict) -> tuple[str, ArrayRecord]:
     if len(records) != 1:
         raise FormatError(
             f"the message has {len(records)} records of arrays; it must have one",
-            reason="contents",
+            code="contents",
             found=len(records),
             expected=1,
         )
@@ -80,7 +80,7 @@ def read_arrays(record: ArrayRecord) -> dict[str, NDArray[Any]]:
         if array.stype != "numpy.ndarray" or not isinstance(array.data, bytes):
             raise FormatError(
                 f"array {name!r} is of type {array.stype!r:.40}, not numpy's",
-                reason="kind",
+                code="kind",
                 expected="numpy.ndarray",
             )
         arrays[name] = read_array(array.data, MAX_VALUES)
@@ -106,7 +106,7 @@ def read_sum(record: ArrayRecord, encoding: Encoding) -> tuple[EncryptedSum, Arr
     """Read a sum and the layout of its values, and check that they match.
 
     Raises:
-        FormatError, MixedParametersError: the bytes are incomplete, or have other parameters.
+        FormatError, MismatchError: the bytes are incomplete, or have other parameters.
         AggregationError: the sum has another number of values, or too few contributors.
     """
     layout = ArrayLayout.from_bytes(blob_bytes(record, LAYOUT))
@@ -116,7 +116,7 @@ def read_sum(record: ArrayRecord, encoding: Encoding) -> tuple[EncryptedSum, Arr
         raise AggregationError(
             f"the sum has {len(total.contributors)} contributors; {encoding.min_clients} are needed, so "
             "that no single model is revealed",
-            reason="too few",
+            code="too_few",
             found=len(total.contributors),
             expected=encoding.min_clients,
         )
@@ -129,7 +129,7 @@ def _match(what: str, result: object, expected: object, client: int | None = Non
         whose = "" if client is None else f" of client {client}"
         raise AggregationError(
             f"{what}{whose} is {shown(result)}, expected {shown(expected)}",
-            reason=what,
+            code=what.replace(" ", "_"),
             client=client,
             found=result,
             expected=expected,

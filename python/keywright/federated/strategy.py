@@ -173,14 +173,14 @@ class FilteringFedAvg(FedAvg):
     def _weight(self, reply: Message) -> int:
         records = list(reply.content.metric_records.values())
         if len(records) != 1 or self.weighted_by_key not in records[0]:
-            raise FormatError(f"the reply lacks the metric {self.weighted_by_key!r}", reason="contents")
+            raise FormatError(f"the reply lacks the metric {self.weighted_by_key!r}", code="contents")
         return self.encoding.require_weight(records[0][self.weighted_by_key])
 
     def _accept(self, number: int, reply: Message, accepted: dict[int, Accepted]) -> Accepted:
         node = reply.metadata.src_node_id
         if node not in self._asked or node in accepted:
             what = "twice" if node in accepted else "without being asked"
-            raise AggregationError(f"client {node} replies {what}", reason="duplicate", client=node)
+            raise AggregationError(f"client {node} replies {what}", code="duplicate", client=node)
         weight = self._weight(reply)
         update, size = self._parse(number, reply, weight)
         return Accepted(update, reply, weight, size)
@@ -202,7 +202,7 @@ class FilteringFedAvg(FedAvg):
                 results = sorted(shape(reply))
                 error = FormatError(
                     "the metrics of the reply differ from those of most replies",
-                    reason="contents",
+                    code="contents",
                     found=results,
                 )
                 self._refuse(number, node, error)

@@ -11,7 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from keywright._core import EvaluationKeys, Flooding, KeyGenerator, PublicKey, SecretKey
 from keywright._progress import Progress, silent
-from keywright.errors.model import KeysMissingError, MessageError
+from keywright.errors.engine import (
+    FormatError,
+    MissingKeyError,
+)
 from keywright.plan.keys.execution import PlanExecution
 from keywright.runtime.range_guard import guard, require_magnitude
 
@@ -53,7 +56,7 @@ class ModelClient:
         contain no secret.
 
         Raises:
-            KeysMissingError: the client has no secret key, or no key plan.
+            MissingKeyError: the client has no secret key, or no key plan.
         """
         return bytes(self.evaluation_keys(progress).to_bytes())
 
@@ -73,8 +76,8 @@ class ModelClient:
         """Make the master keys from which the server derives other keys, if the plan has any.
 
         Raises:
-            KeysMissingError: the client has no secret key, or no key plan.
-            PlanMismatchError: the plan has no master keys.
+            MissingKeyError: the client has no secret key, or no key plan.
+            MismatchError: the plan has no master keys.
         """
         masters = self.execution.plan.masters
         with progress("master keys", 0 if masters is None else len(masters.automorphisms)) as advance:
@@ -91,7 +94,7 @@ class ModelClient:
 
         Raises:
             OutOfRangeError: names the layer, the value and the range.
-            InvalidSamplesError: another shape, no samples, or values that are not finite.
+            EncodeError: another shape, no samples, or values that are not finite.
         """
         self.guard_features(self.program.features(samples)[0])
 
@@ -118,10 +121,10 @@ class ModelClient:
             force: also encrypt samples that leave a range of the program; their results are wrong.
 
         Raises:
-            InvalidSamplesError: another shape, no samples, or values that are not finite.
+            EncodeError: another shape, no samples, or values that are not finite.
             OutOfRangeError: names the layer, the value and the range.
             EncodeError: a forced sample is above the magnitude that the program declares for its inputs.
-            KeysMissingError: the client has neither a secret nor a public key.
+            MissingKeyError: the client has neither a secret nor a public key.
         """
         values, single = self.program.features(samples)
         if not force:
@@ -139,10 +142,10 @@ class ModelClient:
                 is one of its queries.
 
         Raises:
-            MessageError: these bytes are not an answer.
-            ProgramMismatchError: the answer comes from another program.
-            FloodingError: the noise would hide the outputs, or no query is left.
-            KeysMissingError: the client has no secret key.
+            FormatError: these bytes are not an answer.
+            MismatchError: the answer comes from another program.
+            NoiseError: the noise would hide the outputs, or no query is left.
+            MissingKeyError: the client has no secret key.
         """
         program, read = self.program, Message.from_bytes(message)
         read.identity.require(self.identity, "client", "server")
@@ -151,7 +154,7 @@ class ModelClient:
             for count, objects in read.batches(program.batch, program.output.layout.ciphertexts)
         ]
         if not outputs:
-            raise MessageError("the message has no samples")
+            raise FormatError("the message has no samples", code="message")
         results = np.concatenate(outputs)
         return np.asarray(results[0] if read.samples is None else results)
 
@@ -199,13 +202,14 @@ class ModelClient:
         """The key plan, ready to execute.
 
         Raises:
-            KeysMissingError: there is none.
-            DemandError: the plan exceeds the limits of `load_client`.
+            MissingKeyError: there is none.
+            LimitError: the plan exceeds the limits of `load_client`.
         """
         execution = self._shared.make_execution()
         if execution is None:
-            raise KeysMissingError(
-                f"the client's folder lacks {PLAN}, which lists the keys to make; load the model's folder"
+            raise MissingKeyError(
+                f"the client's folder lacks {PLAN}, which lists the keys to make; load the model's folder",
+                code="client",
             )
         return execution
 

@@ -40,7 +40,7 @@ def load_client(
 
     Raises:
         FolderError: files are missing.
-        ModelFolderError: the description of the model is damaged.
+        FolderError: the description of the model is damaged.
         SecurityError: the parameters have less than 128 bits of security.
         ParameterError: a limit is below 1.
     """
@@ -69,7 +69,7 @@ def require_plan(execution: PlanExecution, demands: Demands) -> None:
     """Refuse a plan with more keys than the limits, before one is made.
 
     Raises:
-        DemandError: they are too many, or too large.
+        LimitError: they are too many, or too large.
     """
     masters = execution.plan.masters
     extra = 0 if masters is None else len(masters.automorphisms) * masters.shape.stored_bytes
@@ -89,7 +89,7 @@ def load_server(
 
     Raises:
         FolderError: files are missing.
-        PlanMismatchError: the key plan is for something else.
+        MismatchError: the key plan is for something else.
     """
     origin = "server folder of keywright keygen, or the model's folder"
     require_files(Path(folder), (PARAMETERS, PROGRAM, PLAN), origin)

@@ -24,9 +24,12 @@ from keywright._core import (
 from keywright._progress import Progress, silent
 from keywright.compiler.approximating import ApproximatedModel
 from keywright.compiler.presets import bootstrap_plans
-from keywright.errors import MemoryBudgetError, OutOfRangeError
-from keywright.errors.network import ChoiceError
-from keywright.errors.service import ModelFolderError
+from keywright.errors import (
+    OutOfMemoryError,
+    OutOfRangeError,
+)
+from keywright.errors.engine import ParameterError
+from keywright.errors.model import FolderError
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.cost.model import CostModel
 from keywright.plan.keys import plan_file
@@ -86,7 +89,7 @@ class Source(Protocol):
     def for_samples(self, samples: int) -> "Model":
         """Return the model of the fastest batch for a number of samples."""
 
-    def refusal(self, refusal: MemoryBudgetError, model: "Model") -> MemoryBudgetError:
+    def refusal(self, refusal: OutOfMemoryError, model: "Model") -> OutOfMemoryError:
         """Return a refusal with the choices that may need less memory."""
 
 
@@ -122,18 +125,21 @@ class Model:
         program = self.program
         low, high = self.input_range or (0.0, 1.0)
         if not low < high:
-            raise ModelFolderError(
+            raise FolderError(
                 f"thin clients send inputs up to {program.input.scale:.6g}, and the program is for "
-                "others; compile the model again"
+                "others; compile the model again",
+                code="model_folder",
             )
         if not all(text.isprintable() for text in (self.name, *self.labels)):
-            raise ModelFolderError(
-                f"the name {self.name[:80]!r} or a label has control characters; use printable ones"
+            raise FolderError(
+                f"the name {self.name[:80]!r} or a label has control characters; use printable ones",
+                code="model_folder",
             )
         if self.labels and len(self.labels) != len(program.output.layout.positions):
-            raise ModelFolderError(
+            raise FolderError(
                 f"{len(self.labels)} labels were given for {len(program.output.layout.positions)} "
-                "outputs; give one for each"
+                "outputs; give one for each",
+                code="model_folder",
             )
         if self.entry is not None:
             self.entry.require(program)
@@ -187,7 +193,7 @@ class Model:
         """The key plan, ready to execute.
 
         Raises:
-            PlanMismatchError: the given plan is for something else.
+            MismatchError: the given plan is for something else.
         """
         network, plans = self._entered, self._plans
         if self.key_plan is not None:
@@ -226,7 +232,7 @@ class Model:
         """Return the model with another key plan, or with the plan in a file of ``keywright plan``.
 
         Raises:
-            PlanMismatchError: the plan is for something else.
+            MismatchError: the plan is for something else.
             ModelRefusedError: its keys add a larger error than `keywright.compiler.Fit` allows.
         """
         planned = replace(self, key_plan=plan if isinstance(plan, KeyPlan) else plan_file.load(Path(plan)))
@@ -238,7 +244,7 @@ class Model:
         """Return the model with the fastest keys whose size in a server's memory is at most ``most`` bytes.
 
         Raises:
-            MemoryBudgetError: no keys are that small.
+            OutOfMemoryError: no keys are that small.
         """
         return self.with_plan(fastest_within(self.candidates, most).plan)
 
@@ -246,7 +252,7 @@ class Model:
         """Return the model with the fastest keys for a server's process of at most ``budget`` bytes.
 
         Raises:
-            MemoryBudgetError: nothing fits the budget.
+            OutOfMemoryError: nothing fits the budget.
         """
         return self.with_plan(self._plan(Process(resident_bytes(), makes_keys=False), budget).execution.plan)
 
@@ -259,7 +265,7 @@ class Model:
             key_memory: maximum bytes of keys in memory; by default as the budget allows.
 
         Raises:
-            MemoryBudgetError: nothing fits the budget.
+            OutOfMemoryError: nothing fits the budget.
         """
         batches = -(-samples // self.program.batch)
         return self._plan(Process(resident_bytes(), samples=batches, key_memory=key_memory), budget)
@@ -273,7 +279,7 @@ class Model:
             resident_bytes: bytes in use before diagonals are encoded.
 
         Raises:
-            MemoryBudgetError: the model does not fit.
+            OutOfMemoryError: the model does not fit.
         """
         process = Process(resident_bytes, makes_keys=False, streams=False, key_sets=0)
         return plan_process([self.execution], self._entered, process, budget, stored_model() or CostModel())
@@ -291,7 +297,7 @@ class Model:
             key_memory: maximum bytes of keys in memory; by default as the budget allows.
 
         Raises:
-            MemoryBudgetError: not even one sample at a time fits the budget. The message names presets of
+            OutOfMemoryError: not even one sample at a time fits the budget. The message names presets of
                 bootstraps that may need less.
         """
         budget = default_budget() if budget is None else budget
@@ -302,7 +308,7 @@ class Model:
         while True:
             try:
                 return model, model.plan_process(samples, budget, key_memory)
-            except MemoryBudgetError as refusal:
+            except OutOfMemoryError as refusal:
                 if source is None:
                     raise
                 if model.program.batch == 1:
@@ -316,7 +322,7 @@ class Model:
         """Return the features of samples, with a batch axis.
 
         Raises:
-            InvalidSamplesError: there are none, or they have another shape or values that are not finite.
+            EncodeError: there are none, or they have another shape or values that are not finite.
         """
         return self.program.features(samples)[0]
 
@@ -384,13 +390,14 @@ class Model:
         """Return the same model for a number of samples in shared ciphertexts. Each batch is compiled once.
 
         Raises:
-            ChoiceError: the ciphertexts have fewer slots; or the model was loaded, and is for another batch.
+            ParameterError: the ciphertexts have fewer slots; or the model was loaded, and is for another
+                batch.
             ModelRefusedError: its diagonals are too large.
         """
         if self.program.batch == batch:
             return self
         if self.source is None or isinstance(self.source, Path):
-            raise ChoiceError(
+            raise ParameterError(
                 f"batch={batch} differs from the {self.program.batch} samples of the loaded program; use "
                 "those, or compile the model again",
                 code="batch",
@@ -414,7 +421,7 @@ class Model:
 
         Raises:
             OutOfRangeError: a sample leaves a range of the program.
-            InvalidSamplesError: another shape, no samples, or values that are not finite.
+            EncodeError: another shape, no samples, or values that are not finite.
         """
         values = self._samples(samples)
         model, planned = self.plan_batches(len(values))
@@ -449,8 +456,8 @@ class Model:
 
         Raises:
             OutOfRangeError: a sample leaves a range of the program.
-            InvalidSamplesError: another shape, no samples, or values that are not finite.
-            MemoryBudgetError: keys and diagonals do not fit the memory.
+            EncodeError: another shape, no samples, or values that are not finite.
+            OutOfMemoryError: keys and diagonals do not fit the memory.
         """
         values, single = self.program.features(samples)
         if not force:
@@ -617,13 +624,15 @@ class Model:
         """Load a model that `save` wrote.
 
         Raises:
-            ModelFolderError: a file is missing, damaged, or does not match the others.
-            ChoiceError: a bootstrap is not one of a preset.
+            FolderError: a file is missing, damaged, or does not match the others.
+            ParameterError: a bootstrap is not one of a preset.
         """
         place = Path(folder)
         missing = [name for name in (DESCRIPTION, PARAMETERS, PROGRAM, PLAN) if not (place / name).is_file()]
         if missing:
-            raise ModelFolderError(f"{place} lacks {', '.join(missing)}; make it with keywright compile")
+            raise FolderError(
+                f"{place} lacks {', '.join(missing)}; make it with keywright compile", code="model_folder"
+            )
         return Model.read(place)
 
     @staticmethod

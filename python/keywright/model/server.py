@@ -6,7 +6,10 @@ from typing import NoReturn
 from keywright._core import Ciphertext, EvaluationKeys, MasterKeys
 from keywright._progress import Progress, silent
 from keywright._reading.arrays import read_file
-from keywright.errors.model import KeysMissingError, MessageError
+from keywright.errors.engine import (
+    FormatError,
+    MissingKeyError,
+)
 from keywright.errors.service import InvalidObjectError
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.cost.model import CostModel
@@ -72,8 +75,8 @@ class ModelServer:
             masters: result of `ModelClient.master_keys`, if the plan derives keys.
 
         Raises:
-            PlanMismatchError: these are not the plan's keys.
-            MemoryBudgetError: keys and diagonals do not fit the memory.
+            MismatchError: these are not the plan's keys.
+            OutOfMemoryError: keys and diagonals do not fit the memory.
         """
         planned = self._plan(None, streams=False)
         with progress("reading keys", None):
@@ -94,8 +97,8 @@ class ModelServer:
 
         Raises:
             FolderError: the folder has no keys.
-            PlanMismatchError: these are not the plan's keys.
-            MemoryBudgetError: keys and diagonals do not fit the memory.
+            MismatchError: these are not the plan's keys.
+            OutOfMemoryError: keys and diagonals do not fit the memory.
         """
         place, derives = Path(folder), self.execution.plan.masters is not None
         names = (EVALUATION_KEYS, MASTER_KEYS) if derives else (EVALUATION_KEYS,)
@@ -122,7 +125,7 @@ class ModelServer:
         """The program with its diagonals encoded.
 
         Raises:
-            KeysMissingError: no keys were loaded.
+            MissingKeyError: no keys were loaded.
         """
         return self._with_keys[0]
 
@@ -134,7 +137,9 @@ class ModelServer:
     @property
     def _with_keys(self) -> tuple[Runner, EvaluationKeys]:
         if self._loaded is None:
-            raise KeysMissingError("the server has no keys; load those of client.keys() with load_keys")
+            raise MissingKeyError(
+                "the server has no keys; load those of client.keys() with load_keys", code="server"
+            )
         return self._loaded
 
     def run(self, message: bytes) -> bytes:
@@ -144,9 +149,9 @@ class ModelServer:
             The answer, for `ModelClient.decrypt`.
 
         Raises:
-            KeysMissingError: no keys were loaded.
-            MessageError: these bytes are not a message.
-            ProgramMismatchError: the samples are encrypted for another program.
+            MissingKeyError: no keys were loaded.
+            FormatError: these bytes are not a message.
+            MismatchError: the samples are encrypted for another program.
         """
         program, read, (runner, keys) = self.program, Message.from_bytes(message), self._with_keys
         read.identity.require(self.identity, "server", "client")
@@ -160,7 +165,7 @@ class ModelServer:
         """Read a ciphertext of a sample from a file.
 
         Raises:
-            MessageError: the program takes no such object.
+            FormatError: the program takes no such object.
             FormatError: the file is larger than any.
         """
         return self._read(read_file(path, self.requests.most_bytes), str(path))
@@ -169,7 +174,7 @@ class ModelServer:
         try:
             return self.requests.read(data)
         except InvalidObjectError as error:
-            raise MessageError(f"{source}: {error}") from error
+            raise FormatError(f"{source}: {error}", code="message") from error
 
     def _plan(self, batches: int | None, *, streams: bool) -> ProcessPlan:
         process = Process(

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keywright.errors.network import InvalidSamplesError
+from keywright.errors.engine import EncodeError
 from keywright.program.operands.operands import Operands
 
 from .arrays import Vector
@@ -135,7 +135,7 @@ class Program:
             samples: see `FirstSteps.features`.
 
         Raises:
-            InvalidSamplesError: samples of another shape or kind, or values that are not finite.
+            EncodeError: samples of another shape or kind, or values that are not finite.
         """
         if self.input.steps.first is not None:
             values, single = self.input.steps.first.features(samples)
@@ -150,12 +150,14 @@ class Program:
         """Split samples, (count, *input_shape), into parts that the program takes; all but the last are full.
 
         Raises:
-            InvalidSamplesError: there are no samples, or they have another shape or values that are not
+            EncodeError: there are no samples, or they have another shape or values that are not
                 finite.
         """
         values = np.asarray(samples, np.float64)
         if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.input.shape:
-            raise InvalidSamplesError(f"samples have shape (count, {self.input.shape}), got {values.shape}")
+            raise EncodeError(
+                f"samples have shape (count, {self.input.shape}), got {values.shape}", code="samples"
+            )
         self._require_finite(values)
         return [values[first : first + self.batch] for first in range(0, len(values), self.batch)]
 
@@ -177,15 +179,16 @@ class Program:
             samples: of shape ``input.shape``, or (count, *input_shape).
 
         Raises:
-            InvalidSamplesError: another shape, more samples than ``batch``, or values that are not finite.
+            EncodeError: another shape, more samples than ``batch``, or values that are not finite.
         """
         values = np.asarray(samples, np.float64)
         if values.shape == self.input.shape:
             values = values[None]
         if values.shape[1:] != self.input.shape or not 1 <= len(values) <= self.batch:
-            raise InvalidSamplesError(
+            raise EncodeError(
                 f"a sample has shape {self.input.shape}, and the program takes up to {self.batch} at a "
-                f"time, (count, *shape); got {values.shape}"
+                f"time, (count, *shape); got {values.shape}",
+                code="samples",
             )
         self._require_finite(values)
         flat = self.entering(values)
@@ -200,15 +203,18 @@ class Program:
                 shape ``output.shape``.
 
         Raises:
-            InvalidSamplesError: another shape, or a count that is not from 1 to ``batch``.
+            EncodeError: another shape, or a count that is not from 1 to ``batch``.
         """
         held = self.ring_slots(self.rings[self.output.ciphertexts[0]])
         expected = (self.output.layout.ciphertexts, held)
         if np.shape(slots) != expected:
-            raise InvalidSamplesError(f"the decrypted result has shape {expected}, got {np.shape(slots)}")
+            raise EncodeError(
+                f"the decrypted result has shape {expected}, got {np.shape(slots)}", code="samples"
+            )
         if count is not None and not 1 <= count <= self.batch:
-            raise InvalidSamplesError(
-                f"count {count} is out of range; the program takes 1 to {self.batch} samples at a time"
+            raise EncodeError(
+                f"count {count} is out of range; the program takes 1 to {self.batch} samples at a time",
+                code="samples",
             )
         values = self.output.layout.unpack(np.asarray(slots, np.float64)) * self.output.scale
         if self.output.normalisation is not None:
@@ -224,12 +230,14 @@ class Program:
             outputs: (count, *output_shape).
 
         Raises:
-            InvalidSamplesError: the shape is wrong.
-            ProgramFormatError: a step of the client's part cannot be run.
+            EncodeError: the shape is wrong.
+            FormatError: a step of the client's part cannot be run.
         """
         values = np.asarray(outputs, np.float64)
         if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.output.shape:
-            raise InvalidSamplesError(f"results have shape (count, {self.output.shape}), got {values.shape}")
+            raise EncodeError(
+                f"results have shape (count, {self.output.shape}), got {values.shape}", code="samples"
+            )
         return {} if self.output.client_part is None else self.output.client_part.run(values)
 
     def _require_finite(self, values: Vector) -> None:
@@ -237,16 +245,18 @@ class Program:
         if self.input.steps.binning is not None:
             wrong &= ~self.input.steps.binning.absent(values)
         if count := int(wrong.sum()):
-            raise InvalidSamplesError(f"the samples hold {count} values that are not finite; remove them")
+            raise EncodeError(
+                f"the samples hold {count} values that are not finite; remove them", code="samples"
+            )
 
 
 def _numbers(samples: Any) -> Vector:
     """Return samples as numbers.
 
     Raises:
-        InvalidSamplesError: they are others.
+        EncodeError: they are others.
     """
     try:
         return np.asarray(samples, np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidSamplesError(f"samples hold values that are not numbers: {error}") from error
+        raise EncodeError(f"samples hold values that are not numbers: {error}", code="samples") from error

@@ -7,7 +7,9 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from keywright.errors.network import InvalidModelError
+from keywright.errors.network import (
+    RefusalError,
+)
 
 from .arrays import shown_shape
 
@@ -39,19 +41,17 @@ def array_of(tensor: onnx.TensorProto) -> NDArray[Any]:
     """Return the values of a tensor.
 
     Raises:
-        InvalidModelError: its type is unknown to onnx, or its shape is wrong.
+        RefusalError: its type is unknown to onnx, or its shape is wrong.
     """
     try:
         return np.asarray(onnx.numpy_helper.to_array(tensor))
     except LookupError:
-        raise InvalidModelError(
+        raise RefusalError(
             f"weights {tensor.name!r} have type {tensor.data_type}, which onnx does not know"
         ) from None
     except (ValueError, TypeError, MemoryError) as error:
         shape = shown_shape(list(tensor.dims))
-        raise InvalidModelError(
-            f"weights {tensor.name!r} do not have their shape {shape}: {error}"
-        ) from error
+        raise RefusalError(f"weights {tensor.name!r} do not have their shape {shape}: {error}") from error
 
 
 def external_file(tensor: onnx.TensorProto) -> str | None:
@@ -66,11 +66,11 @@ def require_inside(model: onnx.ModelProto) -> None:
     be read from the current directory.
 
     Raises:
-        InvalidModelError: names the tensor and the file.
+        RefusalError: names the tensor and the file.
     """
     for tensor in stored_tensors(model):
         if (name := external_file(tensor)) is not None:
-            raise InvalidModelError(
+            raise RefusalError(
                 f"tensor {tensor.name!r} is in a separate file {name!r}; give the model's path, or save "
                 "it as one file"
             )

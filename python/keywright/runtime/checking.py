@@ -48,7 +48,7 @@ def run_clear(program: Program, samples: ArrayLike) -> Vector:
         An array of shape ``program.output.shape``, or (count, *output_shape).
 
     Raises:
-        InvalidSamplesError: another shape, no samples, or values that are not finite.
+        EncodeError: another shape, no samples, or values that are not finite.
         OutOfRangeError: the sample drives a value above 1 into a bootstrap.
     """
     values = np.asarray(samples, np.float64)
@@ -101,7 +101,7 @@ def check(program: Program, samples: Any, model: onnx.ModelProto | str | Path | 
         model: the source of the program.
 
     Raises:
-        InvalidSamplesError: no samples, or another shape.
+        EncodeError: no samples, or another shape.
         PackageMissingError: onnxruntime is not installed.
     """
     inputs, _ = program.features(samples)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from keywright._core import polynomial_depth, polynomial_relinearizations
-from keywright.errors.network import BackendMisuseError, OutOfRangeError
+from keywright.errors.engine import OperandError
+from keywright.errors.network import OutOfRangeError
 from keywright.program.arrays import Vector
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.diagonals import DiagonalMatrix
@@ -54,11 +55,11 @@ class ClearBackend:
         self.log: list[PerformedSwitch] = []
 
     def encrypt(self, values: Vector, level: int, log_n: int = 0) -> ClearCiphertext:
-        """Return a vector at a level, in a ring. Raises `BackendMisuseError` for another length, or values
+        """Return a vector at a level, in a ring. Raises `OperandError` for another length, or values
         that are not finite."""
         slots = self._slots(log_n)
         if values.shape != (slots,) or not np.isfinite(values).all():
-            raise BackendMisuseError(f"expected {slots} finite values, got shape {values.shape}")
+            raise OperandError(f"expected {slots} finite values, got shape {values.shape}")
         return ClearCiphertext(np.asarray(values, np.float64), level, log_n)
 
     def level(self, ct: ClearCiphertext) -> int:
@@ -70,7 +71,7 @@ class ClearBackend:
         level, log_n = self._common_level("linear_transform", cts)
         slots = self._slots(log_n)
         if transform.slots != slots or len(transform.diagonals) != len(cts):
-            raise BackendMisuseError(
+            raise OperandError(
                 f"a transform of {len(transform.diagonals)} inputs with {transform.slots} slots does not "
                 f"accept {len(cts)} ciphertexts of {slots}"
             )
@@ -104,7 +105,7 @@ class ClearBackend:
     def add_plain(self, ct: ClearCiphertext, vector: Vector) -> ClearCiphertext:
         """See `Backend.add_plain`."""
         if vector.shape != ct.values.shape:
-            raise BackendMisuseError(f"add_plain needs {len(ct.values)} values, got shape {vector.shape}")
+            raise OperandError(f"add_plain needs {len(ct.values)} values, got shape {vector.shape}")
         return replace(ct, values=ct.values + vector)
 
     def mul(self, left: ClearCiphertext, right: ClearCiphertext) -> ClearCiphertext:
@@ -125,13 +126,13 @@ class ClearBackend:
     def drop_level(self, ct: ClearCiphertext, level: int) -> ClearCiphertext:
         """See `Backend.drop_level`."""
         if not 0 <= level <= ct.level:
-            raise BackendMisuseError(f"cannot drop from level {ct.level} to {level}")
+            raise OperandError(f"cannot drop from level {ct.level} to {level}")
         return replace(ct, level=level)
 
     def switch_ring(self, ct: ClearCiphertext, log_n: int) -> ClearCiphertext:
-        """See `Backend.switch_ring`. Raises `BackendMisuseError` for values that do not repeat."""
+        """See `Backend.switch_ring`. Raises `OperandError` for values that do not repeat."""
         if log_n == ct.log_n:
-            raise BackendMisuseError(f"a switch from ring {log_n} to itself")
+            raise OperandError(f"a switch from ring {log_n} to itself")
         slots = self._slots(log_n)
         values = self._repeating(ct.values, slots)
         return replace(ct, values=np.tile(values, slots // len(values)), log_n=log_n)
@@ -139,12 +140,12 @@ class ClearBackend:
     def bootstrap(self, ct: ClearCiphertext, index: int) -> ClearCiphertext:
         """See `Backend.bootstrap`. Raises `OutOfRangeError` for values above 1."""
         if not 0 <= index < len(self.bootstraps):
-            raise BackendMisuseError(f"bootstrap {index} of {len(self.bootstraps)}")
+            raise OperandError(f"bootstrap {index} of {len(self.bootstraps)}")
         option = self.bootstraps[index]
         if ct.level < option.input_level:
             raise _out_of_levels("a bootstrap", ct.level, option.input_level)
         if ct.log_n != option.input_log_n:
-            raise BackendMisuseError(f"a bootstrap from ring {option.input_log_n} of one in ring {ct.log_n}")
+            raise OperandError(f"a bootstrap from ring {option.input_log_n} of one in ring {ct.log_n}")
         values = self._repeating(ct.values, option.slots)
         largest = float(np.abs(values).max())
         if largest > 1:
@@ -160,14 +161,12 @@ class ClearBackend:
         rows = values.reshape(-1, min(period, len(values)))
         spread = float(np.abs(rows - rows[0]).max())
         if spread > REPEATED * float(np.abs(rows).max()):
-            raise BackendMisuseError(
-                f"the values do not repeat after {period} slots: they differ by {spread}"
-            )
+            raise OperandError(f"the values do not repeat after {period} slots: they differ by {spread}")
         return np.asarray(rows[0])
 
     def _rotated(self, values: Vector, step: int, level: int, log_n: int) -> Vector:
         if not 0 <= step < len(values):
-            raise BackendMisuseError(f"rotation step {step} is not in [0, {len(values)})")
+            raise OperandError(f"rotation step {step} is not in [0, {len(values)})")
         if step:
             self.log.append(PerformedSwitch("rotation", step, level, log_n))
         return np.roll(values, -step)
@@ -175,9 +174,9 @@ class ClearBackend:
     def _common_level(self, operation: str, cts: list[ClearCiphertext]) -> tuple[int, int]:
         levels, rings = {ct.level for ct in cts}, {ct.log_n for ct in cts}
         if len(rings) != 1:
-            raise BackendMisuseError(f"{operation} needs operands in one ring, got {sorted(rings)}")
+            raise OperandError(f"{operation} needs operands in one ring, got {sorted(rings)}")
         if len(levels) != 1:
-            raise BackendMisuseError(
+            raise OperandError(
                 f"{operation} needs operands at one level, got {sorted(levels)}; drop the higher ones"
             )
         return levels.pop(), rings.pop()
@@ -187,8 +186,8 @@ class ClearBackend:
             raise _out_of_levels(operation, level, needed)
 
 
-def _out_of_levels(operation: str, level: int, needed: int) -> BackendMisuseError:
-    return BackendMisuseError(
+def _out_of_levels(operation: str, level: int, needed: int) -> OperandError:
+    return OperandError(
         f"{operation} consumes {needed} levels, but its operand is at level {level}; start at a higher level",
         code="levels",
         level=level,

@@ -92,7 +92,7 @@ class Runner:
                 leaves.
 
         Raises:
-            BackendMisuseError: these are not the ciphertexts that the program takes.
+            OperandError: these are not the ciphertexts that the program takes.
         """
 
         def step() -> None:

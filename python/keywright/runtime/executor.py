@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from keywright.errors.network import BackendMisuseError
+from keywright.errors.engine import OperandError
 from keywright.program.instructions import Instruction
 from keywright.program.program import Program
 
@@ -24,14 +24,14 @@ def execute(
         look: called with every instruction and its operands before it is executed.
 
     Raises:
-        BackendMisuseError: another number of inputs than the program has, or inputs at too low a level.
+        OperandError: another number of inputs than the program has, or inputs at too low a level.
     """
     expected = program.input.layout.ciphertexts
     if len(inputs) != expected:
-        raise BackendMisuseError(f"the program takes {expected} ciphertexts, got {len(inputs)}")
+        raise OperandError(f"the program takes {expected} ciphertexts, got {len(inputs)}")
     for ct in inputs:
         if backend.level(ct) < program.input.level:
-            raise BackendMisuseError(
+            raise OperandError(
                 f"inputs must be at level {program.input.level} or above, got {backend.level(ct)}"
             )
     last_use = {operand: i for i, step in enumerate(program.instructions) for operand in step.operands}

@@ -44,7 +44,7 @@ def guard(program: Program, samples: ArrayLike, largest_output: float | None = N
 
     Raises:
         OutOfRangeError: names the first layer with such a value, the value furthest outside, and the range.
-        InvalidSamplesError: another shape, no samples, or values that are not finite.
+        EncodeError: another shape, no samples, or values that are not finite.
     """
     values = np.asarray(samples, np.float64)
     values = values[None] if values.shape == program.input.shape else values

@@ -8,7 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from keywright import bfv
 from keywright._core import KeyGenerator, KeySpec, SearchAnswer, SearchIndex, SecretKey
-from keywright.errors import AnswerError, EmptyIndexError, FormatError, ResultCountError
+from keywright.errors import (
+    FormatError,
+    SearchError,
+)
 
 from .directory import Directory, read_directories
 from .messages import TAG_BYTES, query_to_bytes, read_answer
@@ -26,7 +29,7 @@ class Client:
 
     Raises:
         FormatError: the bytes are not a directory, or the shards differ in how they round vectors.
-        MixedParametersError: the secret belongs to other parameters.
+        MismatchError: the secret belongs to other parameters.
     """
 
     def __init__(self, directory: bytes, secret: SecretKey | None = None) -> None:
@@ -50,7 +53,7 @@ class Client:
         if directories[0].quantisation != self.quantisation:
             raise FormatError(
                 "this directory is of an index that rounds vectors in another way; make a Client of it",
-                reason="field",
+                code="field",
             )
         self._directories = directories
 
@@ -69,12 +72,12 @@ class Client:
             vector: (dimension,).
 
         Raises:
-            VectorError: it has another length, a number that is not finite, norm 0 for cosines and inner
+            SearchError: it has another length, a number that is not finite, norm 0 for cosines and inner
                 products, or for distances is farther from the centre than the radius.
-            EmptyIndexError: the index has no vectors.
+            SearchError: the index has no vectors.
         """
         if not len(self):
-            raise EmptyIndexError("the index has no vectors; add some first")
+            raise SearchError("the index has no vectors; add some first")
         integers, factor = self.quantisation.query(vector)
         parameters = self.quantisation.parameters
         values = SearchIndex.query_values(parameters, integers)
@@ -112,9 +115,9 @@ class Query:
             The ids of all vectors, and the score of each: a cosine, an inner product, or a distance.
 
         Raises:
-            AnswerError: the bytes are not an answer to this query, or the index has changed since
+            FormatError: the bytes are not an answer to this query, or the index has changed since
                 `Client.update`.
-            KeyMismatchError: the answer is under another secret key.
+            MismatchError: the answer is under another secret key.
         """
         ids, integers = self._decrypted(answer)
         return ids, self._directories[0].quantisation.scores(integers, self._factor)
@@ -130,15 +133,16 @@ class Query:
             (k,) ids and (k,) scores. Equal scores are in the order of their places.
 
         Raises:
-            ResultCountError: k is below 1, or above the number of vectors.
-            AnswerError, KeyMismatchError: as for `scores`.
+            SearchError: k is below 1, or above the number of vectors.
+            FormatError, MismatchError: as for `scores`.
         """
         vectors = sum(directory.vectors for directory in self._directories)
         if not is_whole(k, 1, vectors):
-            raise ResultCountError(
+            raise SearchError(
                 f"k={k!r} is not from 1 to {vectors}, the number of vectors of the index",
                 k=k,
                 vectors=vectors,
+                code="count",
             )
         ids, scores = self.scores(answer)
         ranks = scores if self.metric == "euclidean" else -scores
@@ -153,27 +157,27 @@ class Query:
         ids, scores = [], []
         for part in read_answer(answer):
             if part.tag != self._tag:
-                raise AnswerError("this answers another query; read it with that one", reason="query")
+                raise FormatError("this answers another query; read it with that one", code="query")
             directory = known.pop(part.index, None)
             if directory is None:
-                raise AnswerError(
+                raise FormatError(
                     "this is an answer of another index, or has a shard twice; ask that of the directory",
-                    reason="index",
+                    code="index",
                 )
             encrypted = SearchAnswer.from_bytes(part.scores, parameters)
             if part.revision != directory.revision or encrypted.rows != directory.places:
-                raise AnswerError(
+                raise FormatError(
                     f"the index is at revision {part.revision}, and the directory at {directory.revision};"
                     " give Client.update the new directory, and query again",
-                    reason="revision",
+                    code="revision",
                 )
             ids.append(directory.ids[directory.live])
             scores.append(encrypted.decrypt(self._secret)[directory.live])
         missing = [directory for directory in known.values() if directory.vectors]
         if missing:
-            raise AnswerError(
+            raise FormatError(
                 f"{len(missing)} of {len(self._directories)} shards have not answered; ask them, too",
-                reason="index",
+                code="index",
             )
         return np.concatenate(ids), np.concatenate(scores)
 
@@ -184,8 +188,8 @@ def _shards(data: bytes) -> list[Directory]:
     if any(directory.quantisation != first for directory in directories):
         raise FormatError(
             "the shards round vectors in different ways; make all of them with one Quantisation",
-            reason="field",
+            code="field",
         )
     if len({directory.index for directory in directories}) < len(directories):
-        raise FormatError("a shard occurs twice; name each once", reason="field")
+        raise FormatError("a shard occurs twice; name each once", code="field")
     return directories

@@ -14,7 +14,11 @@ from keywright import bfv
 from keywright._core import EvaluationKeys, SearchIndex
 from keywright._reading.arrays import read_array, read_file
 from keywright._reading.records import read_object, refusing, whole
-from keywright.errors import EmptyIndexError, FormatError, IdError, KeywrightError
+from keywright.errors import (
+    FormatError,
+    KeywrightError,
+    SearchError,
+)
 
 from .directory import MAX_HEADER_BYTES, MAX_PLACES, Directory, runs_of
 from .messages import IDENTITY_BYTES, AnswerPart, read_query
@@ -65,8 +69,8 @@ class Index:
                 and a half times the largest distance from their mean.
 
         Raises:
-            VectorError: as for `add`.
-            IdError: as for `add`.
+            SearchError: as for `add`.
+            SearchError: as for `add`.
             ParameterError: as for `Quantisation`.
         """
         array = np.asarray(vectors)
@@ -105,9 +109,9 @@ class Index:
             vectors: (vectors, dimension).
 
         Raises:
-            VectorError: a vector has another length, a number that is not finite, norm 0 for cosines, or a
+            SearchError: a vector has another length, a number that is not finite, norm 0 for cosines, or a
                 norm above the radius.
-            IdError: an id is there already or occurs twice, or there is not one for each vector.
+            SearchError: an id is there already or occurs twice, or there is not one for each vector.
         """
         array = np.asarray(vectors)
         with self._lock:
@@ -129,7 +133,7 @@ class Index:
         """Delete vectors, and overwrite them with zeros. Nothing is deleted if an id is not there.
 
         Raises:
-            IdError: an id is not there, or occurs twice.
+            SearchError: an id is not there, or occurs twice.
         """
         with self._lock:
             places = self._places(_ids_of(ids))
@@ -160,8 +164,8 @@ class Index:
 
         Raises:
             FormatError: the bytes are not a query or not keys.
-            EmptyIndexError: there is no vector.
-            MissingKeyError, KeyMismatchError, MixedParametersError: the keys are not those for this query and
+            SearchError: there is no vector.
+            MissingKeyError, MismatchError: the keys are not those for this query and
                 index.
         """
         tag, ciphertext = read_query(query)
@@ -170,7 +174,7 @@ class Index:
         sent = bfv.SeededCiphertext.from_bytes(ciphertext, parameters)
         with self._lock:
             if not self._live.any():
-                raise EmptyIndexError("the index has no vectors; add some first")
+                raise SearchError("the index has no vectors; add some first")
             revision = self._revision
             scores = self._engine.answer(sent, loaded)
         return AnswerPart(tag, self._identity, revision, scores.to_bytes()).to_bytes()
@@ -259,12 +263,14 @@ class Index:
         """Return ids that are not in the index, one for each vector."""
         new = _ids_of(ids)
         if len(new) != count:
-            raise IdError(f"there are {len(new)} ids for {count} vectors; pass one for each", id=None)
+            raise SearchError(
+                f"there are {len(new)} ids for {count} vectors; pass one for each", id=None, code="id"
+            )
         _refuse_repeated(new)
         known = np.isin(new, self._ids[self._live])
         if known.any():
             first = int(new[known][0])
-            raise IdError(f"id {first} is in the index already; delete it first", id=first)
+            raise SearchError(f"id {first} is in the index already; delete it first", id=first, code="id")
         return new
 
     def _places(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -279,7 +285,7 @@ class Index:
         there[there] = self._ids[order[result[there]]] == ids[there]
         if not there.all():
             first = int(ids[~there][0])
-            raise IdError(f"id {first} is not in the index", id=first)
+            raise SearchError(f"id {first} is not in the index", id=first, code="id")
         places: NDArray[np.int64] = order[result]
         return places
 
@@ -303,9 +309,10 @@ def _ids_of(ids: ArrayLike | Sequence[int]) -> NDArray[np.int64]:
     if array.ndim == 1 and not array.size:
         return np.zeros(0, dtype=np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu" or (array > np.iinfo(np.int64).max).any():
-        raise IdError(
+        raise SearchError(
             f"ids have the type {array.dtype} and the shape {array.shape}; pass a list of 64-bit integers",
             id=None,
+            code="id",
         )
     return array.astype(np.int64)
 
@@ -314,4 +321,4 @@ def _refuse_repeated(ids: NDArray[np.int64]) -> None:
     values, counts = np.unique(ids, return_counts=True)
     if (counts > 1).any():
         first = int(values[counts > 1][0])
-        raise IdError(f"id {first} occurs twice; pass each once", id=first)
+        raise SearchError(f"id {first} occurs twice; pass each once", id=first, code="id")

@@ -12,7 +12,9 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from keywright.errors import AnswerError, FormatError
+from keywright.errors import (
+    FormatError,
+)
 
 TAG_BYTES = IDENTITY_BYTES = 16
 QUERY = struct.Struct("<8s16s")
@@ -35,7 +37,7 @@ def read_query(data: bytes) -> tuple[bytes, bytes]:
     if len(data) < QUERY.size or data[:8] != QUERY_MAGIC:
         raise FormatError(
             f"these {len(data)} bytes are not a query of a search; send the data of Client.query",
-            reason="foreign",
+            code="foreign",
             found=data[:8],
             expected=QUERY_MAGIC,
         )
@@ -68,7 +70,7 @@ def read_answer(data: bytes) -> Iterator[AnswerPart]:
     """Return the parts of an answer, one for each shard.
 
     Raises:
-        AnswerError: the bytes are not an answer.
+        FormatError: the bytes are not an answer.
     """
     start = 0
     for _ in range(MAX_SHARDS):
@@ -83,7 +85,7 @@ def read_answer(data: bytes) -> Iterator[AnswerPart]:
         start += length
         if start == len(data):
             return
-    raise AnswerError(
+    raise FormatError(
         f"these {len(data)} bytes are not an answer of a search, from byte {start} on; fetch them again",
-        reason="format",
+        code="format",
     )

@@ -17,7 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from keywright import bfv
 from keywright._reading.records import number, whole
-from keywright.errors import ParameterError, VectorError
+from keywright.errors import (
+    ParameterError,
+    SearchError,
+)
 
 Metric = Literal["cosine", "dot", "euclidean"]
 
@@ -47,7 +50,7 @@ class Quantisation:
 
     Raises:
         ParameterError: an argument is out of range.
-        VectorError: the centre has another length, or is not finite.
+        SearchError: the centre has another length, or is not finite.
     """
 
     dimension: int
@@ -112,7 +115,7 @@ class Quantisation:
         Raises:
             ValueError: a field is not a number where one is expected.
             KeyError: a field is missing.
-            ParameterError, VectorError: as for the class.
+            ParameterError, SearchError: as for the class.
         """
         centre = fields["centre"]
         if centre is not None:
@@ -157,7 +160,7 @@ class Quantisation:
             The integers, and what is added to the inner product of each: nothing, or minus its squared norm.
 
         Raises:
-            VectorError: a vector has another length, a number that is not finite, norm 0 for cosines, or a
+            SearchError: a vector has another length, a number that is not finite, norm 0 for cosines, or a
                 norm above the radius.
         """
         array = _numbers(vectors)
@@ -184,7 +187,7 @@ class Quantisation:
             squared norm in levels.
 
         Raises:
-            VectorError: as for `vectors`; norm 0 also for inner products.
+            SearchError: as for `vectors`; norm 0 also for inner products.
         """
         array = _numbers(vector)
         self._require_shape(array, (self.dimension,))
@@ -238,10 +241,10 @@ class Quantisation:
     def _require_shape(self, array: NDArray[Any], shape: tuple[int, ...]) -> None:
         if array.shape != shape:
             expected = "(vectors, dimension)" if len(shape) == 2 else "(dimension,)"
-            raise VectorError(
+            raise SearchError(
                 f"the array has the shape {array.shape}, not {expected} with dimension={self.dimension}; pass"
                 " vectors of this length",
-                reason="shape",
+                code="shape",
                 value=array.shape[-1] if array.ndim else 0,
                 bound=self.dimension,
             )
@@ -252,7 +255,7 @@ def _refuse_row(
 ) -> NoReturn:
     place = None if first is None else first + row
     name = "the query" if place is None else f"vector {place}"
-    raise VectorError(f"{name} {problem}", reason=reason, row=place, value=value, bound=bound)
+    raise SearchError(f"{name} {problem}", code=reason, row=place, value=value, bound=bound)
 
 
 def _finite_norms(rows: NDArray[np.float64], first: int | None) -> NDArray[np.float64]:
@@ -276,9 +279,9 @@ def norms_of(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 def _numbers(values: ArrayLike) -> NDArray[Any]:
     array = np.asarray(values)
     if array.dtype.kind not in "iuf":
-        raise VectorError(
+        raise SearchError(
             f"the array has the type {array.dtype}, not one of real numbers; convert it with astype(float)",
-            reason="number",
+            code="number",
         )
     return array
 

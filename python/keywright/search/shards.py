@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Protocol
 
 from keywright._core import set_threads
-from keywright.errors import EmptyIndexError, ParameterError
+from keywright.errors import (
+    ParameterError,
+    SearchError,
+)
 
 from .index import Index
 from .messages import MAX_SHARDS
@@ -54,20 +57,22 @@ class Shards:
         """Ask all shards at once, and return their answers joined. Shards without vectors are left out.
 
         Raises:
-            EmptyIndexError: no shard has a vector.
+            SearchError: no shard has a vector.
             KeywrightError: as for `Index.answer`.
         """
 
         def ask(shard: Shard) -> bytes:
             try:
                 return shard.answer(query, keys)
-            except EmptyIndexError:
+            except SearchError as error:
+                if error.code != "empty":
+                    raise
                 return b""
 
         with ThreadPoolExecutor(len(self.shards)) as threads:
             answer = b"".join(threads.map(ask, self.shards))
         if not answer:
-            raise EmptyIndexError("the index has no vectors; add some first")
+            raise SearchError("the index has no vectors; add some first")
         return answer
 
 

@@ -8,7 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 from keywright._reading.records import number, read_object, refusing, whole
-from keywright.errors import EstimatorError, FormatError
+from keywright.errors import (
+    FormatError,
+    SearchError,
+)
 
 from .client import Query
 from .index import Index
@@ -41,7 +44,7 @@ class Vote:
         """Return the model's prediction for a query, from the answer of its index.
 
         Raises:
-            AnswerError, KeyMismatchError: as for `Query.top`.
+            FormatError, MismatchError: as for `Query.top`.
         """
         ids, scores = query.top(answer, self.k)
         distances = scores if query.metric == "euclidean" else 1 - scores
@@ -107,8 +110,8 @@ def from_estimator(
         The server's index, with ids from 0 on, and the client's vote.
 
     Raises:
-        EstimatorError: the model is another one, is not fitted, or has another metric or its own weights.
-        VectorError, ParameterError: as for `Index.of`.
+        SearchError: the model is another one, is not fitted, or has another metric or its own weights.
+        SearchError, ParameterError: as for `Index.of`.
     """
     name = type(estimator).__name__
     if name in ("KNeighborsClassifier", "KNeighborsRegressor"):
@@ -120,8 +123,9 @@ def from_estimator(
         vectors, metric = _fitted(estimator, "cluster_centers_", name), "euclidean"
         vote = Vote(1, "uniform", list(range(len(vectors))))
     else:
-        raise EstimatorError(
-            f"{name} is not a model of neighbours or clusters; compile it with keywright.compile"
+        raise SearchError(
+            f"{name} is not a model of neighbours or clusters; compile it with keywright.compile",
+            code="estimator",
         )
     return Index.of(vectors, metric=metric, levels=levels, radius=radius), vote
 
@@ -131,14 +135,15 @@ def _neighbours(estimator: Any, name: str) -> tuple[Any, Vote, Metric]:
     if hasattr(vectors, "toarray"):
         vectors = vectors.toarray()
     if estimator.weights not in ("uniform", "distance"):
-        raise EstimatorError(
-            f"{name} has weights={estimator.weights!r}, which is code; use 'uniform' or 'distance'"
+        raise SearchError(
+            f"{name} has weights={estimator.weights!r}, which is code; use 'uniform' or 'distance'",
+            code="estimator",
         )
     targets = np.asarray(estimator._y)
     if targets.ndim == 2 and targets.shape[1] == 1:
         targets = targets[:, 0]
     if targets.ndim != 1:
-        raise EstimatorError(f"{name} has several outputs; fit one model for each")
+        raise SearchError(f"{name} has several outputs; fit one model for each", code="estimator")
     mean = name == "KNeighborsRegressor"
     labels = _plain(targets if mean else estimator.classes_[targets], name)
     metric = _metric(estimator.effective_metric_, estimator.p, name)
@@ -148,7 +153,7 @@ def _neighbours(estimator: Any, name: str) -> tuple[Any, Vote, Metric]:
 def _fitted(estimator: Any, attribute: str, name: str) -> Any:
     value = getattr(estimator, attribute, None)
     if value is None:
-        raise EstimatorError(f"this {name} is not fitted; call fit first")
+        raise SearchError(f"this {name} is not fitted; call fit first", code="estimator")
     return value
 
 
@@ -157,8 +162,9 @@ def _metric(metric: object, p: float, name: str) -> Metric:
         return "euclidean"
     if metric == "cosine":
         return "cosine"
-    raise EstimatorError(
-        f"{name} has metric={metric!r}, and search has euclidean and cosine; fit it with one of them"
+    raise SearchError(
+        f"{name} has metric={metric!r}, and search has euclidean and cosine; fit it with one of them",
+        code="estimator",
     )
 
 
@@ -166,5 +172,7 @@ def _plain(labels: Any, name: str) -> list[Label]:
     """Return labels as numbers and strings of JSON."""
     plain = np.asarray(labels).tolist()
     if not all(isinstance(label, int | float | str) and not isinstance(label, bool) for label in plain):
-        raise EstimatorError(f"{name} has labels that are neither numbers nor strings; encode them first")
+        raise SearchError(
+            f"{name} has labels that are neither numbers nor strings; encode them first", code="estimator"
+        )
     return list(plain)

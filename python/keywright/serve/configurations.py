@@ -11,7 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from keywright._core import Parameters
-from keywright.errors.service import ModelFolderError, OtherModelError, RetiredError
+from keywright.errors.model import FolderError
+from keywright.errors.service import (
+    OtherModelError,
+    RetiredError,
+)
 from keywright.model.model import Model
 
 from .storage import Records
@@ -58,13 +62,13 @@ class Catalog:
         records: the table of models that have been served.
 
     Raises:
-        ModelFolderError: the list is empty, or names a model twice.
+        FolderError: the list is empty, or names a model twice.
     """
 
     def __init__(self, models: Sequence[Model], records: Records) -> None:
         self.models = {model.manifest.hash: model for model in models}
         if not models or len(self.models) < len(models):
-            raise ModelFolderError("name at least one model to serve, and each of them once")
+            raise FolderError("name at least one model to serve, and each of them once", code="model_folder")
         self._of = {name: Configuration.of(model) for name, model in self.models.items()}
         self.configurations = {each.identifier: each for each in self._of.values()}
         self._earlier = {str(entry["model"]): entry for entry in records.models()}

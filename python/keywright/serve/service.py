@@ -93,7 +93,7 @@ class Service:
     Raises:
         ConfigurationError: another process serves the folder or the database, or it holds something else.
         PackageMissingError: the storage needs a package that is missing.
-        ModelFolderError: the list is empty, or names a model twice.
+        FolderError: the list is empty, or names a model twice.
     """
 
     def __init__(
@@ -221,7 +221,7 @@ class Service:
         Raises:
             BadRequestError: the request is malformed.
             RetiredError, OtherModelError: the model is no longer served, or unknown.
-            QuotaError: the tenant has no room for the keys.
+            LimitError: the tenant has no room for the keys.
             BusyError: the server is about to end.
         """
         self.require_staying()

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import keywright as kw
 import pytest
-from keywright.errors import MemoryBudgetError
+from keywright.errors import (
+    OutOfMemoryError,
+)
 from keywright.model import Compilation, Model
 
 
@@ -21,7 +23,7 @@ def test_a_batch_that_does_not_fit_is_made_smaller(folder: Path, monkeypatch: py
     monkeypatch.setattr(Compilation, "for_batch", noted)
 
     def least(compiled: Model) -> int:
-        with pytest.raises(MemoryBudgetError) as refused:
+        with pytest.raises(OutOfMemoryError, check=lambda error: error.code == "budget") as refused:
             compiled.plan_process(8, 1 << 20)
         return int(refused.value.needed)
 
@@ -39,11 +41,11 @@ def test_a_batch_that_does_not_fit_is_made_smaller(folder: Path, monkeypatch: py
     assert compiled.program.batch < 8
     assert asked[0] == 4
     assert planned.memory.total <= budget
-    with pytest.raises(MemoryBudgetError):
+    with pytest.raises(OutOfMemoryError, check=lambda error: error.code == "budget"):
         best.plan_batches(8, fewest // 2)
     assert asked[-1] == 1
     whole = kw.compile(folder / "digits.onnx", batch=8)
     asked.clear()
-    with pytest.raises(MemoryBudgetError):
+    with pytest.raises(OutOfMemoryError, check=lambda error: error.code == "budget"):
         whole.plan_batches(8, fewest // 2)
     assert asked == []

@@ -20,7 +20,11 @@ import onnx
 import pytest
 from keywright.cli import main
 from keywright.commands.models.infer import predicted_speedup
-from keywright.errors import MessageError, ProgramMismatchError, SecretFileWarning
+from keywright.errors import (
+    FormatError,
+    MismatchError,
+    SecretFileWarning,
+)
 from keywright.model import Identity, Model, load_client
 from onnx import TensorProto, helper, numpy_helper
 from tests.commands.conftest import COUNT, DATA
@@ -164,10 +168,10 @@ def test_a_secret_that_others_may_read_is_used_with_a_warning(
     client = tmp_path / "client"
     shutil.copytree(keys / "client", client)
     (client / "secret.kw").chmod(mode)
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always")
         load_client(client)
-    messages = [str(warning.message) for warning in found if warning.category is SecretFileWarning]
+    messages = [str(warning.message) for warning in caught_warnings if warning.category is SecretFileWarning]
     assert len(messages) == warned
     assert all(f"mode {mode:03o}" in message for message in messages)
 
@@ -200,19 +204,19 @@ def test_ciphertexts_of_another_program_are_refused(tmp_path: Path) -> None:
     """A folder names the program of its ciphertexts; one that does not is refused, too."""
     sent = tmp_path / "sent"
     sent.mkdir()
-    with pytest.raises(MessageError, match="lacks program"):
+    with pytest.raises(FormatError, match="lacks program", check=lambda error: error.code == "message"):
         Identity.load(sent)
     mine = Identity(bytes(32), 5)
     mine.save(sent)
     assert Identity.load(sent) == mine
     mine.require(Identity(bytes(32), 7), "server", "client")
     for created, older in ((4, "server"), (6, "client"), (5, None), (0, None)):
-        with pytest.raises(ProgramMismatchError) as caught:
+        with pytest.raises(MismatchError, check=lambda error: error.code == "program") as caught:
             mine.require(Identity(bytes(31) + b"1", created), "server", "client")
         assert caught.value.older == older
     for text in ("", "[]", "{}", '{"program": "00", "created": 1}', '{"program": 3, "created": 1}'):
         (sent / "program.json").write_text(text)
-        with pytest.raises(MessageError):
+        with pytest.raises(FormatError, check=lambda error: error.code == "message"):
             Identity.load(sent)
 
 
@@ -293,8 +297,8 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert powers["sent_bytes"] > smallest["sent_bytes"]
     assert powers["held_bytes"] > smallest["held_bytes"]
     # The same keys are made, sent and tabled.
-    (made,) = [row["bytes"] for row in rows if str(row.get("work", "")).startswith("client: make keys")]
-    assert made == planned["sent_bytes"]
+    (key_bytes,) = [row["bytes"] for row in rows if str(row.get("work", "")).startswith("client: make keys")]
+    assert key_bytes == planned["sent_bytes"]
     pytest.importorskip("matplotlib")
     assert picture.read_text().startswith("<?xml")
     assert f"{planned['keys']} keys" in picture.read_text()
@@ -456,8 +460,8 @@ def test_json_says_why_a_model_is_refused(folder: Path, capsys: pytest.CaptureFi
     model = str(folder / "digits.onnx")
     assert main(["info", model, "--preset", "N13_QP214_S38", "--json"]) == 2
     error = json.loads(capsys.readouterr().err)["error"]
-    assert error["type"] == "TooDeepError"
-    assert "code" not in error, "the class says all"
+    assert error["type"] == "RefusalError"
+    assert error["code"] == "depth"
     assert error["details"] == {"needed": 5, "available": 3}
     assert "--preset" in error["advice"]
     assert "preset=" not in error["advice"]

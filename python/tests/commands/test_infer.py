@@ -18,7 +18,9 @@ from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.inputs import load_inputs, load_samples
 from keywright.commands.models.infer import error_text
 from keywright.compiler.presets import bootstrap_plans
-from keywright.errors import ChoiceError
+from keywright.errors import (
+    ParameterError,
+)
 from keywright.model import Model
 from keywright.plan.memory.machine import default_budget
 from onnx import TensorProto, helper, numpy_helper
@@ -109,7 +111,7 @@ def test_a_program_of_an_unknown_bootstrap_is_refused(squares: Write) -> None:
     loaded = compiler.load(folder / "program.kwp")
     assert loaded.operands.bootstraps == program.operands.bootstraps
     assert loaded.layers == program.layers
-    with pytest.raises(ChoiceError, match="N99", check=lambda error: error.code == "preset"):
+    with pytest.raises(ParameterError, match="N99", check=lambda error: error.code == "preset"):
         bootstrap_plans(loaded)
 
 

@@ -33,8 +33,8 @@ def test_a_plan_is_made_into_keys_and_followed(
     assert main(["keygen", model, "--plan", str(planned), "--out", str(keys)]) == 0
     plan = plan_file.load(planned)
     parameters = kw.Parameters.load(keys / "server" / "parameters.kw")
-    made = kw.EvaluationKeys.load(keys / "server" / "keys.kw", parameters)
-    assert (len(made), sum(spec.bytes for spec in made)) == (len(plan.keys), plan.stored_bytes)
+    key_set = kw.EvaluationKeys.load(keys / "server" / "keys.kw", parameters)
+    assert (len(key_set), sum(spec.bytes for spec in key_set)) == (len(plan.keys), plan.stored_bytes)
     sent, images = tmp_path / "sent", str(folder / "images.npy")
     assert main(["encrypt", str(keys / "client"), "--input", images, "--out", str(sent)]) == 0
     labels = np.load(folder / "labels.npy").tolist()
@@ -64,13 +64,13 @@ def test_a_plan_is_made_into_keys_and_followed(
 def test_a_plan_of_master_keys_is_made_and_followed(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model, planned, made = str(folder / "digits.onnx"), tmp_path / "plan.json", tmp_path / "keys"
+    model, planned, keys = str(folder / "digits.onnx"), tmp_path / "plan.json", tmp_path / "keys"
     shown = ["plan", model, "--time", "1.2x", "--hops", "1", "--strategy", "kds", "--derived"]
     assert main([*shown, "--out", str(planned), "--json"]) == 0
     (record,) = [row for row in lines(capsys) if "plan" in row]
     price = record["plan"]["derived"]
-    assert main(["keygen", model, "--plan", str(planned), "--out", str(made)]) == 0
-    server = made / "server"
+    assert main(["keygen", model, "--plan", str(planned), "--out", str(keys)]) == 0
+    server = keys / "server"
     parameters = kw.Parameters.load(server / "parameters.kw")
     sent_keys = kw.EvaluationKeys.load(server / "keys.kw", parameters)
     masters = kw.keys.MasterKeys.load(server / "masters.kw", parameters)
@@ -81,7 +81,7 @@ def test_a_plan_of_master_keys_is_made_and_followed(
     sent, image = tmp_path / "sent", tmp_path / "image.npy"
     np.save(image, np.load(folder / "images.npy")[:1])
     label = np.load(folder / "labels.npy")[0]
-    encrypt = ["encrypt", str(made / "client"), "--input", str(image), "--out", str(sent)]
+    encrypt = ["encrypt", str(keys / "client"), "--input", str(image), "--out", str(sent)]
     assert main(encrypt) == 0
     run = ["run", str(server), "--input", str(sent)]
     memory = masters.bytes + price["stored_bytes"] // 2
@@ -90,10 +90,10 @@ def test_a_plan_of_master_keys_is_made_and_followed(
         capsys.readouterr()
         assert main([*run, *bound, "--out", str(answer), "--json"]) == 0
         assert all(row["peak_bytes"] <= memory for row in lines(capsys)[1:])
-        assert main(["decrypt", str(made / "client"), "--input", str(answer), "--json"]) == 0
+        assert main(["decrypt", str(keys / "client"), "--input", str(answer), "--json"]) == 0
         assert [row["prediction"] for row in lines(capsys)] == [label]
     # Master keys of others, and none.
-    secret = kw.SecretKey.load(made / "client" / "secret.kw", parameters)
+    secret = kw.SecretKey.load(keys / "client" / "secret.kw", parameters)
     kw.keys.MasterKeys.generate(secret, [3], [60], level=0).save(server / "masters.kw")
     assert main([*run, "--out", str(tmp_path / "wrong")]) == 2
     assert "master keys have digest" in capsys.readouterr().err
@@ -148,8 +148,8 @@ def test_keys_of_a_plan_for_key_switches_in_json(tmp_path: Path, capsys: pytest.
     assert main([*plan]) == 0
     assert "--parameters" in fails(capsys, "keygen", "--plan", planned, "--parameters", stored, *out)
     assert main([*plan, "--parameters", str(stored)]) == 0
-    made = ["keygen", "--plan", str(planned), "--parameters", str(stored), "--out", str(keys), "--insecure"]
-    assert main(made) == 0
+    keygen = ["keygen", "--plan", str(planned), "--parameters", str(stored), "--out", str(keys), "--insecure"]
+    assert main(keygen) == 0
     execution = PlanExecution(plan_file.load(keys / "server" / "plan.json"), parameters)
     followed = execution.load_keys(keys / "server" / "keys.kw")
     assert sum(spec.bytes for spec in execution.key_specs) == execution.plan.stored_bytes

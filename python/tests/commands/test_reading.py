@@ -54,10 +54,10 @@ def flipped(data: bytes) -> Iterator[bytes]:
 @pytest.mark.parametrize("version", [(1, 0), (2, 0)])
 @pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.dtype.str}{array.shape}")
 def test_what_numpy_writes_is_read(array: np.ndarray, version: tuple[int, int]) -> None:
-    found = read_array(npy(array, version), array.size)
-    assert np.array_equal(found, array)
-    assert found.shape == array.shape
-    assert found.dtype == array.dtype.newbyteorder("=")
+    matrix = read_array(npy(array, version), array.size)
+    assert np.array_equal(matrix, array)
+    assert matrix.shape == array.shape
+    assert matrix.dtype == array.dtype.newbyteorder("=")
 
 
 @pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.dtype.str}{array.shape}")
@@ -66,14 +66,14 @@ def test_a_changed_bit_is_refused_or_makes_another_array(array: np.ndarray) -> N
     refused = 0
     for data in flipped(npy(array)):
         try:
-            found = read_array(data, 100)
+            matrix = read_array(data, 100)
         except FormatError:
             refused += 1
             continue
         theirs = np.load(io.BytesIO(data), allow_pickle=False)
-        assert found.shape == theirs.shape
-        assert found.dtype == theirs.dtype.newbyteorder("=")
-        assert np.array_equal(found, theirs, equal_nan=True)
+        assert matrix.shape == theirs.shape
+        assert matrix.dtype == theirs.dtype.newbyteorder("=")
+        assert np.array_equal(matrix, theirs, equal_nan=True)
     assert refused > 8 * 60
 
 
@@ -170,12 +170,12 @@ def test_a_changed_bit_of_an_image_is_refused_or_makes_another_image(kind: str, 
         for data in flipped(buffer.getvalue()):
             path.write_bytes(data)
             try:
-                found = load_image(path)
+                array = load_image(path)
             except CommandError:
                 refused += 1
                 continue
-            assert found.shape[0] in (1, 3)
-            assert 0 <= found.min() <= found.max() <= 1
+            assert array.shape[0] in (1, 3)
+            assert 0 <= array.min() <= array.max() <= 1
     assert refused > 8 * 10
 
 

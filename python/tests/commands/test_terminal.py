@@ -146,10 +146,10 @@ def advance_seconds(text: str, word: str) -> float:
 
 def test_errors_go_to_standard_error_also_in_json_mode() -> None:
     message = "level 9 is above the top level 7: " + "nearest keys: [3], [5], " * 10
-    deep = Failure("TooDeepError", "7 levels, 3 are available", "take another preset")
-    found = Failure("LevelError", message, "start lower", {"level": 9}, [deep, deep, Failure("E", "x")])
+    deep = Failure("RefusalError", "7 levels, 3 are available", "take another preset")
+    failure = Failure("LevelError", message, "start lower", {"level": 9}, [deep, deep, Failure("E", "x")])
     for terminal, output, notes in (make(), make(json=True)):
-        terminal.error(found)
+        terminal.error(failure)
         printed = notes.getvalue().splitlines()
         if terminal.json:
             assert json.loads(printed[0]) == {

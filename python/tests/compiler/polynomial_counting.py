@@ -49,10 +49,10 @@ def main() -> None:
     ciphertexts = [encryptor.encrypt([0.5], level=level) for level in range(LEVELS + 1)]
     products = [rows(partial(evaluator.square, ciphertext)) for ciphertext in ciphertexts[1:]]
     highest = ciphertexts[LEVELS]
-    found = [
+    counts = [
         rows(partial(evaluator.polynomial, highest, spec.coefficients, spec.basis)) for spec in polynomials()
     ]
-    json.dump({"products": [0, *products], "polynomials": found}, sys.stdout)
+    json.dump({"products": [0, *products], "polynomials": counts}, sys.stdout)
 
 
 if __name__ == "__main__":

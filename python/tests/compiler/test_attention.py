@@ -12,7 +12,12 @@ import pytest
 from keywright import compiler
 from keywright.compiler.front_ends.onnx_importer import import_model
 from keywright.compiler.front_ends.operators.attention.softmax import MOST_HALVINGS
-from keywright.errors import InvalidSamplesError, ModelRefusedError, OutOfRangeError, RefusalError
+from keywright.errors import (
+    EncodeError,
+    ModelRefusedError,
+    OutOfRangeError,
+    RefusalError,
+)
 from keywright.model.exchange.interface import interface
 from keywright.model.served.manifest import Manifest
 from keywright.plan import plan_network
@@ -54,8 +59,8 @@ def reference(model: onnx.ModelProto, samples: Any) -> Vector:
 
 def agree(program: Any, samples: Vector, expected: Vector, within: float = 1e-5) -> None:
     """Compare in the clear; products and sums are exact but for rounding."""
-    found = run_clear(program, samples[:4]).reshape(expected[:4].shape)
-    assert np.abs(found - expected[:4]).max() <= within * max(1.0, float(np.abs(expected).max()))
+    outputs = run_clear(program, samples[:4]).reshape(expected[:4].shape)
+    assert np.abs(outputs - expected[:4]).max() <= within * max(1.0, float(np.abs(expected).max()))
 
 
 SHAPES = [(3, 4, 3), (4, 4, 4), (1, 5, 1), (5, 1, 5), (2, 7, 6), (6, 3, 2), (8, 8, 3)]
@@ -130,8 +135,8 @@ def test_einsum_with_a_constant_or_alone(equation: str) -> None:
     model = build_model([node("Einsum", operands, ["y"], equation=equation)], (3, 4), constants)
     sample = RNG.normal(size=(3, 4)).astype(np.float32)
     expected = reference(model, sample[None])
-    found = run_clear(compiler.compile(model, TARGET), sample)
-    assert np.abs(found.ravel() - expected.ravel()).max() < 1e-5
+    outputs = run_clear(compiler.compile(model, TARGET), sample)
+    assert np.abs(outputs.ravel() - expected.ravel()).max() < 1e-5
 
 
 @pytest.mark.parametrize(
@@ -491,7 +496,7 @@ def test_encrypted_masks_that_hide_nothing_or_everything(wrong: str, reason: str
         nodes = [*nodes[:-6], node("MatMul", ["masked", "v"], ["z"]), *nodes[-4:]]
     else:
         nodes = [*nodes[:-7], node("Softmax", ["g"], ["p"], axis=-1), *nodes[-5:]]
-    with pytest.raises((ModelRefusedError, InvalidSamplesError), match=reason):
+    with pytest.raises((ModelRefusedError, EncodeError), match=reason):
         compiler.compile(
             build_model(nodes, (5, 7), constants), TARGET, compiler.Fit(calibration=samples, error=0.05)
         )

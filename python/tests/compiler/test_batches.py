@@ -17,7 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from keywright import compiler, runtime
 from keywright.compiler.layout.batches import interleave_transform
-from keywright.errors import InvalidSamplesError, ProgramFormatError
+from keywright.errors import (
+    EncodeError,
+    FormatError,
+)
 from keywright.plan import plan_network
 from keywright.program.operands.diagonals import DiagonalMatrix
 from keywright.runtime.checking import run_clear
@@ -90,8 +93,10 @@ def test_an_interleaved_matrix_is_the_matrix_of_every_sample(data: st.DataObject
             dense[i, (i + r) % slots] = values[i % period]
     x = rng.normal(size=(slots, batch))
     backend = runtime.ClearBackend(slots * batch)
-    found = backend.linear_transform([backend.encrypt(x.ravel(), 1)], interleave_transform(transform, batch))
-    assert np.allclose(found.values.reshape(slots, batch), dense @ x, rtol=0, atol=1e-12)
+    outputs = backend.linear_transform(
+        [backend.encrypt(x.ravel(), 1)], interleave_transform(transform, batch)
+    )
+    assert np.allclose(outputs.values.reshape(slots, batch), dense @ x, rtol=0, atol=1e-12)
     # As many key switches as one sample takes.
     single = runtime.ClearBackend(slots)
     single.linear_transform([single.encrypt(x[:, 0].copy(), 1)], transform)
@@ -106,9 +111,9 @@ def test_every_sample_has_the_result_that_it_has_alone(
     assert program.batch == batch
     assert program.slots <= 512
     expected = np.asarray([run_clear(alone, sample) for sample in samples])
-    found = run_clear(program, samples)
-    assert found.shape == (11, 5)
-    assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max() * program.slots
+    outputs = run_clear(program, samples)
+    assert outputs.shape == (11, 5)
+    assert np.abs(outputs - expected).max() < 1e-12 * np.abs(expected).max() * program.slots
     assert np.array_equal(run_clear(program, samples[7]), run_clear(program, samples[7:8])[0])
 
 
@@ -155,16 +160,18 @@ def test_samples_that_are_not_there_hold_others(
     assert np.array_equal(three, program.pack(samples[[0, 1, 2, 0]]))
     assert np.array_equal(program.pack(samples[0]), program.pack(np.repeat(samples[:1], 4, axis=0)))
     assert [len(part) for part in program.batches(samples)] == [4, 4, 3]
-    with pytest.raises(InvalidSamplesError, match="up to 4 at a time"):
+    with pytest.raises(EncodeError, match="up to 4 at a time", check=lambda error: error.code == "samples"):
         program.pack(samples[:5])
-    with pytest.raises(InvalidSamplesError, match="not finite"):
+    with pytest.raises(EncodeError, match="not finite", check=lambda error: error.code == "samples"):
         program.batches(np.where(samples > 0, np.nan, samples))
     for shape in ((0, 2, 6, 6), (3, 6, 6), ()):
-        with pytest.raises(InvalidSamplesError, match="samples have shape"):
+        with pytest.raises(
+            EncodeError, match="samples have shape", check=lambda error: error.code == "samples"
+        ):
             program.batches(np.zeros(shape))
     slots = np.zeros((program.output.layout.ciphertexts, program.slots))
     for count in (0, 5):
-        with pytest.raises(InvalidSamplesError, match="1 to 4"):
+        with pytest.raises(EncodeError, match="1 to 4", check=lambda error: error.code == "samples"):
             program.unpack(slots, count)
     assert program.unpack(slots, 2).shape == (2, 5)
     assert program.unpack(slots).shape == (5,)
@@ -204,7 +211,7 @@ def test_files(residual: onnx.ModelProto, samples: np.ndarray, fit: compiler.Fit
         return compiler.load(changed)
 
     for batch, word in ((3, "power of two"), (1 << 10, "power of two"), (8, "interleave 8")):
-        with pytest.raises(ProgramFormatError, match=word):
+        with pytest.raises(FormatError, match=word, check=lambda error: error.code == "program"):
             rewritten(batch)
 
 
@@ -227,14 +234,14 @@ def test_ciphertexts_of_several_samples(
     execution = plan_network(program, parameters)
     keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs)
     server = EncryptedBackend(kw.Evaluator(parameters, execution.follow(keys)), plan=execution)
-    expected, found = run_clear(program, samples), []
+    expected, rows_of_outputs = run_clear(program, samples), []
     for number, part in enumerate(program.batches(samples)):
         if number == 0:
             inputs = [ct.expand() for ct in encrypt_sample_seeded(program, decryptor, part)]
         else:
             inputs = encrypt_sample(program, kw.Encryptor(generator.public_key()), part)
         outputs = server.run(program, inputs)
-        found.append(decrypt_result(program, decryptor, outputs, len(part)))
+        rows_of_outputs.append(decrypt_result(program, decryptor, outputs, len(part)))
         bound = max(ct.error_bound for ct in outputs) * program.output.scale
-        assert np.abs(found[-1] - expected[size * number :][: len(part)]).max() <= bound
-    assert np.concatenate(found).shape == (11, 5)
+        assert np.abs(rows_of_outputs[-1] - expected[size * number :][: len(part)]).max() <= bound
+    assert np.concatenate(rows_of_outputs).shape == (11, 5)

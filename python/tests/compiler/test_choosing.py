@@ -17,7 +17,11 @@ from keywright.compiler.activations import choosing
 from keywright.compiler.graph.graph import Graph
 from keywright.compiler.graph.piecewise import PiecewiseLinear, composed, summed
 from keywright.compiler.placement import bounding
-from keywright.errors import ModelRefusedError, OutOfRangeError, RefusalError, TooDeepError
+from keywright.errors import (
+    ModelRefusedError,
+    OutOfRangeError,
+    RefusalError,
+)
 from keywright.program.fit_report import FitReport
 from keywright.runtime.checking import run_clear
 from onnx import helper
@@ -147,7 +151,8 @@ def test_an_accuracy_is_reached_or_refused(mlp: onnx.ModelProto) -> None:
             mlp, compiler.Target(slots=64, levels=8), compiler.Fit(calibration=SAMPLES, error=0.05)
         )
     (reason,) = caught.value.exceptions
-    assert isinstance(reason, TooDeepError)
+    assert isinstance(reason, RefusalError)
+    assert reason.code == "depth"
     assert reason.needed == tight.depth
 
 
@@ -159,7 +164,8 @@ def test_a_default_never_breaks_its_own_rule(mlp: onnx.ModelProto) -> None:
             mlp, compiler.Target(slots=64, levels=holds.depth - 1), compiler.Fit(calibration=SAMPLES)
         )
     (reason,) = caught.value.exceptions
-    assert isinstance(reason, TooDeepError)
+    assert isinstance(reason, RefusalError)
+    assert reason.code == "depth"
     assert (reason.needed, reason.available) == (holds.depth, holds.depth - 1)
 
 
@@ -240,8 +246,8 @@ def test_one_choice_serves_many_targets(mlp: onnx.ModelProto) -> None:
 def test_single_nodes_have_their_method(mlp: onnx.ModelProto) -> None:
     methods = {"relu": "chebyshev:15", "outer": "minimax:8"}
     program = compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, activations=methods))
-    found = [(fitted.method, fitted.degrees) for fitted in report_of(program).activations]
-    assert found == [("chebyshev:15", (15,)), ("minimax:8", (7, 15))]
+    chosen = [(fitted.method, fitted.degrees) for fitted in report_of(program).activations]
+    assert chosen == [("chebyshev:15", (15,)), ("minimax:8", (7, 15))]
     with pytest.raises(ModelRefusedError, match="no activation is called 'hidden'"):
         compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, activations={"hidden": "minimax:8"}))
 

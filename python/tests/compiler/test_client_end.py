@@ -118,12 +118,12 @@ def model(nodes: list[onnx.NodeProto], outputs: list[str]) -> onnx.ModelProto:
     return typed
 
 
-def numbers(found: onnx.ModelProto) -> set[float]:
+def numbers(answer: onnx.ModelProto) -> set[float]:
     """All floating-point constants of a model."""
-    tensors = [*found.graph.initializer]
-    tensors += [entry.t for each in found.graph.node for entry in each.attribute if entry.HasField("t")]
+    tensors = [*answer.graph.initializer]
+    tensors += [entry.t for each in answer.graph.node for entry in each.attribute if entry.HasField("t")]
     arrays = [numpy_helper.to_array(tensor) for tensor in tensors]
-    lists = [entry.floats for each in found.graph.node for entry in each.attribute]
+    lists = [entry.floats for each in answer.graph.node for entry in each.attribute]
     given = [np.asarray(array).ravel() for array in [*arrays, *lists]]
     return {float(value) for array in given if array.dtype.kind == "f" for value in array}
 
@@ -137,11 +137,11 @@ def test_the_client_gets_no_weight_and_computes_every_output(name: str) -> None:
     part = onnx.load_model_from_string(program.output.client_part.data)
     secret = {float(value) for array in WEIGHTS.values() for value in array.ravel()}
     assert not numbers(part) & secret
-    found = program.answers(run_clear(program, SAMPLES[:5]))
+    answers = program.answers(run_clear(program, SAMPLES[:5]))
     for row in range(5):
         exact: Any = ReferenceEvaluator(source).run(None, {"x": SAMPLES[row : row + 1]})
         for output, expected in zip(outputs, exact, strict=True):
-            np.testing.assert_allclose(found[output][row], np.squeeze(expected, 0), atol=2e-2)
+            np.testing.assert_allclose(answers[output][row], np.squeeze(expected, 0), atol=2e-2)
 
 
 def test_an_end_that_reads_weights_of_the_encrypted_part_is_refused() -> None:
@@ -179,10 +179,10 @@ HEADS: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize("name", HEADS)
 def test_several_linear_heads(name: str) -> None:
-    estimator, wanted = HEADS[name]
+    estimator, target = HEADS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        estimator.fit(SAMPLES, wanted)
+        estimator.fit(SAMPLES, target)
     compiled = kw.compile(estimator, calibration=SAMPLES)
     assert compiled.program.depth == 1
     outputs = compiled.simulate(SAMPLES[:20]).outputs

@@ -13,7 +13,11 @@ import onnx
 import onnxruntime
 import pytest
 from keywright import compiler, runtime
-from keywright.errors import ModelRefusedError, ProgramFormatError, RefusalError
+from keywright.errors import (
+    FormatError,
+    ModelRefusedError,
+    RefusalError,
+)
 from keywright.program.client.client_part import ClientPart
 from keywright.runtime.checking import run_clear
 from onnx import TensorProto, helper, numpy_helper
@@ -61,11 +65,11 @@ def test_classifiers_of_scikit_learn(name: str) -> None:
     labels, *others = program.answers(checked.expected).values()
     assert np.array_equal(labels.ravel(), estimator.predict(SAMPLES))
     # Labels follow from the signs of scores and of their differences, and these from polynomials, too.
-    found, *_ = program.answers(checked.outputs).values()
+    answers, *_ = program.answers(checked.outputs).values()
     scores, error = checked.expected.reshape(len(SAMPLES), -1), checked.max_abs_error
     apart = np.abs(scores[:, :, None] - scores[:, None, :])[:, *np.triu_indices(scores.shape[1], 1)]
     decided = (np.abs(scores) > error).all(1) & (apart > 2 * error).all(1)
-    assert np.array_equal(found.ravel()[decided], labels.ravel()[decided])
+    assert np.array_equal(answers.ravel()[decided], labels.ravel()[decided])
     assert decided.mean() > 0.5
     if hasattr(estimator, "predict_proba"):
         (probabilities,) = others
@@ -98,8 +102,8 @@ def test_answers_are_those_of_the_whole_model() -> None:
     labels, probabilities = session.run(None, {"X": SAMPLES[:9]})
     answers = program.answers(run_clear(program, SAMPLES[:9]))
     assert np.array_equal(answers["output_label"], labels)
-    for found, expected in zip(answers["output_probability"], probabilities, strict=True):
-        np.testing.assert_allclose(found, list(expected.values()), atol=2**-18)
+    for shares, expected in zip(answers["output_probability"], probabilities, strict=True):
+        np.testing.assert_allclose(shares, list(expected.values()), atol=2**-18)
 
 
 WEIGHTS = {"w": np.arange(12, dtype=np.float32).reshape(4, 3) - 5}
@@ -198,8 +202,8 @@ def test_the_result_of_a_logistic_model_is_its_logit(build: Build) -> None:
     program = compiler.compile(model, compiler.Target(slots=16, levels=1))
     logits = run_clear(program, SAMPLES[:5])
     np.testing.assert_allclose(logits, SAMPLES[:5] @ weights, atol=2**-20)
-    found = program.answers(logits)["y"]
-    np.testing.assert_allclose(found.ravel(), 1 / (1 + np.exp(-logits.ravel())), atol=2**-20)
+    answers = program.answers(logits)["y"]
+    np.testing.assert_allclose(answers.ravel(), 1 / (1 + np.exp(-logits.ravel())), atol=2**-20)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -216,12 +220,14 @@ def test_two_classes_of_one_score_keep_their_labels() -> None:
         program = compiler.compile(model, TARGET, fit)
         checked = runtime.check(program, samples, model)
         assert checked.outputs.shape == (300, 1)
-        found = program.answers(checked.outputs)["output_label"].ravel()
-        shares.append(float((found == estimator.predict(samples)).mean()))
+        answers = program.answers(checked.outputs)["output_label"].ravel()
+        shares.append(float((answers == estimator.predict(samples)).mean()))
         assert checked.agreement == shares[-1]
         assert program.fit_report is not None
         held_out = np.arange(300) % 5 == 4
-        assert program.fit_report.outputs.agreement == (found == estimator.predict(samples))[held_out].mean()
+        assert (
+            program.fit_report.outputs.agreement == (answers == estimator.predict(samples))[held_out].mean()
+        )
     assert shares[0] < 1.0
     assert shares[1] == 1.0
 
@@ -291,7 +297,7 @@ def test_foreign_parts(stored: tuple[compiler.Program, Path], entry: dict[str, A
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in entries.items():
             archive.writestr(name, data)
-    with pytest.raises(ProgramFormatError, match=word):
+    with pytest.raises(FormatError, match=word, check=lambda error: error.code == "program"):
         compiler.load(path)
 
 
@@ -306,7 +312,9 @@ def test_a_part_that_grows_is_stopped() -> None:
         ]
         nodes.append(node("Add", [f"r{step}", f"c{step}"], [after]))
     growing = ClientPart(part(nodes), (1, 3))
-    with pytest.raises(ProgramFormatError, match="operands that are too large"):
+    with pytest.raises(
+        FormatError, match="operands that are too large", check=lambda error: error.code == "program"
+    ):
         growing.run(np.ones((1, 3)))
 
 
@@ -320,7 +328,7 @@ def test_a_part_that_grows_is_stopped() -> None:
     ],
 )
 def test_parts_that_cannot_be_run(nodes: list[onnx.NodeProto], word: str) -> None:
-    with pytest.raises(ProgramFormatError, match=word):
+    with pytest.raises(FormatError, match=word, check=lambda error: error.code == "program"):
         ClientPart(part(nodes), (1, 3)).run(SAMPLES[:2, :3])
 
 
@@ -328,12 +336,16 @@ def test_sizes_of_a_part_are_whole_numbers() -> None:
     model = base64.b64encode(part([node("Neg", ["h"], ["y"])])).decode()
     assert ClientPart.read({"shape": [1, 3], "model": model}, 3).shape == (1, 3)
     for size in (3.0, "3", None, [3], 1 << 70):
-        with pytest.raises(ProgramFormatError, match="not a client's part: a size"):
+        with pytest.raises(
+            FormatError, match="not a client's part: a size", check=lambda error: error.code == "program"
+        ):
             ClientPart.read({"shape": [1, size], "model": model}, 3)
 
 
 def test_a_constant_of_no_known_type_cannot_be_run() -> None:
     model = onnx.load_model_from_string(part([node("Add", ["h", "c"], ["y"])], c=np.zeros(3, np.float32)))
     model.graph.initializer[0].data_type = 99
-    with pytest.raises(ProgramFormatError, match="cannot be run: KeyError"):
+    with pytest.raises(
+        FormatError, match="cannot be run: KeyError", check=lambda error: error.code == "program"
+    ):
         ClientPart(model.SerializeToString(), (1, 3)).run(SAMPLES[:2, :3])

@@ -3,7 +3,9 @@
 import keywright as kw
 import pytest
 from keywright.compiler.placement.costs import CostTable
-from keywright.errors import ChoiceError
+from keywright.errors import (
+    ParameterError,
+)
 from keywright.plan import CostModel
 from keywright.plan.cost.model import Weights
 from keywright.plan.cost.operations import Operation
@@ -22,8 +24,8 @@ def test_a_table_is_what_the_model_predicts() -> None:
     table = CostTable.predicted(chain, MODEL)
     assert len(table.rotation) == chain.max_level + 1
     for level in range(1, chain.max_level + 1):
-        found = (MODEL.switch(shape, level) for shape in shapes(chain, level))
-        best = min((cost for cost in found if cost is not None), key=lambda cost: cost.alone)
+        costs = (MODEL.switch(shape, level) for shape in shapes(chain, level))
+        best = min((cost for cost in costs if cost is not None), key=lambda cost: cost.alone)
         assert table.rotation[level] == pytest.approx(best.shared + best.of_form("giant"))
         assert table.hoisted[level] == pytest.approx(best.of_form("baby"))
         product = Operation("", level, products=4, merged=1).work(chain, best.removed)
@@ -41,5 +43,5 @@ def test_a_bootstrap_takes_what_its_plan_takes() -> None:
 
 def test_keys_that_no_level_can_have_are_refused() -> None:
     chain = kw.plan.Chain(12, (60, 40), (60,), bound=50)
-    with pytest.raises(ChoiceError, match="50 bits at level 0", check=lambda error: error.code == "costs"):
+    with pytest.raises(ParameterError, match="50 bits at level 0", check=lambda error: error.code == "costs"):
         CostTable.predicted(chain, MODEL)

@@ -59,13 +59,13 @@ def own_outputs(model: onnx.ModelProto, samples: NDArray[Any]) -> NDArray[Any]:
 def read(model: onnx.ModelProto, samples: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return scores of the graph with exact functions, and the outputs of the client's part."""
     server, client = load_parts(model)
-    found = import_model(server, requested=() if client is None else client.shapes)
-    assert not found.reasons
-    graph = simplify(found.graph)
+    imported = import_model(server, requested=() if client is None else client.shapes)
+    assert not imported.reasons
+    graph = simplify(imported.graph)
     scores = graph.evaluate(samples.reshape(COUNT, -1).astype(np.float64))[graph.output]
     if client is None:
         return scores, scores
-    return scores, next(iter(client.part(found.scores, found.known).run(scores).values()))
+    return scores, next(iter(client.part(imported.scores, imported.known).run(scores).values()))
 
 
 def test_there_are_files() -> None:
@@ -79,13 +79,13 @@ def test_what_exporters_write(path: Path) -> None:
     model = load_model(path)
     samples = samples_of(model)
     expected = own_outputs(model, samples)
-    scores, found = read(model, samples)
-    found = found.reshape(expected.shape)
+    scores, outputs = read(model, samples)
+    outputs = outputs.reshape(expected.shape)
     if expected.dtype.kind == "f":
         # Values are below 8, and single precision rounds each of at most 1,000 operations on the way to one.
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1000 * 8 * 2**-24)
+        np.testing.assert_allclose(outputs, expected, rtol=0, atol=1000 * 8 * 2**-24)
     else:
-        assert found.tolist() == expected.tolist()
+        assert outputs.tolist() == expected.tolist()
     program = compiler.compile(
         model, compiler.Target(slots=1024, levels=80), compiler.Fit(calibration=samples)
     )
@@ -101,8 +101,8 @@ def test_trees_that_exporters_write(name: str) -> None:
     expected = own_outputs(model, samples)
     fit = compiler.Fit(calibration=samples, thresholds="public")
     program = compiler.compile(model, compiler.Target(slots=1024, levels=60), fit)
-    found = next(iter(program.answers(run_clear(program, samples)).values()))
-    assert found.tolist() == expected.tolist()
+    outputs = next(iter(program.answers(run_clear(program, samples)).values()))
+    assert outputs.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("name", REFUSED)

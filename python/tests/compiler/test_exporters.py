@@ -6,7 +6,12 @@ import numpy as np
 import onnxruntime
 import pytest
 from keywright import compiler
-from keywright.errors import InvalidSamplesError, ModelRefusedError, PackageMissingError, RefusalError
+from keywright.errors import (
+    EncodeError,
+    ModelRefusedError,
+    PackageMissingError,
+    RefusalError,
+)
 from keywright.runtime.checking import run_clear
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPRegressor
@@ -35,9 +40,9 @@ def test_a_perceptron_of_scikit_learn_compiles() -> None:
     network = MLPRegressor(hidden_layer_sizes=(6,), activation="identity", max_iter=2000)
     network.fit(SAMPLES, SAMPLES[:, 0])
     model = compiler.to_onnx(network, SAMPLES)
-    found = run(model, SAMPLES[:1])[0]
+    outputs = run(model, SAMPLES[:1])[0]
     # Single precision: 6 products of 5 products, and the inputs and weights are below 8.
-    assert abs(found.item() - network.predict(SAMPLES[:1]).item()) < 2**-24 * 48 * 64
+    assert abs(outputs.item() - network.predict(SAMPLES[:1]).item()) < 2**-24 * 48 * 64
 
 
 def test_a_module_of_torch() -> None:
@@ -74,8 +79,8 @@ def test_a_transformer_of_torch(batch_first: bool) -> None:
         compiler.Fit(calibration=samples),
     )
     expected = module.eval()(torch.as_tensor(samples[:4])).detach().numpy()
-    found = run_clear(program, samples[:4]).reshape(expected.shape)
-    assert np.abs(found - expected).max() <= np.abs(expected).max() / 16
+    outputs = run_clear(program, samples[:4]).reshape(expected.shape)
+    assert np.abs(outputs - expected).max() <= np.abs(expected).max() / 16
 
 
 def test_a_pipeline_that_ends_in_a_linear_svc() -> None:
@@ -91,7 +96,7 @@ def test_what_is_no_model() -> None:
         compiler.to_onnx(SAMPLES)
     with pytest.raises(TypeError, match="needs an example"):
         compiler.to_onnx(LogisticRegression())
-    with pytest.raises(InvalidSamplesError):
+    with pytest.raises(EncodeError, check=lambda error: error.code == "samples"):
         compiler.to_onnx(LogisticRegression(), np.zeros(5))
 
 

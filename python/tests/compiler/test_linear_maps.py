@@ -23,19 +23,19 @@ SHAPES = [(3,), (16,), (40,), (1, 4, 4), (3, 4, 4), (5, 2, 3), (9, 1, 1), (6, 4,
 
 def layouts(shape: tuple[int, ...], slots: int) -> list[Layout]:
     coarse = [layout for layout in candidates((1, 8, 8), slots, [], 1) if layout.ciphertexts == 1]
-    found = list(candidates(shape, slots, [], 1))
+    layouts = list(candidates(shape, slots, [], 1))
     for source, stride in itertools.product(coarse[:3], (1, 2, 4)):
-        found += candidates(shape, slots, [source], stride)
-    return found
+        layouts += candidates(shape, slots, [source], stride)
+    return layouts
 
 
 @pytest.mark.parametrize("slots", [16, 64, 512])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_layouts_are_injective_and_invertible(shape: tuple[int, ...], slots: int) -> None:
     values = np.arange(1.0, np.prod(shape) + 1)
-    found = layouts(shape, slots)
-    assert found
-    for layout in found:
+    choices = layouts(shape, slots)
+    assert choices
+    for layout in choices:
         packed = layout.pack(values)
         assert packed.shape == (layout.ciphertexts, slots)
         assert np.array_equal(layout.unpack(packed)[0], values)
@@ -63,12 +63,12 @@ def test_maps_of_every_token_are_multiplied_block_by_block(
     scales, equal = rng.normal(size=len(dense)), rng.normal(size=rows)
     equal = np.tile(equal, tokens) if first else np.repeat(equal, tokens)
     for scale in (1.0, equal, scales):
-        found, expected = matrix.scaled(scale), np.broadcast_to(scale, len(dense))[:, None] * dense
-        assert np.abs(found.apply(inputs) - inputs @ expected.T).max() < 1e-12
-        assert found._kind == "other"
-        assert (0 if found._blocks is None else len(found._blocks.rows)) == blocks
+        multiplied, expected = matrix.scaled(scale), np.broadcast_to(scale, len(dense))[:, None] * dense
+        assert np.abs(multiplied.apply(inputs) - inputs @ expected.T).max() < 1e-12
+        assert multiplied._kind == "other"
+        assert (0 if multiplied._blocks is None else len(multiplied._blocks.rows)) == blocks
         if blocks:
-            assert len(found._block_values) == (tokens if scale is scales else 1)
+            assert len(multiplied._block_values) == (tokens if scale is scales else 1)
 
 
 @settings(max_examples=150, deadline=None)

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from keywright.compiler.activations.approximation.composite import DEGREES, sign_composite
 from keywright.compiler.activations.approximation.remez import OddMinimax, odd_minimax
-from keywright.errors import ChoiceError
+from keywright.errors import (
+    ParameterError,
+)
 
 
 def exact_error(polynomial: OddMinimax, x: float) -> float:
@@ -31,14 +33,14 @@ def test_the_closest_line_is_known(low: float) -> None:
 @pytest.mark.parametrize(("degree", "low"), [(3, 0.3), (7, 0.05), (13, 2.0**-6), (15, 2.0**-9), (27, 0.4)])
 def test_errors_alternate_at_one_point_more_than_coefficients(degree: int, low: float) -> None:
     """By Chebyshev's theorem nothing is closer then."""
-    found = odd_minimax(degree, low)
-    assert not found.coefficients[::2].any()
-    errors = [exact_error(found, float(x)) for x in found.reference]
+    polynomial = odd_minimax(degree, low)
+    assert not polynomial.coefficients[::2].any()
+    errors = [exact_error(polynomial, float(x)) for x in polynomial.reference]
     assert len(errors) == (degree + 1) // 2 + 1
     assert all(a * b < 0 for a, b in pairwise(errors))
-    assert min(map(abs, errors)) >= found.error * (1 - 3e-6)
+    assert min(map(abs, errors)) >= polynomial.error * (1 - 3e-6)
     grid = np.exp(np.linspace(np.log(low), 0, 4001))
-    assert max(abs(exact_error(found, float(x))) for x in grid) <= found.error
+    assert max(abs(exact_error(polynomial, float(x))) for x in grid) <= polynomial.error
 
 
 @pytest.mark.parametrize("bits", sorted(DEGREES))
@@ -73,20 +75,22 @@ def test_inner_polynomials_stay_in_their_domain() -> None:
 
 def test_a_worse_polynomial_is_noticed() -> None:
     """The checks above can fail: a coefficient that is off by a thousandth breaks the alternation."""
-    found = odd_minimax(7, 0.05)
-    worse = OddMinimax(found.coefficients * (1 + 1e-3 * np.eye(8)[3]), 0.05, found.error, found.reference)
-    assert max(abs(exact_error(worse, float(x))) for x in found.reference) > found.error
+    polynomial = odd_minimax(7, 0.05)
+    worse = OddMinimax(
+        polynomial.coefficients * (1 + 1e-3 * np.eye(8)[3]), 0.05, polynomial.error, polynomial.reference
+    )
+    assert max(abs(exact_error(worse, float(x))) for x in polynomial.reference) > polynomial.error
 
 
 @pytest.mark.parametrize(("degree", "low"), [(2, 0.5), (-1, 0.5), (3, 0.0), (3, 1.0)])
 def test_what_there_is_no_polynomial_for(degree: int, low: float) -> None:
-    with pytest.raises(ChoiceError, check=lambda error: error.code == "minimax"):
+    with pytest.raises(ParameterError, check=lambda error: error.code == "minimax"):
         odd_minimax(degree, low)
 
 
 def test_precisions_out_of_bounds() -> None:
     with pytest.raises(
-        ChoiceError,
+        ParameterError,
         match="alpha = 15 bits is outside the range of minimax; choose 4 to 14",
         check=lambda error: error.code == "minimax",
     ):

@@ -15,12 +15,10 @@ from keywright.compiler.layout.layer_work import LayerWork
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.placement import LevelLimits, Problem, assign_levels, place
 from keywright.errors import (
-    CalibrationMissingError,
-    ChoiceError,
     ModelRefusedError,
     OutOfRangeError,
+    ParameterError,
     RefusalError,
-    TooDeepError,
 )
 from keywright.runtime.checking import run_clear
 from onnx import helper
@@ -182,11 +180,11 @@ def test_a_layer_that_no_bootstrap_reaches_is_named() -> None:
 
 def test_costs_must_rise_with_the_level() -> None:
     with pytest.raises(
-        ChoiceError, match=r"rotation costs 1\.0 at level 1", check=lambda error: error.code == "costs"
+        ParameterError, match=r"rotation costs 1\.0 at level 1", check=lambda error: error.code == "costs"
     ):
         CostTable((2.0, 1.0), FLAT, FLAT, FLAT, FLAT)
     for bad in ((1.0,), (1.0, float("nan")), (0.0, 1.0), (1.0,) * 200):
-        with pytest.raises(ChoiceError, match="bootstrap", check=lambda error: error.code == "costs"):
+        with pytest.raises(ParameterError, match="bootstrap", check=lambda error: error.code == "costs"):
             CostTable(FLAT, FLAT, FLAT, FLAT, bad)
     shipped = CostTable.default()
     assert shipped.seconds(LayerWork(rotations=1), 30) > shipped.seconds(LayerWork(rotations=1), 3) > 0
@@ -194,7 +192,7 @@ def test_costs_must_rise_with_the_level() -> None:
 
 def test_bootstraps_that_contradict_themselves() -> None:
     for slots, low, high, seconds in ((4, 2, 2, None), (4, -1, 2, None), (3, 1, 2, None), (4, 1, 2, 0.0)):
-        with pytest.raises(ChoiceError, check=lambda error: error.code == "bootstrap"):
+        with pytest.raises(ParameterError, check=lambda error: error.code == "bootstrap"):
             compiler.Bootstrap(slots, low, high, seconds)
 
 
@@ -251,14 +249,15 @@ def test_without_need_there_are_no_bootstraps(deep: onnx.ModelProto) -> None:
 def test_what_the_compiler_refuses(deep: onnx.ModelProto) -> None:
     with pytest.raises(ModelRefusedError) as caught:
         compiler.compile(deep, compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(4, 1, 4),)))
-    assert isinstance(caught.value.exceptions[0], CalibrationMissingError)
-    assert caught.value.exceptions[0].code == "ranges"
+    assert caught.value.codes == {"ranges"}
     with pytest.raises(ModelRefusedError) as caught:
         compiler.compile(deep, compiler.Target(slots=4, levels=4), compiler.Fit(calibration=SAMPLES))
-    assert isinstance(caught.value.exceptions[0], TooDeepError)
-    with pytest.raises(ChoiceError, match="slots", check=lambda error: error.code == "bootstrap"):
+    assert caught.value.codes == {"depth"}
+    with pytest.raises(ParameterError, match="slots", check=lambda error: error.code == "bootstrap"):
         compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(8, 1, 4),))
-    with pytest.raises(ChoiceError, match="above the highest", check=lambda error: error.code == "bootstrap"):
+    with pytest.raises(
+        ParameterError, match="above the highest", check=lambda error: error.code == "bootstrap"
+    ):
         compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(4, 1, 5),))
     with pytest.raises(ValueError, match="headroom"):
         compiler.Ranges(headroom=0.5)

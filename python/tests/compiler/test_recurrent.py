@@ -34,9 +34,9 @@ def exactly(model: onnx.ModelProto, samples: NDArray[np.float64]) -> None:
     assert not read.reasons
     expected = run_onnxruntime(model, samples).reshape(len(samples), -1)
     for graph in (read.graph, simplify(read.graph)):
-        found = graph.evaluate(samples.reshape(len(samples), -1))[graph.output]
+        outputs = graph.evaluate(samples.reshape(len(samples), -1))[graph.output]
         # Values are at most 1; each of some 50 operations of a step is rounded to single precision.
-        assert np.abs(found - expected).max() < 50 * samples.shape[1] * 2**-23
+        assert np.abs(outputs - expected).max() < 50 * samples.shape[1] * 2**-23
 
 
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
@@ -85,8 +85,8 @@ def test_other_functions(build: Build) -> None:
     assert not read.reasons
     samples = RNG.normal(size=(4, 3, 5)) / 8
     expected = run_onnxruntime(model, samples).reshape(4, -1)
-    found = read.graph.evaluate(samples.reshape(4, -1))[read.graph.output]
-    assert np.abs(found - expected).max() < 50 * 3 * 2**-23 * max(np.abs(expected).max(), 1)
+    outputs = read.graph.evaluate(samples.reshape(4, -1))[read.graph.output]
+    assert np.abs(outputs - expected).max() < 50 * 3 * 2**-23 * max(np.abs(expected).max(), 1)
 
 
 def test_one_step_as_a_program(build: Build) -> None:

@@ -12,7 +12,10 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler, runtime
-from keywright.errors import InvalidSamplesError, OutOfRangeError
+from keywright.errors import (
+    EncodeError,
+    OutOfRangeError,
+)
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.search.quick import plan_network
 from keywright.runtime.checking import run_clear
@@ -51,9 +54,9 @@ class Case:
 
     def bits_off(self) -> tuple[float, float]:
         """log2 of the measured mean and largest error over the predicted ones."""
-        found, worst = self.simulate(), np.median(self.measured.max(axis=(1, 2)))
-        mean = float(np.log2(self.measured.mean() / found.mean_error))
-        return mean, float(np.log2(worst / found.worst_error))
+        outputs, worst = self.simulate(), np.median(self.measured.max(axis=(1, 2)))
+        mean = float(np.log2(self.measured.mean() / outputs.mean_error))
+        return mean, float(np.log2(worst / outputs.worst_error))
 
 
 def run(
@@ -71,10 +74,10 @@ def run(
         secret = kw.SecretKey.generate(parameters, bytes([number]) * 32)
         generator = kw.KeyGenerator(secret)
         keys = plan.follow(generator.evaluation_keys(relinearization=False, specs=plan.key_specs))
-        bootstrappers = [kw.Bootstrapper(found) for found in plan.bootstrapper_plans]
+        bootstrappers = [kw.Bootstrapper(plan_of_bootstrap) for plan_of_bootstrap in plan.bootstrapper_plans]
         backend = EncryptedBackend(kw.Evaluator(parameters, keys), bootstrappers, plan=plan)
         decryptor, encryptor = kw.Decryptor(secret), kw.Encryptor(generator.public_key())
-        found = []
+        plan_of_bootstrap = []
         for sample in samples:
             inputs = (
                 encrypt_sample(program, encryptor, sample)
@@ -82,8 +85,8 @@ def run(
                 else [ct.expand() for ct in encrypt_sample_seeded(program, decryptor, sample)]
             )
             result = decrypt_result(program, decryptor, backend.run(program, inputs))
-            found.append(np.abs(result - run_clear(program, sample)).ravel())
-        errors.append(found)
+            plan_of_bootstrap.append(np.abs(result - run_clear(program, sample)).ravel())
+        errors.append(plan_of_bootstrap)
     return Case(program, plan, samples, public, np.asarray(errors))
 
 
@@ -154,8 +157,8 @@ def test_a_wrong_deviation_is_noticed(case: Case, monkeypatch: pytest.MonkeyPatc
     add_deviation, add_bootstrap = NoiseSource.add_deviation, NoiseSource.add_bootstrap
     for factor in (32.0, 1 / 32):
 
-        def deviation(self: NoiseSource, values: Array, found: Array, by: float = factor) -> None:
-            add_deviation(self, values, by * np.asarray(found))
+        def deviation(self: NoiseSource, values: Array, simulated: Array, by: float = factor) -> None:
+            add_deviation(self, values, by * np.asarray(simulated))
 
         def bootstrap(self: NoiseSource, values: Array, errors: BootstrapErrors, by: float = factor) -> None:
             wrong = copy(errors)
@@ -168,15 +171,15 @@ def test_a_wrong_deviation_is_noticed(case: Case, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_simulation_is_the_program_and_the_same_every_time(case: Case) -> None:
-    found, again = case.simulate(), case.simulate()
+    outputs, again = case.simulate(), case.simulate()
     expected = np.asarray([run_clear(case.program, sample) for sample in case.samples])
-    assert np.abs(found.outputs - expected).max() < 1e-12 * max(1.0, np.abs(expected).max())
-    assert np.array_equal(found.noisy, again.noisy)
-    assert not np.array_equal(found.noisy[0], found.noisy[1])
-    assert found.sample_errors.shape == (len(case.samples),)
-    assert found.mean_error < found.sample_errors.min() <= found.worst_error
-    assert found.decided.all()
-    assert "against the program in the clear" in str(found)
+    assert np.abs(outputs.outputs - expected).max() < 1e-12 * max(1.0, np.abs(expected).max())
+    assert np.array_equal(outputs.noisy, again.noisy)
+    assert not np.array_equal(outputs.noisy[0], outputs.noisy[1])
+    assert outputs.sample_errors.shape == (len(case.samples),)
+    assert outputs.mean_error < outputs.sample_errors.min() <= outputs.worst_error
+    assert outputs.decided.all()
+    assert "against the program in the clear" in str(outputs)
 
 
 def test_samples_too_close_are_not_decided() -> None:
@@ -192,11 +195,11 @@ def test_what_cannot_be_simulated_is_refused(build: Build) -> None:
     target = compiler.Target(slots=1024, levels=parameters.max_level)
     program = compiler.compile(perceptron(build), target, compiler.Fit(calibration=samples))
     plan = plan_network(program, parameters)
-    with pytest.raises(InvalidSamplesError):
+    with pytest.raises(EncodeError, check=lambda error: error.code == "samples"):
         runtime.simulate(program, plan, samples[:0])
-    with pytest.raises(InvalidSamplesError):
+    with pytest.raises(EncodeError, check=lambda error: error.code == "samples"):
         runtime.simulate(program, plan, samples[:, :3])
-    with pytest.raises(InvalidSamplesError):
+    with pytest.raises(EncodeError, check=lambda error: error.code == "samples"):
         runtime.simulate(program, plan, samples, repetitions=0)
 
 

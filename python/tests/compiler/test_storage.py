@@ -11,7 +11,9 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler
-from keywright.errors import ProgramFormatError
+from keywright.errors import (
+    FormatError,
+)
 from keywright.program.file import storage
 from keywright.program.operands.diagonals import Diagonals, table_of
 from keywright.runtime.checking import run_clear
@@ -87,7 +89,7 @@ def test_a_changed_byte_is_refused_or_changes_nothing(program: compiler.Program,
         stored.write_bytes(damaged)
         try:
             loaded = compiler.load(stored)
-        except ProgramFormatError:
+        except FormatError:
             refused += 1
             continue
         assert loaded.instructions == program.instructions
@@ -106,7 +108,7 @@ def test_truncation_is_refused(stored: Path) -> None:
     original = stored.read_bytes()
     for length in range(0, len(original), 7):
         stored.write_bytes(original[:length])
-        with pytest.raises(ProgramFormatError):
+        with pytest.raises(FormatError, check=lambda error: error.code == "program"):
             compiler.load(stored)
 
 
@@ -148,7 +150,7 @@ def test_truncation_is_refused(stored: Path) -> None:
 )
 def test_inconsistent_descriptions(stored: Path, changes: dict[str, object], word: str) -> None:
     rewrite(stored, edit_description(**changes))
-    with pytest.raises(ProgramFormatError, match=word) as refused:
+    with pytest.raises(FormatError, match=word, check=lambda error: error.code == "program") as refused:
         compiler.load(stored)
     says_what_to_do = "Compile the model again" in str(refused.value)
     assert says_what_to_do == ("inconsistent program" in str(refused.value))
@@ -175,7 +177,7 @@ def npy(array: np.ndarray, *, pickled: bool = False) -> bytes:
 )
 def test_foreign_arrays(stored: Path, name: str, data: bytes, word: str) -> None:
     rewrite(stored, lambda entries: entries.update({name: data}))
-    with pytest.raises(ProgramFormatError, match=word):
+    with pytest.raises(FormatError, match=word, check=lambda error: error.code == "program"):
         compiler.load(stored)
 
 
@@ -186,12 +188,12 @@ def test_missing_entries(stored: Path) -> None:
     for name in names:
         stored.write_bytes(original)
         rewrite(stored, lambda entries, name=name: entries.pop(name))  # type: ignore[misc]
-        with pytest.raises(ProgramFormatError):
+        with pytest.raises(FormatError, check=lambda error: error.code == "program"):
             compiler.load(stored)
 
 
 def test_size_is_bounded_before_reading(stored: Path) -> None:
-    with pytest.raises(ProgramFormatError, match="more than 100 bytes"):
+    with pytest.raises(FormatError, match="more than 100 bytes", check=lambda error: error.code == "program"):
         storage.load(stored, max_bytes=100)
 
 
@@ -227,7 +229,7 @@ def test_equal_values_of_a_batch_are_stored_once(build: Build, tmp_path: Path) -
         entries["program.json"] = json.dumps(description).encode()
 
     rewrite(path, edit)
-    with pytest.raises(ProgramFormatError, match="copies"):
+    with pytest.raises(FormatError, match="copies", check=lambda error: error.code == "program"):
         compiler.load(path)
 
 
@@ -237,7 +239,9 @@ def test_unpacked_arrays_are_bounded_before_reading(wide: compiler.Program, tmp_
     needed = 256 * 256 * 8 + 2 * 256 * 4
     assert path.stat().st_size < needed // 8
     assert storage.load(path, max_bytes=needed).instructions == wide.instructions
-    with pytest.raises(ProgramFormatError, match=f"more than {needed - 1} bytes"):
+    with pytest.raises(
+        FormatError, match=f"more than {needed - 1} bytes", check=lambda error: error.code == "program"
+    ):
         storage.load(path, max_bytes=needed - 1)
 
 
@@ -270,14 +274,14 @@ def test_diagonals_ascend(stored: Path, steps: list[int]) -> None:
         entries["program.json"] = json.dumps(description).encode()
 
     rewrite(stored, edit)
-    with pytest.raises(ProgramFormatError, match="ascending"):
+    with pytest.raises(FormatError, match="ascending", check=lambda error: error.code == "program"):
         compiler.load(stored)
 
 
 def test_foreign_and_missing_files(tmp_path: Path) -> None:
     path = tmp_path / "foreign"
     path.write_bytes(b"PK\x03\x04 no archive")
-    with pytest.raises(ProgramFormatError, match="foreign"):
+    with pytest.raises(FormatError, match="foreign", check=lambda error: error.code == "program"):
         compiler.load(path)
     with pytest.raises(FileNotFoundError):
         compiler.load(tmp_path / "missing")
@@ -319,7 +323,7 @@ def bootstrap(slots: int, input_level: int, output_level: int, preset: object) -
 )
 def test_inconsistent_layers_and_bootstraps(stored: Path, changes: dict[str, object], word: str) -> None:
     rewrite(stored, edit_description(**changes))
-    with pytest.raises(ProgramFormatError, match=word) as refused:
+    with pytest.raises(FormatError, match=word, check=lambda error: error.code == "program") as refused:
         compiler.load(stored)
     says_what_to_do = "Compile the model again" in str(refused.value)
     assert says_what_to_do == ("inconsistent program" in str(refused.value))
@@ -336,7 +340,7 @@ def test_a_changed_header_of_an_array_is_refused(stored: Path) -> None:
         rewrite(stored, lambda entries, data=data: entries.update({"vectors/0.npy": bytes(data)}))  # type: ignore[misc]
         try:
             compiler.load(stored)
-        except ProgramFormatError:
+        except FormatError:
             refused += 1
     assert refused >= 70
 
@@ -348,5 +352,7 @@ def test_other_methods_of_packing_are_refused(stored: Path, method: int) -> None
     with zipfile.ZipFile(stored, "w", method) as archive:
         for name, data in entries.items():
             archive.writestr(name, data)
-    with pytest.raises(ProgramFormatError, match="compressed by method"):
+    with pytest.raises(
+        FormatError, match="compressed by method", check=lambda error: error.code == "program"
+    ):
         compiler.load(stored)

@@ -72,8 +72,8 @@ def sums() -> SumParameters:
 
 def sum_key(entropy: bytes | None) -> SumKey:
     """Return a key with a known secret; given entropy determines the secret as well."""
-    made = SumKey.generate(sums(), ENTROPY)
-    return SumKey.generate(sums(), entropy) if entropy else SumKey.from_bytes(made.to_bytes(), sums())
+    key = SumKey.generate(sums(), ENTROPY)
+    return SumKey.generate(sums(), entropy) if entropy else SumKey.from_bytes(key.to_bytes(), sums())
 
 
 def update(key: SumKey) -> bytes:
@@ -183,8 +183,8 @@ def encrypts(
 ) -> Source:
     """Return a method that encrypts a vector, here 0."""
 
-    def draw(made: Any) -> bytes:
-        out = getattr(made, name.partition(".")[2])(0 if name.endswith("scalar") else [0])
+    def draw(instance: Any) -> bytes:
+        out = getattr(instance, name.partition(".")[2])(0 if name.endswith("scalar") else [0])
         return (out[0] if isinstance(out, list) else out).to_bytes()  # type: ignore[no-any-return]
 
     return Source(name, make, draw, oracle, copied)
@@ -212,7 +212,7 @@ SOURCES = [
     Source(
         "KeyGenerator.switching_key",
         lambda entropy: kw.KeyGenerator(secret(), entropy),
-        lambda made: made.switching_key(kw.KeySpec.rotation(ckks(), 3)).to_bytes(),
+        lambda instance: instance.switching_key(kw.KeySpec.rotation(ckks(), 3)).to_bytes(),
         of_ckks,
     ),
     keys("evaluation_keys", [1, 2], conjugation=True),
@@ -242,38 +242,38 @@ SOURCES = [
     Source(
         "EncryptionPool.fill",
         pool(secret),
-        lambda made: bytes([made.fill(1)]) and made.encrypt([0]).to_bytes(),
+        lambda instance: bytes([instance.fill(1)]) and instance.encrypt([0]).to_bytes(),
         of_ckks,
         copied=False,
     ),
     encrypts("ChemEncryptor.encrypt", chem(secret, 2.0**-20)),
     encrypts("ChemEncryptor.encrypt_integers", chem(bfv_secret, 1.0)),
     call("Client", lambda entropy: kw.thin.Client(thin(), entropy).secret_bytes(), of_thin),
-    Source("Client.public_key", client, lambda made: made.public_key(), of_thin),
-    Source("Client.encrypt", client, lambda made: made.encrypt([0]), of_thin),
-    Source("Client.encrypt compact", client, lambda made: made.encrypt([0], dropped=0), of_thin),
-    Source("Client.session", client, lambda made: made.session()),
+    Source("Client.public_key", client, lambda instance: instance.public_key(), of_thin),
+    Source("Client.encrypt", client, lambda instance: instance.encrypt([0]), of_thin),
+    Source("Client.encrypt compact", client, lambda instance: instance.encrypt([0], dropped=0), of_thin),
+    Source("Client.session", client, lambda instance: instance.session()),
     Source(
         "ClientEncryptor.encrypt",
         lambda entropy: kw.thin.Encryptor(thin_key(), thin(), entropy),
-        lambda made: made.encrypt([0]),
+        lambda instance: instance.encrypt([0]),
         of_thin,
     ),
     Source(
         "ClientEncryptor.encrypt compact",
         lambda entropy: kw.thin.Encryptor(thin_key(), thin(), entropy),
-        lambda made: made.encrypt([0], dropped=(0, 0)),
+        lambda instance: instance.encrypt([0], dropped=(0, 0)),
         of_thin,
     ),
     call("SumKey.generate", lambda entropy: SumKey.generate(sums(), entropy).to_bytes(), of_sums),
     Source("SumKey.encrypt", sum_key, update, of_sums),
     # The threshold protocol reveals no secret: halves, shares and ciphertexts must differ.
     call("ThresholdParty.generate", lambda entropy: party(entropy).public_half()),
-    Source("ThresholdParty.deal", party, lambda made: b"".join(made.deal()), entropy="none"),
+    Source("ThresholdParty.deal", party, lambda instance: b"".join(instance.deal()), entropy="none"),
     Source(
         "ThresholdKey.encrypt",
         lambda _: joint_key(),
-        lambda made: made.encrypt(np.zeros(1, np.int64)),
+        lambda instance: instance.encrypt(np.zeros(1, np.int64)),
         entropy="none",
     ),
 ]

@@ -76,7 +76,7 @@ def objects() -> dict[str, Any]:
     spec, plan = kw.KeySpec.rotation(ckks, 1), small_plan(small_parameters())
     group, dealers = drawing.threshold(), [drawing.party(None) for _ in range(2)]
     dealt = [dealer.deal()[0] for dealer in dealers]
-    made = [
+    keys = [
         ckks,
         secret,
         key,
@@ -111,7 +111,7 @@ def objects() -> dict[str, Any]:
         drawing.sum_key(None),
         _core.ThresholdShare.combine(group, 1, dealt, [bytes(32), bytes([1] * 32)]),
     ]
-    return {type(one).__name__: one for one in made}
+    return {type(one).__name__: one for one in keys}
 
 
 def sample(annotation: ast.expr, integer: int, path: Path) -> Any:
@@ -203,4 +203,4 @@ def test_a_pipe_or_a_folder_is_refused_before_it_is_opened(argument: Argument, t
             call(argument, path=path)
         error = caught.value
         assert str(path) in str(error)
-        assert (error.reason, error.found, error.expected) == ("kind", kind, "a file")
+        assert (error.code, error.found, error.expected) == ("kind", kind, "a file")

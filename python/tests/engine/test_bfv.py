@@ -117,9 +117,9 @@ def test_coefficients_multiply_as_polynomials(party: Party) -> None:
     # X^1023 times X is -1.
     last = encryptor.encrypt(np.eye(1, 1024, 1023, dtype=int)[0], packing="coefficients")
     assert decryptor.decrypt(evaluator.multiply(last, [0, 1]))[0] == -1
-    with pytest.raises(kw.errors.PackingError):
+    with pytest.raises(kw.errors.OperandError, check=lambda error: error.code == "packing"):
         evaluator.rotate_rows(a, 3)
-    with pytest.raises(kw.errors.PackingError):
+    with pytest.raises(kw.errors.OperandError, check=lambda error: error.code == "packing"):
         evaluator.add(a, encryptor.encrypt([1]))
 
 
@@ -162,7 +162,7 @@ def test_keys_know_their_scheme(party: Party) -> None:
         lambda: kw.Encryptor(generator.public_key()).encrypt([1.0]),
         lambda: kw.Decryptor(secret).encrypt([1.0]),
     ):
-        with pytest.raises(kw.errors.MixedParametersError):
+        with pytest.raises(kw.errors.MismatchError, check=lambda error: error.code == "parameters"):
             make()
     with pytest.raises(TypeError):
         kw.SecretKey.generate("N13")  # type: ignore[arg-type]
@@ -218,7 +218,7 @@ def test_errors_name_what_is_wrong(party: Party) -> None:
     assert (caught.value.level, caught.value.needed, caught.value.available) == (0, 1, 0)
     with pytest.raises(kw.errors.MissingKeyError):
         evaluator.rotate_rows(a, 1)
-    with pytest.raises(kw.errors.DegreeError):
+    with pytest.raises(kw.errors.OperandError, check=lambda error: error.code == "degree"):
         evaluator.square(evaluator.multiply_lazy(a, a))
     with pytest.raises(kw.errors.ParameterError):
         encryptor.encrypt([1], packing="rows")

@@ -52,33 +52,33 @@ SEARCHED.write(np.arange(1), np.ones((1, COUNT), np.int16), np.zeros(0, np.int64
 
 
 def encryptor(message: Message) -> list[Any]:
-    made = kw.Encryptor(PUBLIC, ENTROPY)
+    drawing_encryptor = kw.Encryptor(PUBLIC, ENTROPY)
     return [
-        made.encrypt(message.astype(float), SLOTS, magnitude=LARGEST),
-        made.encrypt(message.astype(complex), SLOTS, magnitude=LARGEST),
-        made.encrypt_coefficients(message.astype(float), magnitude=LARGEST),
-        made.encrypt(message.astype(float)),
+        drawing_encryptor.encrypt(message.astype(float), SLOTS, magnitude=LARGEST),
+        drawing_encryptor.encrypt(message.astype(complex), SLOTS, magnitude=LARGEST),
+        drawing_encryptor.encrypt_coefficients(message.astype(float), magnitude=LARGEST),
+        drawing_encryptor.encrypt(message.astype(float)),
     ]
 
 
 def decryptor(message: Message) -> list[Any]:
-    made = kw.Decryptor(SECRET, ENTROPY)
+    drawing_decryptor = kw.Decryptor(SECRET, ENTROPY)
     return [
-        made.encrypt(message.astype(float), SLOTS, magnitude=LARGEST),
-        made.encrypt_coefficients(message.astype(float), magnitude=LARGEST),
+        drawing_decryptor.encrypt(message.astype(float), SLOTS, magnitude=LARGEST),
+        drawing_decryptor.encrypt_coefficients(message.astype(float), magnitude=LARGEST),
     ]
 
 
 def pool(key: kw.PublicKey | kw.SecretKey) -> Writer:
     def write(message: Message) -> list[Any]:
         numbers = message.astype(float)
-        with kw.EncryptionPool(key, 4, threads=0, entropy=ENTROPY) as made:
+        with kw.EncryptionPool(key, 4, threads=0, entropy=ENTROPY) as ciphertext:
             return [
-                made.encrypt(numbers, SLOTS, LARGEST),
-                made.encrypt(message.astype(complex), SLOTS, LARGEST),
-                made.encrypt_coefficients(numbers, LARGEST),
-                made.encrypt_scalar(numbers[0], SLOTS, LARGEST),
-                *made.encrypt_scalars(numbers, SLOTS, LARGEST),
+                ciphertext.encrypt(numbers, SLOTS, LARGEST),
+                ciphertext.encrypt(message.astype(complex), SLOTS, LARGEST),
+                ciphertext.encrypt_coefficients(numbers, LARGEST),
+                ciphertext.encrypt_scalar(numbers[0], SLOTS, LARGEST),
+                *ciphertext.encrypt_scalars(numbers, SLOTS, LARGEST),
             ]
 
     return write
@@ -86,8 +86,8 @@ def pool(key: kw.PublicKey | kw.SecretKey) -> Writer:
 
 def integer_pool(key: kw.PublicKey | kw.SecretKey) -> Writer:
     def write(message: Message) -> list[Any]:
-        with kw.EncryptionPool(key, 4, threads=0, entropy=ENTROPY) as made:
-            return [made.encrypt_integers(message), made.encrypt_integers(int(message[0]))]
+        with kw.EncryptionPool(key, 4, threads=0, entropy=ENTROPY) as ciphertext:
+            return [ciphertext.encrypt_integers(message), ciphertext.encrypt_integers(int(message[0]))]
 
     return write
 

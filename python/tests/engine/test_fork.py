@@ -91,10 +91,10 @@ def test_the_table_has_every_class_that_draws() -> None:
     assert set(listed) == drawing_classes() - QUIET
     for name, methods in listed.items():
         cls = getattr(_core, name)
-        found = {
+        members = {
             method for method in dir(cls) if not method.startswith("_") and callable(getattr(cls, method))
         }
-        assert found == methods | QUIET_METHODS.get(name, set()), name
+        assert members == methods | QUIET_METHODS.get(name, set()), name
 
 
 def assert_distinct(source: Source, draws: list[bytes]) -> None:
@@ -105,17 +105,17 @@ def assert_distinct(source: Source, draws: list[bytes]) -> None:
 
 @pytest.mark.parametrize("source", SOURCES, ids=str)
 def test_processes_draw_apart(source: Source) -> None:
-    made = source.make(None)
+    generator = source.make(None)
 
     def child() -> list[bytes]:
-        return [source.draw(made), in_child(lambda: source.draw(made)), source.draw(made)]
+        return [source.draw(generator), in_child(lambda: source.draw(generator)), source.draw(generator)]
 
-    draws = [source.draw(made)]
+    draws = [source.draw(generator)]
     if source.copied:
         draws += in_child(child) + in_child(child)
     else:
-        assert_refused(lambda: source.draw(made))
-    assert_distinct(source, [*draws, source.draw(made)])
+        assert_refused(lambda: source.draw(generator))
+    assert_distinct(source, [*draws, source.draw(generator)])
 
 
 def assert_refused(work: Callable[[], object]) -> None:
@@ -123,21 +123,23 @@ def assert_refused(work: Callable[[], object]) -> None:
     owner = os.getpid()
 
     def child() -> tuple[int, int, bool]:
-        with pytest.raises(kw.errors.ForkedError, match="process") as caught:
+        with pytest.raises(
+            kw.errors.RandomnessError, match="process", check=lambda error: error.code == "forked"
+        ) as caught:
             work()
         return caught.value.owner, caught.value.process, caught.value.process == os.getpid()
 
-    found, process, right = in_child(child)
-    assert (found, right) == (owner, True)
+    refusal, process, right = in_child(child)
+    assert (refusal, right) == (owner, True)
     assert process != owner
 
 
 @pytest.mark.parametrize("source", [source for source in SOURCES if source.entropy == "object"], ids=str)
 def test_given_entropy_is_for_one_process(source: Source) -> None:
-    made = source.make(ENTROPY)
-    assert_refused(lambda: source.draw(made))
-    expected = [source.draw(made), source.draw(made)]
-    assert_refused(lambda: source.draw(made))
+    generator = source.make(ENTROPY)
+    assert_refused(lambda: source.draw(generator))
+    expected = [source.draw(generator), source.draw(generator)]
+    assert_refused(lambda: source.draw(generator))
 
     def child() -> list[bytes]:
         own = source.make(ENTROPY)
@@ -153,35 +155,35 @@ def test_entropy_of_a_call_decides_it_in_every_process(source: Source) -> None:
 
 @pytest.mark.parametrize("source", SOURCES, ids=str)
 def test_threads_draw_apart(source: Source) -> None:
-    made = source.make(None)
+    generator = source.make(None)
     with ThreadPoolExecutor(8) as threads:
-        assert_distinct(source, list(threads.map(lambda _: source.draw(made), range(8))))
+        assert_distinct(source, list(threads.map(lambda _: source.draw(generator), range(8))))
 
 
 OBJECTS: list[tuple[Source, Any]] = []
 
 
 def draw_object(place: int) -> tuple[int, bytes]:
-    source, made = OBJECTS[place]
-    return os.getpid(), source.draw(made)
+    source, generator = OBJECTS[place]
+    return os.getpid(), source.draw(generator)
 
 
 def test_workers_of_a_pool_draw_apart() -> None:
     OBJECTS[:] = [(source, source.make(None)) for source in SOURCES if source.copied]
     with multiprocessing.get_context("fork").Pool(2) as workers:
-        for place, (source, made) in enumerate(OBJECTS):
-            found = workers.map(draw_object, [place] * 4, chunksize=2)
-            assert_distinct(source, [source.draw(made), *(draw for _, draw in found)])
+        for place, (source, generator) in enumerate(OBJECTS):
+            draws = workers.map(draw_object, [place] * 4, chunksize=2)
+            assert_distinct(source, [source.draw(generator), *(draw for _, draw in draws)])
 
 
 @pytest.mark.parametrize("source", [source for source in SOURCES if source.entropy == "object"], ids=str)
 def test_nothing_that_draws_is_pickled(source: Source) -> None:
-    made = source.make(None)
+    generator = source.make(None)
     with pytest.raises(TypeError, match="not pickled"):
-        pickle.dumps(made)
+        pickle.dumps(generator)
     method = source.name.split()[0].partition(".")[2]
     with pytest.raises(TypeError, match="not pickled"):
-        pickle.dumps(getattr(made, method))
+        pickle.dumps(getattr(generator, method))
 
 
 @pytest.mark.parametrize("way", ["spawn", "forkserver"])
@@ -242,47 +244,52 @@ POOL = {"EncryptionPool.encrypt_integers"}
 )
 def test_a_child_waits_for_no_thread_of_its_parent(source: Source) -> None:
     """Locks that threads hold during the fork are never released in the child."""
-    made = source.make(None)
+    generator = source.make(None)
 
     def child() -> str:
         try:
-            source.draw(made)
-        except kw.errors.ForkedError:
-            return "refused"
+            source.draw(generator)
+        except kw.errors.RandomnessError as error:
+            return "refused" if error.code == "forked" else error.code
         # It can make again what it could not use.
         source.draw(source.make(None))
         return "drawn"
 
-    with threads_that(lambda: source.draw(made)):
+    with threads_that(lambda: source.draw(generator)):
         seen = {in_child(child, patience=10) for _ in range(6)}
     assert seen <= ({"drawn"} if source.name in FREE else {"drawn", "refused"})
 
 
 def test_a_child_may_use_what_no_thread_was_using() -> None:
     """Several threads of the child may do so at once."""
-    made = client(None)
-    made.encrypt([0])
+    generator = client(None)
+    generator.encrypt([0])
 
     def child() -> int:
         with ThreadPoolExecutor(4) as threads:
-            return len(set(threads.map(lambda _: made.encrypt([0]), range(20))))
+            return len(set(threads.map(lambda _: generator.encrypt([0]), range(20))))
 
     assert in_child(child) == 20
 
 
 def test_threads_that_share_chem_do_not_wait_for_each_other() -> None:
     """Its owner distributes work among the threads of the pool: none may start another call meanwhile."""
-    made = chem(secret, 2.0**-20)(None)
-    with threads_that(lambda: made.encrypt([1] * 64)):
+    generator = chem(secret, 2.0**-20)(None)
+    with threads_that(lambda: generator.encrypt([1] * 64)):
         for _ in range(30):
-            made.encrypt([0] * 64)
+            generator.encrypt([0] * 64)
 
 
 def test_a_pool_tells_a_child_nothing_of_its_entries() -> None:
-    made = pool(secret)(None)
-    for ask in (len, lambda made: made.metrics, lambda made: made.fill(), lambda made: made.close()):
-        assert_refused(lambda ask=ask: ask(made))  # type: ignore[misc]
-    assert in_child(lambda: (repr(made), bool(made), made.capacity)) == (
+    generator = pool(secret)(None)
+    for ask in (
+        len,
+        lambda generator: generator.metrics,
+        lambda generator: generator.fill(),
+        lambda generator: generator.close(),
+    ):
+        assert_refused(lambda ask=ask: ask(generator))  # type: ignore[misc]
+    assert in_child(lambda: (repr(generator), bool(generator), generator.capacity)) == (
         "EncryptionPool(level 1, of another process)",
         True,
         2,

@@ -69,10 +69,10 @@ def test_operations_hold_what_is_predicted() -> None:
         for indices, n1, level in shapes:
             rows = np.random.default_rng(1).uniform(-1, 1, (len(indices), parameters.max_slots))
             for storage in ("encoded", "coefficients"):
-                made = kw.LinearTransform.from_rows(
+                transform = kw.LinearTransform.from_rows(
                     parameters, indices, rows, level=level, n1=n1, special=special, storage=storage
                 )
-                held = peak(lambda t=made: evaluator.linear_transform(given, t))
+                held = peak(lambda t=transform: evaluator.linear_transform(given, t))
                 periods = [parameters.max_slots] * len(indices) if storage == "coefficients" else None
                 predicted = _core.transform_scratch(
                     parameters,

@@ -57,8 +57,8 @@ def quotient(above: list[int], below: list[int], q: int) -> list[int]:
     def forward(values: list[int]) -> list[int]:
         return transformed([x * t % q for x, t in zip(values, twists, strict=True)], psi * psi % q, q)
 
-    found = [a * pow(b, -1, q) % q for a, b in zip(forward(above), forward(below), strict=True)]
-    back = transformed(found, pow(psi, -2, q), q)
+    residues = [a * pow(b, -1, q) % q for a, b in zip(forward(above), forward(below), strict=True)]
+    back = transformed(residues, pow(psi, -2, q), q)
     out = [x * pow(N * t, -1, q) % q for x, t in zip(back, twists, strict=True)]
     return [x - q if x > q // 2 else x for x in out]
 

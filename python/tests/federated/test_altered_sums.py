@@ -34,16 +34,16 @@ def updates(
     clients: tuple[int, ...] = (11, 22, 33), run_id: int = RUN_ID, number: int = 1, seed: int = 0
 ) -> tuple[list[EncryptedUpdate], list[bytes], np.ndarray]:
     """Updates of clients, their tags, and the sum of their integers."""
-    name, made, tags = session(ENCODING, LAYOUT_OF_ALL, run_id), [], []
+    name, updates, tags = session(ENCODING, LAYOUT_OF_ALL, run_id), [], []
     total = np.zeros(COUNT, np.int64)
     for client in clients:
         generator = np.random.default_rng([client, seed])
         integers = generator.integers(-PARAMETERS.magnitude, PARAMETERS.magnitude, COUNT)
         update = KEY.encrypt(integers, session=name, round=number, client=client, weight=client)
-        made.append(update)
+        updates.append(update)
         tags.append(tag_update(KEY, integers, update))
         total += integers
-    return made, tags, total
+    return updates, tags, total
 
 
 def with_added(data: bytes, place: int, number: int) -> bytes:
@@ -53,12 +53,12 @@ def with_added(data: bytes, place: int, number: int) -> bytes:
     planes = [(at + 4 * place, 4), *((at + count * i + place, 1) for i in range(4, width))]
     value = int.from_bytes(b"".join(data[begin : begin + size] for begin, size in planes), "little")
     left = ((value + number) % PARAMETERS.modulus).to_bytes(width, "little")
-    made = bytearray(data)
+    altered = bytearray(data)
     for begin, size in planes:
-        made[begin : begin + size], left = left[:size], left[size:]
-    end = 44 + int.from_bytes(made[32:36], "little")
-    made[-4:] = zlib.crc32(made[end + 4 : -4], zlib.crc32(made[:end])).to_bytes(4, "little")
-    return bytes(made)
+        altered[begin : begin + size], left = left[:size], left[size:]
+    end = 44 + int.from_bytes(altered[32:36], "little")
+    altered[-4:] = zlib.crc32(altered[end + 4 : -4], zlib.crc32(altered[:end])).to_bytes(4, "little")
+    return bytes(altered)
 
 
 def found_by(oracle: Oracle, data: bytes, place: int) -> int | None:
@@ -83,8 +83,8 @@ def accepts(work: Callable[[], object]) -> bool:
 
 
 def test_the_attack_reads_values_without_tags_and_nothing_with_them() -> None:
-    made, tags, expected = updates()
-    data, tag = EncryptedSum.of(made, PARAMETERS).to_bytes(), add_tags(tags)
+    sums, tags, expected = updates()
+    data, tag = EncryptedSum.of(sums, PARAMETERS).to_bytes(), add_tags(tags)
 
     def without(changed: bytes) -> bool:
         return accepts(lambda: KEY.decrypt(EncryptedSum.from_bytes(changed, PARAMETERS)))
@@ -108,15 +108,15 @@ def refusal(data: bytes, tag: bytes) -> tuple[type[BaseException], str]:
 @pytest.mark.parametrize("number", [1, -1, 5, PRIMES[0], PRIMES[0] * 3, -PRIMES[3], 1 << 31, 1 << 32])
 def test_every_alteration_has_one_answer(number: int) -> None:
     """In range and out of it, for multiples of the primes too."""
-    made, tags, _ = updates()
-    data, tag = EncryptedSum.of(made, PARAMETERS).to_bytes(), add_tags(tags)
+    sums, tags, _ = updates()
+    data, tag = EncryptedSum.of(sums, PARAMETERS).to_bytes(), add_tags(tags)
     assert refusal(with_added(data, 3, number << PARAMETERS.noise_bits), tag)[1] == ALTERED
 
 
 def test_tags_fit_no_other_sum() -> None:
-    made, tags, _ = updates()
+    sums, tags, _ = updates()
     again, more, _ = updates(seed=1)
-    data = EncryptedSum.of(made, PARAMETERS).to_bytes()
+    data = EncryptedSum.of(sums, PARAMETERS).to_bytes()
     others = [
         add_tags([*tags[:2], more[2]]),
         add_tags(more),
@@ -126,7 +126,7 @@ def test_tags_fit_no_other_sum() -> None:
     for tag in (*others, add_tags(elsewhere)):
         assert refusal(data, tag)[1] == ALTERED
     with pytest.raises(kw.errors.FormatError):
-        open_sum(KEY, EncryptedSum.of(made[:2], PARAMETERS), add_tags(tags))
+        open_sum(KEY, EncryptedSum.of(sums[:2], PARAMETERS), add_tags(tags))
     for spoiled in (b"", tags[0][:-1], tags[0] + b"\0"):
         with pytest.raises(kw.errors.FormatError):
             add_tags([tags[1], spoiled])
@@ -177,13 +177,13 @@ class Client:
         try:
             reply = self.app(message, context)
         except kw.errors.AggregationError as error:
-            return f"{error.reason}: {error}"
+            return f"{error.code}: {error}"
         assert isinstance(reply.content.array_records["arrays"]["keywright.update"], Array)
         return ""
 
 
-def summed(made: list[EncryptedUpdate], tags: list[bytes]) -> tuple[bytes, bytes]:
-    return EncryptedSum.of(made, PARAMETERS).to_bytes(), add_tags(tags)
+def summed(encrypted: list[EncryptedUpdate], tags: list[bytes]) -> tuple[bytes, bytes]:
+    return EncryptedSum.of(encrypted, PARAMETERS).to_bytes(), add_tags(tags)
 
 
 @pytest.fixture(params=["a folder", "Flower's state"])
@@ -192,22 +192,22 @@ def client(request: pytest.FixtureRequest, tmp_path: Path) -> Client:
 
 
 def test_a_client_opens_one_sum_of_a_round(client: Client) -> None:
-    made, tags, _ = updates()
-    assert client.answer(*summed(made, tags)) == ""
+    sums, tags, _ = updates()
+    assert client.answer(*summed(sums, tags)) == ""
     client.restart()
-    assert client.answer(*summed(made, tags)) == ""
+    assert client.answer(*summed(sums, tags)) == ""
     # A subset has a tag that fits, and would tell nothing; but one that is lost in rounding might.
-    for changed in (summed(made[:2], tags[:2]), (with_added(summed(made, tags)[0], 0, 1), add_tags(tags))):
+    for changed in (summed(sums[:2], tags[:2]), (with_added(summed(sums, tags)[0], 0, 1), add_tags(tags))):
         assert client.answer(*changed).startswith("round: another sum of round 1")
         client.restart()
     later, more, _ = updates(number=2)
     assert client.answer(*summed(later, more), number=3) == ""
-    assert client.answer(*summed(made, tags), number=3).startswith("round: another sum of round 2")
+    assert client.answer(*summed(sums, tags), number=3).startswith("round: another sum of round 2")
 
 
 def test_a_client_opens_nothing_after_an_altered_sum(client: Client) -> None:
-    made, tags, _ = updates()
-    data, tag = summed(made, tags)
+    sums, tags, _ = updates()
+    data, tag = summed(sums, tags)
     assert client.answer(with_added(data, 0, 1 << PARAMETERS.noise_bits), tag) == f"undecodable: {ALTERED}"
     client.restart()
     for number in (1, 2):
@@ -240,7 +240,7 @@ def test_a_client_never_crashes_between_question_and_record(
 ) -> None:
     """A sum is remembered before it is opened: a client that is killed meanwhile opens no other."""
     client = Client(tmp_path)
-    made, tags, _ = updates()
+    sums, tags, _ = updates()
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
@@ -248,7 +248,7 @@ def test_a_client_never_crashes_between_question_and_record(
     with monkeypatch.context() as patch:
         patch.setattr("keywright.federated.mod.open_sum", killed)
         with pytest.raises(KeyboardInterrupt):
-            client.answer(*summed(made, tags))
+            client.answer(*summed(sums, tags))
     client.restart()
-    assert client.answer(*summed(made[:2], tags[:2])).startswith("round: ")
-    assert client.answer(*summed(made, tags)) == ""
+    assert client.answer(*summed(sums[:2], tags[:2])).startswith("round: ")
+    assert client.answer(*summed(sums, tags)) == ""

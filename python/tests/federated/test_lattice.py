@@ -171,8 +171,8 @@ def test_few_or_related_questions_do_not_decide() -> None:
     assert problem.decides(3)
     hidden = rng.randrange(MODULUS)
     answers = [m * hidden + rng.randrange(-(2**81), 2**81) for m in related]
-    found = problem.solve(answers, 82)
-    assert found is None or abs(centred((found - hidden) * pow(60, -1, MODULUS), MODULUS)) < 2**82
+    solution = problem.solve(answers, 82)
+    assert solution is None or abs(centred((solution - hidden) * pow(60, -1, MODULUS), MODULUS)) < 2**82
 
 
 def test_a_pivot_is_any_invertible_multiplier() -> None:

@@ -179,13 +179,13 @@ def test_a_client_that_fails_in_the_set_up_is_left_out(action: str) -> None:
 def test_fewer_clients_than_the_threshold_are_an_error() -> None:
     with pytest.raises(kw.errors.AggregationError) as caught:
         Federation(threshold=4, tamper=lambda node, reply: None if node == 33 else reply)
-    assert (caught.value.reason, caught.value.found, caught.value.expected) == ("set-up", 3, 4)
+    assert (caught.value.code, caught.value.found, caught.value.expected) == ("set_up", 3, 4)
 
 
 def test_a_server_with_a_lower_threshold_gets_no_shares() -> None:
     with pytest.raises(kw.errors.AggregationError) as caught:
         Federation(threshold=2, client_threshold=3)
-    assert caught.value.reason == "set-up"
+    assert caught.value.code == "set_up"
 
 
 @pytest.mark.parametrize("change", [{"key": b"short"}, {"nonce": 7}, {"key": "text"}])
@@ -331,7 +331,7 @@ def test_a_model_of_another_size_is_not_trained() -> None:
         (lambda data: Claims(bytes(16), 1, 22, 220, 212).to_bytes() + data[44:], "session"),
         (lambda data: Claims(data[8:24], 2, 22, 220, 212).to_bytes() + data[44:], "round"),
         (lambda data: Claims(data[8:24], 1, 11, 220, 212).to_bytes() + data[44:], "client"),
-        (lambda data: Claims(data[8:24], 1, 22, 220, 213).to_bytes() + data[44:], "number of values"),
+        (lambda data: Claims(data[8:24], 1, 22, 220, 213).to_bytes() + data[44:], "number_of_values"),
         (lambda data: Claims(data[8:24], 1, 22, 221, 212).to_bytes() + data[44:], "weight"),
     ],
 )
@@ -343,7 +343,7 @@ def test_a_bad_update_is_refused_and_the_round_goes_on(change: Callable[[bytes],
         return reply
 
     federation = Federation(tamper=alter)
-    assert [getattr(r.error, "reason", "") for r in federation.strategy.refusals] == [reason]
+    assert [getattr(r.error, "code", "") for r in federation.strategy.refusals] == [reason]
     assert_average(federation, nodes=(11, 33, 44))
 
 
@@ -437,7 +437,7 @@ def test_two_sums_at_once_get_one_answer() -> None:
         try:
             app_of[idle](message, contexts[idle])
         except kw.errors.AggregationError as error:
-            return str(error.reason)
+            return str(error.code)
         return "answered"
 
     with ThreadPoolExecutor(4) as threads:
@@ -502,7 +502,7 @@ def test_what_does_not_fit_is_refused_before_anybody_is_asked() -> None:
 def test_a_first_round_of_fewer_than_the_threshold_is_an_error() -> None:
     with pytest.raises(kw.errors.AggregationError, match="raise fraction_train") as caught:
         Federation(threshold=3, fraction_train=0.5)
-    assert (caught.value.reason, caught.value.found, caught.value.expected) == ("too few", 2, 3)
+    assert (caught.value.code, caught.value.found, caught.value.expected) == ("too_few", 2, 3)
 
 
 def test_keys_outlive_the_server_and_the_run(tmp_path: Path) -> None:

@@ -369,8 +369,8 @@ def test_the_bytes_are_read_as_the_engine_means_them() -> None:
     assert len(question.active) == threshold
     parts = [coefficients_of_partial(g, partial(g, j, question)) for j in question.active]
     constant = ring.coefficients(ring.polynomials(g.totals[0])[0][0])
-    for expected, *found in zip(phase, constant, *parts, strict=True):
-        assert abs(centred(sum(found) - expected, ring.modulus)) <= threshold << (g.bits - 1)
+    for expected, *residues in zip(phase, constant, *parts, strict=True):
+        assert abs(centred(sum(residues) - expected, ring.modulus)) <= threshold << (g.bits - 1)
 
 
 def recover_share(shape: tuple[int, int], party: int, answers: Answers) -> Poly:
@@ -383,9 +383,9 @@ def recover_share(shape: tuple[int, int], party: int, answers: Answers) -> Poly:
     given = [answers(Question(active)) for active in sets]
     numbers = []
     for answer in zip(*given, strict=True):
-        found = problem.solve(answer, g.bits)
-        assert found is not None
-        numbers.append(found)
+        bits = problem.solve(answer, g.bits)
+        assert bits is not None
+        numbers.append(bits)
     return g.ring.divide(g.ring.evaluations(numbers), g.c1(0))
 
 
@@ -551,7 +551,7 @@ def test_a_server_that_knows_two_shares_cannot_tell_which_of_them_answered() -> 
 def answers_with(one: int, other: int, active: tuple[int, ...]) -> dict[int, list[int]]:
     """The answers of a set whose keys are those of their numbers, but one."""
     g = group(*SMALL)
-    found = {}
+    shares = {}
     for j in active:
         keys = [
             hashlib.sha256(repr(sorted((j, k))).encode()).digest() for k in range(1, g.parameters.parties + 1)
@@ -560,8 +560,8 @@ def answers_with(one: int, other: int, active: tuple[int, ...]) -> dict[int, lis
             keys[(one if j == other else other) - 1] = bytes([99]) * 32
         share = ThresholdShare.from_bytes(g.shares[j - 1].to_bytes(), g.parameters, j, keys)
         data = share.partial(g.totals[0], list(active), session=bytes(16), round=1)
-        found[j] = coefficients_of_partial(g, data)
-    return found
+        shares[j] = coefficients_of_partial(g, data)
+    return shares
 
 
 @pytest.mark.parametrize("pair", list(itertools.combinations((2, 3, 5), 2)))

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from keywright.compiler.presets import BootstrapPreset
-from keywright.errors import ModelRefusedError, TooDeepError
+from keywright.errors import ModelRefusedError
+from keywright.errors.network import too_deep
 from keywright.model.compilation.compilation import DEEP_PRESETS, Compilation
 from keywright.plan import CostModel
 
@@ -19,13 +20,13 @@ def compiled_for(seconds: dict[str, float], depth: int) -> tuple[str, list[str]]
     def compiled(name: str) -> Any:
         asked.append(name)
         if seconds[name] < 0:
-            raise ModelRefusedError([TooDeepError(depth, 0, [name])])
+            raise ModelRefusedError([too_deep(depth, 0, [name])])
         program = SimpleNamespace(layers=[SimpleNamespace(seconds=seconds[name])])
         return SimpleNamespace(program=program, name=name)
 
     model: Any = SimpleNamespace(graph=SimpleNamespace(depth=lambda: depth))
-    found: Any = Compilation(model)._faster(DEEP_PRESETS, compiled)
-    return found.name, asked
+    compilation: Any = Compilation(model)._faster(DEEP_PRESETS, compiled)
+    return compilation.name, asked
 
 
 def test_a_preset_whose_bootstraps_alone_take_longer_is_not_compiled_for() -> None:

@@ -38,8 +38,8 @@ def require_default(compiled: Model, samples: Array, expected: Array) -> None:
     report = compiled.program.fit_report
     assert report is not None
     assert compiled.report.warnings == ()
-    found = compiled.predict(samples).reshape(expected.shape)
-    assert np.abs(found - expected).max() <= report.outputs.largest_output / 16
+    outputs = compiled.predict(samples).reshape(expected.shape)
+    assert np.abs(outputs - expected).max() <= report.outputs.largest_output / 16
 
 
 @pytest.mark.parametrize("binary", [True, False], ids=["0 and 1", "numbers"])
@@ -146,8 +146,8 @@ def test_a_value_far_from_zero_is_judged_by_what_it_varies() -> None:
         built(nodes, (3,), 1, a=first, b=last, c=1000.0), samples, parameters=small(levels=12)
     )
     expected = 1000 + np.tanh(samples @ first) @ last
-    found = compiled.predict(samples[:12])
-    assert np.abs(found - expected[:12]).max() <= np.ptp(expected) / 32
+    outputs = compiled.predict(samples[:12])
+    assert np.abs(outputs - expected[:12]).max() <= np.ptp(expected) / 32
 
 
 def test_a_range_far_beyond_the_samples_has_constants_that_fit() -> None:
@@ -166,8 +166,8 @@ def test_a_range_far_beyond_the_samples_has_constants_that_fit() -> None:
     model = built(nodes, (4,), 1, w=weights, b=12.0, k=30000.0)
     compiled = kw.compile(model, samples, parameters=small())
     expected = 30000 * np.exp(samples @ weights - 12)
-    found = compiled.predict(samples[:6])
-    assert np.abs(found - expected[:6]).max() <= np.ptp(expected) / 32
+    outputs = compiled.predict(samples[:6])
+    assert np.abs(outputs - expected[:6]).max() <= np.ptp(expected) / 32
 
 
 @pytest.mark.parametrize("scaled", [False, True])

@@ -31,14 +31,14 @@ IMPORTED_BY_NAME = {"onnxscript", "scikit-learn", "skl2onnx", "torch"}
 def names(requirements: list[str]) -> set[str]:
     """What requirements install."""
     parsed = [Requirement(line) for line in requirements]
-    found = {each.name.lower().replace("_", "-") for each in parsed}
+    distributions = {each.name.lower().replace("_", "-") for each in parsed}
     # PyJWT's extra for signatures.
-    return found | ({"cryptography"} if any("crypto" in each.extras for each in parsed) else set())
+    return distributions | ({"cryptography"} if any("crypto" in each.extras for each in parsed) else set())
 
 
 def imported() -> dict[str, set[str]]:
     """Packages of others that the code imports, and where."""
-    found = defaultdict[str, set[str]](set)
+    imports = defaultdict[str, set[str]](set)
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             modules = []
@@ -49,8 +49,8 @@ def imported() -> dict[str, set[str]]:
             for module in modules:
                 top = module.partition(".")[0]
                 if top not in sys.stdlib_module_names and top != "keywright":
-                    found[NAMES.get(top, top)].add(path.relative_to(PACKAGE).parts[0])
-    return found
+                    imports[NAMES.get(top, top)].add(path.relative_to(PACKAGE).parts[0])
+    return imports
 
 
 def test_all_that_is_imported_is_installed_by_the_package_or_an_extra() -> None:

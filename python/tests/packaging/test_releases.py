@@ -65,8 +65,8 @@ def test_bfv_ciphertexts(release: Path) -> None:
     folder = release / "bfv"
     parameters = kw.bfv.Parameters.load(folder / "parameters.kw")
     decryptor = kw.bfv.Decryptor(kw.SecretKey.load(folder / "secret.kw", parameters))
-    found = decryptor.decrypt(kw.bfv.SeededCiphertext.load(folder / "input.kw", parameters).expand())
-    assert found[:4].tolist() == [7, -3, 40_000 - 65_537, 12]
+    integers = decryptor.decrypt(kw.bfv.SeededCiphertext.load(folder / "input.kw", parameters).expand())
+    assert integers[:4].tolist() == [7, -3, 40_000 - 65_537, 12]
 
 
 def test_thin_clients(release: Path) -> None:
@@ -76,8 +76,8 @@ def test_thin_clients(release: Path) -> None:
     client = kw.thin.Client.from_secret_bytes((folder / "secret.kw").read_bytes(), handed_out)
     for name in ("upload.kw", "compact.kw"):
         upload = handed_out.read_upload((folder / name).read_bytes(), server)
-        found = client.decrypt(handed_out.write_answer(upload), 4)
-        assert np.allclose(found, VALUES * 2**16, atol=4)
+        numbers = client.decrypt(handed_out.write_answer(upload), 4)
+        assert np.allclose(numbers, VALUES * 2**16, atol=4)
 
 
 def test_sums_of_updates(release: Path) -> None:

@@ -81,8 +81,8 @@ def derived() -> dict[str, list[int]]:
 
 
 if __name__ == "__main__":
-    found = {"digits": network("digits"), "mnist": network("mnist")}
-    found |= calibrated(13) | calibrated(14)
-    found |= {"apart": bootstrap(apart=True), "fused": bootstrap(apart=False)}
-    found["derived"] = derived()
-    json.dump(found, sys.stdout)
+    counts = {"digits": network("digits"), "mnist": network("mnist")}
+    counts |= calibrated(13) | calibrated(14)
+    counts |= {"apart": bootstrap(apart=True), "fused": bootstrap(apart=False)}
+    counts["derived"] = derived()
+    json.dump(counts, sys.stdout)

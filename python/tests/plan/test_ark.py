@@ -18,14 +18,14 @@ KERNEL = [*AROUND, 0]
 def test_figure_5() -> None:
     patterns = find_symmetric_patterns(KERNEL)
     assert patterns == {1: sorted(KERNEL)}
-    found = merge(KERNEL, [symmetric_keys(patterns)])
-    assert found.keys == (-64, -32, -2, -1, 1, 2, 32, 64)
-    assert found.decompositions[-66] == (-64, -2)
-    assert found.decompositions[-65] == (-64, -1)
-    assert found.decompositions[-64] == (-64,)
-    assert found.decompositions[-63] == (-64, 1)
-    assert found.decompositions[66] == (64, 2)
-    assert ark_keys(KERNEL, "memory").keys == found.keys
+    merged = merge(KERNEL, [symmetric_keys(patterns)])
+    assert merged.keys == (-64, -32, -2, -1, 1, 2, 32, 64)
+    assert merged.decompositions[-66] == (-64, -2)
+    assert merged.decompositions[-65] == (-64, -1)
+    assert merged.decompositions[-64] == (-64,)
+    assert merged.decompositions[-63] == (-64, 1)
+    assert merged.decompositions[66] == (64, 2)
+    assert ark_keys(KERNEL, "memory").keys == merged.keys
 
 
 def test_figure_6_of_rot1() -> None:
@@ -38,7 +38,7 @@ def test_figure_6_of_rot1() -> None:
         5248: {5376, 5760, 7296},
     }.items():
         assert numbers <= set(patterns[offset])
-    found = ark_keys(ROT1, "memory")
+    scheme = ark_keys(ROT1, "memory")
     printed = {
         384: (128, 256),
         768: (512, 256),
@@ -48,18 +48,18 @@ def test_figure_6_of_rot1() -> None:
         7296: (2048, 5248),
     }
     for number, sums in printed.items():
-        assert sorted(found.decompositions[number]) == sorted(sums)
+        assert sorted(scheme.decompositions[number]) == sorted(sums)
     # The figure's groups need these nine; the text says "approximately 46 %" fewer than fifteen.
-    assert found.keys == (128, 256, 512, 1024, 2048, 3584, 4096, 5248, 8192)
+    assert scheme.keys == (128, 256, 512, 1024, 2048, 3584, 4096, 5248, 8192)
 
 
 def test_figure_6_of_rot2() -> None:
-    found = ark_keys(ROT2, "memory")
-    assert found.keys == (-1, 3, 9, 33, 129, 513, 2049, 8193, 32769)
-    assert found.decompositions[5] == (3, 3, -1)
-    assert found.decompositions[17] == (9, 9, -1)
-    assert found.decompositions[65537] == (32769, 32769, -1)
-    assert found.decompositions[9] == (9,)
+    scheme = ark_keys(ROT2, "memory")
+    assert scheme.keys == (-1, 3, 9, 33, 129, 513, 2049, 8193, 32769)
+    assert scheme.decompositions[5] == (3, 3, -1)
+    assert scheme.decompositions[17] == (9, 9, -1)
+    assert scheme.decompositions[65537] == (32769, 32769, -1)
+    assert scheme.decompositions[9] == (9,)
 
 
 def test_decompositions_sum_to_what_they_serve() -> None:
@@ -76,18 +76,18 @@ def test_decompositions_sum_to_what_they_serve() -> None:
     ):
         for priority in ("memory", "time"):
             for reading in (OURS, TEXT):
-                found = ark_keys(numbers, priority, reading)
-                assert set(found.decompositions) == set(numbers) - {0}
-                for number, sums in found.decompositions.items():
+                scheme = ark_keys(numbers, priority, reading)
+                assert set(scheme.decompositions) == set(numbers) - {0}
+                for number, sums in scheme.decompositions.items():
                     assert sum(sums) == number
-                    assert set(sums) <= set(found.keys)
+                    assert set(sums) <= set(scheme.keys)
 
 
 def test_powers_of_two_by_the_text() -> None:
     """Section III.C: of 2, 4 ... 128 every second one has a key, and the others are twice the one before."""
-    found = ark_keys(POWERS, "memory", TEXT)
-    assert found.keys == (2, 8, 32, 128)
-    assert found.decompositions[64] == (32, 32)
+    scheme = ark_keys(POWERS, "memory", TEXT)
+    assert scheme.keys == (2, 8, 32, 128)
+    assert scheme.decompositions[64] == (32, 32)
     assert ark_keys(POWERS, "memory").keys == tuple(POWERS)
 
 

@@ -32,8 +32,8 @@ def lists_of_ark(group: AutomorphismGroup) -> dict[str, set[Automorphism]]:
 
 def search(group: AutomorphismGroup, targets: set[Automorphism], size: int) -> set[Automorphism] | None:
     codes = GroupCodes(group)
-    found = BasisSearch(codes, sorted(map(codes.encode, targets)), size, inf).run()
-    return None if found is None else set(map(codes.decode, found))
+    basis = BasisSearch(codes, sorted(map(codes.encode, targets)), size, inf).run()
+    return None if basis is None else set(map(codes.decode, basis))
 
 
 @pytest.mark.parametrize("log_n", [2, 3, 4, 16])
@@ -70,9 +70,9 @@ def test_small_groups_against_every_set_of_keys() -> None:
                 assert targets <= served(group, basis.keys)
                 assert len(basis.keys) == fewest
                 # The search alone, which does not know a small basis.
-                found = search(group, targets, fewest)
-                assert found is not None
-                assert targets <= served(group, tuple(found))
+                solution = search(group, targets, fewest)
+                assert solution is not None
+                assert targets <= served(group, tuple(solution))
                 assert fewest == 1 or search(group, targets, fewest - 1) is None
 
 
@@ -84,18 +84,22 @@ def test_planted_bases_of_a_large_group_are_found() -> None:
     for size, count in ((4, 7), (5, 9), (5, 12), (6, 12), (6, 15)):
         for kind in ("all", "sums", "doubles", "two sides"):
             keys = [Automorphism(rng.randrange(group.slots), rng.random() < 0.5) for _ in range(size)]
-            made = {group.add(a, b) for a, b in combinations(keys, 2)}
+            served_elements = {group.add(a, b) for a, b in combinations(keys, 2)}
             if kind == "all":
-                made |= served(group, tuple(keys))
+                served_elements |= served(group, tuple(keys))
             elif kind == "doubles":
-                made |= {group.add(a, a) for a in keys}
+                served_elements |= {group.add(a, a) for a in keys}
             elif kind == "two sides":
-                made = {group.add(a, b) for a, b in product(keys[: size // 2], keys[size // 2 :])} | {keys[0]}
-            targets = set(rng.sample(sorted(made - {Automorphism(0)}), min(count, len(made) - 1)))
-            found = search(group, targets, size)
-            assert found is not None
-            assert len(found) <= size
-            assert targets <= served(group, tuple(found))
+                served_elements = {
+                    group.add(a, b) for a, b in product(keys[: size // 2], keys[size // 2 :])
+                } | {keys[0]}
+            targets = set(
+                rng.sample(sorted(served_elements - {Automorphism(0)}), min(count, len(served_elements) - 1))
+            )
+            basis = search(group, targets, size)
+            assert basis is not None
+            assert len(basis) <= size
+            assert targets <= served(group, tuple(basis))
 
 
 def test_lists_of_ark() -> None:

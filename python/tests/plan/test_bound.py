@@ -75,11 +75,11 @@ def every_plan(opened: OpenWorkload, hops: int) -> Iterator[tuple[int, float]]:
     every = opened.every()
     levels = sorted({group.level for group in every.groups})
     (relinearization,) = every.relinearizations
-    found = [shape for level in levels for shape in shapes(every.chain, level)]
-    options = [[None, *(PlannedKey(a, shape) for shape in found)] for a in every.highest_levels]
+    plan = [shape for level in levels for shape in shapes(every.chain, level)]
+    options = [[None, *(PlannedKey(a, shape) for shape in plan)] for a in every.highest_levels]
     relinearized = [
         (shape.stored_bytes, relinearization.count * cost.alone)
-        for shape in found
+        for shape in plan
         if (cost := MODEL.switch(shape, relinearization.level)) is not None
     ]
     for chosen in product(*options):
@@ -144,18 +144,18 @@ def test_no_plan_that_is_found_is_below_the_bound(hops: int) -> None:
     ]
     workload = Workload("found", CHAIN, tuple(groups), (Relinearizations(2, 3), Relinearizations(1, 1)))
     bound = LowerBound(workload, MODEL, max_hops=hops)
-    found = [
+    points = [
         (point.stored_bytes, point.seconds)
         for point in FrontierSearch(workload, MODEL, max_hops=hops).descend()[::12]
     ]
     if hops > 2:
         plans = [strategy.plan(workload, MODEL) for strategy in STRATEGIES.values()]
-        found += [(plan.stored_bytes, plan.seconds(MODEL)) for plan in plans if plan.max_hops <= hops]
-    for stored, seconds in found:
+        points += [(plan.stored_bytes, plan.seconds(MODEL)) for plan in plans if plan.max_hops <= hops]
+    for stored, seconds in points:
         assert bound.stored_bytes(seconds) <= stored * (1 + 1e-9)
         assert bound.seconds(stored) <= seconds * (1 + 1e-9)
-    fastest = found[0][1]
-    assert bound.stored_bytes(fastest) > 0.6 * found[0][0]
+    fastest = points[0][1]
+    assert bound.stored_bytes(fastest) > 0.6 * points[0][0]
     assert bound.stored_bytes(0.99 * bound.seconds(1e12)) == INFINITY
     assert bound.seconds(bound.counted_bytes - 1) == INFINITY
     # More time never needs more bytes, nor more bytes more time.

@@ -80,9 +80,9 @@ def test_what_is_priced_can_be_derived(seed: int) -> None:
         held = sum(key.bytes for key in keys.values())
         for planned, variance in price.error_variances.items():
             assert planned.automorphism is not None
-            made = keys[group.galois_element(planned.automorphism), planned.shape.level]
+            derived_key = keys[group.galois_element(planned.automorphism), planned.shape.level]
             # Widths are planned as whole bits.
-            assert made.error_variance == pytest.approx(variance * ERROR_DEVIATION**2, rel=0.1)
+            assert derived_key.error_variance == pytest.approx(variance * ERROR_DEVIATION**2, rel=0.1)
         assert len(price.error_variances) == len(keys)
         direct = sum(key.shape.stored_bytes for key in price.direct)
         assert price.stored_bytes == held + direct
@@ -128,8 +128,8 @@ def wide_derivation() -> kw.keys.Derivation:
 def test_the_engine_decomposes_as_often_as_is_priced() -> None:
     price = wide_price(CostModel(Weights(transform=1.0, product=0.0, conversion=0.0, key_limb=0.0)))
     group = price.plan.workload.automorphisms
-    wanted = [group.galois_element(a) for a in price.plan.workload.groups[0].targets]
-    tree = DerivationTree(CHAIN.log_n, [group.galois_element(a) for a in price.masters], wanted)
+    expected = [group.galois_element(a) for a in price.plan.workload.groups[0].targets]
+    tree = DerivationTree(CHAIN.log_n, [group.galois_element(a) for a in price.masters], expected)
     parents = Counter(parent for _, parent, _, _ in tree.steps)
     # Of eight inner keys two are made at a time.
     assert sorted(parents.values()) == [1] * 8 + [8]
@@ -186,10 +186,10 @@ def test_the_two_hop_basis_is_weighed() -> None:
     convolution = Workload("5x5", CHAIN, (make_group(group, "5x5", 3, kernel),))
     planner = DerivationPlanner(STRATEGIES["kds"].plan(convolution, MODEL), MODEL)
     reach = next(reach for reach in planner.reaches if not reach.direct)
-    found = [planner.price(masters, reach) for masters in planner.candidates(reach)]
+    layouts = [planner.price(masters, reach) for masters in planner.candidates(reach)]
     basis = smallest_basis(group, map(group.rotation, kernel))
     assert len(basis.keys) == 7
-    assert any(price.masters == basis.keys for price in found if price is not None)
+    assert any(price.masters == basis.keys for price in layouts if price is not None)
 
 
 def test_conjugations_have_a_master() -> None:

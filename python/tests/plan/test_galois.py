@@ -36,10 +36,10 @@ def test_other_numbers_are_refused(g: int) -> None:
 def test_sums_of_the_list_rot2_are_other_automorphisms() -> None:
     """ARK makes X -> X^5 of {3, 3, -1}: neither three rotations nor three Galois elements give it."""
     group = AutomorphismGroup(16)
-    wanted = group.from_galois_element(5)
-    assert wanted == group.rotation(1)
+    expected = group.from_galois_element(5)
+    assert expected == group.rotation(1)
     steps = group.add(group.add(group.rotation(3), group.rotation(3)), group.rotation(-1))
-    assert steps == group.rotation(5) != wanted
+    assert steps == group.rotation(5) != expected
     three, minus_one = group.from_galois_element(3), group.from_galois_element(group.modulus - 1)
     assert group.galois_element(group.add(group.add(three, three), minus_one)) == group.modulus - 9
     # The same for every second number of the list: 2^(n+1) + 1 as twice 2^n + 1, less 1.
@@ -68,15 +68,15 @@ def test_sums_of_the_list_rot2_on_ciphertexts() -> None:
         ciphertext = fresh
         for automorphism in automorphisms:
             ciphertext = apply(ciphertext, automorphism)
-        found = decryptor.decrypt(ciphertext)
+        message = decryptor.decrypt(ciphertext)
         # An automorphism maps the slots: their values are those before, in another order.
-        assert np.abs(np.sort(found) - np.sort(values)).max() < ciphertext.error_bound
-        return np.asarray(found)
+        assert np.abs(np.sort(message) - np.sort(values)).max() < ciphertext.error_bound
+        return np.asarray(message)
 
-    wanted = decrypt(group.from_galois_element(5))
-    assert np.abs(wanted - np.roll(values, -1)).max() < 1e-6
+    expected = decrypt(group.from_galois_element(5))
+    assert np.abs(expected - np.roll(values, -1)).max() < 1e-6
     as_steps = decrypt(group.rotation(3), group.rotation(3), group.rotation(-1))
     three, conjugation = group.from_galois_element(3), Automorphism(0, True)
     as_elements = decrypt(three, three, conjugation)
-    for found in (as_steps, as_elements):
-        assert np.abs(found - wanted).max() > 0.1
+    for rotated in (as_steps, as_elements):
+        assert np.abs(rotated - expected).max() > 0.1

@@ -86,9 +86,9 @@ def test_digits_are_what_the_special_primes_hold() -> None:
     [("exp3", 1), *(pytest.param(name, WORK, marks=pytest.mark.large) for name in workloads())],
 )
 def test_optimal_is_never_worse_than_a_published_strategy(name: str, work: int) -> None:
-    found = compare(Planner(workloads()[name], MODEL, max_hops=4, work=work))
-    assert found.compared >= 16
-    assert not found.worse
+    comparison = compare(Planner(workloads()[name], MODEL, max_hops=4, work=work))
+    assert comparison.compared >= 16
+    assert not comparison.worse
 
 
 @pytest.mark.parametrize(

@@ -69,13 +69,13 @@ def test_parts_and_keys_are_chosen_together(seed: int) -> None:
     fastest = min(plan.seconds(MODEL) for plan in (one.solve(Budget(stored_bytes=1e9)) for one in each))
     for factor in (1.0, 1.3, 2.0):
         budget = Budget(seconds=factor * fastest * (1 + 1e-9))
-        found: list[KeyPlan] = []
+        plans: list[KeyPlan] = []
         for one in each:
             try:
-                found.append(one.solve(budget))
+                plans.append(one.solve(budget))
             except InfeasibleBudgetError:
                 continue
-        least = min(plan.stored_bytes for plan in found)
+        least = min(plan.stored_bytes for plan in plans)
         together = optimizer.solve(budget)
         assert together.stored_bytes == least
         assert together.seconds(MODEL) <= factor * fastest * (1 + 1e-6)

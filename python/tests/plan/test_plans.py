@@ -36,11 +36,11 @@ ZERO = Automorphism(0)
 def random_workload(seed: int, groups: int = 4, steps: int = 6, several: bool = False) -> Workload:
     rng = random.Random(seed)
     group = Workload("", CHAIN, ()).automorphisms
-    made = []
+    keygroups = []
     for order in range(groups):
         targets = [rng.randrange(1, steps) for _ in range(rng.choice((1, 2, 3)) if several else 1)]
-        made.append(make_group(group, f"g{order}", rng.choice((1, 2)), targets, rng.randrange(1, 4)))
-    return Workload(f"random {seed}", CHAIN, tuple(made), (Relinearizations(2, 1),))
+        keygroups.append(make_group(group, f"g{order}", rng.choice((1, 2)), targets, rng.randrange(1, 4)))
+    return Workload(f"random {seed}", CHAIN, tuple(keygroups), (Relinearizations(2, 1),))
 
 
 def test_the_bound_by_counting_holds_for_any_number_of_hops() -> None:

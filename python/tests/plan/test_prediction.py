@@ -47,8 +47,8 @@ def counted() -> dict[str, dict[str, list[int]]]:
     command = [sys.executable, "-m", "tests.plan.counting"]
     folder = Path(__file__).parents[2]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-    found: dict[str, dict[str, list[int]]] = json.loads(done.stdout)
-    return found
+    counters: dict[str, dict[str, list[int]]] = json.loads(done.stdout)
+    return counters
 
 
 @pytest.mark.skipif(not EXAMPLES.is_dir(), reason=f"no {EXAMPLES}: the examples are in the repository only")
@@ -75,7 +75,7 @@ def test_counts_are_those_of_what_is_calibrated(log_n: int) -> None:
         require_counts(work, log_n, counted()[f"{log_n} {place}"])
 
 
-def require_counts(work: Work, log_n: int, found: dict[str, list[int]], constants: int = 0) -> None:
+def require_counts(work: Work, log_n: int, counters: dict[str, list[int]], constants: int = 0) -> None:
     """Check that predicted work equals the counts, except for words of constants, which no kernel adds."""
 
     def words(count: float) -> int:
@@ -86,13 +86,13 @@ def require_counts(work: Work, log_n: int, found: dict[str, list[int]], constant
         "conversions": [words(count) for count in work.conversions],
         "seeded_products": [words(count) for count in work.products],
     }
-    assert by_width == {kernel: found[kernel] for kernel in by_width}
+    assert by_width == {kernel: counters[kernel] for kernel in by_width}
     altogether = {
         "stored_products": words(work.diagonals + work.stored_products),
         "products": words(work.multiplications),
         "visits": words(work.visits) - constants,
     }
-    assert altogether == {kernel: sum(found[kernel]) for kernel in altogether}
+    assert altogether == {kernel: sum(counters[kernel]) for kernel in altogether}
 
 
 def test_an_operation_is_counted_by_hand() -> None:

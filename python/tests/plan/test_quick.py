@@ -32,15 +32,15 @@ def test_no_other_choice_is_below_the_line_between_two_that_are_found(
     points: list[list[tuple[int, int]]],
 ) -> None:
     rings = [frontier(one) for one in points]
-    found = [(sum(plan.stored_bytes for plan in plans), seconds) for plans, seconds in plan_jointly(rings)]
+    choices = [(sum(plan.stored_bytes for plan in plans), seconds) for plans, seconds in plan_jointly(rings)]
     every = [
         (sum(plan.stored_bytes for plan, _ in one), sum(seconds for _, seconds in one))
         for one in product(*rings)
     ]
-    assert found == sorted(found)
-    assert found[0][0] == min(size for size, _ in every)
-    assert found[-1][1] == pytest.approx(min(seconds for _, seconds in every))
-    for (small, slow), (large, fast) in pairwise(found):
+    assert choices == sorted(choices)
+    assert choices[0][0] == min(size for size, _ in every)
+    assert choices[-1][1] == pytest.approx(min(seconds for _, seconds in every))
+    for (small, slow), (large, fast) in pairwise(choices):
         for size, seconds in every:
             if small <= size <= large and large > small:
                 share = (size - small) / (large - small)

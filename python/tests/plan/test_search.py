@@ -82,13 +82,13 @@ def test_the_cheapest_sums_against_all_of_them(seed: int) -> None:
                 price = sum(prices[term] for term in terms)
                 least[code_of(total)] = min(price, least.get(code_of(total), INFINITY))
         for target in every[1:]:
-            found = routes.cheapest(target)
-            assert sum(prices[term] for term in found) == least.get(target, 0)
-            assert len(found) <= hops
+            cheapest = routes.cheapest(target)
+            assert sum(prices[term] for term in cheapest) == least.get(target, 0)
+            assert len(cheapest) <= hops
             place = 0
-            for term in found:
+            for term in cheapest:
                 place = routes.add(place, term)
-            assert place == target or not found
+            assert place == target or not cheapest
 
 
 def snapshot(state: SearchState) -> tuple[object, ...]:
@@ -113,10 +113,10 @@ def test_changes_are_undone_exactly_and_points_are_their_plans(seed: int) -> Non
         removed = rng.sample(present, min(len(present), rng.choice((0, 1, 1, 2))))
         level = rng.choice((0, 1, 2))
         shape = rng.choice(candidate_shapes(opened.workload, MODEL, level))
-        wanted = rng.choice(
+        expected = rng.choice(
             (None, GROUP.rotation(rng.randrange(1, 60)), GROUP.rotation(1 << rng.randrange(11)))
         )
-        added = [key for key in [PlannedKey(wanted, shape)] if key not in present and rng.random() < 0.6]
+        added = [key for key in [PlannedKey(expected, shape)] if key not in present and rng.random() < 0.6]
         before = snapshot(state)
         undo = state.change(removed, added)
         broken = state.seconds == INFINITY

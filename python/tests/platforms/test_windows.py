@@ -80,18 +80,18 @@ class Kernel:
         self.answers = answers
 
     def GlobalMemoryStatusEx(self, status: Any) -> bool:
-        found = status._obj
-        assert found.length == ctypes.sizeof(found) == 64
-        found.total, found.available = 16 << 30, 5 << 30
+        structure = status._obj
+        assert structure.length == ctypes.sizeof(structure) == 64
+        structure.total, structure.available = 16 << 30, 5 << 30
         return self.answers
 
     def GetCurrentProcess(self) -> int:
         return -1
 
     def K32GetProcessMemoryInfo(self, process: int, counters: Any, length: int) -> bool:
-        found = counters._obj
-        assert (process, length, found.length) == (-1, ctypes.sizeof(found), ctypes.sizeof(found))
-        found.resident, found.peak = 100 << 20, 300 << 20
+        structure = counters._obj
+        assert (process, length, structure.length) == (-1, ctypes.sizeof(structure), ctypes.sizeof(structure))
+        structure.resident, structure.peak = 100 << 20, 300 << 20
         return self.answers
 
 

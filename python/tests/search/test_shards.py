@@ -6,7 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from keywright import search
-from keywright.errors import AnswerError, EmptyIndexError, FormatError, ParameterError
+from keywright.errors import (
+    FormatError,
+    ParameterError,
+    SearchError,
+)
 from tests.search.cases import rounded, vectors
 
 STORED = vectors(60, 5)
@@ -37,10 +41,10 @@ def test_a_missing_shard_is_an_error() -> None:
     shards = parts()
     client = search.Client(search.Shards(shards).directory())
     query = client.query(QUERY)
-    with pytest.raises(AnswerError, match="1 of 4 shards have not answered") as refusal:
+    with pytest.raises(FormatError, match="1 of 4 shards have not answered") as refusal:
         query.top(search.Shards(shards[1:]).answer(query.data, client.keys()), 3)
-    assert refusal.value.reason == "index"
-    with pytest.raises(EmptyIndexError):
+    assert refusal.value.code == "index"
+    with pytest.raises(SearchError, check=lambda error: error.code == "empty"):
         search.Shards(shards[3:]).answer(query.data, client.keys())
     with pytest.raises(ParameterError):
         search.Shards([])

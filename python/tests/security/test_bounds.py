@@ -19,8 +19,8 @@ MARGIN = 0.05
 def test_every_bound_has_128_bits_against_every_attack(log_n: int, weight: int | None) -> None:
     n = 1 << log_n
     secret = security.ternary() if weight is None else security.sparse(weight, n)
-    found = security.estimate(security.Problem(n, maximum_log_qp(log_n, weight), secret))
-    assert found.bits >= 128 - MARGIN, found.cheapest
+    estimate = security.estimate(security.Problem(n, maximum_log_qp(log_n, weight), secret))
+    assert estimate.bits >= 128 - MARGIN, estimate.cheapest
 
 
 def test_the_bound_for_weight_192_is_the_largest_there_is() -> None:
@@ -38,18 +38,18 @@ def test_the_command_prints_every_secret_of_a_preset(capsys: pytest.CaptureFixtu
     assert key["log_qp"] == pytest.approx(plan.parameters.log_qp, abs=1e-3)
     assert (ephemeral["what"], ephemeral["secret"]) == ("the ephemeral key", "sparse:32")
     assert ephemeral["log_qp"] <= maximum_log_qp(15, 32)
-    for found in (key, ephemeral):
-        assert {row["attack"] for row in found["attacks"]} == set(security.ATTACKS)
-        bits = [row["bits"] for row in found["attacks"] if row["bits"] is not None]
-        assert found["bits"] == min(bits) >= 128
+    for shown in (key, ephemeral):
+        assert {row["attack"] for row in shown["attacks"]} == set(security.ATTACKS)
+        bits = [row["bits"] for row in shown["attacks"] if row["bits"] is not None]
+        assert shown["bits"] == min(bits) >= 128
 
 
 def test_the_command_takes_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     # Without the dual attack of ePrint 2024/463: a toy, broken in seconds.
     assert main(["security", "--log-n", "10", "--log-qp", "100", "--secret", "sparse:64", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["secret"] == "sparse:64"
-    assert found["bits"] < 45
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["secret"] == "sparse:64"
+    assert printed["bits"] < 45
     assert main(["security", "--log-n", "10", "--log-qp", "100", "--model", "core-svp"]) == 0
     shown = capsys.readouterr().out
     assert "hybrid-mitm" in shown

@@ -16,8 +16,8 @@ from keywright.security.shape import log2_admissible, log2_nearest_plane, standi
 def test_choosing_is_counted_exactly() -> None:
     n, k = np.meshgrid(np.arange(0, 60.0), np.arange(0, 60.0))
     exact = [[comb(int(a), int(b)) for a, b in zip(*row, strict=True)] for row in zip(n, k, strict=True)]
-    found = np.exp2(log2_choose(n, k))
-    assert np.allclose(found, np.array(exact, float), rtol=1e-9)
+    choices = np.exp2(log2_choose(n, k))
+    assert np.allclose(choices, np.array(exact, float), rtol=1e-9)
     assert log2_choose(2.0**17, 32.0) == pytest.approx(32 * 17 - log2(factorial(32)), abs=0.01)
 
 
@@ -31,10 +31,10 @@ def test_guesses_are_counted_as_enumeration_counts_them(zeta: int) -> None:
         tried = [g for g in product((-1, 0, 1), repeat=zeta) if sum(map(abs, g)) <= w]
         assert np.exp2(count[w]) == pytest.approx(len(tried))
     # The same with the secret's own length.
-    found = Problem.__new__(Problem)
-    object.__setattr__(found, "n", n)
-    object.__setattr__(found, "secret", sparse(weight, n))
-    _, hit = guesses(found, zeta, weight)
+    problem = Problem.__new__(Problem)
+    object.__setattr__(problem, "n", n)
+    object.__setattr__(problem, "secret", sparse(weight, n))
+    _, hit = guesses(problem, zeta, weight)
     for w in range(min(zeta, weight) + 1):
         right = sum(sum(map(abs, s[:zeta])) <= w for s in secrets)
         assert np.exp2(hit[w]) == pytest.approx(right / len(secrets))
@@ -67,11 +67,11 @@ def test_rounding_is_right_as_often_as_the_product_over_the_basis_says() -> None
         meeting = sum(log2(erf(each) - (1 - exp(-(each**2))) / (each * sqrt(pi))) for each in x)
         last, size, slope = (np.array(v) for v in (log2(norms[-1]), float(d), delta / log(2)))
         # The midpoint rule: a thousandth of the sum, and of a bit.
-        for exact, found in (
+        for exact, probability in (
             (rounding, log2_nearest_plane(last, size, slope, sigma)),
             (meeting, log2_admissible(last, size, slope, sigma)),
         ):
-            assert float(found) == pytest.approx(exact, rel=1e-3, abs=1e-3)
+            assert float(probability) == pytest.approx(exact, rel=1e-3, abs=1e-3)
 
 
 def test_halves_meet_as_often_as_they_do_when_drawn() -> None:
@@ -82,8 +82,8 @@ def test_halves_meet_as_often_as_they_do_when_drawn() -> None:
         seen = np.mean(np.abs(t + e) <= b / 2)
         # One vector: the series of one.
         slope = 1e-4
-        found = 2 ** float(log2_admissible(np.array(log2(b)), np.array(1.0), np.array(slope), sigma))
-        assert abs(seen - found) <= 5 * sqrt(found * (1 - found) / count) + 1e-3
+        probability = 2 ** float(log2_admissible(np.array(log2(b)), np.array(1.0), np.array(slope), sigma))
+        assert abs(seen - probability) <= 5 * sqrt(probability * (1 - probability) / count) + 1e-3
 
 
 def test_the_error_stands_out_where_a_search_finds_it() -> None:
@@ -99,8 +99,8 @@ def test_the_error_stands_out_where_a_search_finds_it() -> None:
             projected = sum((d - 1 - 2 * i) * delta + volume / d for i in range(d - k, d)) + log(sigma)
             if (projected - ball) / (k + 1) < log(sigma * sqrt(k + 1)):
                 hidden = k
-        found = standing_out(np.array([volume]), np.array([float(d)]), np.array([delta]), sigma, d)
-        assert found[0] == (hidden + 1 if hidden < d else inf)
+        blocks = standing_out(np.array([volume]), np.array([float(d)]), np.array([delta]), sigma, d)
+        assert blocks[0] == (hidden + 1 if hidden < d else inf)
 
 
 def test_root_hermite_factors_are_those_of_the_literature() -> None:

@@ -103,8 +103,8 @@ PUBLISHED = [
 def test_an_estimate_is_the_published_one(
     problem: Problem, attack: str, bits: float, margin: tuple[float, float]
 ) -> None:
-    found = security.ATTACKS[attack](problem, security.MODELS["matzov"]).bits
-    assert bits - margin[0] <= found <= bits + margin[1]
+    security_bits = security.ATTACKS[attack](problem, security.MODELS["matzov"]).bits
+    assert bits - margin[0] <= security_bits <= bits + margin[1]
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_an_estimate_is_the_published_one(
 )
 def test_other_cost_models_give_their_published_figures(model: str, problem: Problem, bits: float) -> None:
     # Kyber's table has whole bits, of a block size found with another rule for the dimension.
-    found = security.ATTACKS["usvp"](problem, security.MODELS[model]).bits
-    assert abs(found - bits) <= (1.0 if model == "core-svp" else 0.3)
+    security_bits = security.ATTACKS["usvp"](problem, security.MODELS[model]).bits
+    assert abs(security_bits - bits) <= (1.0 if model == "core-svp" else 0.3)
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_the_largest_moduli_of_the_guidelines_have_their_bits(log_n: int, level:
     # The dual attack is the cheapest in the smallest rings alone.
     names = ("usvp", "bdd", "dual-fft") if log_n <= 11 else ("usvp", "bdd")
     attacks = [security.ATTACKS[name] for name in names]
-    found = min(attack(problem, security.MODELS["matzov"]).bits for attack in attacks)
-    assert level - 0.3 <= found <= level + 0.3 + 1.3 * level / bound
+    bits = min(attack(problem, security.MODELS["matzov"]).bits for attack in attacks)
+    assert level - 0.3 <= bits <= level + 0.3 + 1.3 * level / bound
 
 
 def test_the_first_standard_has_128_bits_by_its_own_cost_model() -> None:
@@ -145,5 +145,5 @@ def test_the_first_standard_has_128_bits_by_its_own_cost_model() -> None:
     # Its estimator of 2018 took 0.292 beta + 16.4 + log2(8 d) as well; its delta was rounded, a bit at most.
     for log_n, bound in ((11, 54), (12, 109), (13, 218), (14, 438)):
         problem = Problem(1 << log_n, bound, ternary(), 3.2, ring=False)
-        found = security.ATTACKS["usvp"](problem, security.MODELS["bdgl16"]).bits
-        assert 127.0 <= found <= 130.0 + 1.3 * 128 / bound
+        bits = security.ATTACKS["usvp"](problem, security.MODELS["bdgl16"]).bits
+        assert 127.0 <= bits <= 130.0 + 1.3 * 128 / bound

@@ -66,8 +66,8 @@ def key_file(thin: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def storage_servers() -> Iterator[Servers]:
     """A PostgreSQL and an S3 server for all tests."""
-    with servers() as found:
-        yield found
+    with servers() as running:
+        yield running
 
 
 NUMBERS = itertools.count()
@@ -78,9 +78,9 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     """Storage of a service: a folder, and then servers of S3 and PostgreSQL."""
     place = Place(tmp_path)
     if request.param == "servers":
-        found: Servers = request.getfixturevalue("storage_servers")
-        for name, value in {**ENVIRONMENT, "AWS_ENDPOINT_URL": found.endpoint}.items():
+        running: Servers = request.getfixturevalue("storage_servers")
+        for name, value in {**ENVIRONMENT, "AWS_ENDPOINT_URL": running.endpoint}.items():
             monkeypatch.setenv(name, value)
-        place = own_place(found, tmp_path, f"place-{next(NUMBERS)}")
+        place = own_place(running, tmp_path, f"place-{next(NUMBERS)}")
     yield place
     place.close()

@@ -65,13 +65,13 @@ def changes(entry: Entry, place: Place) -> Iterator[tuple[object, bytes]]:
     for value in WRONG[type(right)]:
         if (type(value) is type(right) and value == right) or value in LEGAL.get(place, []):
             continue
-        made = copy.deepcopy(entry)
-        at(made, place[:-1])[place[-1]] = value
-        yield value, encoded(made)
+        changed = copy.deepcopy(entry)
+        at(changed, place[:-1])[place[-1]] = value
+        yield value, encoded(changed)
     if isinstance(place[-1], str):
-        made = copy.deepcopy(entry)
-        del at(made, place[:-1])[place[-1]]
-        yield "nothing", encoded(made)
+        changed = copy.deepcopy(entry)
+        del at(changed, place[:-1])[place[-1]]
+        yield "nothing", encoded(changed)
 
 
 def called_secure(data: bytes) -> bytes:

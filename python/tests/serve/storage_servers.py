@@ -76,9 +76,9 @@ class Place:
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 def _await(port: int, process: subprocess.Popen[bytes]) -> None:
@@ -111,8 +111,8 @@ def postgresql() -> Iterator[str]:
     pytest.importorskip("pg8000", reason="pip install 'keywright[storage]'")
     programs, user, port = POSTGRESQL[-1], _user(), free_port()
     # Outside pytest's folders, which only the user of the tests can read.
-    with tempfile.TemporaryDirectory(prefix="keywright.postgresql.") as found:
-        folder = Path(found)
+    with tempfile.TemporaryDirectory(prefix="keywright.postgresql.") as data_folder:
+        folder = Path(data_folder)
         secret, data = folder / "secret", folder / "data"
         secret.write_text(ENVIRONMENT["PGPASSWORD"])
         if user is not None:
@@ -153,17 +153,17 @@ def servers() -> Iterator[Servers]:
         yield Servers(endpoint, database)
 
 
-def own_place(found: Servers, folder: Path, name: str) -> Place:
+def own_place(running: Servers, folder: Path, name: str) -> Place:
     """Return a separate bucket and database; the environment must have `ENVIRONMENT` and the endpoint."""
     import pg8000.dbapi
 
-    request = urllib.request.Request(f"{found.endpoint}/{name}", method="PUT", data=b"")
+    request = urllib.request.Request(f"{running.endpoint}/{name}", method="PUT", data=b"")
     urllib.request.urlopen(request, timeout=20).close()
-    host, _, port = found.database.rpartition("@")[2].partition(":")
+    host, _, port = running.database.rpartition("@")[2].partition(":")
     connection = pg8000.dbapi.connect(
         "keywright", host=host, port=int(port), database="postgres", password=ENVIRONMENT["PGPASSWORD"]
     )
     connection.autocommit = True
     connection.cursor().execute(f'create database "{name}"')
     connection.close()
-    return Place(folder, f"s3://{name}/service", f"{found.database}/{name}?sslmode=disable")
+    return Place(folder, f"s3://{name}/service", f"{running.database}/{name}?sslmode=disable")

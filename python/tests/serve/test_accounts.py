@@ -99,9 +99,9 @@ def test_tenants_are_separate(thin: Model, tmp_path: Path, sample: Sample) -> No
             body = None if method == "DELETE" else body
             real = name.replace("{keys}", keys).replace("{job}", job) + "?offset=0&length=1"
             never = name.replace("{keys}", "0" * 32).replace("{job}", "0" * 32) + "?offset=0&length=1"
-            found = ask(server, method, real, body, bearer(others))
-            assert found[:2] == ask(server, method, never, body, bearer(others))[:2]
-            assert found[0] == 404, (method, name, found)
+            opening = ask(server, method, real, body, bearer(others))
+            assert opening[:2] == ask(server, method, never, body, bearer(others))[:2]
+            assert opening[0] == 404, (method, name, opening)
             for headers in ({}, bearer("x")):
                 assert ask(server, method, real, body, headers)[0] == 401, (method, name)
 

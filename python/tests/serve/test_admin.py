@@ -65,8 +65,8 @@ class Page(HTMLParser):
             self.rows[-1][-1] += data
 
     def row(self, first: str) -> list[str]:
-        (found,) = [row for row in self.rows if row[0] == first]
-        return found
+        (cells,) = [row for row in self.rows if row[0] == first]
+        return cells
 
 
 def basic(password: str) -> dict[str, str]:

@@ -64,8 +64,8 @@ def test_every_action_is_a_line_and_no_line_holds_anything(
             piece.append(secret)
     service.close()
 
-    found = lines(path)
-    assert [(line["action"], line.get("why")) for line in found] == [
+    written_lines = lines(path)
+    assert [(line["action"], line.get("why")) for line in written_lines] == [
         ("begin", None),
         ("complete", None),
         ("use", None),
@@ -76,13 +76,13 @@ def test_every_action_is_a_line_and_no_line_holds_anything(
         ("begin", None),
         ("delete", "refused"),
     ]
-    assert {line["tenant"] for line in found} == {"clinic-a"}
-    assert {line["key_set"] for line in found[:5]} == {alias(identifier)}
-    assert found[1]["digest"] == digest
-    assert (found[2]["model"], found[2]["job"]) == (thin.manifest.hash, alias(job.identifier))
-    assert found[3]["request"] == "asked-by-a-test"
-    assert all(re.fullmatch(r"[0-9a-f]{16}", line["request"]) for line in found[:3])
-    assert all(line["time"].endswith("+00:00") for line in found)
+    assert {line["tenant"] for line in written_lines} == {"clinic-a"}
+    assert {line["key_set"] for line in written_lines[:5]} == {alias(identifier)}
+    assert written_lines[1]["digest"] == digest
+    assert (written_lines[2]["model"], written_lines[2]["job"]) == (thin.manifest.hash, alias(job.identifier))
+    assert written_lines[3]["request"] == "asked-by-a-test"
+    assert all(re.fullmatch(r"[0-9a-f]{16}", line["request"]) for line in written_lines[:3])
+    assert all(line["time"].endswith("+00:00") for line in written_lines)
 
     text = path.read_bytes()
     # Nothing grants access.
@@ -97,7 +97,7 @@ def test_every_action_is_a_line_and_no_line_holds_anything(
                 assert window.hex().encode() not in text
     assert path.stat().st_mode & 0o077 == 0
     members = {"time", "action", "tenant", "key_set", "request", "model", "configuration", "bytes", "digest"}
-    assert {name for line in found for name in line} == members | {"job", "why"}
+    assert {name for line in written_lines for name in line} == members | {"job", "why"}
 
 
 def test_lines_are_only_added_and_full_files_are_put_aside(tmp_path: Path) -> None:
@@ -108,8 +108,8 @@ def test_lines_are_only_added_and_full_files_are_put_aside(tmp_path: Path) -> No
     files = sorted(tmp_path.iterdir())
     assert len(files) > 2
     assert all(file.stat().st_size <= 1000 for file in files)
-    found = [line for file in files if file != path for line in lines(file)] + lines(path)
-    assert sorted(line["bytes"] for line in found) == list(range(21))
+    written_lines = [line for file in files if file != path for line in lines(file)] + lines(path)
+    assert sorted(line["bytes"] for line in written_lines) == list(range(21))
     Audit(path, most=1000).note("use", "a", "k", bytes=21)
     assert lines(path)[-1]["bytes"] == 21
     assert len(lines(path)) > 1

@@ -30,10 +30,10 @@ def flags() -> list[str] | None:
     """How libcurl and cJSON are linked; None where one is missing."""
     if (tool := shutil.which("pkg-config")) is None:
         return None
-    found = subprocess.run(
+    process = subprocess.run(
         [tool, "--cflags", "--libs", *LIBRARIES], capture_output=True, text=True, check=False
     )
-    return found.stdout.split() if found.returncode == 0 else None
+    return process.stdout.split() if process.returncode == 0 else None
 
 
 def build_ask(path: Path) -> Path:
@@ -127,19 +127,19 @@ def test_clients_switch_to_the_next_version_of_a_model(
     assert other.manifest.keys.head != same.manifest.keys.head
     monkeypatch.setattr(network, "Q_BITS", [*network.Q_BITS[:-1], 49])
     foreign = make_thin(seed=5)
-    found, state, port = [], tmp_path / "state", 0
+    labels, state, port = [], tmp_path / "state", 0
     state.mkdir()
     for model in (old, same, other, foreign):
         service = Service(model, state, workers=WORKERS)
         with listening(service, port) as server:
             port = server.server_address[1]
             assert close(owner.scores(server), model, sample)
-            found.append((owner.keys, owner.file("secret")))
+            labels.append((owner.keys, owner.file("secret")))
         service.close()
-    assert found[0] == found[1]
-    assert found[1][0] != found[2][0]
-    assert found[1][1] == found[2][1]
-    assert found[2][1] != found[3][1]
+    assert labels[0] == labels[1]
+    assert labels[1][0] != labels[2][0]
+    assert labels[1][1] == labels[2][1]
+    assert labels[2][1] != labels[3][1]
 
 
 def test_unsuitable_samples_are_refused_before_keys_exist(

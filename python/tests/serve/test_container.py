@@ -21,8 +21,8 @@ HADOLINT = shutil.which("hadolint") or shutil.which("hadolint", path=str(Path(sy
 
 
 def composition() -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load(COMPOSE.read_text())
-    return found
+    services: dict[str, Any] = yaml.safe_load(COMPOSE.read_text())
+    return services
 
 
 def arguments() -> list[str]:
@@ -63,8 +63,8 @@ def test_the_image_command_accepts_its_arguments() -> None:
 
 
 def test_the_composition_fits_together() -> None:
-    found = composition()
-    services, names = found["services"], set(found["volumes"])
+    described = composition()
+    services, names = described["services"], set(described["volumes"])
     for service in services.values():
         for volume in service["volumes"]:
             source = volume.partition(":")[0]

@@ -9,7 +9,7 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright import compiler
-from keywright.errors.service import ModelFolderError
+from keywright.errors.model import FolderError
 from keywright.model import Model
 from keywright.model.served.entry import Entry, deep_entry, deep_literal, read_entry
 from keywright.runtime.checking import run_clear
@@ -71,9 +71,13 @@ def test_a_folder_has_the_entry(model: Model, tmp_path: Path) -> None:
     assert again is not None
     assert model.entry is not None
     assert repr(again.plan) == repr(model.entry.plan)
-    with pytest.raises(ModelFolderError, match="do not describe a bootstrapping"):
+    with pytest.raises(
+        FolderError, match="do not describe a bootstrapping", check=lambda error: error.code == "model_folder"
+    ):
         read_entry(model.program, model.bootstraps, model.parameters, {**ENTRY, "slots": 3})
-    with pytest.raises(ModelFolderError, match="do not describe a bootstrapping"):
+    with pytest.raises(
+        FolderError, match="do not describe a bootstrapping", check=lambda error: error.code == "model_folder"
+    ):
         read_entry(
             model.program,
             model.bootstraps,
@@ -85,7 +89,7 @@ def test_a_folder_has_the_entry(model: Model, tmp_path: Path) -> None:
 def test_an_entry_holds_inputs_and_outputs(model: Model) -> None:
     """In fewer slots than the bootstraps of the program have, values would fall on each other."""
     small = kw.BootstrapperPlan(model.parameters, **{**ENTRY, "slots": 64})
-    with pytest.raises(ModelFolderError, match="512 slots"):
+    with pytest.raises(FolderError, match="512 slots", check=lambda error: error.code == "model_folder"):
         dataclasses.replace(model, entry=Entry(small, {}))
     chosen = deep_entry(model.program)
     assert chosen.slots >= model.program.input.layout.period

@@ -78,11 +78,11 @@ def test_a_slow_evaluation_is_left_to_the_next_process(thin: Model, tmp_path: Pa
     service.close()
     # Giving up is not an attempt: it may happen at every shutdown.
     after = Service(thin, tmp_path, workers=WORKERS)
-    found = after.jobs.get(job)
+    restored = after.jobs.get(job)
     with listening(after) as server:
         session.remote = RemoteModel(server.url, insecure=True)
-        wait(lambda: found.state == "done")
-        assert found.attempts == 1
+        wait(lambda: restored.state == "done")
+        assert restored.attempts == 1
         answer = session.remote.request("GET", f"/v1/jobs/{job}/result", limit=1 << 20)
         assert np.abs(session._decrypt(answer, 1)[0] - run_clear(thin.program, sample)).max() < 1e-3
         session.close()

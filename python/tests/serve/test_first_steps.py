@@ -7,8 +7,10 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright.client import RemoteModel
-from keywright.errors import InvalidSamplesError
-from keywright.errors.service import ManifestError
+from keywright.errors import (
+    EncodeError,
+)
+from keywright.errors.engine import FormatError
 from keywright.model import Model
 from keywright.model.served.manifest import Manifest
 from keywright.serve import Service
@@ -39,14 +41,18 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Model:
 def test_a_client_without_the_program_gives_rows_of_a_table(served: Model, tmp_path: Path) -> None:
     service = Service(served, tmp_path, workers=WORKERS)
     with listening(service) as server, RemoteModel(server.url).session() as session:
-        with pytest.raises(InvalidSamplesError, match="has 'Bonn', which is none of the 3 categories"):
+        with pytest.raises(
+            EncodeError,
+            match="has 'Bonn', which is none of the 3 categories",
+            check=lambda error: error.code == "samples",
+        ):
             session.remote.check([[0.5, "Bonn"]])
         session.upload_keys()
         outputs = session.infer(SAMPLES[:3])
-        found = session.manifest.answers(outputs)["output_label"]
+        answers = session.manifest.answers(outputs)["output_label"]
         one = session.infer(SAMPLES[0])
     service.close()
-    assert found.tolist() == PIPELINE.predict(SAMPLES[:3]).tolist()
+    assert answers.tolist() == PIPELINE.predict(SAMPLES[:3]).tolist()
     assert one.shape == outputs.shape[1:]
 
 
@@ -67,5 +73,5 @@ def test_a_client_without_the_program_gives_rows_of_a_table(served: Model, tmp_p
 def test_damaged_first_steps_are_refused(served: Model, name: str, value: object) -> None:
     entry = json.loads(served.manifest.encoded)
     entry["first_steps"][name] = value
-    with pytest.raises(ManifestError):
+    with pytest.raises(FormatError, check=lambda error: error.code == "manifest"):
         Manifest.read(json.dumps(entry).encode())

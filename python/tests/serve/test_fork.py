@@ -49,5 +49,5 @@ def test_forked_clients_of_one_session(
         sent = [*seeds(session, sample), *first, *second]
     service.close()
     assert len(set(sent)) == len(sent) >= 3
-    for found in (values, others):
-        assert np.abs(found - run_clear(model.program, sample)).max() < 1e-3
+    for outputs in (values, others):
+        assert np.abs(outputs - run_clear(model.program, sample)).max() < 1e-3

@@ -24,7 +24,12 @@ import pytest
 from keywright.cli import main
 from keywright.client import RemoteModel
 from keywright.errors import KeywrightError, SecurityError
-from keywright.errors.service import DemandError, ManifestError, OtherModelError, StorageError
+from keywright.errors.engine import FormatError
+from keywright.errors.service import (
+    LimitError,
+    OtherModelError,
+    StorageError,
+)
 from keywright.model import Entry as ModelEntry
 from keywright.model import Manifest, Model
 from keywright.model.served.demands import KEY_BYTES, MESSAGE_BYTES, Demands, require_address, require_message
@@ -82,7 +87,7 @@ class Client(Protocol):
 
 
 class InPython:
-    name, weak, demand, ignored = "python", "SecurityError", "DemandError", frozenset[str]()
+    name, weak, demand, ignored = "python", "SecurityError", "LimitError", frozenset[str]()
 
     def ask(self, url: str, count: int = 1, insecure: bool = False, **limits: Any) -> list[Refusal]:
         return [self._once(url, insecure=insecure, **limits) for _ in range(count)]
@@ -114,14 +119,14 @@ class InC:
         options = ["--insecure"] if insecure else []
         for name, value in limits.items():
             options += [f"--{name.replace('_', '-')}", str(value)]
-        found = []
+        answers = []
         for number in range(count):
             owner = self._folder / f"owner-{len(list(self._folder.iterdir()))}-{number}"
             command = [str(self._program), *options, url, str(owner), str(self._sample)]
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
             assert done.returncode in (0, 1), done
-            found.append(Refusal(str(done.returncode) if done.returncode else None, done.stderr))
-        return found
+            answers.append(Refusal(str(done.returncode) if done.returncode else None, done.stderr))
+        return answers
 
 
 class InNode:
@@ -166,16 +171,16 @@ def weak_thin() -> Model:
 def test_an_honest_server_gets_the_keys(client: Client) -> None:
     """The control: what the other tests refuse is refused for its own reason."""
     with hostile(Honest(THIN.encoded, total=THIN.keys.size)) as seen:
-        (found,) = client.ask(seen.url, insecure=True)
-        assert seen.sent >= THIN.keys.size, found
+        (answer,) = client.ask(seen.url, insecure=True)
+        assert seen.sent >= THIN.keys.size, answer
 
 
 @pytest.mark.parametrize("model", [make_thin, weak_thin])
 def test_parameters_below_128_bits_are_refused_before_a_key_exists(client: Client, model: Any) -> None:
     with hostile(Honest(model().manifest.encoded)) as seen:
-        (found,) = client.ask(seen.url)
-        assert found.code == client.weak, found
-        assert "128 bits" in found.text
+        (answer,) = client.ask(seen.url)
+        assert answer.code == client.weak, answer
+        assert "128 bits" in answer.text
         assert {method for method, *_ in seen.requests} == {"GET"} or client.name == "c"
         assert seen.sent == 0
 
@@ -216,8 +221,8 @@ def test_a_manifest_that_calls_weak_parameters_secure_is_refused(
     entry["key_set"] = text(called_secure(model.manifest.keys.head))
     for manifest in (entry, entry | {"key_set": text(model.manifest.keys.head)}):
         with hostile(Honest(encoded(manifest), total=model.manifest.keys.size)) as seen:
-            (found,) = client.ask(seen.url)
-            assert found.code is not None
+            (answer,) = client.ask(seen.url)
+            assert answer.code is not None
             assert seen.sent == 0
 
 
@@ -225,10 +230,10 @@ def test_more_keys_than_the_limits_are_refused_with_both_numbers(client: Client)
     for limits in ({"key_bytes": THIN.keys.size - 1}, {"key_count": len(THIN.specs) - 1}):
         (most,) = limits.values()
         with hostile(Honest(THIN.encoded, total=THIN.keys.size)) as seen:
-            (found,) = client.ask(seen.url, insecure=True, **limits)
-            assert found.code == client.demand, found
-            assert str(most) in found.text
-            assert str(most + 1) in found.text
+            (answer,) = client.ask(seen.url, insecure=True, **limits)
+            assert answer.code == client.demand, answer
+            assert str(most) in answer.text
+            assert str(most + 1) in answer.text
             assert seen.sent == 0
     exact = {"key_bytes": THIN.keys.size, "key_count": len(THIN.specs)}
     with hostile(Honest(THIN.encoded, total=THIN.keys.size)) as seen:
@@ -241,9 +246,9 @@ def test_terabytes_are_refused_before_a_key_exists(client: Client) -> None:
         pytest.skip("this client counts the bytes itself, from the list of keys")
     for size in (9_600_000_000_000, 1 << 48):
         with hostile(Honest(encoded(ENTRY | {"key_bytes": size}))) as seen:
-            (found,) = client.ask(seen.url, insecure=True)
-            assert found.code == client.demand
-            assert str(size) in found.text
+            (answer,) = client.ask(seen.url, insecure=True)
+            assert answer.code == client.demand
+            assert str(size) in answer.text
             assert len(seen.requests) == 1
 
 
@@ -251,10 +256,10 @@ def test_terabytes_are_refused_before_a_key_exists(client: Client) -> None:
 def test_no_field_of_a_manifest_takes_a_value_that_it_cannot_have(client: Client, place: Place) -> None:
     wrong = list(changes(ENTRY, place))
     with hostile(Honest(*(manifest for _, manifest in wrong), THIN.encoded)) as seen:
-        found = client.ask(seen.url, len(wrong), insecure=True, key_bytes=THIN.keys.size)
-        assert len(found) == len(wrong)
+        answers = client.ask(seen.url, len(wrong), insecure=True, key_bytes=THIN.keys.size)
+        assert len(answers) == len(wrong)
         if client.ignored.isdisjoint(map(str, place)):
-            for (value, _), refusal in zip(wrong, found, strict=True):
+            for (value, _), refusal in zip(wrong, answers, strict=True):
                 assert refusal.code is not None, f"{value!r:.60} is accepted"
             assert seen.sent == 0
 
@@ -288,8 +293,8 @@ def test_endless_answers_are_cut(client: Client, name: str) -> None:
     if client.name != "python" and name == "another field":
         pytest.skip("this client reads the fields that it knows")
     with hostile(reply, endless) as seen:
-        (found,) = client.ask(seen.url, insecure=True)
-        assert found.code is not None
+        (answer,) = client.ask(seen.url, insecure=True)
+        assert answer.code is not None
         assert seen.sent == 0
 
 
@@ -307,8 +312,8 @@ def test_redirects_are_not_followed(client: Client, status: int) -> None:
 
         for reply in (away, late):
             with hostile(reply) as seen:
-                (found,) = client.ask(seen.url, insecure=True)
-                assert found.code is not None
+                (outcome,) = client.ask(seen.url, insecure=True)
+                assert outcome.code is not None
                 assert seen.sent == 0
         assert other.requests == []
 
@@ -326,7 +331,7 @@ def test_a_successor_is_judged_as_its_predecessor_was() -> None:
     more = encoded(ENTRY | {"key_bytes": THIN.keys.size + 1})
     with hostile(Honest(THIN.encoded, more)) as seen:
         remote = RemoteModel(seen.url, insecure=True, key_bytes=THIN.keys.size)
-        with pytest.raises(DemandError):
+        with pytest.raises(LimitError, check=lambda error: error.code == "demand"):
             remote.refresh()
         assert remote.manifest == THIN
 
@@ -381,13 +386,16 @@ def test_a_thin_client_accepts_every_number_of_the_models_range() -> None:
     data[-4:] = zlib.crc32(data[:end] + data[end + 4 : -4]).to_bytes(4, "little")
     assert kw.thin.Parameters.from_bytes(bytes(data)).maximum < 1 << parts.fraction_bits
     honest = Honest(replace(THIN, format=replace(THIN.format, client=bytes(data))).encoded)
-    with hostile(honest) as seen, pytest.raises(ManifestError, match="numbers end at"):
+    with (
+        hostile(honest) as seen,
+        pytest.raises(FormatError, match="numbers end at", check=lambda error: error.code == "manifest"),
+    ):
         RemoteModel(seen.url, insecure=True)
 
 
 def test_a_server_that_understates_its_keys_is_refused() -> None:
     with hostile(Honest(encoded(ENTRY | {"key_bytes": 1}))) as seen:
-        with pytest.raises(DemandError, match="bytes of keys"):
+        with pytest.raises(LimitError, match="bytes of keys", check=lambda error: error.code == "demand"):
             RemoteModel(seen.url, insecure=True, key_bytes=THIN.keys.size // 2)
         assert len(seen.requests) == 1
 
@@ -490,7 +498,7 @@ def test_limits_are_above_zero_and_messages_have_one() -> None:
             make()
     assert Demands().key_bytes == KEY_BYTES
     require_message("a request", MESSAGE_BYTES)
-    with pytest.raises(DemandError, match=str(MESSAGE_BYTES + 1)):
+    with pytest.raises(LimitError, match=str(MESSAGE_BYTES + 1), check=lambda error: error.code == "demand"):
         require_message("a request", MESSAGE_BYTES + 1)
 
 
@@ -514,7 +522,9 @@ def test_the_author_of_a_folder_is_no_more_trusted_than_a_server(folder: Path, t
             (most,) = limits.values()
             limited = kw.load_client(place, insecure=True, **limits)
             for make in (limited.keys, partial(limited.save_keys, tmp_path)):
-                with pytest.raises(DemandError, match=str(most + 1)) as refused:
+                with pytest.raises(
+                    LimitError, match=str(most + 1), check=lambda error: error.code == "demand"
+                ) as refused:
                     make()
                 assert (refused.value.value, refused.value.maximum) == (most + 1, most)
     kw.load_client(folder, insecure=True, key_bytes=size, key_count=len(specs)).keys()

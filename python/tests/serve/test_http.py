@@ -155,8 +155,8 @@ def test_the_list_of_models_states_the_time_of_an_evaluation(
 def test_a_refusal_has_a_status_a_code_and_a_sentence(
     server: Server, method: str, path: str, body: bytes | None, status: int, code: str
 ) -> None:
-    found, reply, headers = ask(server, method, path, body)
-    assert (found, reply["error"]["type"]) == (status, code)
+    opening, reply, headers = ask(server, method, path, body)
+    assert (opening, reply["error"]["type"]) == (status, code)
     assert set(filter(None, headers.get("allow", "").split(", "))) == (
         {"GET", "HEAD"} if status == 405 else set()
     )
@@ -233,15 +233,15 @@ def test_bytes_after_a_refused_body_are_not_a_request(server: Server) -> None:
 def test_a_request_smuggled_by_two_lengths_is_not_answered(server: Server, headers: bytes) -> None:
     """The attack: the request that one of two readings hides was answered, 12 of 12."""
     hidden = b"0\r\n\r\nGET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    found = b""
+    reply = b""
     with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
         connection.sendall(b"POST /v1/keys HTTP/1.1\r\nHost: localhost\r\n" + headers + b"\r\n" + hidden)
         with contextlib.suppress(ConnectionError):
             while more := connection.recv(1 << 16):
-                found += more
-    assert found.startswith(b"HTTP/1.1 400 ")
-    assert found.count(b"HTTP/1.1 ") == 1
-    assert b"connection: close" in found.lower()
+                reply += more
+    assert reply.startswith(b"HTTP/1.1 400 ")
+    assert reply.count(b"HTTP/1.1 ") == 1
+    assert b"connection: close" in reply.lower()
 
 
 def test_a_whole_request_is_answered_after_its_sender_has_ended(server: Server) -> None:
@@ -254,8 +254,8 @@ def test_half_sent_requests_disconnect_nobody(
 ) -> None:
     """With the maximum number of connections, others are still answered and uploads continue."""
     monkeypatch.setattr(connections, "MAX_CONNECTIONS", 24)
-    data, made = key_file.read_bytes(), service.store.create(service.model.manifest.hash)
-    path = f"/v1/keys/{made.identifier}/parts?offset=0"
+    data, key_set = key_file.read_bytes(), service.store.create(service.model.manifest.hash)
+    path = f"/v1/keys/{key_set.identifier}/parts?offset=0"
     head = f"PUT {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 18}"
     with contextlib.ExitStack() as stack:
 
@@ -266,17 +266,17 @@ def test_half_sent_requests_disconnect_nobody(
             return connection
 
         upload = connect(head.encode() + b"\r\n\r\n")
-        wait(made.busy)
+        wait(key_set.busy)
         upload.sendall(data[: 1 << 17])
         for _ in range(64):
             connect(b"GET /v1/model HTTP/1.1\r\nX: ")
         begun = time.monotonic()
         for _ in range(5):
-            assert ask(server, "GET", "/v1/keys/" + made.identifier)[0] == 200
+            assert ask(server, "GET", "/v1/keys/" + key_set.identifier)[0] == 200
         assert time.monotonic() - begun < 10
         upload.sendall(data[1 << 17 : 1 << 18])
         assert upload.recv(1 << 16).startswith(b"HTTP/1.1 200")
-    service.delete_keys(made.identifier)
+    service.delete_keys(key_set.identifier)
 
 
 def test_empty_uploads_block_nobody(service: Service, server: Server, key_file: Path) -> None:
@@ -284,8 +284,8 @@ def test_empty_uploads_block_nobody(service: Service, server: Server, key_file: 
     request = json.dumps({"model": service.model.manifest.hash}).encode()
     for _ in range(service.store.capacity + 1):
         assert ask(server, "POST", "/v1/keys", request)[0] == 201
-    _, made, _ = ask(server, "POST", "/v1/keys", request)
-    path = f"/v1/keys/{made['keys']}"
+    _, opening, _ = ask(server, "POST", "/v1/keys", request)
+    path = f"/v1/keys/{opening['keys']}"
     assert ask(server, "PUT", f"{path}/parts?offset=0", key_file.read_bytes()[:1000])[1]["received"] == 1000
     assert ask(server, "DELETE", path)[0] == 200
 
@@ -326,8 +326,8 @@ def test_slow_connections_are_aborted_and_their_bytes_kept(
 ) -> None:
     monkeypatch.setattr(connections, "TIMEOUT_S", 0.3)
     monkeypatch.setattr(connections, "SLOWEST", 1 << 20)
-    data, made = key_file.read_bytes(), service.store.create(service.model.manifest.hash)
-    path = f"/v1/keys/{made.identifier}"
+    data, upload = key_file.read_bytes(), service.store.create(service.model.manifest.hash)
+    path = f"/v1/keys/{upload.identifier}"
     head = (
         f"PUT {path}/parts?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 18}\r\n\r\n".encode()
     )
@@ -345,23 +345,23 @@ def test_slow_connections_are_aborted_and_their_bytes_kept(
                     time.sleep(0.01)
             assert time.monotonic() - begun < 20
     # The received bytes are kept, and the rest may follow.
-    assert 1000 < made.received < 1 << 18
+    assert 1000 < upload.received < 1 << 18
     status, state, _ = ask(
-        server, "PUT", f"{path}/parts?offset={made.received}", data[made.received : made.received + 9]
+        server, "PUT", f"{path}/parts?offset={upload.received}", data[upload.received : upload.received + 9]
     )
-    assert (status, state["received"]) == (200, made.received)
+    assert (status, state["received"]) == (200, upload.received)
 
 
 def test_a_broken_connection_keeps_its_bytes(server: Server, key_file: Path, service: Service) -> None:
     data, model = key_file.read_bytes(), service.model.manifest.hash
-    _, made, _ = ask(server, "POST", "/v1/keys", json.dumps({"model": model}).encode())
-    path = f"/v1/keys/{made['keys']}"
+    _, opening, _ = ask(server, "POST", "/v1/keys", json.dumps({"model": model}).encode())
+    path = f"/v1/keys/{opening['keys']}"
     head = f"PUT {path}/parts?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 20}\r\n\r\n"
     raw(server, head.encode() + data[:70_000], ends=True)
     _, state, _ = ask(server, "GET", path)
-    assert (state["keys"], state["received"], state["bytes"]) == (made["keys"], 70_000, len(data))
+    assert (state["keys"], state["received"], state["bytes"]) == (opening["keys"], 70_000, len(data))
     assert state["ready"] is False
-    assert made["from"] <= state["from"] < state["until"]
+    assert opening["from"] <= state["from"] < state["until"]
     status, reply, _ = ask(server, "PUT", f"{path}/parts?offset=0", data[:10])
     assert (status, reply["error"]["details"]["received"]) == (409, 70_000)
     status, reply, _ = ask(server, "POST", f"{path}/jobs", b"\1\0\0\0x")
@@ -380,11 +380,11 @@ def test_a_broken_connection_keeps_its_bytes(server: Server, key_file: Path, ser
 
 
 def test_a_secret_key_is_refused_over_the_network(server: Server, thin: Model) -> None:
-    _, made, _ = ask(server, "POST", "/v1/keys", json.dumps({"model": thin.manifest.hash}).encode())
+    _, opening, _ = ask(server, "POST", "/v1/keys", json.dumps({"model": thin.manifest.hash}).encode())
     secret = kw.SecretKey.generate(thin.parameters).to_bytes()
-    status, reply, _ = ask(server, "PUT", f"/v1/keys/{made['keys']}/parts?offset=0", secret)
+    status, reply, _ = ask(server, "PUT", f"/v1/keys/{opening['keys']}/parts?offset=0", secret)
     assert (status, reply["error"]["type"]) == (400, "secret_refused")
-    assert ask(server, "GET", f"/v1/keys/{made['keys']}")[0] == 404
+    assert ask(server, "GET", f"/v1/keys/{opening['keys']}")[0] == 404
 
 
 def test_keys_are_deleted_when_the_page_closes_or_time_passes(
@@ -395,8 +395,10 @@ def test_keys_are_deleted_when_the_page_closes_or_time_passes(
     with listening(service) as server:
 
         def create() -> str:
-            _, made, _ = ask(server, "POST", "/v1/keys", json.dumps({"model": thin.manifest.hash}).encode())
-            return str(made["keys"])
+            _, opening, _ = ask(
+                server, "POST", "/v1/keys", json.dumps({"model": thin.manifest.hash}).encode()
+            )
+            return str(opening["keys"])
 
         first, second = create(), create()
         # As navigator.sendBeacon sends it.
@@ -432,12 +434,12 @@ def test_an_aborted_request_is_not_an_error_of_the_server(
     events: list[str] = []
     service = Service(thin, tmp_path, workers=WORKERS, on_event=events.append)
     with listening(service) as server:
-        made = service.store.create(thin.manifest.hash)
-        with contextlib.closing(service.begin_part(made.identifier, 0, thin.manifest.keys.size)) as piece:
+        upload = service.store.create(thin.manifest.hash)
+        with contextlib.closing(service.begin_part(upload.identifier, 0, thin.manifest.keys.size)) as piece:
             piece.append(key_file.read_bytes())
             service.end_part(piece)
         events.clear()
-        for path in (b"/v1/keys", f"/v1/keys/{made.identifier}/jobs".encode()):
+        for path in (b"/v1/keys", f"/v1/keys/{upload.identifier}/jobs".encode()):
             whole = b"POST " + path + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\nhalf"
             with socket.create_connection(server.server_address, timeout=20) as connection:
                 connection.sendall(whole)
@@ -456,10 +458,10 @@ def test_a_header_that_is_too_long_is_answered(server: Server, size: int) -> Non
         for _ in range(size // 10_000):
             connection.sendall(b"x" * 10_000)
         connection.shutdown(socket.SHUT_WR)
-        found = b""
+        reply = b""
         while more := connection.recv(1 << 16):
-            found += more
-    assert found.startswith(b"HTTP/1.1 400 ")
+            reply += more
+    assert reply.startswith(b"HTTP/1.1 400 ")
     assert ask(server, "GET", "/health")[0] == 200
 
 
@@ -469,10 +471,10 @@ def test_malformed_requests_are_read_for_a_bounded_time(
     monkeypatch.setattr(connections, "REFUSED_S", 0.1)
     with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
         connection.sendall(b"nonsense\r\n\r\n")
-        found = b""
+        reply = b""
         while more := connection.recv(1 << 16):
-            found += more
-        assert found.startswith(b"HTTP/1.1 400 ")
+            reply += more
+        assert reply.startswith(b"HTTP/1.1 400 ")
 
         def send() -> bool:
             with contextlib.suppress(OSError):

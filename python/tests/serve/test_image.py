@@ -80,16 +80,16 @@ def test_the_image_serves_a_model_as_nobody(image: str, tmp_path: Path) -> None:
     # What is compiled is its owner's alone; the user of the image is another one.
     for path in (model, *model.iterdir()):
         path.chmod(0o755 if path.is_dir() else 0o644)
-    found = json.loads(run("buildah", "inspect", "--type", "image", image))["Docker"]["config"]
-    assert found["User"] == "10001"
-    assert found["Entrypoint"][:3] == ["keywright", "serve", "/model"]
-    assert list(found["Volumes"]) == ["/state"]
-    assert found["Healthcheck"]["Test"][0] == "CMD"
+    settings = json.loads(run("buildah", "inspect", "--type", "image", image))["Docker"]["config"]
+    assert settings["User"] == "10001"
+    assert settings["Entrypoint"][:3] == ["keywright", "serve", "/model"]
+    assert list(settings["Volumes"]) == ["/state"]
+    assert settings["Healthcheck"]["Test"][0] == "CMD"
     container = run("buildah", "from", image)
     inside = ("buildah", "run", "--isolation", "chroot", "--volume", f"{model}:/model:ro", container, "--")
     assert run(*inside, "id", "-u") == "10001"
     assert run(*inside, "sh", "-c", "command -v cargo pip || echo none") == "none"
-    server = subprocess.Popen([*inside, *found["Entrypoint"]])
+    server = subprocess.Popen([*inside, *settings["Entrypoint"]])
     try:
         for _ in range(120):
             try:
@@ -102,7 +102,7 @@ def test_the_image_serves_a_model_as_nobody(image: str, tmp_path: Path) -> None:
         else:
             pytest.fail("the server does not answer")
         # What tells a container's supervisor.
-        run(*inside, *found["Healthcheck"]["Test"][1:])
+        run(*inside, *settings["Healthcheck"]["Test"][1:])
     finally:
         server.terminate()
         server.wait(60)

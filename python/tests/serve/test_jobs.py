@@ -12,9 +12,8 @@ from keywright._files import replace
 from keywright.errors import WorkerEndedError
 from keywright.errors.service import (
     BusyError,
-    NotReadyError,
+    EvaluationError,
     ServeError,
-    UnforeseenError,
     UnknownJobError,
     UnknownKeysError,
 )
@@ -104,9 +103,9 @@ def test_accepted_jobs_survive_the_process(jobs: Jobs, place: Place) -> None:
     assert after.fetch(computed.identifier) == b"computed"
     with pytest.raises(UnknownKeysError, match="gone"):
         after.fetch(failed.identifier)
-    found = [take(after), take(after)]
-    assert [job.identifier for job in found] == [running.identifier, waiting.identifier]
-    assert [(job.attempts, job.priority) for job in found] == [(2, 0), (1, 5)]
+    restored = [take(after), take(after)]
+    assert [job.identifier for job in restored] == [running.identifier, waiting.identifier]
+    assert [(job.attempts, job.priority) for job in restored] == [(2, 0), (1, 5)]
     with after.message(waiting) as message:
         assert message.read_bytes() == b"b"
     assert "left.answer.part" not in place.held("jobs/")
@@ -115,7 +114,7 @@ def test_accepted_jobs_survive_the_process(jobs: Jobs, place: Place) -> None:
 def test_answers_are_kept_until_they_are_fetched_or_expire(jobs: Jobs, place: Place) -> None:
     fetched, forgotten, waiting = (add(jobs, "a") for _ in range(3))
     for job in (fetched, forgotten):
-        with pytest.raises(NotReadyError, check=lambda error: error.code == "not_done"):
+        with pytest.raises(EvaluationError, check=lambda error: error.code == "not_done"):
             jobs.fetch(job.identifier)
         done(jobs, take(jobs))
         # No input is kept.
@@ -200,8 +199,10 @@ def test_a_job_whose_worker_ended_is_done_again_a_few_times(jobs: Jobs) -> None:
 
 
 def test_no_exception_ends_the_service(jobs: Jobs) -> None:
+    unexpected = ServeError("an unexpected reason")
+    unexpected.unforeseen = "Traceback: something nobody thought of"
     errors: list[Exception] = [
-        UnforeseenError("an unexpected reason", "Traceback: something nobody thought of"),
+        unexpected,
         UnknownKeysError("gone"),
         ZeroDivisionError("of the service itself"),
     ]

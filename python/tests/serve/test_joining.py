@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 from keywright.client import RemoteModel
 from keywright.errors import WorkerEndedError
-from keywright.errors.service import BadRequestError, EvaluationFailedError
+from keywright.errors.service import (
+    BadRequestError,
+    EvaluationError,
+)
 from keywright.model import Model
 from keywright.runtime.checking import run_clear
 from keywright.serve import Service
@@ -93,7 +96,7 @@ def test_failed_groups_are_evaluated_one_by_one(tmp_path: Path) -> None:
     samples = np.random.default_rng(2).uniform(-1, 1, (4, INPUTS))
     workers = GatedWorkers()
     service = Service(model, tmp_path, workers=workers)
-    failures: list[Exception] = [EvaluationFailedError("planted"), WorkerEndedError("planted")]
+    failures: list[Exception] = [EvaluationError("planted"), WorkerEndedError("planted")]
 
     def fail(requests: int) -> None:
         if requests > 1 and failures:

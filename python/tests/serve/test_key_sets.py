@@ -17,13 +17,12 @@ from keywright.errors.service import (
     BusyError,
     ConfigurationError,
     InvalidObjectError,
-    NotReadyError,
+    LimitError,
     OtherModelError,
     RetiredError,
     SecretRefusedError,
-    TooLargeError,
     UnknownKeysError,
-    WrongOffsetError,
+    UploadError,
 )
 from keywright.model import Model
 from keywright.serve.configurations import Catalog, Configuration
@@ -74,32 +73,32 @@ def receive(store: UploadStore, uploaded: UploadedKeys, offset: int, length: int
 def test_an_upload_in_pieces_is_resumed_by_another_process(thin: Model, key_file: Path, place: Place) -> None:
     data, store = key_file.read_bytes(), Store(place, thin)
     assert len(data) == thin.manifest.keys.size
-    made = store.make()
-    receive(store, made, 0, 1000, data[:1000])
+    upload = store.make()
+    receive(store, upload, 0, 1000, data[:1000])
     # The connection breaks: the received bytes are kept.
-    receive(store, made, 1000, 5000, data[1000:3000])
-    assert made.received == 3000
-    with pytest.raises(NotReadyError, check=lambda error: error.code == "keys_incomplete") as incomplete:
-        store.require_ready(made)
+    receive(store, upload, 1000, 5000, data[1000:3000])
+    assert upload.received == 3000
+    with pytest.raises(UploadError, check=lambda error: error.code == "keys_incomplete") as incomplete:
+        store.require_ready(upload)
     assert (incomplete.value.received, incomplete.value.expected) == (3000, len(data))
     for offset in (0, 2999, 3001):
-        with pytest.raises(WrongOffsetError) as wrong:
-            receive(store, made, offset, 1, b"x")
+        with pytest.raises(UploadError, check=lambda error: error.code == "wrong_offset") as wrong:
+            receive(store, upload, offset, 1, b"x")
         assert wrong.value.received == 3000
 
     after = Store(place, thin)
-    found = after.get(made.identifier)
-    assert found.received == 3000
-    receive(after, found, 3000, len(data) - 3000, data[3000:])
-    assert found.ready
-    assert after.read(found) == data
+    resumed = after.get(upload.identifier)
+    assert resumed.received == 3000
+    receive(after, resumed, 3000, len(data) - 3000, data[3000:])
+    assert resumed.ready
+    assert after.read(resumed) == data
 
     again = Store(place, thin)
-    kept = again.get(made.identifier)
-    assert (kept.ready, kept.digest, kept.start) == (True, found.digest, made.start)
+    kept = again.get(upload.identifier)
+    assert (kept.ready, kept.digest, kept.start) == (True, resumed.digest, upload.start)
     again.delete(kept, "client")
     with pytest.raises(UnknownKeysError):
-        again.get(made.identifier)
+        again.get(upload.identifier)
     assert not again.is_there(kept)
     assert place.held("keys/") == set()
 
@@ -108,20 +107,20 @@ def test_a_process_that_ends_while_it_checks_asks_for_the_last_byte_again(
     thin: Model, key_file: Path, place: Place
 ) -> None:
     data, before = key_file.read_bytes(), Store(place, thin)
-    made = before.make()
-    before.objects.append(made.name(0), 0, data)
+    upload = before.make()
+    before.objects.append(upload.name(0), 0, data)
     after = Store(place, thin)
-    found = after.get(made.identifier)
-    assert (found.received, found.ready) == (len(data) - 1, False)
-    receive(after, found, len(data) - 1, 1, data[-1:])
-    assert found.ready
+    resumed = after.get(upload.identifier)
+    assert (resumed.received, resumed.ready) == (len(data) - 1, False)
+    receive(after, resumed, len(data) - 1, 1, data[-1:])
+    assert resumed.ready
 
 
 def test_a_checker_that_is_killed_asks_for_the_last_byte_again(
     thin: Model, key_file: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data, store = key_file.read_bytes(), Store(place, thin)
-    made = store.make()
+    upload = store.make()
 
     def killed(path: Path, parameters: kw.Parameters) -> str:
         raise WorkerEndedError("killed")
@@ -129,19 +128,19 @@ def test_a_checker_that_is_killed_asks_for_the_last_byte_again(
     with monkeypatch.context() as patched:
         patched.setattr(WORKERS, "check", killed)
         with pytest.raises(BusyError, match="last byte"):
-            receive(store, made, 0, len(data), data)
-    assert (made.received, made.ready) == (len(data) - 1, False)
-    receive(store, made, len(data) - 1, 1, data[-1:])
-    assert made.ready
+            receive(store, upload, 0, len(data), data)
+    assert (upload.received, upload.ready) == (len(data) - 1, False)
+    receive(store, upload, len(data) - 1, 1, data[-1:])
+    assert upload.ready
 
 
 def test_a_full_disk_loses_no_stored_byte(
     thin: Model, key_file: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data, store = key_file.read_bytes(), Store(place, thin)
-    made = store.make()
-    receive(store, made, 0, 5000, data[:5000])
-    piece = PartWriter(store, made, 5000, len(data) - 5000)
+    upload = store.make()
+    receive(store, upload, 0, 5000, data[:5000])
+    piece = PartWriter(store, upload, 5000, len(data) - 5000)
     piece.append(data[5000:20_000])
 
     cut = store.objects.append
@@ -156,9 +155,9 @@ def test_a_full_disk_loses_no_stored_byte(
         with pytest.raises(OSError, match="No space"):
             piece.append(data[20_000:])
     piece.close()
-    assert made.received == 9000
-    receive(store, made, made.received, len(data) - made.received, data[made.received :])
-    assert made.ready
+    assert upload.received == 9000
+    receive(store, upload, upload.received, len(data) - upload.received, data[upload.received :])
+    assert upload.ready
 
 
 def test_a_configuration_is_the_keys_and_not_the_model(thin: Model, full: Model) -> None:
@@ -173,17 +172,17 @@ def test_keys_of_a_model_that_is_not_served_stay_until_it_is(
 ) -> None:
     """A second model started on one folder once deleted the first one's keys."""
     first = Store(place, thin)
-    made = first.make()
-    receive(first, made, 0, 1000, key_file.read_bytes()[:1000])
+    upload = first.make()
+    receive(first, upload, 0, 1000, key_file.read_bytes()[:1000])
     before = first.objects.sizes("keys/")
     foreign = Store(place, full, expiry=1e-9)
     foreign.expire()
     assert foreign.retired() == 1
     with pytest.raises(RetiredError) as retired:
-        foreign.get(made.identifier)
-    assert (retired.value.found, retired.value.successor) == (made.configuration.identifier, "")
+        foreign.get(upload.identifier)
+    assert (retired.value.found, retired.value.successor) == (upload.configuration.identifier, "")
     assert foreign.objects.sizes("keys/") == before
-    assert Store(place, thin).get(made.identifier).received == 1000
+    assert Store(place, thin).get(upload.identifier).received == 1000
 
 
 def test_a_retired_model_names_its_successor(thin: Model, full: Model, place: Place) -> None:
@@ -191,11 +190,11 @@ def test_a_retired_model_names_its_successor(thin: Model, full: Model, place: Pl
     new = Model(thin.name, full.program, full.parameters)
     catalog = Store(place, new).catalog
     configuration = old.catalog.of(thin.manifest.hash).identifier
-    for ask, found in ((catalog.model, thin.manifest.hash), (catalog.configuration, configuration)):
+    for ask, retired_name in ((catalog.model, thin.manifest.hash), (catalog.configuration, configuration)):
         with pytest.raises(RetiredError) as retired:
-            ask(found)
+            ask(retired_name)
         error = retired.value
-        assert (error.found, error.successor) == (found, new.manifest.hash)
+        assert (error.found, error.successor) == (retired_name, new.manifest.hash)
         assert error.configuration == catalog.of(new.manifest.hash).identifier
         with pytest.raises(OtherModelError):
             ask("0" * 64)
@@ -254,14 +253,14 @@ def test_a_step_of_the_clock_deletes_nothing(
     thin: Model, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Store(place, thin, expiry=3600)
-    made = store.make()
+    upload = store.make()
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + 7200)
     assert store.expire() == []
     after = Store(place, thin, expiry=3600)
     assert after.expire() == []
-    after.get(made.identifier).used -= 3601
-    assert [each.identifier for each in after.expire()] == [made.identifier]
+    after.get(upload.identifier).used -= 3601
+    assert [each.identifier for each in after.expire()] == [upload.identifier]
 
 
 def test_keys_that_are_not_the_models_are_refused(thin: Model, key_file: Path, place: Place) -> None:
@@ -270,16 +269,16 @@ def test_keys_that_are_not_the_models_are_refused(thin: Model, key_file: Path, p
     damaged = bytearray(data)
     damaged[len(data) // 2] ^= 1
     for wrong in (fewer, bytes(100), bytes(damaged)):
-        made = store.make()
+        upload = store.make()
         with pytest.raises(InvalidObjectError):
-            receive(store, made, 0, len(wrong), wrong)
+            receive(store, upload, 0, len(wrong), wrong)
         with pytest.raises(UnknownKeysError):
-            store.get(made.identifier)
-    made = store.make()
-    with pytest.raises(TooLargeError) as large:
-        receive(store, made, 0, len(data) + 1, data)
+            store.get(upload.identifier)
+    upload = store.make()
+    with pytest.raises(LimitError, check=lambda error: error.code == "too_large") as large:
+        receive(store, upload, 0, len(data) + 1, data)
     assert large.value.maximum == len(data)
-    assert made.received == 0
+    assert upload.received == 0
 
 
 def test_anything_that_looks_like_a_secret_key_is_refused(thin: Model, key_file: Path, place: Place) -> None:
@@ -288,19 +287,19 @@ def test_anything_that_looks_like_a_secret_key_is_refused(thin: Model, key_file:
     start = data[:50_000]
     # Wherever it begins, and wherever the pieces are cut.
     for cut in range(1, HEAD_BYTES):
-        made = store.make()
-        receive(store, made, 0, len(start) + cut, start + secret[:cut])
+        upload = store.make()
+        receive(store, upload, 0, len(start) + cut, start + secret[:cut])
         with pytest.raises(SecretRefusedError, match="make a new one"):
-            receive(store, made, made.received, len(secret) - cut, secret[cut:])
-        assert not store.is_there(made)
+            receive(store, upload, upload.received, len(secret) - cut, secret[cut:])
+        assert not store.is_there(upload)
     SecretScanner().scan(data)
 
 
 def test_the_number_of_key_sets_is_bounded(thin: Model, key_file: Path, place: Place) -> None:
     data, store = key_file.read_bytes(), Store(place, thin, capacity=2, expiry=3600)
     first, second, third = (store.make() for _ in range(3))
-    for made in (first, second):
-        receive(store, made, 0, 1000, data[:1000])
+    for upload in (first, second):
+        receive(store, upload, 0, 1000, data[:1000])
     with pytest.raises(BusyError, match="2 key sets"):
         PartWriter(store, third, 0, 1000)
     # Started uploads continue.
@@ -334,15 +333,15 @@ def test_uploads_without_bytes_block_nobody(
 ) -> None:
     monkeypatch.setattr(upload_store, "MAX_EMPTY", 16)
     data, store = key_file.read_bytes(), Store(place, thin, capacity=2)
-    made = store.make()
-    receive(store, made, 0, 10, data[:10])
+    upload = store.make()
+    receive(store, upload, 0, 10, data[:10])
     many = [store.make() for _ in range(40)]
     assert len(store) == 17
     for gone in many[:24]:
         assert not store.is_there(gone)
-    receive(store, made, 10, len(data) - 10, data[10:])
-    assert made.ready
+    receive(store, upload, 10, len(data) - 10, data[10:])
+    assert upload.ready
     receive(store, many[-1], 0, len(data), data)
     assert many[-1].ready
     digests = {row["key_set"]: row["digest"] for row in store._records.key_sets()}
-    assert digests[made.identifier] == made.digest == hashlib.sha256(data).hexdigest()
+    assert digests[upload.identifier] == upload.digest == hashlib.sha256(data).hexdigest()

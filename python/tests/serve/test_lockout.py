@@ -66,9 +66,9 @@ def served_at_once(server: Server, path: str, headers: Mapping[str, str] | None 
 
 def create(server: Server, service: Service, headers: Mapping[str, str] | None = None) -> str:
     request = json.dumps({"model": service.model.manifest.hash}).encode()
-    status, made, _ = ask(server, "POST", "/v1/keys", request, headers)
+    status, opening, _ = ask(server, "POST", "/v1/keys", request, headers)
     assert status == 201
-    return f"/v1/keys/{made['keys']}"
+    return f"/v1/keys/{opening['keys']}"
 
 
 WAYS = {
@@ -147,11 +147,11 @@ def test_an_unread_answer_is_aborted(thin: Model, tmp_path: Path) -> None:
                 connection.connect(server.server_address)
                 connection.sendall(request)
                 time.sleep(3)
-                found = 0
+                length = 0
                 with contextlib.suppress(OSError):
                     while more := connection.recv(1 << 20):
-                        found += len(more)
-                assert found < 8 << 20
+                        length += len(more)
+                assert length < 8 << 20
             # A client that reads gets all of it.
             assert len(ask(server, "GET", "/big")[1]) == 8 << 20
         service.close()
@@ -226,18 +226,18 @@ def test_the_server_asks_for_its_own_reports(thin: Model, tmp_path: Path) -> Non
     events: list[str] = []
     service = Service(thin, tmp_path, workers=WORKERS, on_event=events.append)
     with listening(service) as server:
-        found: list[Callable[..., object] | None] = []
+        callbacks: list[Callable[..., object] | None] = []
         inner = server.app._app
 
         async def look(*arguments: object) -> None:
-            found.append(asyncio.get_running_loop().get_exception_handler())
+            callbacks.append(asyncio.get_running_loop().get_exception_handler())
             await inner(*arguments)  # type: ignore[arg-type]
 
         server.app._app = look
         assert ask(server, "GET", "/health")[0] == 200
         # Other requests, such as those of the fixture, come with the same handler.
-        assert found
-        assert set(found) == {server._complain}
+        assert callbacks
+        assert set(callbacks) == {server._complain}
     service.close()
 
 
@@ -246,9 +246,9 @@ def test_the_holder_with_the_most_slots_loses_one() -> None:
     gone: list[tuple[str, float]] = []
 
     def place(holder: str, until: float) -> Slot:
-        made = Slot(lambda: gone.append((holder, until)), holder, until)
-        places.enter(made, 8)
-        return made
+        slot = Slot(lambda: gone.append((holder, until)), holder, until)
+        places.enter(slot, 8)
+        return slot
 
     places = ConnectionSlots()
     for number in range(8):
@@ -371,10 +371,10 @@ def test_a_new_key_set_counts_as_several_requests(server: Server, service: Servi
     body = json.dumps({"model": service.model.manifest.hash}).encode()
     request = stalled("POST", "/v1/keys", len(body)) + body
     with connect(server, "127.0.0.88") as connection:
-        begun, found, count, took = time.monotonic(), b"", 3 * BURST // OPENING, 0.0
+        begun, replies, count, took = time.monotonic(), b"", 3 * BURST // OPENING, 0.0
         connection.sendall(request * count)
-        while (opened := found.count(b"HTTP/1.1 201")) < count:
-            found += connection.recv(1 << 16)
+        while (opened := replies.count(b"HTTP/1.1 201")) < count:
+            replies += connection.recv(1 << 16)
             took = time.monotonic() - begun
             assert opened <= (BURST + took * REQUESTS_A_SECOND) / OPENING + 2
     assert took > 1
@@ -387,11 +387,11 @@ def test_a_flood_of_requests_on_one_connection_waits(server: Server, monkeypatch
     request = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with connect(server, "127.0.0.77") as connection:
         connection.sendall(request * 40)
-        begun, found, served = time.monotonic(), b"", 0
-        while found.count(b"HTTP/1.1 200") < 40:
-            found += connection.recv(1 << 16)
+        begun, replies, served = time.monotonic(), b"", 0
+        while replies.count(b"HTTP/1.1 200") < 40:
+            replies += connection.recv(1 << 16)
             if time.monotonic() - begun < 0.5:
-                served = found.count(b"HTTP/1.1 200")
+                served = replies.count(b"HTTP/1.1 200")
         # 30 beyond the burst, at 20 a second.
         assert 1.0 < time.monotonic() - begun < 10
         assert 10 <= served <= 25

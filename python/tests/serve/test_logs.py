@@ -47,15 +47,15 @@ def test_a_line_is_json_whatever_is_logged(stream: io.StringIO) -> None:
         raise ValueError("x\ny")
     except ValueError:
         logging.getLogger("another").exception("%d things", 3)
-    found = lines(stream)
+    written_lines = lines(stream)
     assert stream.getvalue().isascii()
     assert "\x1b" not in stream.getvalue()
-    assert [entry["level"] for entry in found] == ["info", "error", "info", "error"]
-    assert [entry.get("request") for entry in found] == [None, "r1", "r1", None]
+    assert [entry["level"] for entry in written_lines] == ["info", "error", "info", "error"]
+    assert [entry.get("request") for entry in written_lines] == [None, "r1", "r1", None]
     fields = {"method": "GET", "path": "/v1/model", "status": 200, "received_bytes": 0, "sent_bytes": 10}
-    assert fields.items() <= found[2].items()
-    assert found[3]["message"] == "3 things"
-    assert "ValueError" in found[3]["traceback"]
+    assert fields.items() <= written_lines[2].items()
+    assert written_lines[3]["message"] == "3 things"
+    assert "ValueError" in written_lines[3]["traceback"]
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_a_line_is_json_whatever_is_logged(stream: io.StringIO) -> None:
 )
 def test_a_request_keeps_its_identifier(server: Server, sent: str, kept: bool) -> None:
     for path, status in (("/health", 200), ("/v1/nothing", 404)):
-        found, reply, headers = ask(server, "GET", path, headers={"X-Request-Id": sent})
+        opening, reply, headers = ask(server, "GET", path, headers={"X-Request-Id": sent})
         identifier = headers["x-request-id"]
-        assert found == status
+        assert opening == status
         assert (identifier == sent) == kept
         assert logs.IDENTIFIER.fullmatch(identifier)
         if status == 404:
@@ -134,9 +134,9 @@ def test_nothing_secret_is_logged(
             assert ask(server, "POST", f"/v1/keys/{keys}/jobs", message, bearer(key))[0] == 500
         session.close()
     service.close()
-    found, text = lines(stream), stream.getvalue()
-    assert any("planted" in entry["message"] for entry in found)
-    requests = [entry for entry in found if entry["message"] == "request"]
+    written_lines, text = lines(stream), stream.getvalue()
+    assert any("planted" in entry["message"] for entry in written_lines)
+    requests = [entry for entry in written_lines if entry["message"] == "request"]
     assert {entry["status"] for entry in requests} >= {200, 201, 202, 400, 401, 404, 500}
     assert any(entry["received_bytes"] == len(message) for entry in requests)
     for secret in (
@@ -149,5 +149,5 @@ def test_nothing_secret_is_logged(
     ):
         assert secret not in text
         assert secret[: len(secret) // 2 + 1] not in text
-    for event in found:
+    for event in written_lines:
         assert "Bearer" not in event["message"]

@@ -20,15 +20,15 @@ from tests.serve.test_http import ask
 
 def read(text: str) -> dict[str, float]:
     """Return values by name and labels, without creation times."""
-    found = {}
+    samples = {}
     for family in text_string_to_metric_families(text):
         assert family.name.startswith(PREFIX)
         for sample in family.samples:
             labels = ",".join(f'{name}="{value}"' for name, value in sample.labels.items())
             name = sample.name.removeprefix(PREFIX)
             if not name.endswith("_created"):
-                found[f"{name}{{{labels}}}" if labels else name] = sample.value
-    return found
+                samples[f"{name}{{{labels}}}" if labels else name] = sample.value
+    return samples
 
 
 def measured(server: Server) -> dict[str, float]:
@@ -47,9 +47,9 @@ def test_numbers_are_written_as_they_are() -> None:
     metrics.set("waiting", 1)
     for seconds in (0.002, 0.003, 500):
         metrics.observe("stage_seconds", seconds, stage="wait")
-    found = {name: value for name, value in read(metrics.render()).items() if value}
+    samples = {name: value for name, value in read(metrics.render()).items() if value}
     buckets = {f'stage_seconds_bucket{{le="{end}",stage="wait"}}': 2 for end in STAGES_S[1:]}
-    assert found == {
+    assert samples == {
         'requests_total{method="GET",status="200"}': 3,
         "received_bytes_total": 2**53 - 1,
         "waiting": 1,
@@ -76,22 +76,22 @@ def test_events_are_counted(
         ask(server, "GET", "/v1/keys/0")
         ask(server, "GET", "/v1/model", headers={"Host": "evil.example"})
         ask(server, "POST", "/v1/keys", json.dumps({"model": thin.manifest.hash}).encode())
-        found = measured(server)
+        measurement = measured(server)
         size = thin.manifest.keys.size
-        assert found['key_sets{ready="true"}'] == found['key_sets{ready="false"}'] == 1
-        assert found['key_bytes{ready="true"}'] == size
-        assert found['evaluations_total{outcome="done"}'] == 2
-        assert 0 < found["evaluation_seconds_total"] < 60
-        loads = [found[f'key_loads_total{{place="{place}"}}'] for place in ("disk", "memory")]
+        assert measurement['key_sets{ready="true"}'] == measurement['key_sets{ready="false"}'] == 1
+        assert measurement['key_bytes{ready="true"}'] == size
+        assert measurement['evaluations_total{outcome="done"}'] == 2
+        assert 0 < measurement["evaluation_seconds_total"] < 60
+        loads = [measurement[f'key_loads_total{{place="{place}"}}'] for place in ("disk", "memory")]
         assert loads == [1, 1]
         for stage in ("wait", "keys", "evaluate"):
-            assert found[f'stage_seconds_count{{stage="{stage}"}}'] == 2
-            assert 0 < found[f'stage_seconds_sum{{stage="{stage}"}}'] < 60
+            assert measurement[f'stage_seconds_count{{stage="{stage}"}}'] == 2
+            assert 0 < measurement[f'stage_seconds_sum{{stage="{stage}"}}'] < 60
         # The first question was asked before there were keys.
-        assert found['refusals_total{code="unknown_keys"}'] == 2
-        assert found['refusals_total{code="wrong_host"}'] == 1
-        assert found['requests_total{method="GET",status="403"}'] == 1
-        assert found["received_bytes_total"] > size
+        assert measurement['refusals_total{code="unknown_keys"}'] == 2
+        assert measurement['refusals_total{code="wrong_host"}'] == 1
+        assert measurement['requests_total{method="GET",status="403"}'] == 1
+        assert measurement["received_bytes_total"] > size
         assert str(session._identifier) not in ask(server, "GET", "/metrics")[1].decode()
     service.close()
 

@@ -304,10 +304,10 @@ def test_a_slow_issuer_does_not_delay_tokens_with_cached_keys(
 
     def fetch_slowly(url: str) -> Any:
         asked.append(url)
-        found = fetch(url)
+        document = fetch(url)
         if len(asked) > 1:
             slow.wait(10)
-        return found
+        return document
 
     monkeypatch.setattr(oidc, "_fetch_keys", fetch_slowly)
     issuer = Issuer(test_issuer.url, AUDIENCE, clock=clock)

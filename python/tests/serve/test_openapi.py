@@ -98,10 +98,10 @@ def test_answers_have_the_form_that_is_described(server: Server, thin: Model, ke
     assert entry["model"] == thin.manifest.hash
     checked(server, "GET", f"/v1/models/{entry['model']}", "/v1/models/{model}")
     name = "/v1/configurations/{configuration}"
-    found = checked(server, "GET", f"/v1/configurations/{entry['configuration']}", name)
-    assert found["models"] == [thin.manifest.hash]
-    made = checked(server, "POST", "/v1/keys", "/v1/keys", request)
-    one, own = "/v1/keys/{keys}", f"/v1/keys/{made['keys']}"
+    described = checked(server, "GET", f"/v1/configurations/{entry['configuration']}", name)
+    assert described["models"] == [thin.manifest.hash]
+    opening = checked(server, "POST", "/v1/keys", "/v1/keys", request)
+    one, own = "/v1/keys/{keys}", f"/v1/keys/{opening['keys']}"
     checked(server, "GET", own, one)
     checked(server, "PUT", f"{own}/parts?offset=0", f"{one}/parts", key_file.read_bytes()[:100])
     checked(server, "GET", f"{own}/seen", f"{one}/seen")
@@ -122,7 +122,7 @@ def test_refusals_have_the_form_that_is_described(server: Server, body: bytes) -
 
 def test_jobs_have_the_form_that_is_described(service: Service) -> None:
     schema = DOCUMENT["components"]["schemas"]
-    made = Job("0" * 32, "1" * 32, service.model.manifest.hash, 0, 3)
-    require(made.to_json(), schema["Job"], "Job")
-    made.error, made.state = UnknownKeysError("gone"), "failed"
-    require(made.to_json(), schema["Job"], "Job")
+    job = Job("0" * 32, "1" * 32, service.model.manifest.hash, 0, 3)
+    require(job.to_json(), schema["Job"], "Job")
+    job.error, job.state = UnknownKeysError("gone"), "failed"
+    require(job.to_json(), schema["Job"], "Job")

@@ -56,10 +56,10 @@ def test_botocore_signs_the_same_with_a_length(monkeypatch: pytest.MonkeyPatch, 
 
     class Signer(S3SigV4QueryAuth):  # type: ignore[misc]
         def headers_to_sign(self, request: AWSRequest) -> object:
-            found = super().headers_to_sign(request)
-            del found["content-length"]
-            found["content-length"] = str(length)
-            return found
+            headers = super().headers_to_sign(request)
+            del headers["content-length"]
+            headers["content-length"] = str(length)
+            return headers
 
     monkeypatch.setattr("botocore.auth.get_current_datetime", lambda *rest: moment)
     Signer(Credentials(KEY, SECRET), "s3", "us-east-1", expires=300).add_auth(request)

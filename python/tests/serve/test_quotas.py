@@ -15,7 +15,12 @@ import pytest
 from keywright.client import RemoteModel
 from keywright.client import remote as remote_module
 from keywright.client.remote import RETRIES
-from keywright.errors.service import BusyError, ConfigurationError, QuotaError, ServeError
+from keywright.errors.service import (
+    BusyError,
+    ConfigurationError,
+    LimitError,
+    ServeError,
+)
 from keywright.model import Model
 from keywright.runtime.checking import run_clear
 from keywright.serve import Server, Service
@@ -38,11 +43,11 @@ def written(path: Path, **entry: object) -> Path:
 
 def test_a_file_sets_the_quotas_of_tenants(tmp_path: Path) -> None:
     tenants = {"a": {"bytes": 5}, "b": {"seconds": None}, "c": {"bytes": 0, "seconds": 0.5}}
-    found = Quotas.load(written(tmp_path / "q", default={"bytes": 9, "seconds": 60}, tenants=tenants))
-    assert found.of("a") == Quota(5, 60.0)
-    assert found.of("b") == Quota(9, None)
-    assert found.of("c") == Quota(0, 0.5)
-    assert found.of("d") == Quota(9, 60.0)
+    quotas = Quotas.load(written(tmp_path / "q", default={"bytes": 9, "seconds": 60}, tenants=tenants))
+    assert quotas.of("a") == Quota(5, 60.0)
+    assert quotas.of("b") == Quota(9, None)
+    assert quotas.of("c") == Quota(0, 0.5)
+    assert quotas.of("d") == Quota(9, 60.0)
     assert Quotas.load(written(tmp_path / "q")).of("a") == Quota(None, None)
 
 
@@ -91,12 +96,12 @@ def test_seconds_count_per_day_and_survive_the_process(place: Place, monkeypatch
     usage.require_seconds("a")
     usage.use("a", 2.5)
     usage.flush()
-    for found in (usage, Usage(quotas, place.open().records)):
-        with pytest.raises(QuotaError, check=lambda error: error.code == "quota_seconds") as refused:
-            found.require_seconds("a")
+    for counted in (usage, Usage(quotas, place.open().records)):
+        with pytest.raises(LimitError, check=lambda error: error.code == "quota_seconds") as refused:
+            counted.require_seconds("a")
         assert refused.value.details == {"used": 11.5, "maximum": 10.0, "retry_after": 23 * 3600}
         assert refused.value.headers == {"Retry-After": str(23 * 3600)}
-        found.require_seconds("b")
+        counted.require_seconds("b")
     last = Usage(quotas, place.open().records)
     last.use("free", 1e6)
     last.require_seconds("free")
@@ -128,11 +133,11 @@ def test_bytes_of_a_tenant_are_bounded(thin: Model, key_file: Path, tmp_path: Pa
     with served(thin, tmp_path, Quotas(Quota(bytes=size * 3 // 2))) as (server, service, keys):
         headers = {"Authorization": f"Bearer {keys['a']}"}
         body = json.dumps({"model": thin.manifest.hash}).encode()
-        made = [ask(server, "POST", "/v1/keys", body, headers)[1]["keys"] for _ in range(3)]
+        opening = [ask(server, "POST", "/v1/keys", body, headers)[1]["keys"] for _ in range(3)]
         data = key_file.read_bytes()
         # Sets without a byte do not count; the first byte counts as the whole set.
-        assert ask(server, "PUT", f"/v1/keys/{made[0]}/parts?offset=0", data[:1], headers)[0] == 200
-        for method, path in (("PUT", f"/v1/keys/{made[1]}/parts?offset=0"), ("POST", "/v1/keys")):
+        assert ask(server, "PUT", f"/v1/keys/{opening[0]}/parts?offset=0", data[:1], headers)[0] == 200
+        for method, path in (("PUT", f"/v1/keys/{opening[1]}/parts?offset=0"), ("POST", "/v1/keys")):
             status, reply, answered = ask(
                 server, method, path, data[:1] if method == "PUT" else body, headers
             )
@@ -142,11 +147,11 @@ def test_bytes_of_a_tenant_are_bounded(thin: Model, key_file: Path, tmp_path: Pa
             assert 3590 <= details["retry_after"] <= 3601
             assert answered["retry-after"] == str(details["retry_after"])
         # A started upload continues, and other tenants have their own quota.
-        assert ask(server, "PUT", f"/v1/keys/{made[0]}/parts?offset=1", data[1:100], headers)[0] == 200
+        assert ask(server, "PUT", f"/v1/keys/{opening[0]}/parts?offset=1", data[1:100], headers)[0] == 200
         other = {"Authorization": f"Bearer {keys['b']}"}
         assert ask(server, "POST", "/v1/keys", body, other)[0] == 201
         # After it is gone there is room.
-        assert ask(server, "DELETE", f"/v1/keys/{made[0]}", None, headers)[0] == 200
+        assert ask(server, "DELETE", f"/v1/keys/{opening[0]}", None, headers)[0] == 200
         with RemoteModel(server.url, key=keys["a"], insecure=True).session() as session:
             expected = run_clear(thin.program, sample)
             assert np.abs(session.infer(sample) - expected).max() < 1e-3
@@ -162,7 +167,7 @@ def test_bytes_of_evaluations_count(
     with served(thin, tmp_path, Quotas(Quota(bytes=size + 100))) as (server, service, keys):
         session = RemoteModel(server.url, key=keys["a"], insecure=True).session()
         session.upload_keys()
-        with pytest.raises(QuotaError, check=lambda error: error.code == "quota_bytes") as refused:
+        with pytest.raises(LimitError, check=lambda error: error.code == "quota_bytes") as refused:
             session.infer(sample)
         assert refused.value.maximum == size + 100
         assert service.jobs.stored("a") == 0
@@ -183,24 +188,28 @@ def test_parallel_starts_of_sets_all_count(thin: Model, key_file: Path, tmp_path
         limits=ServiceLimits(capacity=64),
         quotas=Quotas(Quota(bytes=3 * size + 10)),
     )
-    made = [service.store.create(thin.manifest.hash) for _ in range(24)]
-    gate, taken = threading.Barrier(len(made)), list[PartWriter | ServeError]()
+    upload = [service.store.create(thin.manifest.hash) for _ in range(24)]
+    gate, taken = threading.Barrier(len(upload)), list[PartWriter | ServeError]()
 
     def begin(number: int) -> None:
         gate.wait()
         try:
-            taken.append(service.begin_part(made[number].identifier, 0, 100))
+            taken.append(service.begin_part(upload[number].identifier, 0, 100))
         except ServeError as error:
             taken.append(error)
 
-    threads = [threading.Thread(target=begin, args=(number,)) for number in range(len(made))]
+    threads = [threading.Thread(target=begin, args=(number,)) for number in range(len(upload))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     pieces = [piece for piece in taken if isinstance(piece, PartWriter)]
     assert len(pieces) == 3
-    assert all(isinstance(error, QuotaError) for error in taken if error not in pieces)
+    assert all(
+        isinstance(error, LimitError) and error.code == "quota_bytes"
+        for error in taken
+        if error not in pieces
+    )
     for piece in pieces:
         piece.append(data[:100])
         piece.close()
@@ -225,7 +234,7 @@ def test_processor_seconds_of_a_tenant_are_bounded(thin: Model, tmp_path: Path, 
         session.infer(sample)
         used = service._usage.seconds("a")
         assert 0.001 < used < 64 * (time.monotonic() - began)
-        with pytest.raises(QuotaError, check=lambda error: error.code == "quota_seconds") as refused:
+        with pytest.raises(LimitError, check=lambda error: error.code == "quota_seconds") as refused:
             session.infer(sample)
         assert refused.value.maximum == 0.001
         assert 0 < refused.value.retry_after <= 86_400

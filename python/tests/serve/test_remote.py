@@ -28,21 +28,21 @@ from keywright.client import remote as remote_module
 from keywright.client.parts import PART_BYTES
 from keywright.client.remote import PROGRESS
 from keywright.errors import OutOfRangeError, ServeError, WorkerEndedError
+from keywright.errors.engine import FormatError, KeywrightError
+from keywright.errors.model import FolderError
 from keywright.errors.replies import refusal
 from keywright.errors.service import (
     BadRequestError,
     BusyError,
-    DemandError,
     InvalidReplyError,
-    ManifestError,
-    ModelFolderError,
+    LimitError,
     OtherModelError,
     RetiredError,
     SecretRefusedError,
     UnknownJobError,
     UnknownKeysError,
     UnreachableError,
-    WrongOffsetError,
+    UploadError,
 )
 from keywright.model import Model
 from keywright.model.exchange.interface import FRACTION_BITS
@@ -282,7 +282,9 @@ def test_lost_keys_are_made_again_once(server: Server, service: Service, sample:
                 data[len(data) // 2] ^= 1
                 path.write_bytes(data)
             WORKERS.forget(uploaded.identifier)
-        with pytest.raises(DemandError, match="open a new session") as refused:
+        with pytest.raises(
+            LimitError, match="open a new session", check=lambda error: error.code == "demand"
+        ) as refused:
             session.infer(sample)
         assert (refused.value.what, refused.value.value, refused.value.maximum) == ("key_sets", 3, 2)
 
@@ -301,9 +303,9 @@ def test_a_server_that_knows_no_keys_gets_two_sets(thin: Model, sample: Sample) 
         return 404, unknown, None
 
     with answering(answer) as url, RemoteModel(url, insecure=True).session() as session:
-        with pytest.raises(DemandError):
+        with pytest.raises(LimitError, check=lambda error: error.code == "demand"):
             session.upload_keys()
-        with pytest.raises(DemandError):
+        with pytest.raises(LimitError, check=lambda error: error.code == "demand"):
             session.infer(sample)
     assert len(begun) == 2
 
@@ -312,10 +314,10 @@ def test_a_server_that_knows_no_keys_gets_two_sets(thin: Model, sample: Sample) 
 def test_text_of_a_manifest_is_printable(thin: Model, text: str) -> None:
     entry = json.loads(thin.manifest.encoded)
     for changed in (entry | {"name": text}, entry | {"labels": [text, "b", "c", "d"]}):
-        with pytest.raises(ManifestError, match="printable"):
+        with pytest.raises(FormatError, match="printable", check=lambda error: error.code == "manifest"):
             Manifest.read(json.dumps(changed).encode())
     for named in ({"name": text}, {"labels": (text, "b", "c", "d")}):
-        with pytest.raises(ModelFolderError, match="printable"):
+        with pytest.raises(FolderError, match="printable", check=lambda error: error.code == "model_folder"):
             replace(thin, **named)
 
 
@@ -588,8 +590,8 @@ def answering(answer: Answer) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("reply", "error"),
     [
-        ((200, b"<html>", None), ManifestError),
-        ((200, b"{}", None), ManifestError),
+        ((200, b"<html>", None), FormatError),
+        ((200, b"{}", None), FormatError),
         ((200, b"x" * 100, 1000), UnreachableError),
         ((200, b"", 1 << 40), InvalidReplyError),
         ((404, b"<html>not found</html>", None), InvalidReplyError),
@@ -602,10 +604,11 @@ def answering(answer: Answer) -> Iterator[str]:
     ],
 )
 def test_servers_that_answer_garbage_are_named(
-    reply: tuple[int, bytes, int | None], error: type[ServeError]
+    reply: tuple[int, bytes, int | None], error: type[KeywrightError]
 ) -> None:
-    with answering(lambda method, path: reply) as url, pytest.raises(error):
+    with answering(lambda method, path: reply) as url, pytest.raises(error) as caught:
         RemoteModel(url, insecure=True)
+    assert not isinstance(caught.value, FormatError) or caught.value.code == "manifest"
 
 
 def test_a_peer_without_http_is_refused() -> None:
@@ -683,16 +686,17 @@ def test_answers_of_a_scale_without_a_meaning_are_refused(
 
 def test_a_refusal_is_raised_as_what_the_server_raised() -> None:
     for error in (
-        WrongOffsetError("here", found=3, received=4),
+        UploadError("here", found=3, received=4),
         SecretRefusedError("no"),
         OtherModelError("no", found="a", expected="b"),
     ):
-        made = refusal(error.status, error.to_json())
-        assert (type(made), str(made), made.details) == (type(error), str(error), error.details)
+        raised = refusal(error.status, error.to_json())
+        assert (type(raised), str(raised), raised.details) == (type(error), str(error), error.details)
     hostile = {"error": {"type": "wrong_offset", "message": "x", "details": {"received": "y", "message": 3}}}
-    made = refusal(409, hostile)
-    assert isinstance(made, WrongOffsetError)
-    assert made.received == 0
+    raised = refusal(409, hostile)
+    assert isinstance(raised, UploadError)
+    assert raised.code == "wrong_offset"
+    assert raised.received == 0
 
 
 def test_the_command_serves_until_a_signal(place: Place, tmp_path: Path, sample: Sample) -> None:

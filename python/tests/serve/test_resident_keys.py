@@ -19,9 +19,9 @@ from keywright._core import EvaluationKeys
 from keywright.client import RemoteModel
 from keywright.errors.service import (
     BusyError,
-    EvaluationFailedError,
+    EvaluationError,
+    LimitError,
     ServeError,
-    TooLargeError,
     UnknownKeysError,
 )
 from keywright.model import Model
@@ -97,7 +97,10 @@ def test_a_set_is_loaded_once_and_goes_when_others_need_the_room() -> None:
 
 def test_a_set_that_never_fits_is_refused() -> None:
     keys = ResidentKeys(100, lambda: PLENTY)
-    with pytest.raises(TooLargeError) as error, keys.lend("a", 101):
+    with (
+        pytest.raises(LimitError, check=lambda error: error.code == "too_large") as error,
+        keys.lend("a", 101),
+    ):
         pass
     assert (error.value.value, error.value.maximum) == (101, 100)
 
@@ -261,8 +264,8 @@ def test_two_workers_share_one_set(thin: Model, tmp_path: Path) -> None:
                 each.order(do="evaluate", job="", keys=first, bytes=1, messages=["none"], answer="", **order)
         with RemoteModel(server.url, insecure=True).session() as other:
             for _ in range(2):
-                found = other.infer(samples[:1])
-                assert np.abs(found - run_clear(thin.program, samples[:1])).max() < 1e-3
+                outputs = other.infer(samples[:1])
+                assert np.abs(outputs - run_clear(thin.program, samples[:1])).max() < 1e-3
     service.close()
     workers.close()
 
@@ -270,7 +273,7 @@ def test_two_workers_share_one_set(thin: Model, tmp_path: Path) -> None:
 def test_an_evaluation_that_is_cancelled_while_it_waits_is_not_begun(thin: Model) -> None:
     workers = Workers(1, 4 * thin.resident_key_bytes)
     workers.all[0].cancel("job")
-    with pytest.raises(EvaluationFailedError, check=lambda error: error.code == "cancelled"):
+    with pytest.raises(EvaluationError, check=lambda error: error.code == "cancelled"):
         workers.all[0].order(do="evaluate", job="job", keys="a", bytes=1)
     assert workers.all[0].pid is None
     workers.close()
@@ -381,7 +384,7 @@ def test_an_evaluation_is_refused_where_the_machine_has_no_memory(
     workers = Workers(1, 2 * size)
     workers.keys = ResidentKeys(2 * size, lambda: left[0])
     workers.require_memory("a", size, "model", lambda: 7)
-    with pytest.raises(TooLargeError):
+    with pytest.raises(LimitError, check=lambda error: error.code == "too_large"):
         workers.require_memory("a", 2 * size + 1, "model", lambda: 7)
     left[0] = size - 1
     with pytest.raises(BusyError, match="ask again in 7 s") as error:

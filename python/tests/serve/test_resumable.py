@@ -250,13 +250,13 @@ def test_an_upload_takes_little_memory_whatever_its_size(thin: Model, place: Pla
         addresses=StorageAddresses(objects=place.objects, records=place.records),
     )
     with listening(service) as server:
-        made = service.store.get(create(server)[1]["keys"])
-        made.configuration = dataclasses.replace(made.configuration, key_bytes=total + 1)
+        upload = service.store.get(create(server)[1]["keys"])
+        upload.configuration = dataclasses.replace(upload.configuration, key_bytes=total + 1)
         headers = {**PARTIAL, "Upload-Offset": "0", "Content-Length": str(total)}
         with Watched() as watched:
             connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=120)
-            body = stream(made.configuration.key_set, total)
-            connection.request("PATCH", f"/v1/keys/{made.identifier}", body, headers)
+            body = stream(upload.configuration.key_set, total)
+            connection.request("PATCH", f"/v1/keys/{upload.identifier}", body, headers)
             response = connection.getresponse()
             assert response.status == 200, response.read()
             assert json.loads(response.read())["received"] == total
@@ -264,7 +264,7 @@ def test_an_upload_takes_little_memory_whatever_its_size(thin: Model, place: Pla
         assert watched.growth < MEMORY, f"{watched.growth >> 20} MiB"
         held = sum(service.store.objects.sizes("keys/").values())
         assert held == total
-        service.delete_keys(made.identifier)
+        service.delete_keys(upload.identifier)
     service.close()
 
 

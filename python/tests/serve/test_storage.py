@@ -11,7 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright.client import RemoteModel
-from keywright.errors.service import BusyError, ConfigurationError, WrongOffsetError
+from keywright.errors.service import (
+    BusyError,
+    ConfigurationError,
+    UploadError,
+)
 from keywright.model import Model
 from keywright.runtime.checking import run_clear
 from keywright.serve import Service
@@ -66,9 +70,9 @@ def test_another_process_writes_an_object_as_a_file(place: Place) -> None:
 
 def test_object_names_reveal_no_tenant_and_form_no_path(tmp_path: Path) -> None:
     for tenant in ("", "..", "clinic-a", "a/b", "\0", "https://issuer.example/|user"):
-        found = objects_module.drawer(tenant)
-        assert len(found) == 32
-        assert set(found) <= set("0123456789abcdef")
+        drawer = objects_module.drawer(tenant)
+        assert len(drawer) == 32
+        assert set(drawer) <= set("0123456789abcdef")
     assert objects_module.drawer("a") != objects_module.drawer("b")
 
 
@@ -116,11 +120,11 @@ def test_a_schema_migrates_version_by_version(place: Place, monkeypatch: pytest.
 
 
 def test_seconds_of_a_day_add_up(place: Place) -> None:
-    found = place.open().records
+    records = place.open().records
     for tenant, seconds in (("a", 1.5), ("b", 0.25), ("a", 2.25)):
-        found.use(tenant, "2026-11-23", seconds)
-    found.use("a", "2026-11-24", 1e-3)
-    assert found.used("2026-11-23") == {"a": 3.75, "b": 0.25}
+        records.use(tenant, "2026-11-23", seconds)
+    records.use("a", "2026-11-24", 1e-3)
+    assert records.used("2026-11-23") == {"a": 3.75, "b": 0.25}
     assert place.open().records.used("2026-11-24") == {"a": 1e-3}
 
 
@@ -180,12 +184,12 @@ def test_a_database_is_served_by_one_process_and_connects_again(place: Place) ->
 
 def test_parts_arrive_in_any_order_and_in_parallel(thin: Model, key_file: Path, place: Place) -> None:
     data, store = key_file.read_bytes(), Store(place, thin)
-    made, size = store.make(), len(data) // 7 + 1
+    upload, size = store.make(), len(data) // 7 + 1
     errors: list[Exception] = []
 
     def send(begin: int) -> None:
         try:
-            piece = PartWriter(store, made, begin, min(size, len(data) - begin), anywhere=True)
+            piece = PartWriter(store, upload, begin, min(size, len(data) - begin), anywhere=True)
             try:
                 for at in range(begin, min(begin + size, len(data)), 1 << 16):
                     piece.append(data[at : min(at + (1 << 16), begin + size)])
@@ -201,21 +205,21 @@ def test_parts_arrive_in_any_order_and_in_parallel(thin: Model, key_file: Path, 
     for thread in threads:
         thread.join()
     assert errors == []
-    assert (made.received, made.missing, made.ready) == (len(data), [], True)
-    assert store.read(made) == data
-    assert made.digest == hashlib.sha256(data).hexdigest()
+    assert (upload.received, upload.missing, upload.ready) == (len(data), [], True)
+    assert store.read(upload) == data
+    assert upload.digest == hashlib.sha256(data).hexdigest()
     after = Store(place, thin)
-    assert after.read(after.get(made.identifier)) == data
+    assert after.read(after.get(upload.identifier)) == data
 
 
 def test_gaps_are_known_after_a_restart_and_no_byte_is_sent_twice(
     thin: Model, key_file: Path, place: Place
 ) -> None:
     data, store = key_file.read_bytes(), Store(place, thin)
-    made, end = store.make(), len(data)
+    upload, end = store.make(), len(data)
 
     def part(into: Store, begin: int, to: int) -> None:
-        piece = PartWriter(into, into.get(made.identifier), begin, to - begin, anywhere=True)
+        piece = PartWriter(into, into.get(upload.identifier), begin, to - begin, anywhere=True)
         try:
             piece.append(data[begin:to])
             piece.finish()
@@ -224,35 +228,39 @@ def test_gaps_are_known_after_a_restart_and_no_byte_is_sent_twice(
 
     part(store, 5000, 9000)
     part(store, end - 10, end)
-    assert (made.received, made.stored) == (0, 4010)
+    assert (upload.received, upload.stored) == (0, 4010)
     after = Store(place, thin)
-    found = after.get(made.identifier)
-    assert found.missing == [(0, 5000), (9000, end - 10)]
+    resumed = after.get(upload.identifier)
+    assert resumed.missing == [(0, 5000), (9000, end - 10)]
     for begin, to in ((4999, 5001), (5000, 5001), (8999, 9001), (0, end)):
-        with pytest.raises(WrongOffsetError, match="some of them have arrived"):
-            PartWriter(after, found, begin, to - begin, anywhere=True)
-    held = PartWriter(after, found, 10_000, 1000, anywhere=True)
+        with pytest.raises(
+            UploadError, match="some of them have arrived", check=lambda error: error.code == "wrong_offset"
+        ):
+            PartWriter(after, resumed, begin, to - begin, anywhere=True)
+    held = PartWriter(after, resumed, 10_000, 1000, anywhere=True)
     for begin, to in ((10_000, 10_001), (9000, 10_001), (10_999, 11_001)):
-        with pytest.raises(WrongOffsetError, match="another request sends"):
-            PartWriter(after, found, begin, to - begin, anywhere=True)
+        with pytest.raises(
+            UploadError, match="another request sends", check=lambda error: error.code == "wrong_offset"
+        ):
+            PartWriter(after, resumed, begin, to - begin, anywhere=True)
     held.close()
     part(after, 0, 5000)
-    assert found.received == 9000
+    assert resumed.received == 9000
     part(after, 9000, end - 10)
-    assert found.ready
-    assert after.read(found) == data
+    assert resumed.ready
+    assert after.read(resumed) == data
 
 
 def test_the_number_of_gaps_is_bounded(thin: Model, key_file: Path, place: Place) -> None:
     data, store = key_file.read_bytes(), Store(place, thin)
-    made = store.make()
+    upload = store.make()
     for number in range(1, MAX_RUNS + 1):
-        piece = PartWriter(store, made, 100 * number, 1, anywhere=True)
+        piece = PartWriter(store, upload, 100 * number, 1, anywhere=True)
         piece.append(data[100 * number : 100 * number + 1])
         piece.close()
     with pytest.raises(BusyError, match="gaps"):
-        PartWriter(store, made, 100 * number + 100, 1, anywhere=True)
-    receive(store, made, 0, 100, data[:100])
+        PartWriter(store, upload, 100 * number + 100, 1, anywhere=True)
+    receive(store, upload, 0, 100, data[:100])
 
 
 def test_a_process_killed_while_joining_parts_loses_no_byte(
@@ -261,15 +269,15 @@ def test_a_process_killed_while_joining_parts_loses_no_byte(
     """Of the folder alone: there parts become one file."""
     place, data = Place(tmp_path), key_file.read_bytes()
     store = Store(place, thin)
-    made, half = store.make(), len(data) // 2
-    store.objects.append(made.name(half), 0, data[half:])
+    upload, half = store.make(), len(data) // 2
+    store.objects.append(upload.name(half), 0, data[half:])
     # The first object already contains a third of the second.
-    store.objects.append(made.name(0), 0, data[: half + half // 3])
+    store.objects.append(upload.name(0), 0, data[: half + half // 3])
     after = Store(place, thin)
-    found = after.get(made.identifier)
-    assert (found.received, found.ready) == (len(data) - 1, False)
-    receive(after, found, len(data) - 1, 1, data[-1:])
-    assert after.read(found) == data
+    resumed = after.get(upload.identifier)
+    assert (resumed.received, resumed.ready) == (len(data) - 1, False)
+    receive(after, resumed, len(data) - 1, 1, data[-1:])
+    assert after.read(resumed) == data
     place.close()
 
 
@@ -278,17 +286,17 @@ def test_a_damaged_copy_is_fetched_again_and_damaged_objects_are_noticed(
     thin: Model, key_file: Path, place: Place
 ) -> None:
     data, store = key_file.read_bytes(), Store(place, thin)
-    made = store.make()
-    receive(store, made, 0, len(data), data)
-    with store.file(made) as path:
+    upload = store.make()
+    receive(store, upload, 0, len(data), data)
+    with store.file(upload) as path:
         path.write_bytes(b"damaged")
-    assert not store.intact(made)
-    assert store.fetch_again(made)
-    assert store.intact(made)
+    assert not store.intact(upload)
+    assert store.fetch_again(upload)
+    assert store.intact(upload)
     assert not any((place.folder / "keys").glob("**/*"))
-    store.objects.put(made.name(0), b"x" + data[1:])
-    assert store.fetch_again(made)
-    assert not store.intact(made)
+    store.objects.put(upload.name(0), b"x" + data[1:])
+    assert store.fetch_again(upload)
+    assert not store.intact(upload)
 
 
 @pytest.mark.parametrize("place", ["servers"], indirect=True)

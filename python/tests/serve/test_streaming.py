@@ -50,8 +50,8 @@ class Slow:
         return file.write(OBJECTS[name])
 
 
-def other_process(made: Arriving) -> Arriving:
-    return Arriving.from_json(json.loads(json.dumps(made.to_json())))
+def other_process(model_of_server: Arriving) -> Arriving:
+    return Arriving.from_json(json.loads(json.dumps(model_of_server.to_json())))
 
 
 def test_a_copy_is_read_while_it_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,16 +179,16 @@ def brought(
 ) -> list[str]:
     """Call something before an object is brought; returns the names of those that are."""
     objects: Any = service.store.objects
-    bring, found = objects._copies._bring, []
+    bring, ranges = objects._copies._bring, []
 
     def other(each: str, file: BinaryIO) -> int:
         if each == name:
             meanwhile()
-        found.append(each)
+        ranges.append(each)
         return int(bring(each, file))
 
     monkeypatch.setattr(objects._copies, "_bring", other)
-    return found
+    return ranges
 
 
 def test_an_evaluation_begins_before_its_keys_are_fetched(
@@ -250,7 +250,7 @@ def test_a_cold_set_of_object_storage_is_streamed_and_kept(
         write(worker, order, bodies)
 
     monkeypatch.setattr(Worker, "_write", note)
-    found = brought(service, monkeypatch, "", lambda: None)
+    ranges = brought(service, monkeypatch, "", lambda: None)
     for _ in range(2):
         assert np.abs(session.infer(sample) - run_clear(thin.program, sample)).max() < 1e-3
     cold, warm = [order for order in orders if order["do"] == "evaluate"]
@@ -258,7 +258,7 @@ def test_a_cold_set_of_object_storage_is_streamed_and_kept(
     assert not cold["shared"]
     assert warm["shared"]
     assert "arriving" not in warm
-    assert sorted(found) == sorted(uploaded.names)
+    assert sorted(ranges) == sorted(uploaded.names)
 
 
 @SERVERS
@@ -276,10 +276,10 @@ def test_storage_that_fails_once_loses_nothing(
             failures.append(1)
             raise OSError("the object storage: away")
 
-    found = brought(service, monkeypatch, uploaded.names[2], fail_once)
+    ranges = brought(service, monkeypatch, uploaded.names[2], fail_once)
     assert np.abs(session.infer(sample) - run_clear(thin.program, sample)).max() < 1e-3
     assert failures == [1]
-    assert found.count(uploaded.names[2]) == 1
+    assert ranges.count(uploaded.names[2]) == 1
     assert session._identifier == uploaded.identifier
 
 

@@ -36,9 +36,9 @@ class Tenants:
         self.service, self.server, self.keys = service, server, keys
         model = service.model.manifest.hash
         sets = [service.store.create(model, "a") for _ in range(3)]
-        for made, size in zip(sets[1:], (1000, len(data)), strict=True):
-            receive(service.store, made, 0, size, data[:size])
-        self.sets = [made.identifier for made in sets]
+        for upload, size in zip(sets[1:], (1000, len(data)), strict=True):
+            receive(service.store, upload, 0, size, data[:size])
+        self.sets = [upload.identifier for upload in sets]
         steps = service.model.steps
         jobs = [
             service.jobs.add(Job(secrets.token_hex(16), self.sets[2], model, 0, steps, "a"), b"message")
@@ -151,27 +151,27 @@ def test_key_sets_of_a_tenant_take_no_room_of_another(thin: Model, key_file: Pat
     """The capacity once revealed the number of all sets, and evicted sets of others."""
     data, store = key_file.read_bytes(), Store(place, thin, capacity=2)
     own = [store.create(store.first, "a") for _ in range(2)]
-    for made in own:
-        receive(store, made, 0, 1000, data[:1000])
-        made.moved -= 1000.0
+    for upload in own:
+        receive(store, upload, 0, 1000, data[:1000])
+        upload.moved -= 1000.0
     for _ in range(2):
         receive(store, store.create(store.first, "b"), 0, 1000, data[:1000])
     with pytest.raises(BusyError):
         PartWriter(store, store.create(store.first, "b"), 0, 1000)
-    assert [store.get(made.identifier, "a").received for made in own] == [1000, 1000]
+    assert [store.get(upload.identifier, "a").received for upload in own] == [1000, 1000]
 
 
 def test_keys_of_a_retired_configuration_are_unknown_to_others(
     thin: Model, full: Model, place: Place
 ) -> None:
     """The answer 410 once revealed that such keys exist."""
-    made = Store(place, thin).create(thin.manifest.hash, "a")
+    upload = Store(place, thin).create(thin.manifest.hash, "a")
     after = Store(place, full)
     with pytest.raises(RetiredError):
-        after.get(made.identifier, "a")
+        after.get(upload.identifier, "a")
     for tenant in ("b", ""):
         with pytest.raises(UnknownKeysError) as refused:
-            after.get(made.identifier, tenant)
+            after.get(upload.identifier, tenant)
         with pytest.raises(UnknownKeysError) as never:
             after.get(NEVER, tenant)
         assert str(refused.value) == str(never.value)

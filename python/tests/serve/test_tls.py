@@ -79,9 +79,9 @@ def shown(server: Server, version: ssl.TLSVersion | None = None) -> bytes:
         socket.create_connection(server.server_address, timeout=20) as plain,
         context.wrap_socket(plain) as encrypted,
     ):
-        found = encrypted.getpeercert(binary_form=True)
-        assert found is not None
-        return found
+        certificate = encrypted.getpeercert(binary_form=True)
+        assert certificate is not None
+        return certificate
 
 
 def test_a_client_infers_over_tls_and_trusts_no_other_certificate(

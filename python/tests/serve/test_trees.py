@@ -7,7 +7,8 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright.client import RemoteModel
-from keywright.errors.service import BadRequestError, ManifestError
+from keywright.errors.engine import FormatError
+from keywright.errors.service import BadRequestError
 from keywright.model import Model
 from keywright.model.served.manifest import Manifest
 from keywright.runtime.checking import run_clear
@@ -34,14 +35,14 @@ def test_a_client_without_the_program_gets_labels(served: Model, tmp_path: Path)
     with listening(service) as server, RemoteModel(server.url).session() as session:
         session.upload_keys()
         outputs = session.infer(SAMPLES[:3])
-        found = session.manifest.answers(outputs)["label"]
+        answers = session.manifest.answers(outputs)["label"]
         with pytest.raises(BadRequestError, match="not finite"):
             session.infer(np.full(4, np.inf))
         with pytest.raises(BadRequestError, match=r"shape \(4,\)"):
             session.infer(np.zeros(5))
     service.close()
     clear = np.concatenate([run_clear(served.program, each)[None] for each in SAMPLES[:3]])
-    assert found.tolist() == served.program.answers(clear)["label"].tolist()
+    assert answers.tolist() == served.program.answers(clear)["label"].tolist()
 
 
 def test_the_manifest_holds_the_first_step_and_no_weights(served: Model) -> None:
@@ -66,5 +67,5 @@ def test_the_manifest_holds_the_first_step_and_no_weights(served: Model) -> None
 def test_a_damaged_first_step_is_refused(served: Model, name: str, value: object) -> None:
     entry = json.loads(served.manifest.encoded)
     entry["binning"][name] = value
-    with pytest.raises(ManifestError):
+    with pytest.raises(FormatError, check=lambda error: error.code == "manifest"):
         Manifest.read(json.dumps(entry).encode())

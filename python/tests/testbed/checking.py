@@ -4,7 +4,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import keywright as kw
-from keywright.errors import InvalidModelError, ModelRefusedError, OutOfRangeError
+from keywright.errors import (
+    ModelRefusedError,
+    OutOfRangeError,
+    RefusalError,
+)
 from keywright.model import Model
 
 from .registry import Drawn
@@ -19,7 +23,7 @@ class Outcome:
     """What became of a case.
 
     Attributes:
-        refusals: types of the reasons, empty if it was answered.
+        refusals: codes of the reasons, or types of other errors; empty if it was answered.
         texts: the reasons.
         figures: shares of what is stated that errors reached, by name.
     """
@@ -38,14 +42,20 @@ def refused(error: Exception) -> Outcome:
     """Return the outcome of a typed refusal."""
     reasons = error.exceptions if isinstance(error, ModelRefusedError) else (error,)
     assert all(len(str(reason)) > 20 for reason in reasons), reasons
-    return Outcome(tuple(type(reason).__name__ for reason in reasons), tuple(map(str, reasons)))
+    # Alone, a refusal says that the model contradicts itself; all others come together.
+    assert not isinstance(error, RefusalError) or error.code == "model", error
+    return Outcome(tuple(map(_name, reasons)), tuple(map(str, reasons)))
+
+
+def _name(reason: Exception) -> str:
+    return reason.code if isinstance(reason, RefusalError) else type(reason).__name__
 
 
 def compiled_or_refused(drawn: Drawn, seed: int) -> Model | Outcome:
     """Compile a drawn model for small parameters."""
     try:
         return kw.compile(drawn.model, drawn.samples, parameters=small(), **drawn_fit(seed))
-    except (ModelRefusedError, InvalidModelError) as error:
+    except (ModelRefusedError, RefusalError) as error:
         return refused(error)
 
 

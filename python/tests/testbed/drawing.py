@@ -101,13 +101,13 @@ class Drawing:
         ]
         ways = (_run, _referred) if operator in BY_RUNTIME else (_referred, _run)
         try:
-            found = ways[0](model, feeds)
+            computed = ways[0](model, feeds)
         except (ValueError, RuntimeError, IndexError, Fail, NotImplemented):
             # It has no implementation, or a narrower one.
-            found = ways[1](model, feeds)
+            computed = ways[1](model, feeds)
         self.nodes.append(node)
         for place, name in enumerate(results):
-            self.arrays[name] = np.asarray([row[place] for row in found])
+            self.arrays[name] = np.asarray([row[place] for row in computed])
         return results[-1]
 
     def results(self, name: str) -> list[str]:

@@ -55,8 +55,8 @@ def comparison(d: Drawing, x: str, operator: str) -> str:
 def number_test(d: Drawing, x: str, operator: str) -> str:
     """Add a test for values that are not numbers, and a choice by it."""
     asked = (x, x) if operator == "Equal" else (x,)
-    chosen, made = d.add(operator, *asked), d.add("Mul", x, d.normal(*d.shape(x)))
-    return d.add("Where", chosen, made, x)
+    chosen, factor = d.add(operator, *asked), d.add("Mul", x, d.normal(*d.shape(x)))
+    return d.add("Where", chosen, factor, x)
 
 
 def extreme(d: Drawing, x: str, operator: str) -> str:

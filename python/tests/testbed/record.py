@@ -96,10 +96,10 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=10_000, help="the first seed")
     parser.add_argument("--out", type=Path, required=True, help="file of the record, in JSON")
     chosen = parser.parse_args()
-    found = {"date": time.strftime("%Y-%m-%d")} | drawn_for(60 * chosen.minutes, chosen.first)
+    report = {"date": time.strftime("%Y-%m-%d")} | drawn_for(60 * chosen.minutes, chosen.first)
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
-    chosen.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    summary = f"{len(found['failures'])} failures, {sum(found['answered'].values())} answered: {chosen.out}"
+    chosen.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    summary = f"{len(report['failures'])} failures, {sum(report['answered'].values())} answered: {chosen.out}"
     print(summary)  # noqa: T201
 
 

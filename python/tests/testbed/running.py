@@ -60,8 +60,8 @@ def encrypted(compiled: Model, samples: Array) -> Encrypted:
     compiled.client().guard(samples)
     planned = compiled.plan_process(len(samples), BUDGET)
     features, _ = compiled.program.features(samples)
-    found = compiled.infer(features, planned)
-    return Encrypted(found.outputs, run_clear(compiled.program, features), found.error_bound)
+    outputs = compiled.infer(features, planned)
+    return Encrypted(outputs.outputs, run_clear(compiled.program, features), outputs.error_bound)
 
 
 def require_stated(compiled: Model, samples: Array) -> Encrypted:
@@ -102,14 +102,14 @@ def require_model(compiled: Model, expected: Array, samples: Array, rounding: fl
     assert report is not None
     assert report.held_out == 0
     run = require_stated(compiled, samples)
-    wanted, found = np.asarray(expected)[: len(samples)], run.clear
+    target, outputs = np.asarray(expected)[: len(samples)], run.clear
     if compiled.program.output.client_part is not None:
         if report.activations:
             return run
-        (found,) = compiled.answers(found).values()
-    wanted = np.asarray(wanted, np.float64).reshape(np.shape(found))
+        (outputs,) = compiled.answers(outputs).values()
+    target = np.asarray(target, np.float64).reshape(np.shape(outputs))
     stated = report.outputs.largest_change * (1 + 1e-9) + rounding
-    difference = float(np.abs(found - wanted).max())
+    difference = float(np.abs(outputs - target).max())
     assert difference <= stated, f"the program is off by {difference:.3g}, stated {stated:.3g}"
     return run
 

@@ -40,9 +40,9 @@ def climb(
         # Some start again, where nothing was found yet.
         fresh = rng.random(POINTS) < 0.1
         moved = np.clip(np.where(fresh, rng.uniform(low, high, POINTS), moved), low, high)
-        found = error(moved)
-        better = found > best
-        points, best = np.where(better, moved, points), np.where(better, found, best)
+        error_there = error(moved)
+        better = error_there > best
+        points, best = np.where(better, moved, points), np.where(better, error_there, best)
     return points
 
 

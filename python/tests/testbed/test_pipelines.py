@@ -45,19 +45,19 @@ def require_own(model: Any, compiled: Model, outputs: Array, samples: Array, bou
     )
     answers = compiled.answers(outputs)
     if not answers:
-        wanted = np.asarray(model.predict(samples), np.float64)
-        assert np.abs(outputs.reshape(wanted.shape) - wanted).max() <= (
-            stated + bound + SINGLE * max(np.abs(wanted).max(), np.ptp(model.predict(samples)))
+        expected = np.asarray(model.predict(samples), np.float64)
+        assert np.abs(outputs.reshape(expected.shape) - expected).max() <= (
+            stated + bound + SINGLE * max(np.abs(expected).max(), np.ptp(model.predict(samples)))
         )
         return
-    found = next(values for name, values in answers.items() if "label" in name).ravel()
+    labels = next(values for name, values in answers.items() if "label" in name).ravel()
     scores = np.asarray(outputs, np.float64).reshape(len(samples), -1)
     ordered = np.sort(scores, axis=1)
     margin = np.abs(scores[:, 0]) if scores.shape[1] == 1 else ordered[:, -1] - ordered[:, -2]
     decided = margin > 2 * (stated + bound + SINGLE * np.abs(scores).max())
-    wanted = np.asarray(model.predict(samples)).ravel()
-    if scores.shape[1] == len(np.unique(wanted)) or scores.shape[1] == 1 or decided.all():
-        assert np.array_equal(found[decided].astype(wanted.dtype), wanted[decided])
+    expected = np.asarray(model.predict(samples)).ravel()
+    if scores.shape[1] == len(np.unique(expected)) or scores.shape[1] == 1 or decided.all():
+        assert np.array_equal(labels[decided].astype(expected.dtype), expected[decided])
     if hasattr(model, "predict_proba") and not report.activations:
         probabilities = np.asarray(list(answers.values())[-1], np.float64)
         own = np.asarray(model.predict_proba(samples))

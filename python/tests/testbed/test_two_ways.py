@@ -9,7 +9,11 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright._core import set_threads
-from keywright.errors import InvalidModelError, ModelRefusedError, OutOfRangeError
+from keywright.errors import (
+    ModelRefusedError,
+    OutOfRangeError,
+    RefusalError,
+)
 from keywright.model import Model, Ring
 
 from .checking import Outcome, most_answered, refused
@@ -42,13 +46,13 @@ def compiled(drawn: Drawn, seed: int, **given: object) -> Model:
 
 
 def cheapest_keys(drawn: Drawn, seed: int) -> Model:
-    made = compiled(drawn, seed, batch=1)
-    return made.with_plan(made.candidates[0].plan)
+    keys = compiled(drawn, seed, batch=1)
+    return keys.with_plan(keys.candidates[0].plan)
 
 
 def fastest_keys(drawn: Drawn, seed: int) -> Model:
-    made = compiled(drawn, seed, batch=1)
-    return made.with_plan(made.candidates[-1].plan)
+    keys = compiled(drawn, seed, batch=1)
+    return keys.with_plan(keys.candidates[-1].plan)
 
 
 WAYS: dict[str, Compile] = {
@@ -96,7 +100,7 @@ def check_ways(seed: int) -> Outcome:
                 require_equal(first, answer(compiled(drawn, seed), samples), polynomials=False)
             finally:
                 set_threads(1)
-    except (ModelRefusedError, InvalidModelError, OutOfRangeError) as error:
+    except (ModelRefusedError, RefusalError, OutOfRangeError) as error:
         return refused(error)
     return Outcome()
 
@@ -120,7 +124,7 @@ def check_writings(seed: int) -> Outcome:
             require_equal(one, two, polynomials=True)
         else:  # the client begins at another node, so scores are others; the model's outputs are not
             require_same_outputs(first.answers(one.outputs), other.answers(two.outputs))
-    except (ModelRefusedError, InvalidModelError, OutOfRangeError) as error:
+    except (ModelRefusedError, RefusalError, OutOfRangeError) as error:
         return refused(error)
     return Outcome()
 

@@ -15,7 +15,7 @@ def parameters(path: Path) -> None:
 
 
 def compile_and_run(
-    archive: Path, scratch: Path, compiler: str, emulator: tuple[str, ...], found: str
+    archive: Path, scratch: Path, compiler: str, emulator: tuple[str, ...], pkg_config: str
 ) -> None:
     """Compile the example that the archive has in both ways and run it."""
     with tarfile.open(archive) as packed:
@@ -32,7 +32,7 @@ def compile_and_run(
         program = scratch / way
         libraries = flags("--cflags", "--libs", *(["--static"] if linked else []))
         run(compiler, "-std=c11", *linked, example, *libraries, "-o", program, cwd=scratch, env=clean)
-        with_library = clean | {found: str(top / "lib")}
+        with_library = clean | {pkg_config: str(top / "lib")}
         print(f"{way}:", run(*emulator, program, "parameters", cwd=scratch, env=with_library), end="")
 
 

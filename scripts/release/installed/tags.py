@@ -38,10 +38,10 @@ def try_tags(files: Path, scratch: Path) -> None:
 def check_glibc(wheel: Path, auditwheel: Path, scratch: Path) -> None:
     """Compare the tag that auditwheel finds with the tag in a wheel's name."""
     text = run(auditwheel, "show", wheel, cwd=scratch, env=environment())
-    found = re.search(r'platform\s+tag:\s+"manylinux_(\d+)_(\d+)_\w+"', text)
+    match = re.search(r'platform\s+tag:\s+"manylinux_(\d+)_(\d+)_\w+"', text)
     promised = re.search(r"manylinux_(\d+)_(\d+)_", wheel.name)
-    if found is None or promised is None:
+    if match is None or promised is None:
         raise Failed(f"auditwheel finds no tag for {wheel.name}:\n{text}")
-    if tuple(map(int, found.groups())) > tuple(map(int, promised.groups())):
-        raise Failed(f"{wheel.name} needs glibc {found[1]}.{found[2]}, which is newer than its name says")
-    print(f"{wheel.name}: needs glibc {found[1]}.{found[2]} or older")
+    if tuple(map(int, match.groups())) > tuple(map(int, promised.groups())):
+        raise Failed(f"{wheel.name} needs glibc {match[1]}.{match[2]}, which is newer than its name says")
+    print(f"{wheel.name}: needs glibc {match[1]}.{match[2]} or older")

@@ -73,9 +73,9 @@ def one(files: Path, pattern: str) -> Path:
     Raises:
         Skipped: there is none; a part of a release can be built alone.
     """
-    found = sorted(files.glob(pattern))
-    if not found:
+    paths = sorted(files.glob(pattern))
+    if not paths:
         raise Skipped(f"`make dist` did not build {pattern}")
-    if len(found) > 1:
-        raise Failed(f"several files fit {pattern}: {', '.join(path.name for path in found)}")
-    return found[0]
+    if len(paths) > 1:
+        raise Failed(f"several files fit {pattern}: {', '.join(path.name for path in paths)}")
+    return paths[0]

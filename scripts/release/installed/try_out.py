@@ -30,10 +30,10 @@ def try_sums(files: Path, _scratch: Path) -> None:
     if not (files / SUMS).is_file():
         raise Failed(f"{files} has no {SUMS}")
     listed = dict(line.split()[::-1] for line in (files / SUMS).read_text(encoding="ascii").splitlines())
-    found = {path.name: digest(path) for path in files.iterdir() if path.name != SUMS}
-    if listed != found:
-        raise Failed(f"{SUMS} is not of these files: {listed.items() ^ found.items()}")
-    print(f"{len(found)} files")
+    sums = {path.name: digest(path) for path in files.iterdir() if path.name != SUMS}
+    if listed != sums:
+        raise Failed(f"{SUMS} is not of these files: {listed.items() ^ sums.items()}")
+    print(f"{len(sums)} files")
 
 
 TRIALS: dict[str, Callable[[Path, Path], None]] = {

@@ -41,7 +41,7 @@ def main(models: Mapping[str, Train]) -> None:
     arrays: dict[str, Any] = {
         "calibration": trained.data.train[:CALIBRATION],
         "tests": trained.data.tests,
-        "wanted": trained.data.wanted,
+        "wanted": trained.data.expected,
         "outputs": np.asarray(trained.outputs, np.float64),
     }
     np.savez(options.folder / f"{options.name}.npz", allow_pickle=False, **arrays)

@@ -43,9 +43,9 @@ def fitted(network: Perceptron, data: Data, loss: Callable[[jax.Array], jax.Arra
     zeros = jax.tree.map(jnp.zeros_like, weights)
     mean, square = zeros, zeros
     for step in range(1, steps + 1):
-        found = slope(weights)
-        mean = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, mean, found)
-        square = jax.tree.map(lambda s, g: 0.999 * s + 0.001 * g**2, square, found)
+        gradient = slope(weights)
+        mean = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, mean, gradient)
+        square = jax.tree.map(lambda s, g: 0.999 * s + 0.001 * g**2, square, gradient)
         rate = RATE * np.sqrt(1 - 0.999**step) / (1 - 0.9**step)
         slopes = jax.tree.map(lambda m, s: m / (jnp.sqrt(s) + 1e-8), mean, square)
         weights = jax.tree.map(lambda w, s, rate=rate: w - rate * s, weights, slopes)

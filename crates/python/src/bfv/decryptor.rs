@@ -25,7 +25,7 @@ use crate::threads::compute;
 ///     entropy: 32 bytes that determine the randomness of encryptions, for tests only.
 ///
 /// Raises:
-///     MixedParametersError: the secret was made for CKKS.
+///     MismatchError: the secret was made for CKKS.
 #[pyclass(name = "BfvDecryptor", module = "keywright", frozen)]
 pub(crate) struct PyBfvDecryptor {
     secret: Py<PySecretKey>,
@@ -51,7 +51,7 @@ impl PyBfvDecryptor {
     ///
     /// Raises:
     ///     NoiseError: the noise is too large to recover the values, or the ciphertext belongs to another key.
-    ///     MixedParametersError: the ciphertext belongs to other parameters.
+    ///     MismatchError: the ciphertext belongs to other parameters.
     fn decrypt<'py>(
         &self,
         py: Python<'py>,
@@ -72,7 +72,7 @@ impl PyBfvDecryptor {
     /// The result depends on the secret: do not share it.
     ///
     /// Raises:
-    ///     MixedParametersError: the ciphertext belongs to other parameters.
+    ///     MismatchError: the ciphertext belongs to other parameters.
     fn noise_budget(&self, py: Python<'_>, ciphertext: &Bound<'_, PyAny>) -> Result<f64, Failure> {
         let ciphertext = unbound::<PyBfvCiphertext>(ciphertext)?;
         let ciphertext = &ciphertext.get().0;

@@ -20,7 +20,7 @@ use crate::stored::opaque;
 ///     entropy: 32 bytes that determine the randomness, for tests only.
 ///
 /// Raises:
-///     MixedParametersError: the key was made for CKKS.
+///     MismatchError: the key was made for CKKS.
 #[pyclass(name = "BfvEncryptor", module = "keywright", frozen)]
 pub(crate) struct PyBfvEncryptor {
     key: Py<PyPublicKey>,

@@ -17,8 +17,8 @@ use crate::parameters::keys::KeyParameters;
 /// 1: a vector, or a scalar that stands for every value and costs no transform. Values in slots are multiplied one by
 /// one, coefficients as polynomials modulo X^N + 1.
 ///
-/// All raise NoiseError if the result may not decrypt by its estimated noise, MixedParametersError for ciphertexts of
-/// other parameters, PackingError and LevelError for operands that do not match, and EncodeError for integers out of
+/// All raise NoiseError if the result may not decrypt by its estimated noise, MismatchError for ciphertexts of
+/// other parameters, OperandError and LevelError for operands that do not match, and EncodeError for integers out of
 /// range. Those that need a key raise MissingKeyError.
 ///
 /// Thread safety: any number of threads may use one at the same time.
@@ -101,7 +101,7 @@ impl PyBfvEvaluator {
     /// a b, with b a ciphertext or integers: relinearized.
     ///
     /// Raises:
-    ///     DegreeError: an operand has degree 2; relinearize it first.
+    ///     OperandError: an operand has degree 2; relinearize it first.
     fn multiply(
         &self,
         py: Python<'_>,
@@ -122,7 +122,7 @@ impl PyBfvEvaluator {
     /// a b at degree 2; a sum of such products needs one `relinearize`.
     ///
     /// Raises:
-    ///     DegreeError: an operand has degree 2.
+    ///     OperandError: an operand has degree 2.
     fn multiply_lazy(
         &self,
         py: Python<'_>,
@@ -149,18 +149,18 @@ operations! { PyBfvEvaluator on PyBfvCiphertext;
     /// a^2, relinearized.
     ///
     /// Raises:
-    ///     DegreeError: a has degree 2.
+    ///     OperandError: a has degree 2.
     square();
     /// Rotates both rows of slots to the left: numpy.roll(slots.reshape(2, -1), -steps, axis=1).
     ///
     /// Raises:
-    ///     PackingError: the values are in coefficients.
-    ///     DegreeError: a has degree 2.
+    ///     OperandError: the values are in coefficients.
+    ///     OperandError: a has degree 2.
     rotate_rows(steps: i64);
     /// Swaps the two rows of slots. Needs the key from `KeyGenerator.conjugation_key`.
     ///
     /// Raises:
-    ///     PackingError, DegreeError: as for `rotate_rows`.
+    ///     OperandError: as for `rotate_rows`.
     swap_rows();
     /// a one level lower, with the same values: smaller and faster, with room for less noise.
     ///

@@ -26,12 +26,12 @@ use crate::threads::compute;
 /// `stage_level`:
 ///
 ///     MissingKeyError: a key of `plan.required_keys` is missing.
-///     KeyUseError: the special primes of a key differ from those of its matrices.
+///     MissingKeyError: the special primes of a key differ from those of its matrices.
 ///     LevelError: the ciphertext is below the stage's level.
 ///     ScaleError: its scale differs from the planned one by more than 1 part in 128.
-///     PackingError: it has another number of slots, or slots where coefficients are required.
-///     DegreeError: it has degree 2.
-///     MixedParametersError: it, or the evaluator, belongs to other parameters.
+///     OperandError: it has another number of slots, or slots where coefficients are required.
+///     OperandError: it has degree 2.
+///     MismatchError: it, or the evaluator, belongs to other parameters.
 ///
 /// Values above 1 are not detected: their results are wrong. `inspect_input` checks them for a holder of the secret.
 ///

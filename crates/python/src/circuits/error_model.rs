@@ -27,7 +27,7 @@ use crate::stored::not_pickled;
 ///     keys: those that the operations would use.
 ///
 /// Raises:
-///     MixedParametersError: the keys are of other parameters.
+///     MismatchError: the keys are of other parameters.
 #[pyclass(name = "ErrorModel", module = "keywright", frozen)]
 pub(crate) struct PyErrorModel {
     parameters: PyParameters,
@@ -77,7 +77,7 @@ impl PyErrorModel {
     /// Variance of a rotation to the left of a ciphertext with this many slots at a level, including all its hops.
     ///
     /// Raises:
-    ///     MissingKeyError, PlanMismatchError: as for `Evaluator.rotate`.
+    ///     MissingKeyError, MismatchError: as for `Evaluator.rotate`.
     fn rotation(&self, steps: i64, slots: usize, level: usize) -> Result<Pair, Failure> {
         let log_slots = log_slots(&self.parameters.0, Some(slots))?;
         let keys = self.keys.get().snapshot();
@@ -108,7 +108,7 @@ impl PyErrorModel {
     ///     special: indices of the primes that the transform's key switches divide by.
     ///
     /// Raises:
-    ///     KeyUseError, MissingKeyError, PlanMismatchError: as for `Evaluator.linear_transform`.
+    ///     MissingKeyError, MismatchError: as for `Evaluator.linear_transform`.
     ///     ParameterError: n1 is illegal, or there are no diagonals.
     #[expect(clippy::type_complexity, reason = "pairs of pairs, as Python has them")]
     fn linear_transform(

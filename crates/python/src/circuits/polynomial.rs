@@ -37,7 +37,7 @@ impl PyEvaluator {
     ///     LevelError: there are too few levels.
     ///     EncodeError: a coefficient is not finite.
     ///     ParameterError: the basis is unknown or the interval empty.
-    ///     ScaleError, PackingError, DegreeError: as for `multiply`.
+    ///     ScaleError, OperandError: as for `multiply`.
     #[pyo3(signature = (a, coefficients, basis="monomial", interval=None, scale=None))]
     fn polynomial(
         &self,

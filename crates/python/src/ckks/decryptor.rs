@@ -56,10 +56,10 @@ impl PyDecryptor {
     ///         Every call is one of its queries.
     ///
     /// Raises:
-    ///     MixedParametersError: the ciphertext belongs to other parameters.
-    ///     KeyMismatchError: it was made with another key.
-    ///     MessageOverflowError: its values are larger than its declared magnitude and its operations allow.
-    ///     FloodingError: the noise would destroy the values, or no query is left.
+    ///     MismatchError: the ciphertext belongs to other parameters.
+    ///     MismatchError: it was made with another key.
+    ///     NoiseError: its values are larger than its declared magnitude and its operations allow.
+    ///     NoiseError: the noise would destroy the values, or no query is left.
     #[pyo3(signature = (ciphertext, flooding=None))]
     fn decrypt<'py>(
         &self,
@@ -76,11 +76,11 @@ impl PyDecryptor {
     /// The slots as complex128; arguments as for `decrypt`.
     ///
     /// Raises:
-    ///     MixedParametersError: the ciphertext belongs to other parameters.
-    ///     KeyMismatchError: it was made with another key.
-    ///     MessageOverflowError: its values are larger than its declared magnitude and its operations allow.
-    ///     PackingError: its values are in coefficients.
-    ///     FloodingError: as for `decrypt`.
+    ///     MismatchError: the ciphertext belongs to other parameters.
+    ///     MismatchError: it was made with another key.
+    ///     NoiseError: its values are larger than its declared magnitude and its operations allow.
+    ///     OperandError: its values are in coefficients.
+    ///     NoiseError: as for `decrypt`.
     #[pyo3(signature = (ciphertext, flooding=None))]
     fn decrypt_complex<'py>(
         &self,

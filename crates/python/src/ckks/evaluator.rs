@@ -21,7 +21,7 @@ use crate::parameters::keys::KeyParameters;
 /// Ciphertexts may be of any ring of the parameters: each operation runs in the ring of its operands, with the keys of
 /// that ring.
 ///
-/// All raise MixedParametersError for ciphertexts of other parameters, and for two of different rings. Those that need
+/// All raise MismatchError for ciphertexts of other parameters, and for two of different rings. Those that need
 /// a key raise MissingKeyError, with element, rotation and level, and the nearest keys.
 ///
 /// Thread safety: any number of threads may use one at the same time.
@@ -101,7 +101,7 @@ binary_operations! {
     /// Raises:
     ///     EncodeError: the numbers are above the declared magnitude, or b is a ciphertext, which states its own.
     ///     ScaleError: the scales differ by more than one part in 2^44.
-    ///     PackingError: the packings differ.
+    ///     OperandError: the packings differ.
     add;
     /// a - b, with b a ciphertext or numbers; arguments and errors as for `add`.
     sub;
@@ -110,7 +110,7 @@ binary_operations! {
     ///
     /// Raises:
     ///     ScaleError: the product's scale does not fit the modulus.
-    ///     DegreeError, PackingError: as for `multiply`.
+    ///     OperandError: as for `multiply`.
     multiply_lazy;
 }
 
@@ -130,18 +130,18 @@ operations! { PyEvaluator on PyCiphertext;
     /// Rotates the slots to the left: numpy.roll(slots, -steps), modulo their number.
     ///
     /// Raises:
-    ///     PackingError: the values are in coefficients.
-    ///     DegreeError: a has degree 2.
+    ///     OperandError: the values are in coefficients.
+    ///     OperandError: a has degree 2.
     rotate(steps: i64);
     /// The complex conjugate of all slots.
     ///
     /// Raises:
-    ///     DegreeError: a has degree 2.
+    ///     OperandError: a has degree 2.
     conjugate();
     /// Each slot times the imaginary unit: exact, consumes no level.
     ///
     /// Raises:
-    ///     PackingError: the values are in coefficients.
+    ///     OperandError: the values are in coefficients.
     multiply_by_i();
     /// a with fewer primes and the same message.
     ///
@@ -168,8 +168,8 @@ impl PyEvaluator {
     ///
     /// Raises:
     ///     LevelError: there is no level left.
-    ///     DegreeError: an operand has degree 2; relinearize it first.
-    ///     PackingError: the packings differ.
+    ///     OperandError: an operand has degree 2; relinearize it first.
+    ///     OperandError: the packings differ.
     ///     ScaleError: the scale cannot be reached from that of a.
     #[pyo3(signature = (a, b, *, magnitude=None, scale=None))]
     fn multiply(
@@ -214,7 +214,7 @@ impl PyEvaluator {
     ///
     /// Raises:
     ///     ParameterError: count is not a power of two.
-    ///     PackingError, DegreeError: as for `rotate`.
+    ///     OperandError: as for `rotate`.
     #[pyo3(signature = (a, stride=1, count=None))]
     fn inner_sum(
         &self,
@@ -239,9 +239,9 @@ impl PyEvaluator {
     ///
     /// Raises:
     ///     ParameterError: the parameters have no such ring.
-    ///     PackingError: the values are in coefficients, or in more slots than the smaller ring has: see `view_slots`.
+    ///     OperandError: the values are in coefficients, or in more slots than the smaller ring has: see `view_slots`.
     ///     LevelError: a is above the highest level of that ring.
-    ///     DegreeError: a has degree 2.
+    ///     OperandError: a has degree 2.
     fn switch_ring(&self, py: Python<'_>, a: &PyCiphertext, log_n: u32) -> Result<PyCiphertext, Failure> {
         self.run(py, |evaluator| evaluator.switch_ring(&a.0, log_n))
     }
@@ -257,7 +257,7 @@ impl PyEvaluator {
     ///
     /// Raises:
     ///     ParameterError: slots is not such a number.
-    ///     PackingError: the values are in coefficients.
+    ///     OperandError: the values are in coefficients.
     fn view_slots(&self, py: Python<'_>, a: &PyCiphertext, slots: usize) -> Result<PyCiphertext, Failure> {
         let log_slots = log_slots(&a.0.parameters, Some(slots))?;
         self.run(py, |evaluator| evaluator.view_slots(&a.0, log_slots))

@@ -38,7 +38,7 @@ impl PyFlooding {
     /// Bound on the absolute error of every value of a flooded decryption of this ciphertext; exceeded with
     /// probability below 2^-40.
     ///
-    /// Raises: FloodingError: the bound reaches the largest possible value, or does not fit the modulus.
+    /// Raises: NoiseError: the bound reaches the largest possible value, or does not fit the modulus.
     fn error_bound(&self, ciphertext: &PyCiphertext) -> Result<f64, Failure> {
         Ok(self.0.error_bound(&ciphertext.0)?)
     }

@@ -13,16 +13,16 @@ table! { bfv(py, BfvError);
         },
     E::NoSlots { modulus, .. } => "ParameterError" { what = "plaintext_modulus", value = modulus },
     E::MixedPlaintextModuli { left, right } =>
-        "MixedParametersError" { left = left.to_string(), right = right.to_string() },
+        "MismatchError" { code = "parameters", left = left.to_string(), right = right.to_string() },
     E::Value { index, value, min, max } => "EncodeError" { index, value, minimum = min, maximum = max },
     E::TooManyValues { count, max } => "EncodeError" { count, bound = max },
     E::PackingMismatch { left, right } =>
-        "PackingError" { left = left.to_string(), right = right.to_string() },
+        "OperandError" { code = "packing", left = left.to_string(), right = right.to_string() },
     E::LevelMismatch { left, right } =>
         "LevelError" { level = left.max(right), maximum = left.min(right), object = "the other operand" },
-    E::Degree { operation, degree } => "DegreeError" { operation, degree },
+    E::Degree { operation, degree } => "OperandError" { code = "degree", operation, degree },
     E::NoiseExhausted { operation, budget } => "NoiseError" { operation, budget },
-    E::NoiseOverflow => "NoiseError" { operation = "decrypt" },
+    E::NoiseOverflow => "NoiseError" { code = "decryption", operation = "decrypt" },
     E::UnknownPreset { name, known } => "ParameterError" { what = "preset", value = name, known },
     _ => "KeywrightError" {},
 }

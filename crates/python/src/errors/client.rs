@@ -17,12 +17,12 @@ table! { client(py, ClientError);
     E::NumberRange { index, max, .. } => "EncodeError" { index, minimum = -max, maximum = max },
     E::SmallInteger { index, bits } => "EncodeError" { index, minimum = 0, maximum = (1u64 << bits) - 1 },
     E::Length { found, expected, .. } => "EncodeError" { count = found, bound = expected },
-    E::Format { .. } => "FormatError" { reason = "contents" },
+    E::Format { .. } => "FormatError" { code = "contents" },
     E::Residue { value, modulus, .. } =>
-        "FormatError" { reason = "residue", found = value, expected = modulus },
+        "FormatError" { code = "residue", found = value, expected = modulus },
     E::Checksum { stored, computed, .. } =>
-        "FormatError" { reason = "checksum", found = computed, expected = stored },
-    E::ForeignParameters(what) => "MixedParametersError" { left = what, right = "the client" },
+        "FormatError" { code = "checksum", found = computed, expected = stored },
+    E::ForeignParameters(what) => "MismatchError" { code = "parameters", left = what, right = "the client" },
     _ => "KeywrightError" {},
 }
 
@@ -30,9 +30,9 @@ table! { server(py, ServerError);
     E::Wire(error) => wire(error),
     E::Client(error) => client(error),
     E::Rlwe(error) => rlwe(error),
-    E::Upload { found, expected, .. } => "FormatError" { reason = "contents", found, expected },
+    E::Upload { found, expected, .. } => "FormatError" { code = "contents", found, expected },
     E::TooLarge { log_size, log_q } => "ScaleError" { log_scale = log_size, log_q, level = 0 },
-    E::Packing(packing) => "PackingError" { left = packing.to_string(), right = "coefficients" },
+    E::Packing(packing) => "OperandError" { code = "packing", left = packing.to_string(), right = "coefficients" },
     E::Growth(value) => "ParameterError" { what = "growth", value, minimum = 1 },
     _ => "KeywrightError" {},
 }

@@ -108,7 +108,7 @@ from! {
 }
 
 fn memory(py: Python<'_>, error: OutOfMemory) -> PyResult<Described<'_>> {
-    described!(py, "OutOfMemoryError", bytes = error.bytes)
+    described!(py, "OutOfMemoryError", code = "system", bytes = error.bytes)
 }
 
 /// The exception for an argument with an integer out of range.

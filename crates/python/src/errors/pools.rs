@@ -6,10 +6,10 @@ use super::description::table;
 
 table! { pool(py, PoolError);
     E::Range { what, value, min, max } => "ParameterError" { what, value, minimum = min, maximum = max },
-    E::Stopped(_) => "PoolEmptyError" { made = py.None(), taken = py.None() },
-    E::Empty { made, taken } => "PoolEmptyError" { made, taken },
+    E::Stopped(_) => "PoolError" { code = "empty", made = py.None(), taken = py.None() },
+    E::Empty { made, taken } => "PoolError" { code = "empty", made, taken },
     E::Threads { requested, .. } => "ParameterError" { what = "threads", value = requested },
-    E::Forked { owner, process } => "ForkedError" { owner, process },
+    E::Forked { owner, process } => "RandomnessError" { code = "forked", owner, process },
     E::Producer(error) => pool(error),
     #[cfg(feature = "insecure")]
     E::ChemUnit { unit, smallest } => "ParameterError" { what = "unit", value = unit, minimum = smallest },
@@ -17,7 +17,7 @@ table! { pool(py, PoolError);
     E::ChemInteger { unit } => "ParameterError" { what = "unit", value = unit },
     #[cfg(feature = "insecure")]
     E::ChemMessage { value, bits } => "EncodeError" { value, available_bits = f64::from(*bits) },
-    E::File { path, problem } => "PoolFileError" { reason = file_reason(problem), path },
+    E::File { path, problem } => "PoolError" { code = file_reason(problem), path },
     _ => "KeywrightError" {},
 }
 
@@ -25,7 +25,7 @@ pub(super) fn file_reason(problem: &FileProblem) -> &'static str {
     match problem {
         FileProblem::Foreign => "foreign",
         FileProblem::Length { .. } => "length",
-        FileProblem::Key => "file key",
+        FileProblem::Key => "file_key",
         FileProblem::ForeignParameters { .. } => "parameters",
         FileProblem::ForeignKey => "key",
         FileProblem::ForeignEntries { .. } => "entries",

@@ -13,7 +13,7 @@ table! { ring(py, RingError);
     E::ModulusRange(modulus) =>
         "ParameterError" { what = "modulus", value = modulus, minimum = 3, maximum = (1u64 << 61) - 1 },
     E::Randomness(_) => "RandomnessError" {},
-    E::Forked { owner, process } | E::OtherProcess { owner, process, .. } => "ForkedError" { owner, process },
+    E::Forked { owner, process } | E::OtherProcess { owner, process, .. } => "RandomnessError" { code = "forked", owner, process },
     E::NotPrime(modulus) => "ParameterError" { what = "modulus", value = modulus },
     E::NoRoot { prime, two_n } => "ParameterError" { what = "modulus", value = prime, two_n },
     E::NotEnoughPrimes { bits, found, required, .. } =>
@@ -21,7 +21,7 @@ table! { ring(py, RingError);
     E::Repeated(prime) => "ParameterError" { what = "modulus", value = prime },
     E::GaloisElement { element, two_n } =>
         "ParameterError" { what = "Galois element", value = element, minimum = 1, maximum = two_n - 1 },
-    E::BackendUnavailable(name, available) => "BackendError" { backend = name, available },
+    E::BackendUnavailable(name, available) => "ParameterError" { code = "backend", backend = name, available },
     E::HammingWeight { weight, n } =>
         "ParameterError" { what = "Hamming weight", value = weight, minimum = 1, maximum = n },
     _ => "ParameterError" {},
@@ -64,24 +64,24 @@ table! { rlwe(py, RlweError);
             element = element_name(element), rotation = rotation.parse::<i64>().ok(), level, nearest
         },
     E::KeyUse { element, key_level, alpha, level, coalesce, .. } =>
-        "KeyUseError" { element = element_name(element), key_level, alpha, level, coalesce },
+        "MissingKeyError" { code = "use", element = element_name(element), key_level, alpha, level, coalesce },
     E::KeyMismatch { left_key, right_key, .. } =>
-        "KeyMismatchError" { left = left_key.to_string(), right = right_key.to_string() },
+        "MismatchError" { code = "key", left = left_key.to_string(), right = right_key.to_string() },
     E::MixedParameters { left, right } | E::MixedRings { left, right, .. } =>
-        "MixedParametersError" { left, right },
+        "MismatchError" { code = "parameters", left, right },
     E::EphemeralSecret(element) | E::EphemeralRepeated(element) =>
         "ParameterError" { what = "ephemeral keys", value = element_name(element) },
     E::Subring { log_n, level, .. } => "ParameterError" { what = "subring", value = log_n, level },
     E::NoRing { log_n, known } => "ParameterError" { what = "log_n", value = log_n, known },
     E::RingSwitch { element, log_n, .. } =>
         "ParameterError" { what = "log_n", value = log_n, element = element_name(element) },
-    E::Route { level, child, .. } => "PlanMismatchError" { level, galois_element = child },
-    E::NotPlanned { level, .. } => "PlanMismatchError" { level },
+    E::Route { level, child, .. } => "MismatchError" { code = "plan", level, galois_element = child },
+    E::NotPlanned { level, .. } => "MismatchError" { code = "plan", level },
     E::KeyMemory { element, level, needed, budget } =>
-        "KeyMemoryError" { needed, budget, element = element_name(element), level },
+        "OutOfMemoryError" { code = "keys", needed, budget, element = element_name(element), level },
     E::KeySource { element, level, .. } => "KeySourceError" { element = element_name(element), level },
-    E::NotGalois(element) => "DerivationError" { element = element_name(element), reason = "kind" },
+    E::NotGalois(element) => "MissingKeyError" { element = element_name(element), code = "kind" },
     E::Underivable { element, .. } =>
-        "DerivationError" { element = element_name(element), reason = "unreachable" },
+        "MissingKeyError" { element = element_name(element), code = "unreachable" },
     _ => "KeywrightError" {},
 }

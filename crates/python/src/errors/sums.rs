@@ -12,10 +12,10 @@ table! { aggregation(py, AggregationError);
         "ParameterError" { what = "bits of the modulus", value = bits, maximum = max },
     E::Magnitude { index, value, magnitude } => "EncodeError" { value, index, bound = magnitude },
     E::Mismatch { what, client, found, expected } =>
-        "AggregationError" { reason = what, client, found, expected },
-    E::Duplicate(client) => "AggregationError" { reason = "duplicate", client },
+        "AggregationError" { code = what.replace(' ', "_"), client, found, expected },
+    E::Duplicate(client) => "AggregationError" { code = "duplicate", client },
     E::RepeatedKey { parties } =>
-        "AggregationError" { reason = "set-up", found = parties[1], expected = py.None() },
-    E::Undecodable { .. } => "AggregationError" { reason = "undecodable" },
+        "AggregationError" { code = "set_up", found = parties[1], expected = py.None() },
+    E::Undecodable { .. } => "AggregationError" { code = "undecodable" },
     _ => "KeywrightError" {},
 }

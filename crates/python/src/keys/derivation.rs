@@ -52,8 +52,8 @@ impl PyMasterKeys {
     ///     progress: called after each key with the number of keys made and their total; may raise to stop.
     ///
     /// Raises:
-    ///     DerivationError: the master keys do not reach a key, or it is not a Galois key.
-    ///     MixedParametersError: a spec is for other parameters.
+    ///     MissingKeyError: the master keys do not reach a key, or it is not a Galois key.
+    ///     MismatchError: a spec is for other parameters.
     #[pyo3(signature = (specs, max_hops=DEFAULT_HOPS, progress=None))]
     fn derive(
         &self,

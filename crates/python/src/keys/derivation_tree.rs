@@ -15,7 +15,7 @@ use crate::stored::not_pickled;
 ///     max_hops: most derivations to a key, from 1 to `MAX_DERIVATION_HOPS`, the default.
 ///
 /// Raises:
-///     DerivationError: the master keys do not reach a target.
+///     MissingKeyError: the master keys do not reach a target.
 ///     ParameterError: an element that is even or above 2N, an illegal ring degree or number of hops.
 #[pyclass(name = "DerivationTree", module = "keywright", frozen)]
 pub(crate) struct PyDerivationTree(DerivationTree);

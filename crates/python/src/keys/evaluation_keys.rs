@@ -88,7 +88,7 @@ impl PyEvaluationKeys {
     /// (`ErrorModel`). Computing with one raises KeySourceError.
     ///
     /// Raises:
-    ///     MixedParametersError: a spec is for other parameters.
+    ///     MismatchError: a spec is for other parameters.
     ///     ParameterError: there are two keys to or from an ephemeral secret of one weight.
     #[staticmethod]
     fn outline(parameters: KeyParameters, specs: Vec<PyRef<'_, PyKeySpec>>) -> Result<Self, Failure> {
@@ -100,8 +100,8 @@ impl PyEvaluationKeys {
     /// Adds a key; running operations continue without it.
     ///
     /// Raises:
-    ///     KeyMismatchError: the key was made with another secret than the others.
-    ///     MixedParametersError: the key belongs to other parameters.
+    ///     MismatchError: the key was made with another secret than the others.
+    ///     MismatchError: the key belongs to other parameters.
     fn add(&self, key: &PySwitchingKey) -> Result<(), Failure> {
         let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
         Ok(Arc::make_mut(&mut keys).insert(key.key.clone())?)
@@ -116,7 +116,7 @@ impl PyEvaluationKeys {
     ///     relinearizations: the key for each level.
     ///
     /// Raises:
-    ///     PlanMismatchError: hops that do not make the required elements.
+    ///     MismatchError: hops that do not make the required elements.
     ///     MissingKeyError: the set lacks one of the keys.
     #[expect(clippy::type_complexity, reason = "tuples in tuples, as Python has them")]
     fn following(
@@ -154,9 +154,9 @@ impl PyEvaluationKeys {
     ///     max_hops: as for `MasterKeys.derive`.
     ///
     /// Raises:
-    ///     FormatError, MixedParametersError: as for `from_bytes`.
-    ///     KeyMemoryError: a key does not fit.
-    ///     DerivationError: as for `MasterKeys.derive`.
+    ///     FormatError, MismatchError: as for `from_bytes`.
+    ///     OutOfMemoryError: a key does not fit.
+    ///     MissingKeyError: as for `MasterKeys.derive`.
     #[staticmethod]
     #[pyo3(signature = (path, parameters, memory, steps, masters=None, derived=Vec::new(), max_hops=DEFAULT_HOPS))]
     fn stream(
@@ -198,7 +198,7 @@ impl PyEvaluationKeys {
     ///         `OSError` if they will not come.
     ///
     /// Raises:
-    ///     FormatError, MixedParametersError: as for `from_bytes`, for the head; for a key, raised by the operation
+    ///     FormatError, MismatchError: as for `from_bytes`, for the head; for a key, raised by the operation
     ///         that uses it.
     ///     OSError: the file cannot be read, or the system has no sealed shared memory, as Linux has.
     #[staticmethod]
@@ -266,7 +266,7 @@ impl PyEvaluationKeys {
     ///
     /// Raises:
     ///     OSError: it is not a descriptor of such memory.
-    ///     FormatError, MixedParametersError: as for `from_bytes`.
+    ///     FormatError, MismatchError: as for `from_bytes`.
     #[staticmethod]
     fn open_shared(py: Python<'_>, descriptor: i32, parameters: KeyParameters) -> Result<Self, Failure> {
         let rlwe = parameters.rlwe();
@@ -313,7 +313,7 @@ impl PyEvaluationKeys {
     ///
     /// Raises:
     ///     FormatError: the bytes are not a whole, intact key set.
-    ///     MixedParametersError: it belongs to other parameters.
+    ///     MismatchError: it belongs to other parameters.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], parameters: KeyParameters) -> Result<Self, Failure> {
         let keys = read(py, &Source::Bytes(data), parameters.rlwe())?;

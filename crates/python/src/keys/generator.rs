@@ -154,7 +154,7 @@ impl PyKeyGenerator {
     /// The key of a spec.
     ///
     /// Raises:
-    ///     MixedParametersError: the spec is for other parameters.
+    ///     MismatchError: the spec is for other parameters.
     fn switching_key(&self, py: Python<'_>, spec: &PyKeySpec) -> Result<PySwitchingKey, Failure> {
         let parameters = self.parameters();
         parameters.rlwe().ring_like(spec.parameters.rlwe(), "the key generator", "the spec")?;
@@ -171,7 +171,7 @@ impl PyKeyGenerator {
     ///     progress: called after each key with the number of keys made and their total; may raise to stop.
     ///
     /// Raises:
-    ///     MixedParametersError: a spec is for other parameters.
+    ///     MismatchError: a spec is for other parameters.
     ///     ParameterError: the key to an ephemeral secret of a weight, or the key back, is missing or repeated.
     #[pyo3(signature = (rotations=Vec::new(), relinearization=true, conjugation=false, level=None, alpha=None, seeded=true, specs=Vec::new(), progress=None))]
     fn evaluation_keys(

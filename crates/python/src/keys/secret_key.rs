@@ -65,7 +65,7 @@ impl PySecretKey {
     ///
     /// Raises:
     ///     FormatError: the bytes are not a whole, intact secret.
-    ///     MixedParametersError: it belongs to other parameters.
+    ///     MismatchError: it belongs to other parameters.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], parameters: KeyParameters) -> Result<Self, Failure> {
         let key = compute(py, || SecretKey::from_secret_bytes(data, parameters.rlwe()))?;

@@ -17,7 +17,7 @@ use crate::parameters::keys::KeyParameters;
 ///
 /// Raises:
 ///     ValueError: there are none.
-///     MixedParametersError: they belong to different parameters.
+///     MismatchError: they belong to different parameters.
 #[pyfunction]
 #[pyo3(signature = (specs, parameters=None))]
 pub(crate) fn key_set_head<'py>(
@@ -39,7 +39,7 @@ pub(crate) fn key_set_head<'py>(
 ///
 /// Raises:
 ///     FormatError: the bytes do not begin with a whole, intact header of a key set.
-///     MixedParametersError: it belongs to other parameters.
+///     MismatchError: it belongs to other parameters.
 #[pyfunction]
 pub(crate) fn read_key_set_head(data: &[u8], parameters: KeyParameters) -> Result<Vec<PyKeySpec>, Failure> {
     let reader = KeySetReader::new(data, parameters.rlwe())?;

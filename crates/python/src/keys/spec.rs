@@ -58,7 +58,7 @@ pub(crate) fn spec(
 /// The specs of a list, all for rings of the same parameters as `left`.
 ///
 /// # Errors
-/// `MixedParametersError` with the two that differ.
+/// `MismatchError` with the two that differ.
 pub(crate) fn specs_for(
     rlwe: &Parameters,
     specs: &[PyRef<'_, PyKeySpec>],

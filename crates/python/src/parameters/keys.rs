@@ -61,7 +61,7 @@ impl KeyParameters {
     }
 
     /// # Errors
-    /// `MixedParametersError` for keys of BFV parameters.
+    /// `MismatchError` for keys of BFV parameters.
     pub(crate) fn ckks(&self) -> Result<&CkksParameters, Failure> {
         match self {
             Self::Ckks(parameters) => Ok(&parameters.0),
@@ -74,7 +74,7 @@ impl KeyParameters {
     }
 
     /// # Errors
-    /// `MixedParametersError` for keys of CKKS parameters.
+    /// `MismatchError` for keys of CKKS parameters.
     pub(crate) fn bfv(&self) -> Result<&BfvParameters, Failure> {
         match self {
             Self::Bfv(parameters) => Ok(&parameters.0),

@@ -61,7 +61,7 @@ enum Key {
 ///     capacity: most entries in memory.
 ///     level: of every ciphertext, the highest by default.
 ///     threads: background threads. With 0, only `fill` makes entries.
-///     when_empty: "encrypt" makes an entry directly, "block" waits for a thread, "error" raises `PoolEmptyError`.
+///     when_empty: "encrypt" makes an entry directly, "block" waits for a thread, "error" raises `PoolError`.
 ///     file: the file of the entries beyond those in memory; created if it does not exist.
 ///     file_key: 32 secret bytes with which the file is encrypted.
 ///     file_capacity: entries of a new file; `capacity` by default.
@@ -71,7 +71,7 @@ enum Key {
 /// Raises:
 ///     ParameterError: a number outside its range, an unknown `when_empty`, a file without its key.
 ///     LevelError: there is no such level.
-///     PoolFileError: the file is damaged, copied, or of another pool.
+///     PoolError: the file is damaged, copied, or of another pool.
 #[pyclass(name = "EncryptionPool", module = "keywright", frozen)]
 pub(crate) struct PyEncryptionPool {
     pool: Pool,
@@ -189,8 +189,8 @@ impl PyEncryptionPool {
     /// Encrypts a vector of real or complex numbers in slots; arguments and errors as for `Encryptor.encrypt`.
     ///
     /// Raises:
-    ///     PoolEmptyError: there is no entry and `when_empty` is "error", or the pool blocks and was closed.
-    ///     ForkedError: the pool belongs to another process.
+    ///     PoolError: there is no entry and `when_empty` is "error", or the pool blocks and was closed.
+    ///     RandomnessError: the pool belongs to another process.
     #[pyo3(signature = (values, slots=None, magnitude=None))]
     fn encrypt(
         &self,
@@ -255,7 +255,7 @@ impl PyEncryptionPool {
     /// integer fills all slots without a transform.
     ///
     /// Raises:
-    ///     PoolEmptyError, ForkedError: as for `encrypt`.
+    ///     PoolError, RandomnessError: as for `encrypt`.
     #[pyo3(signature = (values, packing=None))]
     fn encrypt_integers(
         &self,

@@ -32,8 +32,8 @@ impl PySearchAnswer {
     /// The scores as int64, one for each place, centred: above -t/2 and at most t/2.
     ///
     /// Raises:
-    ///     MixedParametersError: the secret belongs to other parameters.
-    ///     KeyMismatchError: another secret made the query.
+    ///     MismatchError: the secret belongs to other parameters.
+    ///     MismatchError: another secret made the query.
     fn decrypt<'py>(
         &self,
         py: Python<'py>,

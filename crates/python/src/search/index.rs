@@ -100,9 +100,9 @@ impl PySearchIndex {
     ///
     /// Raises:
     ///     ParameterError: the index is empty.
-    ///     MixedParametersError, PackingError: the query does not fit the index.
+    ///     MismatchError, OperandError: the query does not fit the index.
     ///     MissingKeyError: a key is missing.
-    ///     KeyMismatchError: query and keys have different owners.
+    ///     MismatchError: query and keys have different owners.
     ///     NoiseError: the answer could not be decrypted.
     fn answer(
         &self,

@@ -111,7 +111,7 @@ impl PySumKey {
     ///
     /// Raises:
     ///     FormatError: the bytes are not a whole, intact secret.
-    ///     MixedParametersError: it belongs to another ring.
+    ///     MismatchError: it belongs to another ring.
     #[staticmethod]
     fn from_bytes(data: &[u8], parameters: &PySumParameters) -> Result<Self, Failure> {
         Self::from_secret(parameters, SecretKey::from_secret_bytes(data, parameters.0.rlwe())?)

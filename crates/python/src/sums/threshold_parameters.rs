@@ -69,7 +69,7 @@ impl PyThresholdParameters {
     /// Adds encrypted updates. Needs no key.
     ///
     /// Raises:
-    ///     FormatError, MixedParametersError: bytes that are not a whole, intact update.
+    ///     FormatError, MismatchError: bytes that are not a whole, intact update.
     ///     ParameterError: none, too many, or updates of different lengths.
     fn add<'py>(&self, py: Python<'py>, updates: Vec<Vec<u8>>) -> Result<Bound<'py, PyBytes>, Failure> {
         let bytes = compute(py, || -> Result<_, Failure> {
@@ -83,7 +83,7 @@ impl PyThresholdParameters {
     /// Refuses bytes that are not a public half of a joint key.
     ///
     /// Raises:
-    ///     FormatError, MixedParametersError: they are invalid.
+    ///     FormatError, MismatchError: they are invalid.
     ///     ParameterError: it has another shape.
     fn check_half(&self, py: Python<'_>, half: &[u8]) -> Result<(), Failure> {
         py.detach(|| Ok(threshold::require_shape(&self.0, &self.polynomial(half)?)?))
@@ -92,7 +92,7 @@ impl PyThresholdParameters {
     /// Refuses bytes that are not an update of `count` integers.
     ///
     /// Raises:
-    ///     FormatError, MixedParametersError: they are invalid.
+    ///     FormatError, MismatchError: they are invalid.
     ///     ParameterError: it has another number of ciphertexts.
     fn check_update(&self, py: Python<'_>, update: &[u8], count: usize) -> Result<(), Failure> {
         py.detach(|| Ok(threshold::require_update(&self.0, &self.vector(update)?, count)?))
@@ -102,7 +102,7 @@ impl PyThresholdParameters {
     /// whether it is right.
     ///
     /// Raises:
-    ///     FormatError, MixedParametersError: they are invalid.
+    ///     FormatError, MismatchError: they are invalid.
     ///     ParameterError: it has another shape.
     fn check_partial(&self, py: Python<'_>, partial: &[u8], count: usize) -> Result<(), Failure> {
         py.detach(|| {

@@ -121,7 +121,7 @@ impl PyThresholdShare {
     ///
     /// Raises:
     ///     ParameterError: `active` has not as many parties as the threshold, or lacks this one.
-    ///     FormatError, MixedParametersError: the sum is invalid.
+    ///     FormatError, MismatchError: the sum is invalid.
     #[pyo3(signature = (sum, active, *, session, round))]
     fn partial<'py>(
         &self,

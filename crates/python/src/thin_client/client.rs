@@ -72,7 +72,7 @@ impl PyClient {
     ///
     /// Raises:
     ///     FormatError: the bytes are not a whole, intact secret.
-    ///     MixedParametersError: it belongs to other parameters.
+    ///     MismatchError: it belongs to other parameters.
     ///     RandomnessError: as for the constructor.
     #[staticmethod]
     #[pyo3(signature = (data, parameters, entropy=None))]
@@ -139,7 +139,7 @@ impl PyClient {
     ///
     /// Raises:
     ///     FormatError: the bytes are not a whole, intact answer.
-    ///     MixedParametersError: it belongs to other parameters.
+    ///     MismatchError: it belongs to other parameters.
     ///     EncodeError: count is above the capacity.
     ///     ParameterError: it is not at level 0, or its scale does not suit its numbers.
     #[pyo3(signature = (answer, count=None))]
@@ -180,7 +180,7 @@ impl PyClient {
     ///     session: 32 bytes from `session`.
     ///
     /// Raises:
-    ///     MixedParametersError: the keys belong to other parameters than the client.
+    ///     MismatchError: the keys belong to other parameters than the client.
     ///     ParameterError: a key is not seeded, or a client cannot make it.
     ///     SecurityError: a key below 128 bits of security.
     fn key_stream(

@@ -24,7 +24,7 @@ use crate::threads::{compute, compute_detached};
 ///
 /// Raises:
 ///     FormatError: the bytes are not a whole, intact public key at the first prime.
-///     MixedParametersError: it belongs to other parameters.
+///     MismatchError: it belongs to other parameters.
 ///     RandomnessError: the operating system returns no random bytes, or the given bytes are all equal.
 #[pyclass(name = "ClientEncryptor", module = "keywright", frozen)]
 pub(crate) struct PyClientEncryptor {

@@ -182,7 +182,7 @@ impl PyClientParameters {
     ///
     /// Raises:
     ///     FormatError: the bytes are not a whole, intact ciphertext of such a client; a secret key is refused too.
-    ///     MixedParametersError: it belongs to other parameters.
+    ///     MismatchError: it belongs to other parameters.
     fn read_upload(
         &self,
         py: Python<'_>,
@@ -199,7 +199,7 @@ impl PyClientParameters {
     ///     growth: low bits are dropped while the error's deviation grows at most by this factor; None drops none.
     ///
     /// Raises:
-    ///     PackingError: its values are in slots.
+    ///     OperandError: its values are in slots.
     ///     ScaleError: values and error do not fit the first prime.
     ///     ParameterError: growth is not above 1.
     #[pyo3(signature = (ciphertext, growth=None))]

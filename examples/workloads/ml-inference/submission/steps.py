@@ -163,12 +163,12 @@ def batches(folder: Path) -> list[list[Path]]:
     Raises:
         SystemExit: there are none.
     """
-    found: dict[str, list[Path]] = {}
+    batches: dict[str, list[Path]] = {}
     for path in sorted(folder.glob("*-*.kw")):
-        found.setdefault(path.name.partition("-")[0], []).append(path)
-    if not found:
+        batches.setdefault(path.name.partition("-")[0], []).append(path)
+    if not batches:
         raise SystemExit(f"{folder} holds no ciphertexts, because an earlier step failed")
-    return list(found.values())
+    return list(batches.values())
 
 
 def emptied(folder: Path) -> Path:

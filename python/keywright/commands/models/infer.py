@@ -28,7 +28,7 @@ from keywright.commands.helpers.memory import (
 from keywright.commands.output.report import print_report
 from keywright.commands.steps.decrypt import prediction_columns, predictions
 from keywright.commands.terminal import Column, Terminal, Value
-from keywright.errors import ChoiceError, ModelRefusedError
+from keywright.errors import ModelRefusedError, ParameterError
 from keywright.model import Inference, Model
 from keywright.model.folder import new_file
 from keywright.plan import PlanExecution
@@ -141,7 +141,7 @@ def explain_batches(compiled: Model, terminal: Terminal) -> None:
             batch = 1 << len(rows)
             try:
                 other = compiled.for_batch(batch)
-            except (ChoiceError, ModelRefusedError):
+            except (ParameterError, ModelRefusedError):
                 break  # there are fewer slots, or its diagonals are too large
             rows.append(batch_row(other))
             if len(rows) > 1 and rows[-1]["seconds"] >= rows[-2]["seconds"]:

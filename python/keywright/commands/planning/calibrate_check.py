@@ -16,7 +16,7 @@ import numpy as np
 
 import keywright as kw
 from keywright import plan as planning
-from keywright.errors import CalibrationError
+from keywright.errors import NoiseError
 from keywright.plan import PlanExecution, PlanningProblem, predict_plan
 from keywright.plan.cost import Calibration, Gauge
 from keywright.plan.keys import TimePrediction
@@ -67,7 +67,7 @@ def check_bootstrap(preset: str, calibration: Calibration) -> Checked:
         calibration: predicts its time.
 
     Raises:
-        CalibrationError: the error of the result exceeds its bound.
+        NoiseError: the error of the result exceeds its bound.
     """
     kw.set_threads(1)
     model = calibration.model
@@ -88,7 +88,7 @@ def check_bootstrap(preset: str, calibration: Calibration) -> Checked:
     seconds, steady = _time(lambda: results.append(work()), calibration, parameters.log_n)
     error = float(np.abs(kw.Decryptor(secret).decrypt(results[-1]) - values).max())
     if not error <= results[-1].error_bound:
-        raise CalibrationError(
+        raise NoiseError(
             f"{preset}: the result is off by {error}, above its bound {results[-1].error_bound}",
             code="wrong_result",
         )
@@ -104,7 +104,7 @@ def check_network(model_file: Path | None, calibration: Calibration) -> Checked:
 
     Raises:
         ModelRefusedError: the model cannot be compiled.
-        CalibrationError: the error of the result exceeds its bound.
+        NoiseError: the error of the result exceeds its bound.
     """
     kw.set_threads(1)
     model = calibration.model
@@ -126,7 +126,7 @@ def check_network(model_file: Path | None, calibration: Calibration) -> Checked:
     error = float(np.abs(outcome - run_clear(network, sample)).max())
     bound = max(output.error_bound for output in results[-1]) * network.output.unit
     if not error <= bound:
-        raise CalibrationError(
+        raise NoiseError(
             f"{name}: the result is off by {error}, above its bound {bound}", code="wrong_result"
         )
     what = f"network {name}, ring degree 2^{compiled.parameters.log_n}"

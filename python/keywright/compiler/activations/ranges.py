@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from keywright.compiler.graph.graph import Activation, Graph
 from keywright.compiler.graph.piecewise import Function
-from keywright.errors.network import InvalidSamplesError
+from keywright.errors.engine import EncodeError
 from keywright.program.arrays import Vector
 
 HOLD_OUT_EVERY = 5
@@ -196,7 +196,7 @@ def run_exact(graph: Graph, samples: Vector) -> ExactRun:
         samples: (count, features), flattened inputs.
 
     Raises:
-        InvalidSamplesError: samples drive the input of an activation to infinity.
+        EncodeError: samples drive the input of an activation to infinity.
     """
     active = {number: node for number, node in graph.nodes.items() if isinstance(node, Activation)}
     held_out = hold_out(len(samples))
@@ -212,13 +212,15 @@ def run_exact(graph: Graph, samples: Vector) -> ExactRun:
         for number, node in active.items():
             entering = values[node.operands[0]]
             if not np.isfinite(entering).all():
-                raise InvalidSamplesError(
-                    f"calibration data drive the input of {node.label} to infinity; scale the samples"
+                raise EncodeError(
+                    f"calibration data drive the input of {node.label} to infinity; scale the samples",
+                    code="samples",
                 )
             if node.positive and entering.min() <= 0:
-                raise InvalidSamplesError(
+                raise EncodeError(
                     f"calibration data drive {entering.min():.6g} into {node.label}, which needs values "
-                    "above 0"
+                    "above 0",
+                    code="samples",
                 )
             lows[number].append(entering.min(axis=1))
             highs[number].append(entering.max(axis=1))

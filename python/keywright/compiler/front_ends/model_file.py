@@ -9,7 +9,9 @@ import onnx
 from numpy.typing import ArrayLike
 
 from keywright.compiler.limits import MAX_MODEL_BYTES, require_at_most
-from keywright.errors.network import InvalidModelError
+from keywright.errors.network import (
+    RefusalError,
+)
 from keywright.program.stored_tensors import external_file, require_inside, stored_tensors
 
 from .written_out import with_erf
@@ -21,9 +23,9 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
     """Return the model as a protobuf object, from a path, bytes, or the object itself; checked by onnx.
 
     Raises:
-        InvalidModelError: not an ONNX model, one that contradicts the standard, or bytes that refer to
+        RefusalError: not an ONNX model, one that contradicts the standard, or bytes that refer to
             weights in files.
-        ModelTooLargeError: the model, or its files of weights, are too large; nothing was read.
+        RefusalError: the model, or its files of weights, are too large; nothing was read.
         FileNotFoundError: there is no such file.
     """
     if isinstance(model, onnx.ModelProto):
@@ -53,7 +55,7 @@ def with_fixed_inputs(model: onnx.ModelProto, fixed: Mapping[str, ArrayLike]) ->
         fixed: their values by name, in the shape of the input for one sample, or one number.
 
     Raises:
-        InvalidModelError: the model has no such input.
+        RefusalError: the model has no such input.
     """
     result = onnx.ModelProto()
     result.CopyFrom(model)
@@ -62,7 +64,7 @@ def with_fixed_inputs(model: onnx.ModelProto, fixed: Mapping[str, ArrayLike]) ->
     for name, values in fixed.items():
         if name not in inputs:
             known = ", ".join(map(repr, inputs))
-            raise InvalidModelError(f"inputs= fixes {name!r}, and the model has the inputs {known}")
+            raise RefusalError(f"inputs= fixes {name!r}, and the model has the inputs {known}")
         kind = onnx.helper.tensor_dtype_to_np_dtype(inputs[name].type.tensor_type.elem_type)
         axes = len(inputs[name].type.tensor_type.shape.dim)
         array = np.asarray(values).astype(kind)
@@ -80,7 +82,7 @@ def _parsed(read: Callable[[], Result]) -> Result:
     try:
         return read()
     except Exception as error:
-        raise InvalidModelError(f"not a valid ONNX model: {error}") from error
+        raise RefusalError(f"not a valid ONNX model: {error}") from error
 
 
 def _size_beside(path: Path, name: str) -> int:

@@ -11,8 +11,13 @@ from numpy.typing import NDArray
 from keywright.compiler.graph.graph import Graph, Input, Linear
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.limits import MAX_ELEMENTS, require_elements
-from keywright.errors import ModelTooLargeError, RefusalError
-from keywright.errors.network import InvalidModelError, dynamic_shape, unsupported_operator
+from keywright.errors import (
+    RefusalError,
+)
+from keywright.errors.network import (
+    dynamic_shape,
+    unsupported_operator,
+)
 from keywright.program.arrays import Shape, Vector
 from keywright.program.client.client_part import ONLY_HERE
 from keywright.program.stored_tensors import array_of
@@ -114,7 +119,7 @@ class _Importer:
         known = {name: value.array for name, value in present.items() if isinstance(value, Constant)}
         if missing := sorted(set(self.requested) - set(known)):
             self.reasons.append(
-                InvalidModelError(f"{missing[0]!r}, which the client's last steps read, is not a constant")
+                RefusalError(f"{missing[0]!r}, which the client's last steps read, is not a constant")
             )
         if not self.reasons:
             self.claims.required = required_bits(self.graph, self.claims.relied)
@@ -125,7 +130,7 @@ class _Importer:
         for tensor in body.initializer:
             try:
                 self._constant(tensor.name, array_of(tensor))
-            except InvalidModelError as reason:
+            except RefusalError as reason:
                 self.reasons.append(reason)
         inputs = [value for value in body.input if value.name not in self.values]
         if len(inputs) != 1:
@@ -133,7 +138,7 @@ class _Importer:
         for value in inputs:
             try:
                 declared = self._declared_shape(value)
-            except ModelTooLargeError as refusal:
+            except RefusalError as refusal:  # it is too large to go on
                 self.reasons.append(refusal)
                 return
             if declared is None:  # shapes that follow from it would be wrong: operators alone are examined
@@ -152,10 +157,10 @@ class _Importer:
                 if result.hides:
                     what = "an encrypted mask" if result.masked is None else "a mask of minus infinity"
                     text = f"output {value.name!r} has {what}, and no Softmax behind it"
-                    self.reasons.append(InvalidModelError(text))
+                    self.reasons.append(RefusalError(text))
                 outcome.append(self._row_major(result, value.name))
             elif not self.reasons:
-                self.reasons.append(InvalidModelError(f"output {value.name!r} does not depend on the input"))
+                self.reasons.append(RefusalError(f"output {value.name!r} does not depend on the input"))
 
         if len(outcome) == len(body.output):
             self.graph.output = outcome[0].number if len(outcome) == 1 else self._joined(outcome)
@@ -186,7 +191,7 @@ class _Importer:
         elif array.dtype.kind not in "biuOSUT" and not _usable(np.asarray(array, np.float64)):
             wrong = "hold values that are not finite"
         if wrong:
-            self.reasons.append(InvalidModelError(f"weights {name!r} {wrong}"))
+            self.reasons.append(RefusalError(f"weights {name!r} {wrong}"))
             array = np.zeros(array.shape)
         self.values[name] = Constant(array)
 
@@ -197,7 +202,7 @@ class _Importer:
         try:
             inferred = onnx.shape_inference.infer_shapes(self.model).graph
         except (onnx.shape_inference.InferenceError, ValueError) as error:
-            self.reasons.append(InvalidModelError(f"shapes do not fit: {error}"))
+            self.reasons.append(RefusalError(f"shapes do not fit: {error}"))
             return {}, kinds
         table: dict[str, Shape] = {}
         for value in [*inferred.value_info, *inferred.output]:
@@ -293,7 +298,7 @@ class _Importer:
             self._constant(output, result)
 
 
-def _several_inputs(names: list[str]) -> InvalidModelError:
+def _several_inputs(names: list[str]) -> RefusalError:
     """Return the refusal of a model that reads another number of inputs than one."""
     named = f" ({', '.join(map(repr, names[:5]))}{', ...' if len(names) > 5 else ''})" if names else ""
     advice = ""
@@ -301,7 +306,7 @@ def _several_inputs(names: list[str]) -> InvalidModelError:
         advice = "; export it without cached keys (use_cache=False), for whole sequences"
     elif len(names) > 1:
         advice = "; join them to one, as a mask to the features of each token, and take them apart inside it"
-    return InvalidModelError(f"the model has {len(names)} inputs{named}; it must have one{advice}")
+    return RefusalError(f"the model has {len(names)} inputs{named}; it must have one{advice}")
 
 
 def _usable(values: Vector) -> bool:

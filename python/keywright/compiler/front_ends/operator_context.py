@@ -15,7 +15,9 @@ from keywright.compiler.graph.piecewise import Function
 from keywright.compiler.graph.sparse import Indices, SparseMatrix
 from keywright.compiler.limits import require_elements
 from keywright.errors import RefusalError
-from keywright.errors.network import InvalidModelError, unsupported_attribute
+from keywright.errors.network import (
+    unsupported_attribute,
+)
 from keywright.program.arrays import Shape, Vector
 
 from .reference import Reference
@@ -278,8 +280,8 @@ class OperatorContext:
             separate: whether the map stays apart from linear maps behind it.
 
         Raises:
-            InvalidModelError: sizes do not match, or weights are not finite.
-            ModelTooLargeError: the result has too many elements.
+            RefusalError: sizes do not match, or weights are not finite.
+            RefusalError: the result has too many elements.
         """
         require_elements(f"the result of node {self.name!r}", shape)
         size = int(np.prod(shape, dtype=np.int64))
@@ -287,14 +289,14 @@ class OperatorContext:
         sums: dict[int, Matrix] = {}
         for source, matrix in terms:
             if matrix.shape != (size, source.size):
-                raise InvalidModelError(
+                raise RefusalError(
                     f"node {self.name!r}: a {matrix.shape} matrix cannot map {source.shape} to {shape}"
                 )
             number = source.number
             sums[number] = total(sums[number], matrix) if number in sums else matrix
         weights = [m.kernel if isinstance(m, Convolution) else m.values for m in sums.values()]
         if not all(np.isfinite(result).all() for result in [*weights, offset]):
-            raise InvalidModelError(
+            raise RefusalError(
                 f"node {self.name!r}: weights are not finite, or become so when they are combined"
             )
         shown = of_sample(shape) if laid_out is None else laid_out

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from onnx.reference import ReferenceEvaluator
 
 from keywright.compiler.limits import MAX_CONSTANTS, require_at_most
-from keywright.errors.network import InvalidModelError, unsupported_attribute
+from keywright.errors.network import RefusalError, unsupported_attribute
 from keywright.program.client.small_model import opset_of, own_step
 
 Array = NDArray[Any]
@@ -46,10 +46,10 @@ class Reference:
             feeds: its operands, by name.
 
         Raises:
-            InvalidModelError: shapes do not match.
+            RefusalError: shapes do not match.
             RefusalError: the shape of a result is unknown before it is computed, or the
                 reference implementation refuses the node.
-            ModelTooLargeError: the results of this node and of all before are too large together.
+            RefusalError: the results of this node and of all before are too large together.
         """
         _require_foldable(node, name, feeds)
         if len(feeds) == 1 and (own := own_step(node, self.opset)):
@@ -104,7 +104,7 @@ class Reference:
             model = onnx.helper.make_model(known, opset_imports=self._opsets)
             inferred = onnx.shape_inference.infer_shapes(model, data_prop=True, strict_mode=True).graph
         except Exception as error:
-            raise InvalidModelError(f"node {name!r}: shapes do not match: {error}") from error
+            raise RefusalError(f"node {name!r}: shapes do not match: {error}") from error
         for value_info in inferred.output:
             tensor = value_info.type.tensor_type
             sizes = [dimension.dim_value for dimension in tensor.shape.dim]

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from onnx.reference import ReferenceEvaluator
 
 from keywright.errors import PackageMissingError
+from keywright.errors.engine import EncodeError
 from keywright.errors.network import (
-    InvalidSamplesError,
     ModelRefusedError,
     RefusalError,
     not_exported,
@@ -60,10 +60,10 @@ def to_onnx(model: object, example: Any = None) -> onnx.ModelProto:
 
     Raises:
         TypeError: another kind of model, or a missing example.
-        InvalidSamplesError: the example has no samples.
+        EncodeError: the example has no samples.
         PackageMissingError: the exporter is not installed.
-        ModelRefusedError: the exporter cannot export the model, or its samples depend on each other
-            (`RefusalError`); or it is not a valid ONNX model (`InvalidModelError`, `ModelTooLargeError`).
+        ModelRefusedError: the exporter cannot export the model, its samples depend on each other, or it is
+            not a valid ONNX model.
         FileNotFoundError: there is no such file.
     """
     if isinstance(model, onnx.ModelProto | str | Path | bytes):
@@ -136,12 +136,13 @@ def _one_sample(example: ArrayLike | None, what: str) -> np.ndarray[Any, np.dtyp
     try:
         samples = np.asarray(example, np.float32)
     except (TypeError, ValueError) as error:
-        raise InvalidSamplesError(
+        raise EncodeError(
             f"samples hold values that are not numbers ({error}); encode them before, with the steps of a "
-            "pipeline that do so, and compile the steps after these for their output"
+            "pipeline that do so, and compile the steps after these for their output",
+            code="samples",
         ) from error
     if samples.ndim < 2 or samples.size == 0:
-        raise InvalidSamplesError(f"an example has shape (count, *input_shape), got {samples.shape}")
+        raise EncodeError(f"an example has shape (count, *input_shape), got {samples.shape}", code="samples")
     return samples[:1]
 
 

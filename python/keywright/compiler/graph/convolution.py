@@ -75,7 +75,7 @@ class Convolution:
         return into, into // (outputs // self.groups) * members + member
 
     def explicit(self) -> SparseMatrix:
-        """Return the same matrix, entry by entry. Raises `ModelTooLargeError`."""
+        """Return the same matrix, entry by entry. Raises `RefusalError`."""
         window = self.window
         require_at_most("a convolution whose pixels differ", "entries", self.entries, MAX_ENTRIES)
         into, origin = (channel[:, None] for channel in self.channels())

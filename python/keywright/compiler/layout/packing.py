@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from keywright.compiler.graph.graph import Graph, Linear, operands
-from keywright.errors import ModelTooLargeError
+from keywright.errors import (
+    RefusalError,
+)
 from keywright.program.arrays import Shape
 from keywright.program.operands.layout import Layout, candidates, next_power_of_two
 
@@ -32,7 +34,7 @@ def choose_layouts(
         cyclic: whether images use `cyclic_layouts` where they exist, instead of the cheapest.
 
     Raises:
-        ModelTooLargeError: a layer is too large in every layout.
+        RefusalError: a layer is too large in every layout.
     """
     smallest = max_slots if fixed else min(next_power_of_two(largest_tensor(graph)), max_slots)
     options = []
@@ -72,7 +74,7 @@ class _Search:
             groups = self._touched(number, node)
             for group in groups:
                 self.near[group] |= groups - {group}
-        self.refusal: ModelTooLargeError | None = None
+        self.refusal: RefusalError | None = None
         self.kept: list[Layout] = []  # keeps every layout alive, because costs are cached by identity
 
     def run(self) -> float:
@@ -138,7 +140,7 @@ class _Search:
         if key not in self.costs:
             try:
                 self.costs[key] = placement_cost(list(node.matrices), sources, target, self.prices)
-            except ModelTooLargeError as refusal:
+            except RefusalError as refusal:
                 self.costs[key], self.refusal = float("inf"), refusal
         return self.costs[key]
 

@@ -63,7 +63,7 @@ def used_diagonals(matrix: Matrix, between: Between) -> Used:
     """Return which diagonals are non-zero: (ciphertexts of the target, of the source, slots).
 
     Raises:
-        ModelTooLargeError: there are too many ciphertexts or entries.
+        RefusalError: there are too many ciphertexts or entries.
     """
     source, target = between.source, between.target
     steps = target.ciphertexts * source.ciphertexts * source.slots

@@ -11,7 +11,9 @@ from itertools import accumulate
 
 from keywright._core import BootstrapperPlan
 from keywright.compiler.layout.layer_work import LayerWork, Prices
-from keywright.errors import ChoiceError
+from keywright.errors import (
+    ParameterError,
+)
 from keywright.plan.cost.model import CostModel
 from keywright.plan.cost.operations import Operation, product_operation
 from keywright.plan.ring.chain import Chain, shapes
@@ -35,7 +37,7 @@ class CostTable:
         bootstrap: by the level of its result.
 
     Raises:
-        ChoiceError: fewer than two entries or more than 128, one that is not positive, or one that is
+        ParameterError: fewer than two entries or more than 128, one that is not positive, or one that is
             smaller than at the level below: the placement relies on lower levels being cheaper.
     """
 
@@ -49,14 +51,14 @@ class CostTable:
         for field in fields(self):
             costs = getattr(self, field.name)
             if not 2 <= len(costs) <= MAX_LEVELS:
-                raise ChoiceError(
+                raise ParameterError(
                     f"{field.name} has costs of {len(costs)} levels; needed are 2 to {MAX_LEVELS}",
                     code="costs",
                 )
             for level, cost in enumerate(costs):
                 floor = costs[level - 1] if level else 0.0
                 if not floor <= cost < float("inf") or cost <= 0:
-                    raise ChoiceError(
+                    raise ParameterError(
                         f"{field.name} costs {cost} at level {level}; it must be finite, above 0 and at "
                         f"least {floor}, the cost one level below",
                         code="costs",
@@ -76,7 +78,7 @@ class CostTable:
         """
         levels = [costs for level in range(chain.max_level + 1) if (costs := _at_level(chain, model, level))]
         if not levels:
-            raise ChoiceError(f"no key is within {chain.modulus_bound} bits at level 0", code="costs")
+            raise ParameterError(f"no key is within {chain.modulus_bound} bits at level 0", code="costs")
         columns = zip(*(levels if len(levels) > 1 else levels * 2), strict=True)
         rotation, hoisted, diagonal, multiplication = (tuple(accumulate(column, max)) for column in columns)
         bootstrap = max((predict_bootstrap(plan, model) for plan in bootstraps), default=rotation[-1])

@@ -27,7 +27,11 @@ from keywright.compiler.graph.graph import (
     operands,
 )
 from keywright.compiler.layout.layer_work import LayerWork
-from keywright.errors.network import RefusalError, TooDeepError, cannot_place
+from keywright.errors.network import (
+    RefusalError,
+    cannot_place,
+    too_deep,
+)
 from keywright.program.operands.bootstraps import Bootstrap
 
 from .costs import CostTable
@@ -165,7 +169,7 @@ def place(problem: Problem) -> Placement:
     """Return the fastest placement.
 
     Raises:
-        TooDeepError: there are no bootstraps and too few levels.
+        RefusalError: there are no bootstraps and too few levels.
         RefusalError: names the first layer, from the output, that no placement can reach.
     """
     graph = problem.graph
@@ -233,7 +237,7 @@ def _refusal(problem: Problem, number: int, need: int) -> RefusalError:
     node = problem.graph.nodes[number]
     if not problem.options:
         needed = max(problem.graph.depth(), need - problem.limits.output)
-        return TooDeepError(needed, problem.limits.input - problem.limits.output)
+        return too_deep(needed, problem.limits.input - problem.limits.output)
     large = {
         describe(value, problem.graph.nodes[value]): bound
         for value, bound in problem.largest.items()

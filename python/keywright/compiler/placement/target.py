@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from keywright.compiler.layout.packing import SLOT_DOUBLINGS
-from keywright.errors import ChoiceError
+from keywright.errors import (
+    ParameterError,
+)
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.layout import next_power_of_two
 
@@ -43,7 +45,7 @@ class Target:
     Raises:
         ValueError: slots or a batch that are not a power of two, a batch above the slots, no samples, or
             levels out of order.
-        ChoiceError: bootstraps of different or too many slots, or above the highest level.
+        ParameterError: bootstraps of different or too many slots, or above the highest level.
     """
 
     slots: int
@@ -69,13 +71,13 @@ class Target:
             raise ValueError(f"output_level must be between 0 and levels = {levels}, got {lowest}")
         for option in self.bootstraps:
             if option.slots != self.bootstraps[0].slots or option.slots > self.slots:
-                raise ChoiceError(
+                raise ParameterError(
                     f"a bootstrap has {option.slots} slots; all must have the same number, at most "
                     f"{self.slots}",
                     code="bootstrap",
                 )
             if option.output_level > levels:
-                raise ChoiceError(
+                raise ParameterError(
                     f"a bootstrap reaches level {option.output_level}, above the highest, {levels}",
                     code="bootstrap",
                 )

@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.compiler.limits import require_at_most
-from keywright.errors.network import InvalidModelError
+from keywright.errors.network import (
+    RefusalError,
+)
 from keywright.program.arrays import Vector
 
 from .last_step import LastStep
@@ -66,8 +68,8 @@ class Ensemble:
         missing: whether the model takes missing features.
 
     Raises:
-        ModelTooLargeError: too many trees, nodes or values.
-        InvalidModelError: the nodes are not trees, or a number is not finite.
+        RefusalError: too many trees, nodes or values.
+        RefusalError: the nodes are not trees, or a number is not finite.
     """
 
     features: int
@@ -85,18 +87,18 @@ class Ensemble:
         children = np.concatenate((self.nodes.left[inner], self.nodes.right[inner]))
         named = np.concatenate((children, self.roots))
         if not len(self.roots) or (len(named) and not (named.min() >= 0 and named.max() < count)):
-            raise InvalidModelError("a tree names a node that the ensemble does not have")
+            raise RefusalError("a tree names a node that the ensemble does not have")
         if len(np.unique(named)) != len(named) or len(named) != count:
-            raise InvalidModelError("the nodes of the ensemble are not trees: a node has no parent or two")
+            raise RefusalError("the nodes of the ensemble are not trees: a node has no parent or two")
         if self.nodes.feature.max(initial=-1) >= self.features:
-            raise InvalidModelError(
+            raise RefusalError(
                 f"a node compares feature {int(self.nodes.feature.max())}, and a sample has {self.features}"
             )
         tested = inner.copy()
         tested[list(self.nodes.members)] = False
         finite = np.isfinite(self.nodes.threshold[tested]).all() and np.isfinite(self.nodes.values).all()
         if not (finite and np.isfinite(self.base).all() and np.isfinite(self.factor)):
-            raise InvalidModelError("the ensemble has a threshold or a leaf that is not finite")
+            raise RefusalError("the ensemble has a threshold or a leaf that is not finite")
 
     @property
     def outputs(self) -> int:
@@ -146,7 +148,7 @@ def require_counts(trees: int, nodes: int, outputs: int) -> None:
     """Refuse an ensemble that is too large, before anything of its size is made.
 
     Raises:
-        ModelTooLargeError: names the count and the limit.
+        RefusalError: names the count and the limit.
     """
     require_at_most("the ensemble", "trees", trees, MAX_TREES, ADVICE)
     require_at_most("the ensemble", "nodes", nodes, MAX_NODES, ADVICE)
@@ -157,11 +159,11 @@ def joined(trees: Sequence[Nodes]) -> tuple[Numbers, Nodes]:
     """Return the roots and the nodes of trees, one after the other.
 
     Raises:
-        ModelTooLargeError: too many trees, nodes or values.
-        InvalidModelError: there are no trees.
+        RefusalError: too many trees, nodes or values.
+        RefusalError: there are no trees.
     """
     if not trees:
-        raise InvalidModelError("the ensemble has no trees")
+        raise RefusalError("the ensemble has no trees")
     sizes = [len(tree.feature) for tree in trees]
     require_counts(len(trees), sum(sizes), trees[0].values.shape[1])
     first = np.concatenate(([0], np.cumsum(sizes)))[:-1].astype(np.int64)

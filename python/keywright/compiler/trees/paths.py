@@ -57,7 +57,7 @@ def paths(ensemble: Ensemble, bins: Bins) -> Paths:
     """Return the graph of an ensemble on bins.
 
     Raises:
-        ModelTooLargeError: the paths have too many comparisons.
+        RefusalError: the paths have too many comparisons.
     """
     entries = int(_comparisons(ensemble))
     require_at_most("the ensemble", "comparisons on all paths", entries, MAX_ENTRIES, ADVICE)

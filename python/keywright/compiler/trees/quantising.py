@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from keywright.compiler.activations.fit import Fit
 from keywright.compiler.activations.ranges import hold_out
 from keywright.compiler.graph.graph import Graph
+from keywright.errors.engine import EncodeError
 from keywright.errors.network import (
-    InvalidSamplesError,
     ModelRefusedError,
     RefusalError,
     calibration_missing,
@@ -70,9 +70,9 @@ def quantise(ensemble: Ensemble, fit: Fit) -> QuantisedEnsemble:
     the program follows the model on the calibration data as the fit requires.
 
     Raises:
-        ModelRefusedError: with `ModelTooLargeError`, `CalibrationMissingError`, `RefusalError`,
-            `RefusalError`.
-        InvalidSamplesError: calibration data of the wrong shape or not finite.
+        ModelRefusedError: too many comparisons, no calibration data for private thresholds, or no number
+            of bins with which the program follows the model.
+        EncodeError: calibration data of the wrong shape or not finite.
     """
     samples = _samples(ensemble, fit.calibration)
     held_out = hold_out(len(samples))
@@ -190,12 +190,13 @@ def _samples(ensemble: Ensemble, calibration: ArrayLike | None) -> Vector:
         return np.zeros((0, ensemble.features))
     samples = np.asarray(calibration, np.float64)
     if samples.ndim != 2 or samples.shape[1] != ensemble.features or len(samples) == 0:
-        raise InvalidSamplesError(
-            f"calibration data have shape (count, {ensemble.features}), got {samples.shape}"
+        raise EncodeError(
+            f"calibration data have shape (count, {ensemble.features}), got {samples.shape}", code="samples"
         )
     wrong = ~np.isfinite(samples) & ~(np.isnan(samples) & ensemble.missing)
     if wrong.any():
-        raise InvalidSamplesError(
-            f"calibration data hold {int(wrong.sum())} values that are not finite; remove them"
+        raise EncodeError(
+            f"calibration data hold {int(wrong.sum())} values that are not finite; remove them",
+            code="samples",
         )
     return samples

@@ -48,7 +48,7 @@ class OpenedSums:
                 if total.round <= result:
                     raise AggregationError(
                         f"another sum of round {result} was opened; a client opens one sum of a round",
-                        reason="round",
+                        code="round",
                         found=total.round,
                         expected=result + 1,
                     )
@@ -75,7 +75,7 @@ def _place(state: dict[str, Any], total: EncryptedSum) -> int:
             raise AggregationError(
                 f"this client met {sum(state['altered'])} altered sums in {len(state['sessions'])} runs and "
                 "opens no others: find out who alters them, make a new key, and empty the client's folder",
-                reason="altered",
+                code="altered",
                 found=sum(state["altered"]),
                 expected=MAX_ALTERED,
             )
@@ -85,7 +85,7 @@ def _place(state: dict[str, Any], total: EncryptedSum) -> int:
     if state["altered"][place]:
         raise AggregationError(
             "a sum of this run was altered, so this client opens no others: begin a new run",
-            reason="altered",
+            code="altered",
             found=total.round,
         )
     return place

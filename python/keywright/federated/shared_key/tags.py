@@ -68,7 +68,7 @@ def require_tag(tag: bytes, client: int) -> None:
     if result != client:
         raise AggregationError(
             f"the tag is of client {result}, expected {client}",
-            reason="client",
+            code="client",
             client=client,
             found=result,
             expected=client,
@@ -103,7 +103,7 @@ def open_sum(key: SumKey, total: EncryptedSum, tag: bytes) -> NDArray[np.int64]:
         claims = _claims(total.session, total.round, client, weight, nonces.get(client, b""))
         sums = [a + b for a, b in zip(sums, _mask(secret, claims), strict=True)]
     if not whole or _reduced(sums) != result:
-        raise AggregationError(ALTERED, reason="undecodable") from None
+        raise AggregationError(ALTERED, code="undecodable") from None
     return integers
 
 
@@ -114,10 +114,10 @@ def _split(tag: bytes, count: int) -> tuple[list[int], list[tuple[int, bytes]]]:
         FormatError: it is not a tag of this number of updates.
     """
     if len(tag) != count * _ENTRY.size + _TOTAL.size or len(tag) > _MAX_BYTES:
-        raise FormatError(f"a tag of {count} updates has {len(tag)} bytes", reason="contents")
+        raise FormatError(f"a tag of {count} updates has {len(tag)} bytes", code="contents")
     entries = [(client, nonce) for client, nonce in _ENTRY.iter_unpack(tag[: -_TOTAL.size])]
     if len(dict(entries)) < count:
-        raise FormatError("a tag names a client twice", reason="contents")
+        raise FormatError("a tag names a client twice", code="contents")
     return list(_TOTAL.unpack(tag[-_TOTAL.size :])), entries
 
 

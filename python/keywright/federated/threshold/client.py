@@ -125,7 +125,7 @@ class ThresholdMod:
             if count != state["count"]:
                 raise AggregationError(
                     f"the model has {count} values, but the keys were made for {state['count']}",
-                    reason="number of values",
+                    code="number_of_values",
                     found=count,
                     expected=state["count"],
                 )
@@ -133,7 +133,7 @@ class ThresholdMod:
             if number < asked:
                 raise AggregationError(
                     f"round {number} is over, because round {asked} has begun",
-                    reason="round",
+                    code="round",
                     found=number,
                     expected=asked,
                 )
@@ -170,12 +170,12 @@ class ThresholdMod:
             mine = (own.public_key().public_bytes_raw(), content(state, "nonce"))
             if (roster.keys[number - 1], roster.nonces[number - 1]) != mine:
                 raise AggregationError(
-                    "the roster has another key of this client", reason="client", client=context.node_id
+                    "the roster has another key of this client", code="client", client=context.node_id
                 )
             if terms.threshold != self.threshold:
                 raise AggregationError(
                     f"the server's threshold is {terms.threshold}, but this client's is {self.threshold}",
-                    reason="set-up",
+                    code="set_up",
                     found=terms.threshold,
                     expected=self.threshold,
                 )
@@ -222,7 +222,7 @@ class ThresholdMod:
             if number != whole(state, "asked", 0, MAX_NUMBER):
                 raise AggregationError(
                     f"the sum is from round {number}, but this client last trained in round {state['asked']}",
-                    reason="round",
+                    code="round",
                     found=number,
                     expected=state["asked"],
                 )
@@ -231,7 +231,7 @@ class ThresholdMod:
                 raise AggregationError(
                     f"another sum of round {number} was requested; the difference of two sums would "
                     "reveal a client's update",
-                    reason="round",
+                    code="round",
                     found=number,
                     expected=number + 1,
                 )
@@ -241,7 +241,7 @@ class ThresholdMod:
             if asked not in sets and len(sets) >= ThresholdParameters.MAX_SETS:
                 raise AggregationError(
                     f"the sum of round {number} was answered with {len(sets)} sets of clients, the maximum",
-                    reason="sets",
+                    code="sets",
                     found=len(sets) + 1,
                     expected=ThresholdParameters.MAX_SETS,
                 )
@@ -258,7 +258,7 @@ class ThresholdMod:
             raise AggregationError(
                 f"the sum has {len(contributors)} known contributors, but {self.encoding.min_clients} are "
                 "needed",
-                reason="too few",
+                code="too_few",
                 found=len(contributors),
                 expected=self.encoding.min_clients,
             )
@@ -278,11 +278,11 @@ def _require_phase(state: dict[str, Any], phase: str, context: Context) -> None:
         return
     if result is None:
         raise AggregationError(
-            "this client was not part of the set-up", reason="no share", client=context.node_id
+            "this client was not part of the set-up", code="no_share", client=context.node_id
         )
     raise AggregationError(
         f"this client has {result}; it answers this once it has {phase}, and once a set-up",
-        reason="set-up",
+        code="set_up",
         client=context.node_id,
         found=result,
         expected=phase,

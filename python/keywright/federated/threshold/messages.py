@@ -93,7 +93,7 @@ class Terms:
         roster = Roster.of(items(record, "nodes", int), keys, nonces)
         if len(set(nonces)) < len(nonces) or not all(map(agrees, keys)):
             raise FormatError(
-                "the roster has a nonce twice, or a key of low order", reason="contents", found=len(keys)
+                "the roster has a nonce twice, or a key of low order", code="contents", found=len(keys)
             )
         threshold = whole(record, "threshold", 1, MAX_PARTIES)
         return cls(roster, threshold, whole(record, "count", 1, MAX_NUMBER))

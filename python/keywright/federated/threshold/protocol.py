@@ -93,7 +93,7 @@ class Roster:
         if not whole or any(len(data) != KEY_BYTES for data in (*keys, *nonces)):
             raise FormatError(
                 f"a roster of {len(nodes)} nodes, {len(keys)} keys and {len(nonces)} nonces",
-                reason="contents",
+                code="contents",
             )
         return cls(tuple(nodes), tuple(keys), tuple(nonces))
 
@@ -165,7 +165,7 @@ def unseal(
     except InvalidTag:
         raise FormatError(
             f"the share or the public half of party {sender} was altered, or is not for this party",
-            reason="contents",
+            code="contents",
         ) from None
 
 
@@ -202,7 +202,7 @@ class Claims:
         """
         if len(data) < _CLAIMS.size or data[:8] != _MAGIC:
             raise FormatError(
-                "the bytes are not a threshold update", reason="foreign", found=data[:8], expected=_MAGIC
+                "the bytes are not a threshold update", code="foreign", found=data[:8], expected=_MAGIC
             )
         return cls(*_CLAIMS.unpack_from(data)[1:]), data[_CLAIMS.size :]
 
@@ -217,7 +217,7 @@ class Claims:
             if result != due:
                 raise AggregationError(
                     f"{what} of client {expected.client} is {result!r}, expected {due!r}",
-                    reason="number of values" if what == "count" else what,
+                    code="number_of_values" if what == "count" else what,
                     client=expected.client,
                     found=result,
                     expected=due,

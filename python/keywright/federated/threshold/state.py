@@ -45,10 +45,10 @@ class ServerState:
             roster = Roster.of(values["nodes"], values["keys"], values["nonces"])
             session, count, number = values["session"], values["count"], values["round"]
         except (KeyError, TypeError) as error:
-            raise FormatError(f"{self.path} has no valid roster: {error}", reason="contents") from None
+            raise FormatError(f"{self.path} has no valid roster: {error}", code="contents") from None
         whole = isinstance(session, bytes) and len(session) == 16 and type(count) is type(number) is int
         if not whole or not 1 <= count < 2**32 or not 0 <= number < 2**32:
-            raise FormatError(f"{self.path} lacks a session, count or round", reason="contents")
+            raise FormatError(f"{self.path} lacks a session, count or round", code="contents")
         return roster, session, count, number
 
     def store(self, roster: Roster, session: bytes, count: int, number: int) -> None:

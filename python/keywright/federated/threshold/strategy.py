@@ -110,7 +110,7 @@ class ThresholdFedAvg(FilteringFedAvg):
         elif self._count != layout.count:
             raise AggregationError(
                 f"the model has {layout.count} values, but the keys were made for {self._count}",
-                reason="number of values",
+                code="number_of_values",
                 found=layout.count,
                 expected=self._count,
             )
@@ -123,7 +123,7 @@ class ThresholdFedAvg(FilteringFedAvg):
             if server_round == 1:
                 raise AggregationError(
                     f"{what}; raise fraction_train or lower the threshold",
-                    reason="too few",
+                    code="too_few",
                     found=len(messages),
                     expected=self.threshold,
                 )
@@ -147,7 +147,7 @@ class ThresholdFedAvg(FilteringFedAvg):
             if len(nodes) < max(self.threshold, 2):
                 raise AggregationError(
                     f"{len(nodes)} clients are left for the set-up, but the threshold is {self.threshold}",
-                    reason="set-up",
+                    code="set_up",
                     found=len(nodes),
                     expected=self.threshold,
                 )
@@ -211,7 +211,7 @@ class ThresholdFedAvg(FilteringFedAvg):
     def _exchange(self, action: str, contents: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
         """Send each node its values; returns the replies of the nodes that do their part."""
         if self._grid is None:
-            raise AggregationError("there is no grid before a round is configured", reason="set-up")
+            raise AggregationError("there is no grid before a round is configured", code="set_up")
         messages = [
             Message(RecordDict({"keywright": ConfigRecord(values)}), node, f"{MessageType.QUERY}.{action}")
             for node, values in contents.items()

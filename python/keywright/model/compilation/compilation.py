@@ -11,8 +11,11 @@ from keywright._units import format_bytes
 from keywright.compiler.approximating import ApproximatedModel
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.presets import BootstrapPreset, bootstrap_plans
-from keywright.errors import MemoryBudgetError, ModelRefusedError, TooDeepError
-from keywright.errors.network import ChoiceError
+from keywright.errors import (
+    ModelRefusedError,
+    OutOfMemoryError,
+)
+from keywright.errors.engine import ParameterError
 from keywright.model.model import Model
 from keywright.model.served.entry import deep_entry, deep_literal, read_entry
 from keywright.plan.cost.calibration import stored_model
@@ -65,7 +68,7 @@ class Compilation:
         name, labels: of the models.
 
     Raises:
-        ChoiceError: thin clients need a preset with a bootstrapping.
+        ParameterError: thin clients need a preset with a bootstrapping.
     """
 
     def __init__(
@@ -80,9 +83,10 @@ class Compilation:
     ) -> None:
         if client == "thin" and (isinstance(ring, Ring) or ring in Parameters.presets()):
             what = "parameters=" if isinstance(ring, Ring) else f"parameters={ring!r}"
-            raise ChoiceError(
+            raise ParameterError(
                 f"{what} has no bootstrapping, which thin clients need; leave it out, choose client='slots', "
-                f"or name one of {', '.join(BootstrapperPlan.presets())}"
+                f"or name one of {', '.join(BootstrapperPlan.presets())}",
+                code="arguments",
             )
         self.approximated, self.batch = approximated, batch
         self._ring, self._client, self._name, self._labels = ring, client, name, labels
@@ -96,7 +100,7 @@ class Compilation:
 
         Raises:
             ModelRefusedError: it cannot be compiled.
-            ChoiceError: ciphertexts have fewer slots than the batch has samples.
+            ParameterError: ciphertexts have fewer slots than the batch has samples.
         """
         if self.batch is not None:
             return self.for_batch(self.batch)
@@ -112,7 +116,7 @@ class Compilation:
             self._models[batch] = self._compile(_Batching(1, batch))
         return self._models[batch]
 
-    def refusal(self, refusal: MemoryBudgetError, model: Model) -> MemoryBudgetError:
+    def refusal(self, refusal: OutOfMemoryError, model: Model) -> OutOfMemoryError:
         """Return a refusal with the presets of bootstraps that may need less, and the memory of the smallest
         bootstrap. Nothing is compiled for them."""
         own = {bootstrap.preset for bootstrap in model.program.operands.bootstraps}
@@ -128,15 +132,15 @@ class Compilation:
             f"{name} (at least {format_bytes(size)})" for size, name in sorted(sizes) if size < refusal.needed
         ]
         text = f"{refusal}. Presets that may need less: {', '.join(less)}" if less else str(refusal)
-        return MemoryBudgetError(text, needed=refusal.needed, budget=refusal.budget, parts=refusal.parts)
+        return OutOfMemoryError(text, needed=refusal.needed, budget=refusal.budget, parts=refusal.parts)
 
     def _compile(self, batching: "_Batching") -> Model:
         if self._again is not None:
             try:
                 return self._again(batching)
-            except (ModelRefusedError, ChoiceError) as error:
+            except (ModelRefusedError, ParameterError) as error:
                 # Other parameters may have room for this batch.
-                if isinstance(error, ChoiceError) and error.code != "batch":
+                if isinstance(error, ParameterError) and error.code != "batch":
                     raise
         ring = self._ring
         if self._client == "thin":
@@ -192,10 +196,9 @@ class Compilation:
             try:
                 models.append(self._levelled(Ring(parameters), batching))
             except ModelRefusedError as refusal:
-                too_deep = [reason for reason in refusal.exceptions if isinstance(reason, TooDeepError)]
-                if len(too_deep) < len(refusal.exceptions) or (not models and last):
+                if not _too_deep(refusal) or (not models and last):
                     raise
-                needed = max(reason.needed for reason in too_deep)
+                needed = max(reason.needed for reason in refusal.reasons)
         best = min(models, key=lambda model: model.execution.plan.stored_bytes)
         self._again = partial(self._levelled, Ring(best.parameters))
         return best
@@ -303,10 +306,10 @@ class _Batching:
         """Return the compilation target.
 
         Raises:
-            ChoiceError: the batch has more samples than a ciphertext has slots.
+            ParameterError: the batch has more samples than a ciphertext has slots.
         """
         if self.batch is not None and self.batch > slots:
-            raise ChoiceError(
+            raise ParameterError(
                 f"batch={self.batch} exceeds the {slots} slots of a ciphertext; use at most {slots} samples",
                 code="batch",
                 batch=self.batch,
@@ -322,15 +325,12 @@ def _lowest(parameters: Parameters) -> int:
 
 def _too_deep(refusal: ModelRefusedError) -> bool:
     """Return whether nothing but too few levels speaks against a model."""
-    return all(isinstance(reason, TooDeepError) for reason in refusal.exceptions)
+    return refusal.codes == {"depth"}
 
 
 def _unplaced(refusal: ModelRefusedError) -> bool:
     """Return whether other bootstraps may fit the model."""
-    return all(
-        isinstance(reason, TooDeepError) or getattr(reason, "code", "") == "placement"
-        for reason in refusal.exceptions
-    )
+    return refusal.codes <= {"depth", "placement"}
 
 
 def _seconds(model: Model) -> float:

@@ -73,8 +73,8 @@ def compile(  # noqa: A001 (read as keywright.compile)
         TypeError: another kind of model, or missing calibration data.
         PackageMissingError: the library that exports such a model is not installed.
         ModelRefusedError: the model cannot be compiled; with every reason.
-        InvalidSamplesError: calibration data of the wrong shape or not finite.
-        ChoiceError: choices that contradict each other, or ciphertexts have fewer slots than the batch has
+        EncodeError: calibration data of the wrong shape or not finite.
+        ParameterError: choices that contradict each other, or ciphertexts have fewer slots than the batch has
             samples.
     """
     chosen = compiler.Fit(calibration=calibration, **fit)

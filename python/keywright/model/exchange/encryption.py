@@ -19,7 +19,7 @@ from keywright._core import (
     SeededCiphertext,
 )
 from keywright.errors import FormatError, ParameterError
-from keywright.errors.model import KeysMissingError
+from keywright.errors.engine import MissingKeyError
 from keywright.model.folder.files import PUBLIC_KEY, SECRET_KEY
 from keywright.model.served.manifest import Manifest
 from keywright.runtime.range_guard import require_magnitude
@@ -29,12 +29,13 @@ def require_secret(secret: SecretKey | None) -> SecretKey:
     """Return the secret key of a client.
 
     Raises:
-        KeysMissingError: it has none.
+        MissingKeyError: it has none.
     """
     if secret is None:
-        raise KeysMissingError(
+        raise MissingKeyError(
             "the client has a public key but no secret key, so it can only encrypt; the owner of the secret "
-            "key makes keys and decrypts"
+            "key makes keys and decrypts",
+            code="client",
         )
     return secret
 
@@ -74,7 +75,7 @@ class Encryption:
         Raises:
             EncodeError: a value is above the magnitude that the manifest declares.
             OutOfRangeError: the same, for a thin client.
-            KeysMissingError: there is no key to encrypt with.
+            MissingKeyError: there is no key to encrypt with.
         """
         manifest = self.manifest
         entering = manifest.entering(batch)
@@ -91,7 +92,9 @@ class Encryption:
         if self._secret is not None:
             return self._decryptor.encrypt(row, size, level, ring or None, magnitude)
         if self._public is None:
-            raise KeysMissingError(f"the client cannot encrypt: it has neither {PUBLIC_KEY} nor {SECRET_KEY}")
+            raise MissingKeyError(
+                f"the client cannot encrypt: it has neither {PUBLIC_KEY} nor {SECRET_KEY}", code="client"
+            )
         return Encryptor(self._public).encrypt(row, size, level, magnitude)
 
     def decrypt(
@@ -120,13 +123,13 @@ class Encryption:
             raise FormatError(
                 f"the answer has {len(rows)} ciphertexts of {[len(row) for row in rows]} numbers, but the "
                 f"model returns {places.ciphertexts} of {places.size}",
-                reason="field",
+                code="field",
             )
         if not np.isfinite(rows).all():
             raise FormatError(
                 "the answer decrypts to numbers that are not finite: its scale is not one that the program "
                 "produces",
-                reason="field",
+                code="field",
             )
         return manifest.leaving(places.unpack(np.asarray(rows), count, first or 0))
 

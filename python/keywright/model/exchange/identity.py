@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keywright.compiler import Program
-from keywright.errors.model import MessageError, ProgramMismatchError
+from keywright.errors.engine import FormatError
+from keywright.errors.model import program_mismatch
 from keywright.program.file.storage import digest
 
 IDENTITY = "program.json"
@@ -39,7 +40,7 @@ class Identity:
             here, there: names of the sides: "client" or "server".
 
         Raises:
-            ProgramMismatchError: it belongs to another program; says which side is older if both know when
+            MismatchError: it belongs to another program; says which side is older if both know when
                 their program was compiled.
         """
         if self.program == own.program:
@@ -47,7 +48,7 @@ class Identity:
         older = None
         if self.created and own.created and self.created != own.created:
             older = there if self.created < own.created else here
-        raise ProgramMismatchError(here, own.program.hex(), there, self.program.hex(), older)
+        raise program_mismatch(here, own.program.hex(), there, self.program.hex(), older)
 
     def save(self, folder: Path) -> None:
         """Write the identity into a folder of ciphertexts."""
@@ -59,19 +60,20 @@ class Identity:
         """Read the identity from a folder of ciphertexts.
 
         Raises:
-            MessageError: it is missing or malformed.
+            FormatError: it is missing or malformed.
         """
         path = folder / IDENTITY
         if not path.is_file() or path.stat().st_size > MAX_BYTES:
-            raise MessageError(
+            raise FormatError(
                 f"{folder} lacks {IDENTITY}, which names the program of its ciphertexts; make them again "
-                "with this release"
+                "with this release",
+                code="message",
             )
         try:
             entry = json.loads(path.read_text(encoding="utf-8"))
             program, created = bytes.fromhex(entry["program"]), entry["created"]
         except (ValueError, LookupError, TypeError) as error:
-            raise MessageError(f"{path} is not the identity of a program: {error}") from error
+            raise FormatError(f"{path} is not the identity of a program: {error}", code="message") from error
         if len(program) != 32 or not isinstance(created, int) or not 0 <= created < 1 << 63:
-            raise MessageError(f"{path} is not the identity of a program")
+            raise FormatError(f"{path} is not the identity of a program", code="message")
         return Identity(program, created)

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from keywright.errors.model import MessageError
+from keywright.errors.engine import FormatError
 from keywright.errors.service import BadRequestError
 from keywright.model.served import framing
 
@@ -47,13 +47,14 @@ class Message:
             ciphertexts: number per batch.
 
         Raises:
-            MessageError: the number of ciphertexts is wrong.
+            FormatError: the number of ciphertexts is wrong.
         """
         batches = -(-self.count // batch)
         if len(self.objects) != batches * ciphertexts:
-            raise MessageError(
+            raise FormatError(
                 f"the message has {len(self.objects)} ciphertexts of {self.count} samples, but the "
-                f"program takes {ciphertexts} for every {batch}; encrypt them for this program"
+                f"program takes {ciphertexts} for every {batch}; encrypt them for this program",
+                code="message",
             )
         return [
             (
@@ -74,15 +75,19 @@ class Message:
         """Read a message that `to_bytes` wrote.
 
         Raises:
-            MessageError: the bytes are malformed.
+            FormatError: the bytes are malformed.
         """
         if len(data) < HEADER.size or data[: len(MAGIC)] != MAGIC:
-            raise MessageError("these bytes are not a message of ciphertexts; make one with client.encrypt")
+            raise FormatError(
+                "these bytes are not a message of ciphertexts; make one with client.encrypt", code="message"
+            )
         _, samples, count, program, created = HEADER.unpack_from(data)
         if samples > MAX_SAMPLES:
-            raise MessageError(f"the message has {samples} samples; at most {MAX_SAMPLES} are read")
+            raise FormatError(
+                f"the message has {samples} samples; at most {MAX_SAMPLES} are read", code="message"
+            )
         try:
             objects = framing.split(data[HEADER.size :], count)
         except BadRequestError as error:
-            raise MessageError(f"{error}; send the message whole, and alone") from error
+            raise FormatError(f"{error}; send the message whole, and alone", code="message") from error
         return Message(samples or None, objects, Identity(program, created))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from keywright.errors.service import ModelFolderError
+from keywright.errors.model import FolderError
 
 from .files import DESCRIPTION
 
@@ -40,7 +40,7 @@ class Description:
         """Read the file of a folder.
 
         Raises:
-            ModelFolderError: it is damaged.
+            FolderError: it is damaged.
         """
         path = folder / DESCRIPTION
         try:
@@ -52,4 +52,6 @@ class Description:
             labels = tuple(map(str, entry["labels"]))
             return Description(str(entry["name"]), labels, dict(entry["entry"]))
         except (ValueError, LookupError, TypeError, RecursionError) as error:
-            raise ModelFolderError(f"{path} is not the description of a model: {error}") from error
+            raise FolderError(
+                f"{path} is not the description of a model: {error}", code="model_folder"
+            ) from error

@@ -53,7 +53,7 @@ def has_file(folder: Path, name: str) -> bool:
     if path.is_file():
         return True
     if path.exists():
-        raise FolderError(f"{path} is not a regular file; remove it, or name another folder")
+        raise FolderError(f"{path} is not a regular file; remove it, or name another folder", code="place")
     return False
 
 
@@ -76,7 +76,7 @@ def require_new(path: Path) -> None:
         FolderError: there is something of that name.
     """
     if path.exists():
-        raise FolderError(f"{path} exists; remove it or name another folder")
+        raise FolderError(f"{path} exists; remove it or name another folder", code="exists")
 
 
 @contextmanager
@@ -98,7 +98,9 @@ def new_folder(path: Path) -> Iterator[Path]:
         except OSError as error:
             # Another process created it meanwhile.
             if path.exists():
-                raise FolderError(f"{path} exists by now; remove it or name another folder") from error
+                raise FolderError(
+                    f"{path} exists by now; remove it or name another folder", code="exists"
+                ) from error
             raise
     except BaseException:
         remove()
@@ -116,14 +118,14 @@ def require_place(path: Path) -> None:
     """
     if is_special(path):
         if not os.access(path, os.W_OK):
-            raise FolderError(f"{path} is not writable; name another path")
+            raise FolderError(f"{path} is not writable; name another path", code="place")
         return
     if path.is_dir():
-        raise FolderError(f"{path} is a folder; name a file in it")
+        raise FolderError(f"{path} is a folder; name a file in it", code="place")
     if not path.parent.is_dir():
-        raise FolderError(f"{path}: there is no folder {path.parent}; make it first")
+        raise FolderError(f"{path}: there is no folder {path.parent}; make it first", code="place")
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise FolderError(f"{path}: the folder {path.parent} is not writable; name another one")
+        raise FolderError(f"{path}: the folder {path.parent} is not writable; name another one", code="place")
 
 
 @contextmanager

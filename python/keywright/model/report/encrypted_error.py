@@ -8,7 +8,10 @@ from numpy.typing import NDArray
 from keywright import compiler
 from keywright.compiler.activations.choosing import margins, outputs_of
 from keywright.compiler.approximating import ApproximatedModel
-from keywright.errors import ModelRefusedError, NoPredictionError
+from keywright.errors import (
+    ModelRefusedError,
+    ParameterError,
+)
 from keywright.errors.network import imprecise
 from keywright.model.exchange.interface import FRACTION_BITS
 from keywright.plan.keys.execution import PlanExecution
@@ -87,7 +90,9 @@ def predict_error(
             entry=entry,
             step=0.0 if entry is None else 2.0**-FRACTION_BITS,
         )
-    except NoPredictionError:
+    except ParameterError as error:
+        if error.code != "prediction":
+            raise
         return None
     errors = simulated.errors.max(axis=(0, 1))
     spread, size = model.outputs.std(axis=0), np.abs(model.outputs).max(axis=0)

@@ -12,7 +12,10 @@ from urllib.parse import SplitResult
 from keywright._core import Parameters, maximum_log_qp
 from keywright._units import format_bytes
 from keywright.errors import ParameterError, SecurityError
-from keywright.errors.service import DemandError, StorageError
+from keywright.errors.service import (
+    LimitError,
+    StorageError,
+)
 
 KEY_BYTES = 32 << 30
 """Default of the most bytes of keys that a client makes for a server."""
@@ -95,24 +98,26 @@ class Demands:
             size: their bytes.
 
         Raises:
-            DemandError: they are too many, or too large.
+            LimitError: they are too many, or too large.
         """
         if count > self.key_count:
-            raise DemandError(
+            raise LimitError(
                 f"{count} keys are requested, and this client makes at most {self.key_count}; raise the "
                 f"limit with key_count={count} if you expect this of the model",
                 what="key_count",
                 value=count,
                 maximum=self.key_count,
+                code="demand",
             )
         if size > self.key_bytes:
-            raise DemandError(
+            raise LimitError(
                 f"{size} bytes of keys ({format_bytes(size)}) are requested, and this client makes at most "
                 f"{self.key_bytes} ({format_bytes(self.key_bytes)}); raise the limit with key_bytes={size} "
                 "if you expect this of the model",
                 what="key_bytes",
                 value=size,
                 maximum=self.key_bytes,
+                code="demand",
             )
 
 
@@ -120,15 +125,16 @@ def require_message(what: str, size: int) -> None:
     """Refuse a request or an answer that is larger than any model's.
 
     Raises:
-        DemandError: it has more than `MESSAGE_BYTES`.
+        LimitError: it has more than `MESSAGE_BYTES`.
     """
     if size > MESSAGE_BYTES:
-        raise DemandError(
+        raise LimitError(
             f"{what} would have {size} bytes, and at most {MESSAGE_BYTES} are sent or read; use another "
             "model",
             what="message_bytes",
             value=size,
             maximum=MESSAGE_BYTES,
+            code="demand",
         )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright.errors.service import ManifestError
+from keywright.errors.engine import FormatError
 from keywright.program.client.client_part import ClientPart
 from keywright.program.interface import ClientSteps
 from keywright.program.operands.normalisation import Normalisation
@@ -63,7 +63,7 @@ class Places:
         """Read places from JSON and check every number.
 
         Raises:
-            ManifestError: the numbers are inconsistent.
+            FormatError: the numbers are inconsistent.
         """
         entry = read_object(value, what)
         shape = tuple(
@@ -82,8 +82,9 @@ class Places:
             read_number(place, f"{what}.start", 0, last) for place in read_list(entry, "start", what)
         )
         if len(start) != count:
-            raise ManifestError(
-                f"{what} has the shape {list(shape)}, which does not match its {len(start)} places"
+            raise FormatError(
+                f"{what} has the shape {list(shape)}, which does not match its {len(start)} places",
+                code="manifest",
             )
         return Places(shape, batch, ciphertexts, size, start, repeat, stride)
 

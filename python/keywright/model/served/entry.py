@@ -13,7 +13,7 @@ from keywright import compiler
 from keywright._core import BootstrapperPlan, Parameters
 from keywright.compiler.presets import preset_plan
 from keywright.errors import KeywrightError
-from keywright.errors.service import ModelFolderError
+from keywright.errors.model import FolderError
 
 Literal = Mapping[str, Any]
 
@@ -35,7 +35,7 @@ class Entry:
         """Check that the bootstrapping offers what a program needs.
 
         Raises:
-            ModelFolderError: it has too few slots or levels.
+            FolderError: it has too few slots or levels.
         """
         plan = self.plan
         offered = (plan.slots, plan.output_level, plan.input_level)
@@ -43,9 +43,10 @@ class Entry:
         needs = (period, program.input.level, program.output.level)
         low = period > offered[0] or needs[1] > offered[1] or needs[2] < offered[2]
         if low or plan.slots > program.slots:
-            raise ModelFolderError(
+            raise FolderError(
                 f"the program has {program.slots} slots and needs (used slots, input level, output level) "
-                f"= {needs}; thin clients' bootstrapping offers {offered}"
+                f"= {needs}; thin clients' bootstrapping offers {offered}",
+                code="model_folder",
             )
 
 
@@ -75,7 +76,7 @@ def read_entry(
         literal: the stored description.
 
     Raises:
-        ModelFolderError: the numbers do not describe a plan, or the preset is for other parameters.
+        FolderError: the numbers do not describe a plan, or the preset is for other parameters.
     """
     if not literal:
         return None
@@ -87,9 +88,11 @@ def read_entry(
         else:
             plan = _deep(program, plans, **literal)
     except (TypeError, OverflowError, KeywrightError) as error:
-        raise ModelFolderError(f"these numbers do not describe a bootstrapping: {error}") from error
+        raise FolderError(
+            f"these numbers do not describe a bootstrapping: {error}", code="model_folder"
+        ) from error
     if plan.parameters != parameters:
-        raise ModelFolderError(f"the parameters are not those of preset {literal['preset']}")
+        raise FolderError(f"the parameters are not those of preset {literal['preset']}", code="model_folder")
     return Entry(plan, literal)
 
 

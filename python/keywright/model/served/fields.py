@@ -1,4 +1,4 @@
-"""The fields of a manifest's JSON, each checked as it is read; a wrong one raises `ManifestError`."""
+"""The fields of a manifest's JSON, each checked as it is read; a wrong one raises `FormatError`."""
 
 import base64
 import binascii
@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from keywright.errors.network import ProgramFormatError
-from keywright.errors.service import ManifestError
+from keywright.errors.engine import FormatError
 from keywright.program.client.client_part import ClientPart
 from keywright.program.client.first_steps import FirstSteps
 from keywright.program.operands.binning import Binning
@@ -25,14 +24,16 @@ def read_client_part(entry: Mapping[str, Any], size: int) -> ClientPart | None:
         return None
     try:
         return ClientPart.read(entry["client_part"], size)
-    except ProgramFormatError as error:
-        raise ManifestError(f"the client's part of the manifest cannot be used: {error}") from error
+    except FormatError as error:
+        raise FormatError(
+            f"the client's part of the manifest cannot be used: {error}", code="manifest"
+        ) from error
 
 
 def read_object(value: object, what: str) -> Mapping[str, Any]:
     """Return a JSON object."""
     if not isinstance(value, dict):
-        raise ManifestError(f"{what} is not a JSON object")
+        raise FormatError(f"{what} is not a JSON object", code="manifest")
     return value
 
 
@@ -40,14 +41,16 @@ def read_list(entry: Mapping[str, Any], name: str, what: str) -> list[object]:
     """Return a list of an object, of at most `MAX_VALUES` entries."""
     value = entry.get(name)
     if not isinstance(value, list) or len(value) > MAX_VALUES:
-        raise ManifestError(f"{what} has no list {name!r} of at most {MAX_VALUES} entries")
+        raise FormatError(f"{what} has no list {name!r} of at most {MAX_VALUES} entries", code="manifest")
     return value
 
 
 def read_number(value: object, what: str, low: int, high: int) -> int:
     """Return an integer from ``low`` to ``high``."""
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise ManifestError(f"{what} must be an integer from {low} to {high}, got {value!r:.60}")
+        raise FormatError(
+            f"{what} must be an integer from {low} to {high}, got {value!r:.60}", code="manifest"
+        )
     return value
 
 
@@ -55,7 +58,7 @@ def read_positive(entry: Mapping[str, Any], name: str) -> float:
     """Return a finite number above 0."""
     value = entry.get(name)
     if not isinstance(value, float) or not 0.0 < value < float("inf"):
-        raise ManifestError(f"{name} must be a finite number above 0, got {value!r:.60}")
+        raise FormatError(f"{name} must be a finite number above 0, got {value!r:.60}", code="manifest")
     return value
 
 
@@ -65,10 +68,10 @@ def read_range(entry: Mapping[str, Any]) -> tuple[float, float] | None:
     if ends is None:
         return None
     if not isinstance(ends, list) or len(ends) != 2 or not all(isinstance(end, float) for end in ends):
-        raise ManifestError(f"input_range must be two numbers with a point, got {ends!r:.60}")
+        raise FormatError(f"input_range must be two numbers with a point, got {ends!r:.60}", code="manifest")
     low, high = ends
     if not -math.inf < low < high < math.inf:
-        raise ManifestError(f"inputs from {low} to {high}")
+        raise FormatError(f"inputs from {low} to {high}", code="manifest")
     return low, high
 
 
@@ -76,7 +79,7 @@ def read_divisor(entry: Mapping[str, Any]) -> float:
     """Return the power of two that inputs are divided by."""
     value = read_positive(entry, "divisor")
     if math.frexp(value)[0] != 0.5:
-        raise ManifestError(f"divisor must be a power of two, got {value}")
+        raise FormatError(f"divisor must be a power of two, got {value}", code="manifest")
     return value
 
 
@@ -88,11 +91,15 @@ def read_normalisation(entry: Mapping[str, Any], end: str) -> Normalisation | No
     parts = [read_object(ends[end], "a normalisation").get(part) for part in ("offset", "scale")]
     for part in parts:
         if not isinstance(part, list) or not all(isinstance(each, float) for each in part):
-            raise ManifestError(f"the {end}'s normalisation must be lists of numbers with a point")
+            raise FormatError(
+                f"the {end}'s normalisation must be lists of numbers with a point", code="manifest"
+            )
     offset, scale = (np.asarray(part, np.float64) for part in parts)
     sound = len(offset) == len(scale) > 0 and np.isfinite([*offset, *scale]).all() and (scale > 0).all()
     if not sound:
-        raise ManifestError(f"the {end}'s normalisation has offsets or scales that no value has")
+        raise FormatError(
+            f"the {end}'s normalisation has offsets or scales that no value has", code="manifest"
+        )
     return Normalisation(offset, scale)
 
 
@@ -104,7 +111,9 @@ def read_binning(entry: Mapping[str, Any]) -> Binning | None:
     lists = [read_list(step, name, "the first step") for name in ("columns", "edges", "missing")]
     flags = [step.get(name) for name in ("single", "thresholds")]
     if not all(isinstance(flag, bool) for flag in flags) or not all(isinstance(e, float) for e in lists[1]):
-        raise ManifestError("the first step has flags that are not true or false, or edges without a point")
+        raise FormatError(
+            "the first step has flags that are not true or false, or edges without a point", code="manifest"
+        )
     features = read_number(step.get("features"), "features", 1, MAX_VALUES)
     columns, missing = (
         np.asarray([read_number(each, "a feature", 0, features - 1) for each in result], np.int64)
@@ -113,7 +122,7 @@ def read_binning(entry: Mapping[str, Any]) -> Binning | None:
     try:
         return Binning(features, columns, np.asarray(lists[1], np.float64), missing, *map(bool, flags))
     except ValueError as error:
-        raise ManifestError(f"the first step: {error}") from error
+        raise FormatError(f"the first step: {error}", code="manifest") from error
 
 
 def read_bits(entry: Mapping[str, Any]) -> tuple[int, ...]:
@@ -130,15 +139,17 @@ def read_first_steps(entry: Mapping[str, Any]) -> FirstSteps | None:
         return None
     try:
         return FirstSteps.read(entry["first_steps"])
-    except ProgramFormatError as error:
-        raise ManifestError(f"the first steps of the manifest cannot be used: {error}") from error
+    except FormatError as error:
+        raise FormatError(
+            f"the first steps of the manifest cannot be used: {error}", code="manifest"
+        ) from error
 
 
 def read_text(entry: Mapping[str, Any], name: str) -> str:
     """Return printable text."""
     value = entry.get(name)
     if not isinstance(value, str) or len(value) > 200 or not value.isprintable():
-        raise ManifestError(f"{name} must be text of at most 200 printable characters")
+        raise FormatError(f"{name} must be text of at most 200 printable characters", code="manifest")
     return value
 
 
@@ -146,7 +157,9 @@ def read_scale(entry: Mapping[str, Any]) -> int:
     """Return the scale, in decimal digits."""
     text = read_text(entry, "scale")
     if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) > 0):
-        raise ManifestError(f"scale must be an integer above 0 in decimal digits, got {text!r:.60}")
+        raise FormatError(
+            f"scale must be an integer above 0 in decimal digits, got {text!r:.60}", code="manifest"
+        )
     return int(text)
 
 
@@ -155,4 +168,4 @@ def read_bytes(entry: Mapping[str, Any], name: str) -> bytes:
     try:
         return base64.b64decode(entry.get(name, ""), validate=True)
     except (binascii.Error, TypeError, ValueError) as error:
-        raise ManifestError(f"{name} is not base64") from error
+        raise FormatError(f"{name} is not base64", code="manifest") from error

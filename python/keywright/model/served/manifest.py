@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from keywright._core import ClientParameters, KeySpec, Parameters, read_key_set_head
 from keywright.errors import KeywrightError, SecurityError
-from keywright.errors.network import OutOfRangeError, ProgramFormatError
-from keywright.errors.service import ManifestError
+from keywright.errors.engine import FormatError
+from keywright.errors.network import OutOfRangeError
 from keywright.program.interface import ClientSteps
 from keywright.program.operands.normalisation import Normalisation, declared_magnitude
 
@@ -123,7 +123,7 @@ class Manifest:
             samples: see `FirstSteps.features`; without first steps, an array of features.
 
         Raises:
-            InvalidSamplesError: samples of another shape or kind.
+            EncodeError: samples of another shape or kind.
         """
         if self.input.steps.first is not None:
             return self.input.steps.first.features(samples)
@@ -203,22 +203,26 @@ class Manifest:
             outputs: (count, *output.shape).
 
         Raises:
-            ManifestError: the shape is wrong, or a step of the client's part cannot be run.
+            FormatError: the shape is wrong, or a step of the client's part cannot be run.
         """
         values = np.asarray(outputs, np.float64)
         if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.output.places.shape:
-            raise ManifestError(f"outputs have shape (count, {self.output.places.shape}), got {values.shape}")
+            raise FormatError(
+                f"outputs have shape (count, {self.output.places.shape}), got {values.shape}", code="manifest"
+            )
         try:
             return {} if self.output.client_part is None else self.output.client_part.run(values)
-        except ProgramFormatError as error:
-            raise ManifestError(f"the client's part of the manifest cannot be used: {error}") from error
+        except FormatError as error:
+            raise FormatError(
+                f"the client's part of the manifest cannot be used: {error}", code="manifest"
+            ) from error
 
     @cached_property
     def specs(self) -> list[KeySpec]:
         """The keys that the server needs, each checked against the bound of its own ring.
 
         Raises:
-            ManifestError: the head of the key set cannot be read.
+            FormatError: the head of the key set cannot be read.
             SecurityError: a key has less than 128 bits of security.
         """
         try:
@@ -226,7 +230,9 @@ class Manifest:
         except SecurityError:
             raise
         except KeywrightError as error:
-            raise ManifestError(f"the list of keys of the manifest cannot be used: {error}") from error
+            raise FormatError(
+                f"the list of keys of the manifest cannot be used: {error}", code="manifest"
+            ) from error
 
     @cached_property
     def answer_bytes(self) -> int:
@@ -239,8 +245,8 @@ class Manifest:
 
         Raises:
             SecurityError: the parameters, or a key, have less than 128 bits of security.
-            DemandError: the manifest asks for more than the limits.
-            ManifestError: the list of keys cannot be used.
+            LimitError: the manifest asks for more than the limits.
+            FormatError: the list of keys cannot be used.
         """
         parameters = _parameters(self.format.parameters)
         demands.require_secure(parameters)
@@ -310,30 +316,36 @@ class Manifest:
         """Read a manifest from the bytes of a server and check every number.
 
         Raises:
-            ManifestError: it is malformed, of another version, or contradicts itself.
+            FormatError: it is malformed, of another version, or contradicts itself.
         """
         if len(data) > MAX_STEPPED_BYTES:
-            raise ManifestError(f"the manifest has {len(data)} bytes; at most {MAX_STEPPED_BYTES} are read")
+            raise FormatError(
+                f"the manifest has {len(data)} bytes; at most {MAX_STEPPED_BYTES} are read", code="manifest"
+            )
         try:
             entry = read_object(json.loads(data), "the manifest")
         except (ValueError, RecursionError) as error:
-            raise ManifestError(
-                "the manifest is not JSON; is this the address of keywright serve?"
+            raise FormatError(
+                "the manifest is not JSON; is this the address of keywright serve?", code="manifest"
             ) from error
         if entry.get("format") != FORMAT or entry.get("version") not in VERSIONS:
-            raise ManifestError(
+            raise FormatError(
                 f"the manifest has format {entry.get('format')!r:.60}, version {entry.get('version')!r:.20}; "
-                f"this release reads {FORMAT}, versions {VERSION} to {STEPPED_VERSION}"
+                f"this release reads {FORMAT}, versions {VERSION} to {STEPPED_VERSION}",
+                code="manifest",
             )
         if entry.get("packing") not in get_args(Packing):
-            raise ManifestError(
-                f"the packing {entry.get('packing')!r:.60} of values is unknown; this release may be too old"
+            raise FormatError(
+                f"the packing {entry.get('packing')!r:.60} of values is unknown; this release may be too old",
+                code="manifest",
             )
         parameters_bytes = read_bytes(entry, "parameters")
         try:
             parameters = _parameters(parameters_bytes)
         except KeywrightError as error:
-            raise ManifestError(f"the parameters of the manifest cannot be used: {error}") from error
+            raise FormatError(
+                f"the parameters of the manifest cannot be used: {error}", code="manifest"
+            ) from error
         level, output = parameters.max_level, Places.read(entry.get("output"), "output")
         manifest = Manifest(
             name=read_text(entry, "name"),
@@ -369,10 +381,13 @@ class Manifest:
         if len(bits) and (
             max(bits) >= math.prod(manifest.sample_shape) or manifest.format.packing == "coefficients"
         ):
-            raise ManifestError("features that have to be 0 or 1 have numbers that no feature has")
+            raise FormatError(
+                "features that have to be 0 or 1 have numbers that no feature has", code="manifest"
+            )
         if len(data) > MAX_BYTES and manifest.input.steps.first is None:
-            raise ManifestError(
-                f"the manifest has {len(data)} bytes; without first steps at most {MAX_BYTES} are read"
+            raise FormatError(
+                f"the manifest has {len(data)} bytes; without first steps at most {MAX_BYTES} are read",
+                code="manifest",
             )
         places, binning, steps = (
             manifest.input.places,
@@ -382,29 +397,38 @@ class Manifest:
         if steps is not None and (
             steps.shape != manifest.sample_shape or manifest.format.packing == "coefficients"
         ):
-            raise ManifestError(
-                f"the first steps give features of shape {steps.shape} for a model of {manifest.sample_shape}"
+            raise FormatError(
+                f"the first steps give features of shape {steps.shape} for a model of "
+                f"{manifest.sample_shape}",
+                code="manifest",
             )
         if binning is not None and (places.shape != (binning.bits,) or manifest.format.packing != "slots"):
-            raise ManifestError(f"the first step gives {binning.bits} bits for an input of {places.shape}")
+            raise FormatError(
+                f"the first step gives {binning.bits} bits for an input of {places.shape}", code="manifest"
+            )
         if places.batch != output.batch:
-            raise ManifestError(f"{places.batch} samples go in and {output.batch} come out at a time")
+            raise FormatError(
+                f"{places.batch} samples go in and {output.batch} come out at a time", code="manifest"
+            )
         for name, end in (("input", manifest.input), ("output", manifest.output)):
             normal = end.normalisation
             if normal is not None and len(normal.scale) not in (1, math.prod(end.places.shape)):
-                raise ManifestError(f"the {name}'s normalisation has {len(normal.scale)} elements")
+                raise FormatError(
+                    f"the {name}'s normalisation has {len(normal.scale)} elements", code="manifest"
+                )
         if manifest.format.packing == "coefficients":
             low, high = manifest.input.range or (-math.inf, math.inf)
             if not -manifest.input.divisor <= low < high <= manifest.input.divisor:
-                raise ManifestError(
-                    f"inputs from {low} to {high}, divided by {manifest.input.divisor}, exceed 1 in size"
+                raise FormatError(
+                    f"inputs from {low} to {high}, divided by {manifest.input.divisor}, exceed 1 in size",
+                    code="manifest",
                 )
         most = parameters.max_slots if manifest.format.packing == "slots" else _capacity(manifest, parameters)
         for places in (manifest.input.places, manifest.output.places):
             if places.size > most:
-                raise ManifestError(f"{places.size} places exceed the {most} of a ciphertext")
+                raise FormatError(f"{places.size} places exceed the {most} of a ciphertext", code="manifest")
         if manifest.encoded != data:
-            raise ManifestError("the manifest contradicts its own parameters")
+            raise FormatError("the manifest contradicts its own parameters", code="manifest")
         return manifest
 
 
@@ -419,15 +443,20 @@ def _capacity(manifest: Manifest, parameters: Parameters) -> int:
     try:
         client = ClientParameters.from_bytes(manifest.format.client)
     except KeywrightError as error:
-        raise ManifestError(f"the client's parameters of the manifest cannot be used: {error}") from error
+        raise FormatError(
+            f"the client's parameters of the manifest cannot be used: {error}", code="manifest"
+        ) from error
     results = (client.log_n, client.modulus, client.scale)
     expected = (parameters.log_n, parameters.q[0], manifest.format.scale)
     if results != expected:
-        raise ManifestError(f"the client's parameters are for {results}, the server's for {expected}")
+        raise FormatError(
+            f"the client's parameters are for {results}, the server's for {expected}", code="manifest"
+        )
     if client.maximum < 1 << client.fraction_bits:
         # A sample that passes the check of ranges must never be refused later, when others were sent.
-        raise ManifestError(
-            f"the client's numbers end at {client.maximum} of 2^-{client.fraction_bits}, and inputs go to 1"
+        raise FormatError(
+            f"the client's numbers end at {client.maximum} of 2^-{client.fraction_bits}, and inputs go to 1",
+            code="manifest",
         )
     return client.capacity
 

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from keywright._core import Parameters, __version__
 from keywright._reading.records import number, read_object, refusing, shown, whole
-from keywright.errors import CalibrationError
+from keywright.errors import (
+    FormatError,
+)
 from keywright.plan.ring.chain import Chain, Shape
 from keywright.plan.ring.chain_sources import read_chain
 
@@ -117,15 +119,16 @@ class Calibration:
         """Check that the calibration is from this machine.
 
         Raises:
-            CalibrationError: it is from another machine.
+            FormatError: it is from another machine.
         """
         here = describe_machine()
         if self.machine != here:
-            raise CalibrationError(
+            raise FormatError(
                 f"the calibration is from {self.machine}, but this machine is {here}; run keywright "
                 "calibrate",
                 found=self.machine,
                 expected=here,
+                code="machine",
             )
 
     def to_json(self) -> str:
@@ -163,9 +166,9 @@ class Calibration:
         """Read the file's text.
 
         Raises:
-            CalibrationError: the text is malformed.
+            FormatError: the text is malformed.
         """
-        with refusing("a calibration", CalibrationError):
+        with refusing("a calibration", FormatError, code="calibration"):
             return cls._read(read_object(text, FORMAT, MAX_BYTES))
 
     @classmethod
@@ -175,17 +178,22 @@ class Calibration:
         stated = data.get("speedups", {})
         speedups = {int(threads): number(times, "a speed") for threads, times in stated.items()}
         if any(threads < 2 or not times > 0 for threads, times in speedups.items()):
-            raise CalibrationError("not a calibration: speeds must be positive, and of 2 threads or more")
+            raise FormatError(
+                "not a calibration: speeds must be positive, and of 2 threads or more", code="calibration"
+            )
         if not set(weights) <= set(CHAINS):
-            raise CalibrationError(
-                f"not a calibration: rings must be from 2^{min(CHAINS)} to 2^{max(CHAINS)}"
+            raise FormatError(
+                f"not a calibration: rings must be from 2^{min(CHAINS)} to 2^{max(CHAINS)}",
+                code="calibration",
             )
         if set(gauges) != set(weights) or not min(gauges.values(), default=0.0) > 0:
-            raise CalibrationError("not a calibration: every ring with weights needs the time of its gauge")
+            raise FormatError(
+                "not a calibration: every ring with weights needs the time of its gauge", code="calibration"
+            )
         chains = list(map(read_chain, data["chains"]))
         measured = tuple(_read_measured(entry, chains) for entry in data["measured"])
         if not weights or not measured:
-            raise CalibrationError("not a calibration: it has no weights or no measurements")
+            raise FormatError("not a calibration: it has no weights or no measurements", code="calibration")
         return cls(str(data["machine"]), weights, gauges, measured, speedups)
 
     @classmethod
@@ -193,17 +201,18 @@ class Calibration:
         """Read a calibration file of this machine.
 
         Raises:
-            CalibrationError: it is malformed, or from another machine.
+            FormatError: it is malformed, or from another machine.
             OSError: it cannot be read.
         """
         if path.stat().st_size > MAX_BYTES:
-            raise CalibrationError(
-                f"{path} has {path.stat().st_size} bytes; a calibration has at most {MAX_BYTES}"
+            raise FormatError(
+                f"{path} has {path.stat().st_size} bytes; a calibration has at most {MAX_BYTES}",
+                code="calibration",
             )
         try:
             result = cls.from_json(path.read_text(encoding="utf-8", errors="replace"))
-        except CalibrationError as error:
-            raise CalibrationError(f"{path}: {error}; run keywright calibrate") from None
+        except FormatError as error:
+            raise FormatError(f"{path}: {error}; run keywright calibrate", code="calibration") from None
         result.require_this_machine()
         return result
 
@@ -211,7 +220,7 @@ class Calibration:
 def _weights(values: Mapping[str, Any]) -> Weights:
     names = [field.name for field in fields(Weights)]
     if set(values) != set(names):
-        raise CalibrationError(f"not a calibration: weights must be {', '.join(names)}")
+        raise FormatError(f"not a calibration: weights must be {', '.join(names)}", code="calibration")
     return Weights(
         **{n: None if values[n] is None and n in OPTIONAL else number(values[n], n) for n in names}  # type: ignore[arg-type]
     )
@@ -221,16 +230,19 @@ def _read_measured(entry: Mapping[str, Any], chains: Sequence[Chain]) -> Measure
     level, alpha, special = (whole(part, "a number of a key") for part in entry["key"])
     place = whole(entry["chain"], "chain")
     if not 0 <= place < len(chains):
-        raise CalibrationError(f"not a calibration: chain {place} is not in [0, {len(chains)})")
+        raise FormatError(
+            f"not a calibration: chain {place} is not in [0, {len(chains)})", code="calibration"
+        )
     chain = chains[place]
     if (
         not 0 <= level <= chain.max_level
         or not 1 <= special <= len(chain.special_candidates(level))
         or alpha < 1
     ):
-        raise CalibrationError(
+        raise FormatError(
             f"not a calibration: a key of level {level} with {special} special primes and "
-            f"digits of {alpha}; levels are in [0, {chain.max_level}]"
+            f"digits of {alpha}; levels are in [0, {chain.max_level}]",
+            code="calibration",
         )
     shape = Shape(chain, level, alpha, special, bool(entry["seeded"]))
     operation = entry["operation"]
@@ -245,12 +257,14 @@ def _read_measured(entry: Mapping[str, Any], chains: Sequence[Chain]) -> Measure
         number(entry["gauge"], "gauge"),
     )
     if result.what not in WHATS or not 1 <= result.count < MAX_COUNT or not 0 <= result.giants < MAX_COUNT:
-        raise CalibrationError(
-            f"not a calibration: {shown(result.what)}, {result.count} times with {result.giants}"
+        raise FormatError(
+            f"not a calibration: {shown(result.what)}, {result.count} times with {result.giants}",
+            code="calibration",
         )
     if not result.seconds > 0 or not result.gauge > 0:
-        raise CalibrationError(
-            f"not a calibration: {result.what} in {result.seconds} s, its gauge in {result.gauge} s"
+        raise FormatError(
+            f"not a calibration: {result.what} in {result.seconds} s, its gauge in {result.gauge} s",
+            code="calibration",
         )
     return result
 
@@ -284,7 +298,7 @@ def stored_calibration() -> Calibration | None:
     """Return this machine's calibration; None if there is none.
 
     Raises:
-        CalibrationError: the file is malformed, or from another machine.
+        FormatError: the file is malformed, or from another machine.
     """
     path = default_path()
     return Calibration.load(path) if path.is_file() else None
@@ -314,7 +328,7 @@ def fit(
     loosely towards `TYPICAL_WEIGHTS`.
 
     Raises:
-        CalibrationError: no key switch is measured in a ring; a key is too low for its use.
+        FormatError: no key switch is measured in a ring; a key is too low for its use.
     """
     weights: dict[int, Weights] = {}
     gauges: dict[int, float] = {}
@@ -324,7 +338,9 @@ def fit(
         entries = [replace(entry, seconds=entry.seconds * gauge / entry.gauge) for entry in found_here]
         timed = [entry for entry in entries if entry.what not in ("key", "load")]
         if not any(entry.what in SWITCHES for entry in timed):
-            raise CalibrationError(f"no key switch is measured in the ring of degree 2^{log_n}")
+            raise FormatError(
+                f"no key switch is measured in the ring of degree 2^{log_n}", code="calibration"
+            )
         rows = np.array([measured_work(entry).features for entry in timed])
         result = _near(TYPICAL_WEIGHTS, rows / np.array([[entry.seconds] for entry in timed]))
         outcome = _fit_keys(entries, "key", 3)
@@ -382,25 +398,29 @@ def measured_work(entry: Measured) -> Work:
     """Return the work that a measurement timed.
 
     Raises:
-        CalibrationError: its key is below its level, or the operation is missing.
+        FormatError: its key is below its level, or the operation is missing.
     """
     chain, operation = entry.shape.chain, entry.operation
     use = engine_use(entry.shape, entry.level)
     if use is None:
-        raise CalibrationError(
-            f"a key of level {entry.shape.level} is measured at the higher level {entry.level}"
+        raise FormatError(
+            f"a key of level {entry.shape.level} is measured at the higher level {entry.level}",
+            code="calibration",
         )
     if entry.what in SWITCHES:
         return use.own.plus(use.shared, 1 / entry.count)
     if entry.what == "ring":
         work = ring_switch_work(entry.shape, entry.level, entry.count)
         if work is None:
-            raise CalibrationError(
-                f"a switch from a larger ring at level {entry.level} with keys of another form"
+            raise FormatError(
+                f"a switch from a larger ring at level {entry.level} with keys of another form",
+                code="calibration",
             )
         return work
     if operation is None or operation.level != entry.level or operation.refusal(chain) is not None:
-        raise CalibrationError(f"a {entry.what} at level {entry.level} without its operation there")
+        raise FormatError(
+            f"a {entry.what} at level {entry.level} without its operation there", code="calibration"
+        )
     work = operation.work(chain, use.removed, use.removed)
     if entry.what == "transform":
         work = work.plus(use.shared, 1 + entry.giants)

@@ -31,7 +31,10 @@ from math import ceil, gcd
 import highspy
 import numpy as np
 
-from keywright.errors import InfeasibleBudgetError, TooManyColumnsError, WorkloadError
+from keywright.errors import (
+    InfeasibleBudgetError,
+    WorkloadError,
+)
 from keywright.plan.cost.model import CostModel, Form
 from keywright.plan.keys.budget import Budget
 from keywright.plan.keys.key_plan import IDENTITY, Digits, Hop, KeyPlan, PlannedKey, digits_of
@@ -115,7 +118,7 @@ class Optimizer:
 
         Raises:
             ValueError: another number of hops.
-            TooManyColumnsError: there are more columns.
+            WorkloadError: there are more columns.
         """
         if hops not in (1, 2):
             raise ValueError(f"hops = {hops} is not supported; use 1 or 2")
@@ -171,8 +174,9 @@ class Optimizer:
 
     def _column(self, time: float, size: float = 0.0, *, integer: bool) -> int:
         if self._most_columns is not None and self.columns >= self._most_columns:
-            raise TooManyColumnsError(
-                f"{self.workload.name}: the integer program has more than {self._most_columns} columns"
+            raise WorkloadError(
+                f"{self.workload.name}: the integer program has more than {self._most_columns} columns",
+                code="columns",
             )
         return self._columns.column(time, size, integer=integer)
 

@@ -15,7 +15,11 @@ from math import log2
 
 from keywright._core import DEFAULT_DERIVATION_HOPS, MAX_EXTRA_PRIMES, DerivationTree
 from keywright._units import format_bytes
-from keywright.errors import DerivationError, InfeasibleBudgetError, WorkloadError
+from keywright.errors import (
+    InfeasibleBudgetError,
+    MissingKeyError,
+    WorkloadError,
+)
 from keywright.plan.basis.basis import smallest_basis
 from keywright.plan.cost.model import CostModel
 from keywright.plan.ring.chain import Chain, Shape, shapes
@@ -296,7 +300,7 @@ class DerivationPlanner:
         targets = {self.group.galois_element(a): a for a in family.targets}
         try:
             return targets, DerivationTree(log_n, masters, list(targets), self.max_hops)
-        except DerivationError:
+        except MissingKeyError:
             pass
         if len(masters) > FEW_MASTERS:
             return {}, None
@@ -311,7 +315,7 @@ class DerivationPlanner:
             try:
                 DerivationTree(self.plan.workload.chain.log_n, masters, [element], self.max_hops)
                 self._reachable[masters, element] = True
-            except DerivationError:
+            except MissingKeyError:
                 self._reachable[masters, element] = False
         return self._reachable[masters, element]
 

@@ -17,7 +17,10 @@ from keywright._core import (
     SecretKey,
     master_key_bytes,
 )
-from keywright.errors import ParameterError, PlanMismatchError
+from keywright.errors import (
+    MismatchError,
+    ParameterError,
+)
 from keywright.plan.cost.model import CostModel
 from keywright.plan.ring.chain import Chain
 from keywright.plan.ring.chain_sources import chain_of
@@ -56,7 +59,7 @@ class PlanExecution:
         subrings: the plans of smaller rings, by the logarithms of their degrees.
 
     Raises:
-        PlanMismatchError: the plan is for other primes, for another workload, or for other rings.
+        MismatchError: the plan is for other primes, for another workload, or for other rings.
     """
 
     def __init__(
@@ -135,7 +138,7 @@ class PlanExecution:
             progress: as for `MasterKeys.generate`.
 
         Raises:
-            PlanMismatchError: the plan has no master keys.
+            MismatchError: the plan has no master keys.
         """
         masters = self._masters()
         level = masters.shape.level - len(self.parameters.p)
@@ -166,8 +169,8 @@ class PlanExecution:
             progress: called after each key that is derived now, with the number of keys and their total.
 
         Raises:
-            PlanMismatchError: the keys or the master keys are not the plan's.
-            KeyMemoryError: a key exceeds the budget.
+            MismatchError: the keys or the master keys are not the plan's.
+            OutOfMemoryError: a key exceeds the budget.
         """
         if masters is not None or self.plan.masters is not None:
             self._match_masters(masters)
@@ -192,7 +195,7 @@ class PlanExecution:
             progress: called after each key that is derived, with the number of keys and their total.
 
         Raises:
-            PlanMismatchError: the keys or the master keys are not the plan's.
+            MismatchError: the keys or the master keys are not the plan's.
         """
         if masters is not None or self.plan.masters is not None:
             self._match_masters(masters)
@@ -212,7 +215,9 @@ class PlanExecution:
 
     def _masters(self) -> Masters:
         if self.plan.masters is None:
-            raise PlanMismatchError("the plan has no master keys; plan with keywright plan --derived")
+            raise MismatchError(
+                "the plan has no master keys; plan with keywright plan --derived", code="plan"
+            )
         return self.plan.masters
 
     def _master_shapes(self) -> list[tuple[int, int, int, int]]:
@@ -223,19 +228,21 @@ class PlanExecution:
 
     def _match_masters(self, masters: MasterKeys | None) -> None:
         if masters is None:
-            raise PlanMismatchError(
+            raise MismatchError(
                 "the plan derives keys from master keys, but there are none; make "
-                "them with keywright keygen --plan"
+                "them with keywright keygen --plan",
+                code="plan",
             )
         widths = tuple(prime.bit_length() for prime in masters.extra)
         result, expected = (widths, masters.shapes), (self._masters().extra_bits, self._master_shapes())
         if result != expected:
             digests = [sha256(repr(entry).encode()).hexdigest() for entry in (result, expected)]
-            raise PlanMismatchError(
+            raise MismatchError(
                 f"the master keys have digest {digests[0][:16]}, but those of the plan {digests[1][:16]}; "
                 "make them with keywright keygen --plan",
                 found=digests[0],
                 expected=digests[1],
+                code="plan",
             )
 
     def _check_master_bytes(self, masters: Masters) -> None:
@@ -243,7 +250,9 @@ class PlanExecution:
         level = shape.level - len(self.parameters.p)
         result = master_key_bytes(self.parameters, masters.extra_bits, level, shape.special)
         if result != shape.stored_bytes:
-            raise PlanMismatchError(f"a master key has {result} bytes, but {shape.stored_bytes} are planned")
+            raise MismatchError(
+                f"a master key has {result} bytes, but {shape.stored_bytes} are planned", code="plan"
+            )
 
     def follow_part(self, keys: EvaluationKeys, instructions: Collection[int]) -> EvaluationKeys:
         """Return the keys of some instructions of the network with the plan's routes, for runs that make keys
@@ -254,7 +263,7 @@ class PlanExecution:
             instructions: their places in the network.
 
         Raises:
-            KeyUseError: a key is missing.
+            MissingKeyError: a key is missing.
         """
         routes: list[tuple[int, list[int], list[tuple[int, int, KeySpec]]]] = []
         relinearizations = []
@@ -271,17 +280,18 @@ class PlanExecution:
         """Return the keys with the plan's routes.
 
         Raises:
-            PlanMismatchError: they are not the plan's keys.
+            MismatchError: they are not the plan's keys.
         """
         executions = [self, *self.subrings.values()]
         planned = [spec for execution in executions for spec in execution._specs.values()]
         result, expected = keys_digest(keys), keys_digest(planned)
         if result != expected:
-            raise PlanMismatchError(
+            raise MismatchError(
                 f"the keys have digest {result[:16]}, but those of the plan {expected[:16]}; make them "
                 "with keywright keygen --plan",
                 found=result,
                 expected=expected,
+                code="plan",
             )
         routes = [route for execution in executions for route in execution._routes()]
         relinearizations = [
@@ -483,7 +493,7 @@ class PlanExecution:
             spec = KeySpec.galois(parameters, element, shape.level, alpha, seeded, special)
         planned = replace(shape, seeded=seeded).stored_bytes
         if spec.bytes != planned:
-            raise PlanMismatchError(f"{spec!r} has {spec.bytes} bytes, but {planned} are planned")
+            raise MismatchError(f"{spec!r} has {spec.bytes} bytes, but {planned} are planned", code="plan")
         return spec
 
 
@@ -492,8 +502,9 @@ def as_planned(workload: Workload, bootstraps: Sequence[BootstrapperPlan]) -> tu
     if not workload.common.bootstraps:
         return tuple(bootstraps)
     if len(workload.common.bootstraps) != len(bootstraps):
-        raise PlanMismatchError(
-            f"the plan is for {len(workload.common.bootstraps)} bootstraps, but there are {len(bootstraps)}"
+        raise MismatchError(
+            f"the plan is for {len(workload.common.bootstraps)} bootstraps, but there are {len(bootstraps)}",
+            code="plan",
         )
     try:
         return tuple(
@@ -501,7 +512,7 @@ def as_planned(workload: Workload, bootstraps: Sequence[BootstrapperPlan]) -> tu
             for bootstrap, factors in zip(bootstraps, workload.common.bootstraps, strict=True)
         )
     except ParameterError as error:
-        raise PlanMismatchError(f"the plan is for other bootstraps: {error}") from error
+        raise MismatchError(f"the plan is for other bootstraps: {error}", code="plan") from error
 
 
 def _require_chain(chain: Chain, parameters: Parameters) -> None:
@@ -511,11 +522,12 @@ def _require_chain(chain: Chain, parameters: Parameters) -> None:
         return
     names = chain.describe(), result.describe()
     if names[0] == names[1]:
-        raise PlanMismatchError(
+        raise MismatchError(
             f"the plan is for other {names[0]}, or for another bound on the keys' modulus; plan the program "
-            "for these parameters (keywright plan --preset or --parameters, Workload.on_parameters in Python)"
+            "for these parameters (keywright plan --preset or --parameters, Workload.on_parameters in Python)",
+            code="plan",
         )
-    raise PlanMismatchError(f"the plan is for {names[0]}, but the parameters have {names[1]}")
+    raise MismatchError(f"the plan is for {names[0]}, but the parameters have {names[1]}", code="plan")
 
 
 def smaller_rings(network: Program) -> list[int]:
@@ -527,9 +539,10 @@ def _require_rings(plan: KeyPlan, rings: list[int]) -> None:
     """Refuse plans with other smaller rings than a network has."""
     results = [subring.workload.chain.log_n for subring in plan.subrings]
     if results != rings:
-        raise PlanMismatchError(
+        raise MismatchError(
             f"the plan is for smaller rings of degrees 2^{results}, but the program has 2^{rings}; plan it "
-            "again"
+            "again",
+            code="plan",
         )
 
 
@@ -537,10 +550,11 @@ def _require_workload(planned: Workload, expected: Workload) -> None:
     """Refuse a plan of another workload."""
     digests = essence(planned).digest, essence(expected).digest
     if digests[0] != digests[1]:
-        raise PlanMismatchError(
+        raise MismatchError(
             f"the plan is for program {digests[0][:16]}, but this one is {digests[1][:16]}; plan it again",
             found=digests[0],
             expected=digests[1],
+            code="plan",
         )
 
 

@@ -13,7 +13,9 @@ from itertools import pairwise
 
 from keywright._core import BootstrapperPlan, recycled_bytes, threads
 from keywright._units import format_bytes
-from keywright.errors import MemoryBudgetError
+from keywright.errors import (
+    OutOfMemoryError,
+)
 from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.keys.time_prediction import predict_plan
@@ -295,7 +297,7 @@ def plan_process(
         model: predicts times.
 
     Raises:
-        MemoryBudgetError: none fits the budget; the message states the minimum.
+        OutOfMemoryError: none fits the budget; the message states the minimum.
     """
     results = [
         candidate.plan(budget, keys)
@@ -309,7 +311,9 @@ def plan_process(
             f"{asked} for keys is too little; allow at least {format_bytes(least)}, the size of the "
             "largest one"
         )
-        raise MemoryBudgetError(text, needed=least, budget=process.key_memory or 0, parts={"keys": least})
+        raise OutOfMemoryError(
+            text, needed=least, budget=process.key_memory or 0, parts={"keys": least}, code="keys"
+        )
     fitting = [plan for plan in results if plan.memory.total <= budget]
     if not fitting:
         raise _refusal(results, budget)
@@ -321,7 +325,7 @@ def plan_process(
     return min(fitting, key=value)
 
 
-def _refusal(results: Sequence[ProcessPlan], budget: int) -> MemoryBudgetError:
+def _refusal(results: Sequence[ProcessPlan], budget: int) -> OutOfMemoryError:
     """Return the error for a budget that no plan fits: the minimum, and how to reach it."""
     least = min(results, key=lambda plan: plan.memory.total)
     needed, memory = least.memory.total, least.memory
@@ -333,4 +337,4 @@ def _refusal(results: Sequence[ProcessPlan], budget: int) -> MemoryBudgetError:
         whole = min((plan.memory.total for plan in results if plan.key_memory is None), default=None)
         text += "" if whole is None else f". With all keys in memory it is {format_bytes(whole)}"
     text += "; allow more memory, or name a preset of a smaller ring or fewer levels"
-    return MemoryBudgetError(text, needed=needed, budget=budget, parts=memory.parts())
+    return OutOfMemoryError(text, needed=needed, budget=budget, parts=memory.parts())

@@ -5,7 +5,10 @@ from dataclasses import replace
 from functools import cached_property
 
 from keywright._units import format_bytes, format_seconds
-from keywright.errors import InfeasibleBudgetError, TooManyColumnsError
+from keywright.errors import (
+    InfeasibleBudgetError,
+    WorkloadError,
+)
 from keywright.plan.cost.model import CostModel
 from keywright.plan.exact.bound import LowerBound
 from keywright.plan.exact.optimal import Optimizer
@@ -214,8 +217,9 @@ class Planner:
                 return Optimizer(
                     self.open, self.model, hops=hops, every_level=every_level, most_columns=EXACT_COLUMNS
                 )
-            except TooManyColumnsError:
-                continue
+            except WorkloadError as error:
+                if error.code != "columns":
+                    raise
         return None
 
     def _exact(self, budget: Budget, seconds: float) -> KeyPlan | None:

@@ -11,7 +11,9 @@ from typing import TypeVar
 
 from keywright._core import BootstrapperPlan, Parameters
 from keywright._units import format_bytes
-from keywright.errors import MemoryBudgetError
+from keywright.errors import (
+    OutOfMemoryError,
+)
 from keywright.plan.cost.error_budget import error_budget
 from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.execution import PlanExecution, as_planned, smaller_rings
@@ -219,14 +221,14 @@ def fastest_within(candidates: Sequence[PlanExecution], most: int) -> PlanExecut
         most: maximum bytes.
 
     Raises:
-        MemoryBudgetError: none is that small.
+        OutOfMemoryError: none is that small.
     """
     sizes = [candidate.plan.stored_bytes for candidate in candidates]
     fitting = [place for place, size in enumerate(sizes) if size <= most]
     if not fitting:
         least = min(sizes)
         text = f"no plan has keys of at most {format_bytes(most)}; allow at least {format_bytes(least)}"
-        raise MemoryBudgetError(text, needed=least, budget=most, parts={"keys": least})
+        raise OutOfMemoryError(text, needed=least, budget=most, parts={"keys": least}, code="keys")
     return candidates[fitting[-1]]
 
 

@@ -13,7 +13,7 @@ import onnx
 from numpy.typing import ArrayLike, NDArray
 
 from keywright._reading.records import refusing, whole
-from keywright.errors.network import ProgramFormatError
+from keywright.errors.engine import FormatError
 from keywright.program.arrays import Shape
 
 from .small_model import MAX_RANK, SmallModel
@@ -125,7 +125,7 @@ class ClientPart:
         shape: shape of one sample's scores.
 
     Raises:
-        ProgramFormatError: the model has another operator, or exceeds the limits.
+        FormatError: the model has another operator, or exceeds the limits.
     """
 
     data: bytes
@@ -134,7 +134,7 @@ class ClientPart:
     def __post_init__(self) -> None:
         inputs = self._steps.model.graph.input
         if len(inputs) != 1:
-            raise ProgramFormatError(f"the client's part has {len(inputs)} inputs; it must have one")
+            raise FormatError(f"the client's part has {len(inputs)} inputs; it must have one", code="program")
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON object that `read` accepts."""
@@ -145,22 +145,23 @@ class ClientPart:
         """Read the part from a JSON object, for scores of ``size`` values.
 
         Raises:
-            ProgramFormatError: the object is malformed, or takes another number of values.
+            FormatError: the object is malformed, or takes another number of values.
         """
         if not isinstance(entry, dict) or not isinstance(entry.get("shape"), list):
-            raise ProgramFormatError("the client's part is not an object with a shape and a model")
-        with refusing("a client's part", ProgramFormatError):
+            raise FormatError("the client's part is not an object with a shape and a model", code="program")
+        with refusing("a client's part", FormatError, code="program"):
             shape = tuple(
                 whole(extent, "a size of the client's part") for extent in entry["shape"][:MAX_RANK]
             )
         if math.prod(shape) != size or min(shape, default=1) < 1:
-            raise ProgramFormatError(
-                f"the client's part takes shape {shape}, but the program returns {size} values"
+            raise FormatError(
+                f"the client's part takes shape {shape}, but the program returns {size} values",
+                code="program",
             )
         try:
             data = base64.b64decode(entry.get("model", ""), validate=True)
         except (TypeError, ValueError) as error:
-            raise ProgramFormatError("the model of the client's part is not base64") from error
+            raise FormatError("the model of the client's part is not base64", code="program") from error
         return ClientPart(data, shape)
 
     @cached_property
@@ -189,15 +190,15 @@ class ClientPart:
             scores: of several samples, (count, ...), the result of `Program.unpack` with a count.
 
         Raises:
-            ProgramFormatError: a step cannot be run, or its operands are too large.
+            FormatError: a step cannot be run, or its operands are too large.
         """
         try:
             rows = [self._run_one(row) for row in np.asarray(scores, np.float64)]
             return {name: np.stack([row[name] for row in rows]) for name in self.names}
-        except ProgramFormatError:
+        except FormatError:
             raise
         except Exception as error:
-            raise ProgramFormatError(f"the client's part cannot be run: {error!r}") from error
+            raise FormatError(f"the client's part cannot be run: {error!r}", code="program") from error
 
     def __str__(self) -> str:
         """What the client gets, in words."""

@@ -13,7 +13,10 @@ import onnx
 from numpy.typing import NDArray
 
 from keywright._reading.records import refusing, whole
-from keywright.errors.network import InvalidSamplesError, ProgramFormatError
+from keywright.errors.engine import (
+    EncodeError,
+    FormatError,
+)
 from keywright.program.arrays import Shape, Vector
 
 from .client_part import ALLOWED
@@ -64,7 +67,7 @@ class FirstSteps:
         columns: of a table, in the order of its columns; empty if samples are arrays.
 
     Raises:
-        ProgramFormatError: the model has another operator, or exceeds the limits.
+        FormatError: the model has another operator, or exceeds the limits.
     """
 
     data: bytes
@@ -75,15 +78,17 @@ class FirstSteps:
 
     def __post_init__(self) -> None:
         if {each.name for each in self.inputs} != {value.name for value in self._steps.model.graph.input}:
-            raise ProgramFormatError("the first steps have other inputs than their model")
+            raise FormatError("the first steps have other inputs than their model", code="program")
         if not 0 < math.prod(self.shape) <= MAX_FEATURES:
-            raise ProgramFormatError(f"the first steps give features of shape {self.shape}")
+            raise FormatError(f"the first steps give features of shape {self.shape}", code="program")
         sizes = {each.name: math.prod(each.shape) for each in self.inputs}
         kinds = {NUMBERS: "numbers", TEXT: "text"}
         for name, kind in kinds.items():
             count = sum(column.kind == kind for column in self.columns)
             if self.columns and sizes.get(name, 0) != count:
-                raise ProgramFormatError(f"the first steps take {sizes.get(name, 0)} columns of {kind}")
+                raise FormatError(
+                    f"the first steps take {sizes.get(name, 0)} columns of {kind}", code="program"
+                )
 
     @cached_property
     def _steps(self) -> SmallModel:
@@ -103,7 +108,7 @@ class FirstSteps:
                 sample.
 
         Raises:
-            InvalidSamplesError: samples of another shape or kind, unknown categories or ids, or features that
+            EncodeError: samples of another shape or kind, unknown categories or ids, or features that
                 are not finite.
         """
         if not self.columns:
@@ -132,21 +137,22 @@ class FirstSteps:
             outcome = self._steps.run(given)
             rows = [np.asarray(outcome[name], np.float64).reshape(count, -1) for name in self._steps.outputs]
             features = np.concatenate(rows, axis=1)
-        except ProgramFormatError as error:
+        except FormatError as error:
             if count > 1 and "too large" in str(error):
                 alone = [{n: a[i : i + 1] for n, a in values.items()} for i in range(count)]
                 return np.concatenate([self._run(each) for each in alone])
-            raise InvalidSamplesError(
-                f"the client's first steps do not take these samples: {error}"
+            raise EncodeError(
+                f"the client's first steps do not take these samples: {error}", code="samples"
             ) from error
         except (TypeError, ValueError, KeyError) as error:
-            raise InvalidSamplesError(
-                f"the client's first steps do not take these samples: {error}"
+            raise EncodeError(
+                f"the client's first steps do not take these samples: {error}", code="samples"
             ) from error
         if features.shape[1] != math.prod(self.shape):
-            raise InvalidSamplesError(
+            raise EncodeError(
                 f"the client's first steps give {features.shape[1]} features for a sample, expected "
-                f"{math.prod(self.shape)}"
+                f"{math.prod(self.shape)}",
+                code="samples",
             )
         return np.asarray(features, np.float64)
 
@@ -193,9 +199,9 @@ class FirstSteps:
             data: the model, if the object does not hold it.
 
         Raises:
-            ProgramFormatError: the object is malformed.
+            FormatError: the object is malformed.
         """
-        with refusing("first steps of a client", ProgramFormatError):
+        with refusing("first steps of a client", FormatError, code="program"):
             if not isinstance(entry, dict):
                 raise TypeError("no object")
             if data is None:

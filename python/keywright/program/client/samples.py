@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright.errors.network import InvalidSamplesError
+from keywright.errors.engine import EncodeError
 from keywright.program.arrays import Shape
 
 Kind = Literal["numbers", "integers", "text"]
@@ -62,7 +62,7 @@ class Column:
         """Refuse values that are no category of the column.
 
         Raises:
-            InvalidSamplesError: names the column and the first such value.
+            EncodeError: names the column and the first such value.
         """
         if self.categories is None:
             return
@@ -70,10 +70,11 @@ class Column:
         for value in values.tolist():
             if value not in self.known and not (value != value and takes_nan):
                 shown = "a missing value" if value == MISSING or value != value else repr(value)[:60]
-                raise InvalidSamplesError(
+                raise EncodeError(
                     f"column {self.name!r} has {shown}, which is none of the {len(self.categories)} "
                     "categories that the model knows; map it to one of them, or fit the encoder with "
-                    "another handle_unknown="
+                    "another handle_unknown=",
+                    code="samples",
                 )
 
 
@@ -84,7 +85,7 @@ def read_table(samples: Any, columns: Sequence[Column]) -> tuple[dict[str, NDArr
         samples: a data frame, a mapping of columns by name, an array (count, columns), or one row.
 
     Raises:
-        InvalidSamplesError: columns are missing, have different lengths or values of another kind.
+        EncodeError: columns are missing, have different lengths or values of another kind.
     """
     names = [column.name for column in columns]
     if isinstance(samples, Mapping) or hasattr(samples, "columns"):
@@ -92,8 +93,9 @@ def read_table(samples: Any, columns: Sequence[Column]) -> tuple[dict[str, NDArr
         missing = [name for name in names if name not in present]
         if missing:
             lacking, taken = (", ".join(map(repr, each[:SHOWN])) for each in (missing, names))
-            raise InvalidSamplesError(
-                f"the samples lack the columns {lacking}; the model takes {taken}, by these names"
+            raise EncodeError(
+                f"the samples lack the columns {lacking}; the model takes {taken}, by these names",
+                code="samples",
             )
         given = [np.asarray(samples[name]) for name in names]
         single = all(each.ndim == 0 for each in given)
@@ -103,13 +105,16 @@ def read_table(samples: Any, columns: Sequence[Column]) -> tuple[dict[str, NDArr
         single = table.ndim == 1
         table = table[None] if single else table
         if table.ndim != 2 or table.shape[1] != len(names) or len(table) == 0:
-            raise InvalidSamplesError(
+            raise EncodeError(
                 f"samples are a table of the columns {', '.join(map(repr, names[:SHOWN]))}, (count, "
-                f"{len(names)}); got an array of shape {table.shape}"
+                f"{len(names)}); got an array of shape {table.shape}",
+                code="samples",
             )
         given = list(table.T)
     if any(each.ndim != 1 or len(each) != len(given[0]) or len(each) == 0 for each in given):
-        raise InvalidSamplesError("columns of a table have one length, which is the number of samples")
+        raise EncodeError(
+            "columns of a table have one length, which is the number of samples", code="samples"
+        )
     result = {}
     for column, each in zip(columns, given, strict=True):
         result[column.name] = converted(each, column.kind, f"column {column.name!r}")
@@ -125,20 +130,23 @@ def read_arrays(samples: Any, inputs: Sequence[SampleInput]) -> tuple[dict[str, 
             sample, of shape ``shape``.
 
     Raises:
-        InvalidSamplesError: an input is missing, or has another shape or values of another kind.
+        EncodeError: an input is missing, or has another shape or values of another kind.
     """
     names = [each.name for each in inputs]
     if isinstance(samples, Mapping):
         if sorted(samples) != sorted(names):
-            raise InvalidSamplesError(
+            raise EncodeError(
                 f"the model takes the inputs {', '.join(map(repr, names[:SHOWN]))}, got "
-                f"{', '.join(map(repr, list(samples)[:SHOWN]))}"
+                f"{', '.join(map(repr, list(samples)[:SHOWN]))}",
+                code="samples",
             )
     elif len(inputs) == 1:
         samples = {names[0]: samples}
     else:
-        raise InvalidSamplesError(
-            f"the model takes several inputs; give a mapping with the arrays of {', '.join(map(repr, names))}"
+        raise EncodeError(
+            "the model takes several inputs; give a mapping with the arrays of "
+            f"{', '.join(map(repr, names))}",
+            code="samples",
         )
     result = {e.name: converted(samples[e.name], e.kind, f"input {e.name!r}") for e in inputs}
     single = all(result[each.name].shape == each.shape for each in inputs)
@@ -148,9 +156,10 @@ def read_arrays(samples: Any, inputs: Sequence[SampleInput]) -> tuple[dict[str, 
     for each in inputs:
         shape = result[each.name].shape
         if shape[1:] != each.shape or len(counts) != 1 or counts == {0}:
-            raise InvalidSamplesError(
+            raise EncodeError(
                 f"input {each.name!r} has shape (count, {', '.join(map(str, each.shape))}), with one count "
-                f"for all inputs; got {shape}"
+                f"for all inputs; got {shape}",
+                code="samples",
             )
     return result, single
 
@@ -159,7 +168,7 @@ def converted(values: Any, kind: Kind, what: str) -> NDArray[Any]:
     """Return values as float64 with NaN for missing ones, as int64, or as objects with `MISSING`.
 
     Raises:
-        InvalidSamplesError: they are of another kind.
+        EncodeError: they are of another kind.
     """
     array = np.asarray(values)
     if kind == "text":
@@ -172,13 +181,17 @@ def converted(values: Any, kind: Kind, what: str) -> NDArray[Any]:
             raise ValueError(f"texts such as {str(array.ravel()[0])[:40]!r}")
         numbers = array.astype(np.float64) if kind == "numbers" or array.dtype.kind not in "biu" else array
     except (TypeError, ValueError) as error:
-        raise InvalidSamplesError(f"{what} takes {kind}, and the samples hold others: {error}") from error
+        raise EncodeError(
+            f"{what} takes {kind}, and the samples hold others: {error}", code="samples"
+        ) from error
     if kind == "numbers":
         return numbers
     if numbers.dtype.kind == "f" and not (
         (np.abs(numbers) < 2.0**53).all() and (numbers == np.rint(numbers)).all()
     ):
-        raise InvalidSamplesError(f"{what} takes whole numbers, such as ids, and the samples hold others")
+        raise EncodeError(
+            f"{what} takes whole numbers, such as ids, and the samples hold others", code="samples"
+        )
     return numbers.astype(np.int64)
 
 
@@ -186,8 +199,10 @@ def _text(value: Any, what: str) -> str:
     if value is None or value != value:
         return MISSING
     if not isinstance(value, str) or len(value) > MAX_TEXT or MISSING in value:
-        raise InvalidSamplesError(
-            f"{what} takes texts of at most {MAX_TEXT} characters, got {repr(value)[:60]}; convert the column"
+        raise EncodeError(
+            f"{what} takes texts of at most {MAX_TEXT} characters, got {repr(value)[:60]}; convert "
+            "the column",
+            code="samples",
         )
     return value
 

@@ -10,7 +10,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx.reference import ReferenceEvaluator
 
-from keywright.errors.network import InvalidModelError, ProgramFormatError
+from keywright.errors.engine import FormatError
+from keywright.errors.network import RefusalError
 from keywright.program.stored_tensors import require_inside
 
 MAX_NODES = 1 << 10
@@ -38,7 +39,7 @@ class SmallModel:
         most_bytes: maximum size of ``data``.
 
     Raises:
-        ProgramFormatError: the model has another operator, or exceeds the limits.
+        FormatError: the model has another operator, or exceeds the limits.
     """
 
     data: bytes
@@ -48,20 +49,23 @@ class SmallModel:
 
     def __post_init__(self) -> None:
         if len(self.data) > self.most_bytes:
-            raise ProgramFormatError(
-                f"{self.what} of a model has {len(self.data)} bytes, at most {self.most_bytes} are read"
+            raise FormatError(
+                f"{self.what} of a model has {len(self.data)} bytes, at most {self.most_bytes} are read",
+                code="program",
             )
         try:
             require_inside(self.model)
-        except InvalidModelError as error:
-            raise ProgramFormatError(f"{self.what} of a model cannot be read: {error}") from error
+        except RefusalError as error:
+            raise FormatError(f"{self.what} of a model cannot be read: {error}", code="program") from error
         nodes = self.model.graph.node
         if len(nodes) > MAX_NODES:
-            raise ProgramFormatError(f"{self.what} has {len(nodes)} nodes, at most {MAX_NODES} are run")
+            raise FormatError(
+                f"{self.what} has {len(nodes)} nodes, at most {MAX_NODES} are run", code="program"
+            )
         for node in nodes:
             if node.op_type not in self.allowed or node.domain not in ("", "ai.onnx", "ai.onnx.ml"):
-                raise ProgramFormatError(
-                    f"{self.what} has the operator {node.op_type!r}, which clients do not run"
+                raise FormatError(
+                    f"{self.what} has the operator {node.op_type!r}, which clients do not run", code="program"
                 )
 
     @cached_property
@@ -70,7 +74,7 @@ class SmallModel:
         try:
             return onnx.load_model_from_string(self.data)
         except Exception as error:
-            raise ProgramFormatError(f"{self.what} of a model cannot be read: {error}") from error
+            raise FormatError(f"{self.what} of a model cannot be read: {error}", code="program") from error
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -98,23 +102,25 @@ class SmallModel:
         """Return all values by name.
 
         Raises:
-            ProgramFormatError: a node cannot be run, or its operands are too large.
+            FormatError: a node cannot be run, or its operands are too large.
         """
         values = {**self.constants, **inputs}
         for node, step in self._steps:
             try:
                 feeds = {name: values[name] for name in node.input if name}
                 if bound(node, feeds) > MAX_VALUES:
-                    raise ProgramFormatError(f"{node.op_type} of {self.what} has operands that are too large")
+                    raise FormatError(
+                        f"{node.op_type} of {self.what} has operands that are too large", code="program"
+                    )
                 with np.errstate(all="ignore"):
                     if isinstance(step, ReferenceEvaluator):
                         results = list(step.run(None, feeds))
                     else:
                         results = [step(node, *feeds.values())]
-            except ProgramFormatError:
+            except FormatError:
                 raise
             except Exception as error:
-                raise ProgramFormatError(f"{node.op_type} of {self.what}: {error}") from error
+                raise FormatError(f"{node.op_type} of {self.what}: {error}", code="program") from error
             values.update(zip([name for name in node.output if name], map(np.asarray, results), strict=True))
         return values
 

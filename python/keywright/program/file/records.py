@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from keywright._reading.records import number, whole
-from keywright.errors.network import ProgramFormatError
+from keywright.errors.engine import FormatError
 from keywright.program.fit_report import FitReport, FittedActivation, OutputDifference
 from keywright.program.instructions import ValueRange
 
@@ -26,19 +26,20 @@ def read_range(
     """Read a range of values.
 
     Raises:
-        ProgramFormatError: an entry has another type, or an end is above the other.
+        FormatError: an entry has another type, or an end is above the other.
     """
     ends = [number(value, "an end of a range") for value in (low, high, model_low, model_high)]
     if not (ends[0] < ends[1] and ends[2] < ends[3]):
-        raise ProgramFormatError(
+        raise FormatError(
             f"a range goes from {ends[0]} to {ends[1]}, from {ends[2]} to {ends[3]}; "
-            "its ends must be in order"
+            "its ends must be in order",
+            code="program",
         )
     if not isinstance(slots, list | tuple) or len(slots) > MAX_SLOTS:
-        raise ProgramFormatError(f"the slots of a range are not a list of at most {MAX_SLOTS}")
+        raise FormatError(f"the slots of a range are not a list of at most {MAX_SLOTS}", code="program")
     used = tuple(whole(slot, "a slot of a range") for slot in slots)
     if any(not 0 <= slot < MAX_SLOTS for slot in used):
-        raise ProgramFormatError(f"the slots of a range must be from 0 to {MAX_SLOTS - 1}")
+        raise FormatError(f"the slots of a range must be from 0 to {MAX_SLOTS - 1}", code="program")
     return ValueRange(
         whole(result, "a result"),
         _text(name, "the name of a range"),
@@ -54,15 +55,17 @@ def read_input_range(value: object) -> tuple[float, float] | None:
     """Read the input range of a program; None if unbounded.
 
     Raises:
-        ProgramFormatError: it is not a pair of numbers in order.
+        FormatError: it is not a pair of numbers in order.
     """
     if value is None:
         return None
     if not isinstance(value, list) or len(value) != 2:
-        raise ProgramFormatError(f"input_range must be two numbers, got {value!r:.60}")
+        raise FormatError(f"input_range must be two numbers, got {value!r:.60}", code="program")
     low, high = (number(end, "an end of input_range") for end in value)
     if not low < high:
-        raise ProgramFormatError(f"inputs from {low} to {high} are not a range; the ends must be in order")
+        raise FormatError(
+            f"inputs from {low} to {high} are not a range; the ends must be in order", code="program"
+        )
     return low, high
 
 
@@ -70,11 +73,11 @@ def read_input_scale(value: object) -> float:
     """Read the divisor of inputs, a power of two.
 
     Raises:
-        ProgramFormatError: it is not a power of two.
+        FormatError: it is not a power of two.
     """
     scale = number(value, "input_scale")
     if not (0 < scale < math.inf and math.frexp(scale)[0] == 0.5):
-        raise ProgramFormatError(f"inputs are divided by {scale}, which is not a power of two")
+        raise FormatError(f"inputs are divided by {scale}, which is not a power of two", code="program")
     return scale
 
 
@@ -82,17 +85,20 @@ def read_report(entry: Mapping[str, Any]) -> FitReport:
     """Read a fit report.
 
     Raises:
-        ProgramFormatError: an entry is missing, has another type, or is out of range.
+        FormatError: an entry is missing, has another type, or is out of range.
     """
     activations = entry["activations"]
     if not isinstance(activations, list) or len(activations) > MAX_ACTIVATIONS:
-        raise ProgramFormatError(f"a fit report needs a list of at most {MAX_ACTIVATIONS} activations")
+        raise FormatError(
+            f"a fit report needs a list of at most {MAX_ACTIVATIONS} activations", code="program"
+        )
     agreement = entry["agreement"]
     samples, held_out, escaped = (_count(entry, name) for name in ("samples", "held_out", "escaped"))
     if samples < 1 or held_out > samples or escaped > held_out:
-        raise ProgramFormatError(
+        raise FormatError(
             f"{escaped} escaped of {held_out} held out of {samples} samples: these "
-            "counts contradict each other"
+            "counts contradict each other",
+            code="program",
         )
     return FitReport(
         activations=tuple(_activation(**fitted) for fitted in activations),
@@ -120,7 +126,7 @@ def _activation(
     rms_error: object,
 ) -> FittedActivation:
     if not isinstance(degrees, list) or len(degrees) > MAX_TEXT:
-        raise ProgramFormatError("the degrees of an activation are not a short list")
+        raise FormatError("the degrees of an activation are not a short list", code="program")
     return FittedActivation(
         _text(label, "the label of an activation"),
         _text(method, "the method of an activation"),
@@ -134,19 +140,19 @@ def _activation(
 
 def _text(value: object, what: str) -> str:
     if not isinstance(value, str) or len(value) > MAX_TEXT:
-        raise ProgramFormatError(f"{what} must be text of at most {MAX_TEXT} characters")
+        raise FormatError(f"{what} must be text of at most {MAX_TEXT} characters", code="program")
     return value
 
 
 def _count(entry: Mapping[str, Any], name: str) -> int:
     value = whole(entry[name], name)
     if value < 0:
-        raise ProgramFormatError(f"{name} must be at least 0, got {value}")
+        raise FormatError(f"{name} must be at least 0, got {value}", code="program")
     return value
 
 
 def _least(value: object, what: str) -> float:
     result = number(value, what)
     if result < 0:
-        raise ProgramFormatError(f"{what} must be at least 0, got {result}")
+        raise FormatError(f"{what} must be at least 0, got {result}", code="program")
     return result

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from keywright._files import replacing
 from keywright._reading.arrays import read_array, require_file
-from keywright.errors.network import ProgramFormatError
+from keywright.errors.engine import FormatError
 from keywright.program.client.client_part import ClientPart
 from keywright.program.client.first_steps import FirstSteps
 from keywright.program.instructions import Instruction, Layer
@@ -89,22 +89,22 @@ def load(path: str | Path, max_bytes: int = MAX_BYTES) -> Program:
         max_bytes: bound on the bytes of the file, and of the decompressed arrays.
 
     Raises:
-        ProgramFormatError: not a program file, another version, damaged, inconsistent, or too large.
+        FormatError: not a program file, another version, damaged, inconsistent, or too large.
         FormatError: a folder, a pipe or a device.
         FileNotFoundError: there is no such file.
     """
     require_file(path)
     with Path(path).open("rb") as file:
         if os.fstat(file.fileno()).st_size > max_bytes:
-            raise ProgramFormatError(f"{path}: {_too_large(max_bytes)}")
+            raise FormatError(f"{path}: {_too_large(max_bytes)}", code="program")
         data = file.read()
         try:
             program = _read(_Reader(zipfile.ZipFile(io.BytesIO(data)), max_bytes))
             validate(program)
-        except ProgramFormatError as error:
-            raise ProgramFormatError(f"{path}: {error}") from error
+        except FormatError as error:
+            raise FormatError(f"{path}: {error}", code="program") from error
         except UNREADABLE as error:
-            raise ProgramFormatError(f"{path}: not a readable program file: {error}") from error
+            raise FormatError(f"{path}: not a readable program file: {error}", code="program") from error
     return program
 
 
@@ -237,14 +237,14 @@ class _Reader:
         shape, archive = (len(steps), period // copies), self.archive
         self._spend((len(steps), period), np.float64)
         if any(low >= high for low, high in pairwise(steps)):
-            raise ProgramFormatError(f"the diagonals of {name} are not in ascending order")
+            raise FormatError(f"the diagonals of {name} are not in ascending order", code="program")
 
         return Diagonals(steps, period, lambda: _array(archive, name, shape, np.float64), copies)
 
     def _spend(self, shape: tuple[int, ...], dtype: type[np.generic]) -> None:
         self.left -= math.prod(shape) * np.dtype(dtype).itemsize
         if self.left < 0:
-            raise ProgramFormatError(_too_large(self.budget))
+            raise FormatError(_too_large(self.budget), code="program")
 
 
 def _array(
@@ -252,11 +252,11 @@ def _array(
 ) -> NDArray[Any]:
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if archive.getinfo(name).file_size > size + NPY_HEADER_BYTES:
-        raise ProgramFormatError(f"{name} is larger than the {size} bytes of its shape {shape}")
+        raise FormatError(f"{name} is larger than the {size} bytes of its shape {shape}", code="program")
     array = read_array(_entry(archive, name), math.prod(shape))
     if array.shape != shape or array.dtype != dtype:
-        raise ProgramFormatError(
-            f"{name} holds {array.dtype} {array.shape}, expected {np.dtype(dtype)} {shape}"
+        raise FormatError(
+            f"{name} holds {array.dtype} {array.shape}, expected {np.dtype(dtype)} {shape}", code="program"
         )
     return array
 
@@ -265,8 +265,9 @@ def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
     """Read an entry that is stored or compressed with `save`'s method. Other decoders raise arbitrary
     exceptions and allocate as much memory as their data demands."""
     if archive.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ProgramFormatError(
-            f"{name} is compressed by method {archive.getinfo(name).compress_type}, which is not supported"
+        raise FormatError(
+            f"{name} is compressed by method {archive.getinfo(name).compress_type}, which is not supported",
+            code="program",
         )
     return archive.read(name)
 
@@ -274,11 +275,12 @@ def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
 def _read(reader: _Reader) -> Program:
     archive = reader.archive
     if archive.getinfo("program.json").file_size > MAX_DESCRIPTION_BYTES:
-        raise ProgramFormatError(f"program.json is larger than {MAX_DESCRIPTION_BYTES} bytes")
+        raise FormatError(f"program.json is larger than {MAX_DESCRIPTION_BYTES} bytes", code="program")
     data = json.loads(_entry(archive, "program.json"))
     if (data["format"], data["version"]) != (FORMAT, VERSION):
-        raise ProgramFormatError(
-            f"format {data['format']!r} version {data['version']!r}; this release reads {FORMAT} {VERSION}"
+        raise FormatError(
+            f"format {data['format']!r} version {data['version']!r}; this release reads {FORMAT} {VERSION}",
+            code="program",
         )
     slots = _power_of_two(data["slots"], 1 << 17, "slots")
     batch = _power_of_two(data["batch"], slots, "batch")
@@ -358,7 +360,7 @@ def _read(reader: _Reader) -> Program:
 
 def _created(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
-        raise ProgramFormatError(f"created must be a time in milliseconds, got {value!r:.60}")
+        raise FormatError(f"created must be a time in milliseconds, got {value!r:.60}", code="program")
     return value
 
 
@@ -370,10 +372,14 @@ def _normalisation(
         return None
     length = _integer(lengths[end], "the length of a normalisation")
     if length not in (1, math.prod(shape)):
-        raise ProgramFormatError(f"the {end}'s normalisation has {length} elements, expected 1 or {shape}")
+        raise FormatError(
+            f"the {end}'s normalisation has {length} elements, expected 1 or {shape}", code="program"
+        )
     offset, scale = (reader.array(f"{end}.{part}.npy", (length,), np.float64) for part in ("offset", "scale"))
     if not np.isfinite(offset).all() or not ((scale > 0) & np.isfinite(scale)).all():
-        raise ProgramFormatError(f"the {end}'s normalisation has offsets or scales that no value has")
+        raise FormatError(
+            f"the {end}'s normalisation has offsets or scales that no value has", code="program"
+        )
     return Normalisation(offset, scale)
 
 
@@ -382,10 +388,12 @@ def _binning(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> B
     if entry is None:
         return None
     if not isinstance(entry, dict) or len(shape) != 1:
-        raise ProgramFormatError(f"the first step is not an object, or samples of shape {shape} are no rows")
+        raise FormatError(
+            f"the first step is not an object, or samples of shape {shape} are no rows", code="program"
+        )
     flags = entry["single"], entry["thresholds"]
     if not all(isinstance(flag, bool) for flag in flags):
-        raise ProgramFormatError(f"the first step has the flags {flags!r:.60}")
+        raise FormatError(f"the first step has the flags {flags!r:.60}", code="program")
     edges, missing = (_integer(entry[name], f"the number of {name}") for name in ("edges", "missing"))
     try:
         return Binning(
@@ -396,17 +404,19 @@ def _binning(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> B
             *flags,
         )
     except ValueError as error:
-        raise ProgramFormatError(f"the first step: {error}") from error
+        raise FormatError(f"the first step: {error}", code="program") from error
 
 
 def _bits(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the numbers of the features that have to be 0 or 1; most programs have none."""
     count = 0 if "bits" not in data else _integer(data["bits"], "the number of bits")
     if not 0 <= count <= math.prod(shape):
-        raise ProgramFormatError(f"{count} features have to be 0 or 1, and there are {math.prod(shape)}")
+        raise FormatError(
+            f"{count} features have to be 0 or 1, and there are {math.prod(shape)}", code="program"
+        )
     bits = np.zeros(0, np.int64) if count == 0 else reader.array("bits.npy", (count,), np.int64)
     if count and not 0 <= bits.min() <= bits.max() < math.prod(shape):
-        raise ProgramFormatError("features that have to be 0 or 1 have numbers that no feature has")
+        raise FormatError("features that have to be 0 or 1 have numbers that no feature has", code="program")
     return tuple(bits.tolist())
 
 
@@ -415,11 +425,13 @@ def _first_steps(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) 
     if entry is None:
         return None
     if not isinstance(entry, dict):
-        raise ProgramFormatError("the first steps are not an object")
+        raise FormatError("the first steps are not an object", code="program")
     size = _integer(entry["bytes"], "the bytes of the first steps")
     outcome = FirstSteps.read(entry, reader.array("first_steps.npy", (size,), np.uint8).tobytes())
     if outcome.shape != shape:
-        raise ProgramFormatError(f"the first steps give {outcome.shape}, and the program takes {shape}")
+        raise FormatError(
+            f"the first steps give {outcome.shape}, and the program takes {shape}", code="program"
+        )
     return outcome
 
 
@@ -432,7 +444,7 @@ def _bootstrap(
     input_log_n: object,
 ) -> Bootstrap:
     if not isinstance(preset, str):
-        raise ProgramFormatError(f"a preset is called {preset!r}")
+        raise FormatError(f"a preset is called {preset!r}", code="program")
     return Bootstrap(
         _power_of_two(slots, 1 << 17, "slots"),
         _integer(input_level, "input_level"),
@@ -454,7 +466,7 @@ def _layer(
     stop: object,
 ) -> Layer:
     if not isinstance(name, str) or not isinstance(kind, str):
-        raise ProgramFormatError(f"a layer is called {name!r}, of kind {kind!r}")
+        raise FormatError(f"a layer is called {name!r}, of kind {kind!r}", code="program")
     return Layer(
         name,
         kind,
@@ -469,24 +481,26 @@ def _layer(
 
 def _seconds(value: object) -> float:
     if not isinstance(value, float) or not 0.0 <= value < math.inf:
-        raise ProgramFormatError(f"seconds must be a finite number of at least 0, got {value!r}")
+        raise FormatError(f"seconds must be a finite number of at least 0, got {value!r}", code="program")
     return value
 
 
 def _integer(value: object, name: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 31:
-        raise ProgramFormatError(f"{name} must be an integer in [0, 2^31), got {value!r}")
+        raise FormatError(f"{name} must be an integer in [0, 2^31), got {value!r}", code="program")
     return value
 
 
 def _scale(value: object) -> float:
     if not isinstance(value, float) or not 1.0 <= value < math.inf:
-        raise ProgramFormatError(f"output_scale must be a finite number of at least 1, got {value!r}")
+        raise FormatError(
+            f"output_scale must be a finite number of at least 1, got {value!r}", code="program"
+        )
     return value
 
 
 def _power_of_two(value: object, bound: int, name: str) -> int:
     number = _integer(value, name)
     if not 1 <= number <= bound or next_power_of_two(number) != number:
-        raise ProgramFormatError(f"{name} must be a power of two up to {bound}, got {number}")
+        raise FormatError(f"{name} must be a power of two up to {bound}, got {number}", code="program")
     return number

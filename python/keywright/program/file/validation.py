@@ -3,7 +3,7 @@
 import numpy as np
 
 from keywright._core import polynomial_depth
-from keywright.errors.network import ProgramFormatError
+from keywright.errors.engine import FormatError
 from keywright.program.arrays import Vector
 from keywright.program.instructions import OPCODES, Instruction
 from keywright.program.operands.diagonals import DiagonalMatrix, distinct_of
@@ -33,7 +33,7 @@ def validate(program: Program) -> None:
     """Check that every instruction of a program can be executed.
 
     Raises:
-        ProgramFormatError: names the first inconsistency.
+        FormatError: names the first inconsistency.
     """
     for transform in program.operands.transforms:
         _transform(transform)
@@ -80,7 +80,7 @@ def validate(program: Program) -> None:
 
 def _require(condition: bool, message: str) -> None:
     if not condition:
-        raise ProgramFormatError(f"inconsistent program: {message}. {ADVICE}")
+        raise FormatError(f"inconsistent program: {message}. {ADVICE}", code="program")
 
 
 def _is_ring(log_n: int) -> bool:

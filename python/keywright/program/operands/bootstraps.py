@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 from keywright._core import BootstrapperPlan
-from keywright.errors import ChoiceError
+from keywright.errors import (
+    ParameterError,
+)
 
 DEFAULT_BOOTSTRAP_PRESET = "N16_QP1732_L9_S45_real"
 """The default preset: costs are predicted for its parameters, and a model that is too deep for every preset
@@ -23,7 +25,7 @@ class Bootstrap:
         input_log_n: log2 of the degree of the smaller ring of its operand; 0 for that of its result.
 
     Raises:
-        ChoiceError: no level is gained, slots are not a power of two, or the time is not positive.
+        ParameterError: no level is gained, slots are not a power of two, or the time is not positive.
     """
 
     slots: int
@@ -35,16 +37,16 @@ class Bootstrap:
 
     def __post_init__(self) -> None:
         if not 0 <= self.input_level < self.output_level:
-            raise ChoiceError(
+            raise ParameterError(
                 f"a bootstrap from level {self.input_level} to {self.output_level} gains no level",
                 code="bootstrap",
             )
         if self.slots < 1 or self.slots & (self.slots - 1):
-            raise ChoiceError(
+            raise ParameterError(
                 f"a bootstrap has {self.slots} slots; they must be a power of two", code="bootstrap"
             )
         if self.seconds is not None and not 0 < self.seconds < float("inf"):
-            raise ChoiceError(
+            raise ParameterError(
                 f"a bootstrap takes {self.seconds} seconds; they must be finite and above 0", code="bootstrap"
             )
 

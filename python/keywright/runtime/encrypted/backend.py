@@ -19,7 +19,7 @@ from keywright._core import (
     polynomial_depth,
 )
 from keywright.errors import FormatError
-from keywright.errors.network import BackendMisuseError
+from keywright.errors.engine import OperandError
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.diagonals import Place, Storage
 from keywright.plan.workload.arithmetic import input_ring
@@ -38,7 +38,7 @@ def _match(program: Program, plans: Sequence[BootstrapperPlan]) -> None:
     offered = [(plan.slots, plan.input_level, plan.output_level, input_ring(plan)) for plan in plans]
     asked = [(b.slots, b.input_level, b.output_level, b.input_log_n) for b in program.operands.bootstraps]
     if asked and asked != offered:
-        raise BackendMisuseError(
+        raise OperandError(
             f"the program needs bootstraps with (slots, input level, output level, input's ring) {asked}, "
             f"got {offered}"
         )
@@ -52,7 +52,7 @@ def encrypt_sample(program: Program, encryptor: Encryptor, sample: ArrayLike) ->
         sample: of shape ``program.input.shape``, or up to ``program.batch`` samples, (count, *input_shape).
 
     Raises:
-        InvalidSamplesError: another shape, or values that are not finite.
+        EncodeError: another shape, or values that are not finite.
         EncodeError: a value is above `Program.input_magnitude`, which every ciphertext states.
     """
     level, magnitude = program.input.level, program.input.magnitude
@@ -84,8 +84,8 @@ def decrypt_result(
             ``output.shape``.
 
     Raises:
-        InvalidSamplesError: another number of ciphertexts, of slots or of samples than the program returns.
-        FloodingError: the noise would hide the result, or no query is left.
+        EncodeError: another number of ciphertexts, of slots or of samples than the program returns.
+        NoiseError: the noise would hide the result, or no query is left.
         FormatError: the ciphertexts state a scale with which numbers are not finite.
     """
     rows = np.asarray([decryptor.decrypt(as_ciphertext(output), flooding) for output in outputs])
@@ -93,7 +93,7 @@ def decrypt_result(
         raise FormatError(
             "the answer decrypts to numbers that are not finite: its scale is not one that the program "
             "produces",
-            reason="field",
+            code="field",
         )
     return program.unpack(rows, count)
 
@@ -173,7 +173,7 @@ class EncryptedBackend:
                 `evaluator`.
 
         Raises:
-            BackendMisuseError: another number of ciphertexts or of slots than the program takes, low levels,
+            OperandError: another number of ciphertexts or of slots than the program takes, low levels,
                 or other bootstraps.
             MissingKeyError: a key is missing.
         """
@@ -182,7 +182,7 @@ class EncryptedBackend:
         ring = program.input.log_n
         for ciphertext in inputs:
             if (ciphertext.slots, self._ring(ciphertext)) != (program.ring_slots(ring), ring):
-                raise BackendMisuseError(
+                raise OperandError(
                     f"the program takes ciphertexts of {program.ring_slots(ring)} slots in a ring of degree "
                     f"2^{ring or self.evaluator.parameters.log_n}, got {ciphertext!r}"
                 )

@@ -7,7 +7,8 @@ from typing import TypeAlias
 import numpy as np
 
 from keywright._core import polynomial_depth
-from keywright.errors.network import BackendMisuseError, OutOfRangeError
+from keywright.errors.engine import OperandError
+from keywright.errors.network import OutOfRangeError
 from keywright.plan.keys.execution import PlanExecution
 from keywright.program.arrays import Vector
 from keywright.program.operands.diagonals import DiagonalMatrix, period_of
@@ -36,7 +37,7 @@ class SimulatedBackend:
         plan: of the program's keys.
 
     Raises:
-        NoPredictionError: a bootstrap has no prediction.
+        ParameterError: a bootstrap has no prediction.
     """
 
     def __init__(self, noise: Mapping[int, NoiseSource], plan: PlanExecution) -> None:
@@ -158,7 +159,7 @@ class SimulatedBackend:
     def bootstrap(self, ct: Value, index: int) -> SimulatedCiphertext:
         """See `Backend.bootstrap`. Raises `OutOfRangeError` for values above 1."""
         if not 0 <= index < len(self._bootstraps):
-            raise BackendMisuseError(f"bootstrap {index} of {len(self._bootstraps)}")
+            raise OperandError(f"bootstrap {index} of {len(self._bootstraps)}")
         a, plan = as_ciphertext(ct), self._bootstraps[index]
         largest = float(np.abs(a.values[:, 0]).max())
         if largest > 1:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from keywright._core import BootstrapperPlan, ErrorModel
-from keywright.errors.network import NoPredictionError
+from keywright.errors.engine import ParameterError
 from keywright.program.arrays import Vector
 
 Variance = tuple[float, float]
@@ -74,13 +74,18 @@ class BootstrapErrors:
     """Errors of one bootstrap at `MESSAGES`: see `keywright.BootstrapperPlan.errors_of`.
 
     Raises:
-        NoPredictionError: the engine cannot predict its order of stages.
+        ParameterError: the engine cannot predict its order of stages.
     """
 
     def __init__(self, plan: BootstrapperPlan) -> None:
         result = plan.errors_of(MESSAGES)
         if result is None:
-            raise NoPredictionError(plan.order)
+            raise ParameterError(
+                f'the errors of a bootstrapping of order "{plan.order}" cannot be predicted; use one of '
+                'order "slots_to_coeffs_first"',
+                code="prediction",
+                value=plan.order,
+            )
         self.probabilities: Vector = np.asarray(result["probabilities"])
         self.steps: Vector = np.asarray(result["steps"])
         self.bias: Vector = np.asarray(result["bias"])

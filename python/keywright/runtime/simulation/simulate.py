@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keywright._core import ErrorModel, EvaluationKeys
-from keywright.errors.network import InvalidSamplesError
+from keywright.errors.engine import EncodeError
 from keywright.plan.keys.execution import PlanExecution
 from keywright.program.arrays import Vector
 from keywright.program.program import Program
@@ -107,12 +107,12 @@ def simulate(
         step: of which the numbers of thin clients are multiples.
 
     Raises:
-        InvalidSamplesError: there are no samples, or they have another shape; no repetitions.
+        EncodeError: there are no samples, or they have another shape; no repetitions.
         OutOfRangeError: a sample drives a value above 1 into a bootstrap.
-        NoPredictionError: a bootstrap has no prediction.
+        ParameterError: a bootstrap has no prediction.
     """
     if repetitions < 1:
-        raise InvalidSamplesError(f"a simulation needs at least 1 repetition, got {repetitions}")
+        raise EncodeError(f"a simulation needs at least 1 repetition, got {repetitions}", code="samples")
     batches = program.batches(samples)
     outline = EvaluationKeys.outline(plan.parameters, [*plan.key_specs, *plan.derived_specs])
     keys, rng = plan.follow(outline), np.random.default_rng(seed)

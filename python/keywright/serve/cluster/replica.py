@@ -7,7 +7,10 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from keywright.errors import WorkerEndedError
-from keywright.errors.service import EvaluationFailedError, ServeError, UnforeseenError
+from keywright.errors.service import (
+    EvaluationError,
+    ServeError,
+)
 from keywright.serve.workers.resident_keys import ResidentKeys
 from keywright.serve.workers.workers import Worker
 
@@ -61,7 +64,7 @@ class Replica:
             if job in self._cancelled:
                 self._cancelled.discard(job)
                 yield _refused(
-                    EvaluationFailedError(
+                    EvaluationError(
                         "the evaluation was cancelled, because its client is gone", code="cancelled"
                     )
                 )
@@ -106,12 +109,10 @@ class Replica:
             end = self._worker.order(lambda step: say({"step": step}), **{**order, "do": "evaluate"})
         except WorkerEndedError as error:
             say({ENDED: str(error)})
-        except UnforeseenError as error:
-            say(_refused(error) | {"unforeseen": error.unforeseen})
         except ServeError as error:
-            say(_refused(error))
+            say(_refused(error) | ({"unforeseen": error.unforeseen} if error.unforeseen else {}))
         except Exception as error:  # noqa: BLE001 - whatever it is, who asked gets an answer
-            say(_refused(UnforeseenError("the evaluation failed", repr(error))) | {"unforeseen": repr(error)})
+            say(_refused(ServeError("the evaluation failed")) | {"unforeseen": repr(error)})
         else:
             if not end["hit"]:
                 self._costs.loaded(int(order["bytes"]), end["loading"])

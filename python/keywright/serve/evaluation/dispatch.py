@@ -7,9 +7,8 @@ from traceback import format_exception
 
 from keywright.errors.service import (
     DiskError,
-    EvaluationFailedError,
+    EvaluationError,
     ServeError,
-    UnforeseenError,
     WorkerEndedError,
 )
 from keywright.serve.logs import on_behalf
@@ -116,15 +115,14 @@ class Dispatcher:
                 if job.attempts < ATTEMPTS:
                     self._jobs.again(job)
                     return True
-                error = EvaluationFailedError(f"{ended}, {ATTEMPTS} times")
-            except UnforeseenError as unforeseen:
-                self._event(unforeseen.unforeseen)
-                error = ServeError(str(unforeseen))
+                error = EvaluationError(f"{ended}, {ATTEMPTS} times")
             except (DiskError, OSError) as failed:
                 self._event(f"{failed}; the evaluation waits again")
                 self._jobs.again(job, begun=False)
                 return False
             except ServeError as refused:
+                if refused.unforeseen:
+                    self._event(refused.unforeseen)
                 error = refused
             except Exception as other:  # noqa: BLE001 - the client gets an answer for every exception
                 self._event("".join(format_exception(other)).rstrip())

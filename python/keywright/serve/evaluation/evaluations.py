@@ -17,7 +17,7 @@ from typing import Any
 from keywright.errors import WorkerEndedError
 from keywright.errors.service import (
     BadRequestError,
-    EvaluationFailedError,
+    EvaluationError,
     OtherModelError,
     ServeError,
     UnknownKeysError,
@@ -159,14 +159,14 @@ class Evaluations:
                 checks what the message contains.
 
         Raises:
-            UnknownKeysError, NotReadyError: the keys are unknown or incomplete.
+            UnknownKeysError, UploadError: the keys are unknown or incomplete.
             RetiredError, OtherModelError: the model is no longer served, or needs other keys.
             SecretRefusedError: the message contains a secret key.
             BadRequestError, InvalidObjectError: the message does not hold the ciphertexts that the model
                 takes.
             BusyError: the queue or memory is full.
-            TooLargeError: memory can never hold the keys.
-            QuotaError: the tenant has no room for the message, or has used its day.
+            LimitError: memory can never hold the keys.
+            LimitError: the tenant has no room for the message, or has used its day.
         """
         with self.expect(identifier, len(message), model, priority, tenant, places) as expected:
             return self.take(expected, message, held=held)
@@ -335,7 +335,7 @@ class Evaluations:
                 end = self._order(worker, job, uploaded)
         except (UnknownKeysError, FileNotFoundError) as error:
             if self._store.intact(uploaded):
-                raise EvaluationFailedError(
+                raise EvaluationError(
                     "a worker cannot read keys that are here; is the folder of state shared with its machine?"
                 ) from error
             self._store.delete(uploaded, "damaged")

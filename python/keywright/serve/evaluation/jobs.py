@@ -11,7 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from keywright.errors.service import REFUSALS, BusyError, NotReadyError, ServeError, UnknownJobError
+from keywright.errors.service import (
+    REFUSALS,
+    BusyError,
+    EvaluationError,
+    ServeError,
+    UnknownJobError,
+)
 from keywright.serve.logs import request_identifier
 from keywright.serve.storage import Row, Storage
 from keywright.serve.storage.objects import drawer
@@ -454,14 +460,16 @@ class Jobs:
 
         Raises:
             UnknownJobError: no evaluation has this identifier.
-            NotReadyError: it has not finished.
+            EvaluationError: it has not finished.
             ServeError: the reason of its failure.
         """
         job = self.get(identifier)
         if job.error is not None:
             raise job.error
         if job.state != "done":
-            raise NotReadyError(f"{job.done} of {job.total} steps are done; ask again later")
+            raise EvaluationError(
+                f"{job.done} of {job.total} steps are done; ask again later", code="not_done"
+            )
         answer = self._objects.read(_answer(job), start, length)
         job.fetched, job.touched = True, time.monotonic()
         return answer

@@ -21,8 +21,8 @@ from starlette.routing import Match, Route
 from keywright.errors.service import (
     BadRequestError,
     BusyError,
+    LimitError,
     ServeError,
-    TooLargeError,
     UnauthorizedError,
 )
 from keywright.serve.evaluation.jobs import Job
@@ -603,7 +603,7 @@ def _announced(request: Request, maximum: int) -> int:
     """Return the length of the body, if it is within the maximum."""
     length = int(request.headers.get("content-length", "0"))
     if length > maximum:
-        raise TooLargeError(
+        raise LimitError(
             f"{length} bytes were announced; at most {maximum} are accepted here",
             value=length,
             maximum=maximum,

@@ -11,7 +11,10 @@ from http import HTTPStatus
 
 from starlette.responses import JSONResponse, Response
 
-from keywright.errors.service import BadRequestError, LengthError
+from keywright.errors.service import (
+    BadRequestError,
+    UploadError,
+)
 
 COMPLETE, OFFSET, LENGTH, LIMIT = "Upload-Complete", "Upload-Offset", "Upload-Length", "Upload-Limit"
 PARTIAL = "application/partial-upload"
@@ -51,15 +54,16 @@ def require_length(headers: Mapping[str, str], offset: int, total: int, *, compl
         complete: whether this content is announced as the last.
 
     Raises:
-        LengthError: another length is announced.
+        UploadError: another length is announced.
     """
     length = int(headers.get("content-length", "0"))
     for announced in (integer(headers, LENGTH), offset + length if complete else None):
         if announced is not None and announced != total:
-            raise LengthError(
+            raise UploadError(
                 f"an upload of {announced} bytes was announced; the keys have {total}",
                 found=announced,
                 expected=total,
+                code="bad_request",
             )
     return length
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from keywright._files import read_json_object
-from keywright.errors.service import ConfigurationError, QuotaError
+from keywright.errors.service import ConfigurationError, LimitError
 from keywright.serve.storage import Records
 
 FORMAT = "keywright-quotas-1"
@@ -149,12 +149,12 @@ class Usage:
         """Check that a tenant has processor seconds left today.
 
         Raises:
-            QuotaError: it has used its day; the error says when the next one begins.
+            LimitError: it has used its day; the error says when the next one begins.
         """
         most, used = self.quotas.of(tenant).seconds, self.seconds(tenant)
         if most is not None and used >= most:
             left = DAY_S - int(time.time()) % DAY_S
-            raise QuotaError(
+            raise LimitError(
                 f"{used:.1f} of {most:g} processor seconds are used today; retry in {left} s",
                 used=round(used, 3),
                 maximum=most,
@@ -172,17 +172,18 @@ class Usage:
             frees: seconds until its unused data expires; None if none will.
 
         Raises:
-            QuotaError: it may not; the error says when there may be room.
+            LimitError: it may not; the error says when there may be room.
         """
         most = self.quotas.of(tenant).bytes
         if most is None or stored + more <= most:
             return
         retry = 0 if frees is None or more > most else max(1, int(frees) + 1)
         then = f"retry in {retry} s" if retry else "ask for a larger quota"
-        raise QuotaError(
+        raise LimitError(
             f"{stored} of {most} bytes are stored, and {more} more exceed the quota; delete unneeded "
             f"data, or {then}",
             value=stored + more,
             maximum=most,
             retry_after=retry,
+            code="quota_bytes",
         )

@@ -16,7 +16,11 @@ import threading
 import time
 from dataclasses import dataclass
 
-from keywright.errors.service import StorageError, TooLargeError, WrongOffsetError
+from keywright.errors.service import (
+    LimitError,
+    StorageError,
+    UploadError,
+)
 from keywright.serve.storage.objects import drawer
 
 from .part_writer import PartWriter
@@ -75,15 +79,15 @@ class DirectUploads:
 
         Raises:
             StorageError: there is no storage that clients can write to.
-            TooLargeError, WrongOffsetError, BusyError: the range is refused, see `UploadStore.reserve`.
-            QuotaError: the tenant has no room for the set.
+            LimitError, UploadError, BusyError: the range is refused, see `UploadStore.reserve`.
+            LimitError: the tenant has no room for the set.
         """
         if not self.offered:
             raise StorageError(
                 "keys are kept in a folder here; send them to this server", code="no_direct_uploads"
             )
         if not 0 < length <= PART_BYTES:
-            raise TooLargeError(
+            raise LimitError(
                 f"a part has 1 to {PART_BYTES} bytes, got {length}", value=length, maximum=PART_BYTES
             )
         self.end(uploaded.identifier, offset)
@@ -103,14 +107,14 @@ class DirectUploads:
         """Take over a part that a client has written. The caller finishes and closes the writer.
 
         Raises:
-            WrongOffsetError: no part is expected there, or the uploaded part has another length; request an
+            UploadError: no part is expected there, or the uploaded part has another length; request an
                 address again.
             OSError: the storage fails.
         """
         with self._lock:
             grant = self._grants.pop((uploaded.identifier, offset), None)
         if grant is None:
-            raise WrongOffsetError(
+            raise UploadError(
                 f"no part is expected at byte {offset}; ask for its address again",
                 found=offset,
                 received=uploaded.received,

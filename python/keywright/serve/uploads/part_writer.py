@@ -6,7 +6,7 @@ from keywright.errors.service import (
     SecretRefusedError,
     ServeError,
     UnknownKeysError,
-    WrongOffsetError,
+    UploadError,
 )
 
 from .secret_scanner import SecretScanner
@@ -29,7 +29,7 @@ class PartWriter:
         end: end of the range.
 
     Raises:
-        WrongOffsetError, TooLargeError, BusyError: the range is refused, see `UploadStore.reserve`.
+        UploadError, LimitError, BusyError: the range is refused, see `UploadStore.reserve`.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class PartWriter:
             SecretRefusedError: they contain a secret key; the set is deleted.
             InvalidObjectError: the set is not the requested one; it is deleted.
             UnknownKeysError: the set was deleted meanwhile.
-            WrongOffsetError: a later request continues the upload.
+            UploadError: a later request continues the upload.
             OSError: for example, the disk is full; written bytes count.
         """
         with self._range.writing:
@@ -54,7 +54,7 @@ class PartWriter:
 
     def _append(self, data: bytes) -> None:
         if self._range.stopped:
-            raise WrongOffsetError(
+            raise UploadError(
                 "a later request continues this upload; ask for its offset",
                 found=self.at,
                 received=self.uploaded.received,
@@ -99,7 +99,7 @@ class PartWriter:
         """Take over an object with all bytes of the range, which the client wrote to the object storage.
 
         Raises:
-            WrongOffsetError: it is not there, or has another length.
+            UploadError: it is not there, or has another length.
             UnknownKeysError: the set was deleted meanwhile.
             OSError: the storage fails.
         """
@@ -113,7 +113,7 @@ class PartWriter:
                 size = None
             if size != end - begin:
                 store.objects.delete([own])
-                raise WrongOffsetError(
+                raise UploadError(
                     f"{size or 0} bytes were written of {end - begin} at byte {begin}; "
                     "ask for its address again",
                     found=begin,

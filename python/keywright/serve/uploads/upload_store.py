@@ -19,10 +19,9 @@ from pathlib import Path
 from keywright.errors import WorkerEndedError
 from keywright.errors.service import (
     BusyError,
-    NotReadyError,
-    TooLargeError,
+    LimitError,
     UnknownKeysError,
-    WrongOffsetError,
+    UploadError,
 )
 from keywright.serve.configurations import Catalog
 from keywright.serve.storage import Row, Storage
@@ -305,9 +304,9 @@ class UploadStore:
             anywhere: whether it may begin after a gap; otherwise it must follow the bytes that have arrived.
 
         Raises:
-            WrongOffsetError: the range does not begin where the last one ended, or some of its bytes have
+            UploadError: the range does not begin where the last one ended, or some of its bytes have
                 arrived or are being received.
-            TooLargeError: it extends beyond the end of the set.
+            LimitError: it extends beyond the end of the set.
             BusyError: the range is the first, and the maximum number of sets is reached; or the maximum
                 number of gaps is reached.
         """
@@ -318,22 +317,22 @@ class UploadStore:
                 (other.begin < end and offset < other.end) or other.begin == offset
                 for other in uploaded.receiving
             ):
-                raise WrongOffsetError(
+                raise UploadError(
                     "another request sends these bytes of the keys", found=offset, received=received
                 )
             if offset != received and not anywhere:
-                raise WrongOffsetError(
+                raise UploadError(
                     f"the content begins at byte {offset}, but {received} bytes have arrived; begin there",
                     found=offset,
                     received=received,
                 )
             if end > total:
-                raise TooLargeError(
+                raise LimitError(
                     f"the content ends at byte {end}, but the keys end at {total}", value=end, maximum=total
                 )
             room = next((to - offset for begin, to in uploaded.missing if begin <= offset < to), 0)
             if length > room:
-                raise WrongOffsetError(
+                raise UploadError(
                     f"bytes {offset} to {end} were announced, but some of them have arrived; ask which "
                     "are missing",
                     found=offset,
@@ -489,11 +488,11 @@ class UploadStore:
         """Check that a set is complete.
 
         Raises:
-            NotReadyError: bytes are missing.
+            UploadError: bytes are missing.
         """
         if not uploaded.ready:
             total = uploaded.configuration.key_bytes
-            raise NotReadyError(
+            raise UploadError(
                 f"{uploaded.received} of {total} bytes of the keys have arrived; send the rest first",
                 received=uploaded.received,
                 expected=total,

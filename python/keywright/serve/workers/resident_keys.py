@@ -14,7 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from keywright._units import format_bytes
-from keywright.errors.service import TooLargeError
+from keywright.errors.service import (
+    LimitError,
+)
 from keywright.plan.memory.machine import SHARE, available_bytes
 
 from .key_cache import KeyCache
@@ -136,10 +138,10 @@ class ResidentKeys:
         """Check that a set can fit.
 
         Raises:
-            TooLargeError: it is larger than the budget.
+            LimitError: it is larger than the budget.
         """
         if size > self.budget:
-            raise TooLargeError(
+            raise LimitError(
                 f"the keys take {format_bytes(size)} of memory, and this server has "
                 f"{format_bytes(self.budget)} for keys; start it with more --memory",
                 value=size,
@@ -155,7 +157,7 @@ class ResidentKeys:
             size: an upper bound on its bytes.
 
         Raises:
-            TooLargeError: see `require`.
+            LimitError: see `require`.
         """
         self.require(size)
         loan = self._borrow(name, size)

@@ -31,12 +31,14 @@ from typing import Any, BinaryIO
 
 from keywright._core import EvaluationKeys, Parameters
 from keywright._files import replace
-from keywright.errors import BackendMisuseError, KeywrightError
+from keywright.errors import (
+    KeywrightError,
+)
+from keywright.errors.model import FolderError
 from keywright.errors.service import (
     DiskError,
-    EvaluationFailedError,
+    EvaluationError,
     InvalidObjectError,
-    ModelFolderError,
     ServeError,
     UnknownKeysError,
 )
@@ -145,16 +147,16 @@ class Engine:
                 told = now
                 self.say(step=done)
             if self.cancelled == order["job"]:
-                raise EvaluationFailedError(
+                raise EvaluationError(
                     "the evaluation was cancelled, because its client is gone", code="cancelled"
                 )
 
         try:
             results = runner.run(model.execution.follow(keys), inputs, on_step=step)
-        except (KeywrightError, BackendMisuseError) as error:
+        except KeywrightError as error:
             if isinstance(error, ServeError):
                 raise
-            raise EvaluationFailedError(f"the model could not be evaluated: {error}") from error
+            raise EvaluationError(f"the model could not be evaluated: {error}") from error
         finally:
             if loading is not None:
                 loading.wait()
@@ -183,9 +185,10 @@ class Engine:
         if name not in self._runners:
             model = Model.load(Path(order["folder"]))
             if model.manifest.hash != name:
-                raise ModelFolderError(
+                raise FolderError(
                     f"{order['folder']} holds another model than when the server was started; restart the "
-                    "server"
+                    "server",
+                    code="model_folder",
                 )
             budget = order["budget"]
             planned = None if budget is None else model.plan_service(budget, self._resident)

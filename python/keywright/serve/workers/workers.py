@@ -20,9 +20,8 @@ from keywright.errors.replies import refusal
 from keywright.errors.service import (
     BusyError,
     DiskError,
-    EvaluationFailedError,
+    EvaluationError,
     ServeError,
-    UnforeseenError,
 )
 
 from .resident_keys import Loan, ResidentKeys
@@ -45,7 +44,7 @@ def understand(answer: Mapping[str, Any], on_step: OnStep | None = None) -> dict
     if "refused" in answer:
         error = refusal(0, {"error": answer["refused"]})
         if "unforeseen" in answer:
-            error = UnforeseenError(str(error), answer["unforeseen"])
+            error.unforeseen = str(answer["unforeseen"])
         error.processor = float(answer.get("processor", 0.0))
         raise error
     if "step" in answer and on_step is not None:
@@ -88,7 +87,7 @@ class Worker:
 
         Raises:
             WorkerEndedError: the process ended.
-            TooLargeError: the keys can never fit.
+            LimitError: the keys can never fit.
             ServeError: a refusal, as its class.
         """
         if order["do"] != "evaluate":
@@ -97,7 +96,7 @@ class Worker:
         assert isinstance(size, int)
         with self.keys.lend(str(order["keys"]), size) as loan:
             if order["job"] == self._cancelled:
-                raise EvaluationFailedError(
+                raise EvaluationError(
                     "the evaluation was cancelled, because its client is gone", code="cancelled"
                 )
             end = self._order(on_step, meanwhile, loan, order)
@@ -272,7 +271,7 @@ class Workers:
             patience: returns the seconds after which memory may be free.
 
         Raises:
-            TooLargeError: the keys can never fit.
+            LimitError: the keys can never fit.
             BusyError: the planned memory is not free, even if all other keys were evicted.
         """
         self.keys.require(size)

@@ -86,8 +86,8 @@ CASES: dict[str, Case] = {
 
 def fitted(name: str) -> tuple[Any, Array]:
     """A fitted estimator, and its data."""
-    make, samples, wanted = CASES[name]
-    return make().fit(samples, wanted), samples
+    make, samples, expected = CASES[name]
+    return make().fit(samples, expected), samples
 
 
 def answers(trees: QuantisedEnsemble, samples: Array) -> dict[str, Array]:

@@ -21,10 +21,10 @@ def test_labels_are_those_of_the_quantised_model(name: str, thresholds: str) -> 
     compiled = kw.compile(model, calibration=samples, thresholds=thresholds, bins=32, batch=4)
     outputs = compiled.predict(samples[:COUNT])
     expected = answers(quantised(model, samples, thresholds=thresholds, bins=32), samples[:COUNT])
-    found = compiled.answers(outputs)
+    answer = compiled.answers(outputs)
     # The client's rounding removes the error of encryption.
     for key, values in expected.items():
-        assert np.array_equal(found[key], values)
+        assert np.array_equal(answer[key], values)
 
 
 def test_a_thousand_labels_in_the_clear_and_simulated() -> None:
@@ -34,9 +34,9 @@ def test_a_thousand_labels_in_the_clear_and_simulated() -> None:
     clear = np.concatenate(
         [run_clear(compiled.program, batch) for batch in compiled.program.batches(samples)]
     )
-    found = compiled.answers(clear)
-    assert np.array_equal(found["label"], expected["label"])
-    assert np.array_equal(found["probabilities"], expected["probabilities"])
+    answer = compiled.answers(clear)
+    assert np.array_equal(answer["label"], expected["label"])
+    assert np.array_equal(answer["probabilities"], expected["probabilities"])
     simulated = compiled.simulate(samples[:8])
     assert simulated.worst_error < 0.5 * 2.0**-STEP_BITS
 
@@ -50,14 +50,14 @@ def test_client_and_server_from_a_folder(tmp_path: Path) -> None:
     compiled.save(tmp_path / "model")
     client, server = kw.load_client(tmp_path / "model"), kw.load_server(tmp_path / "model")
     server.load_keys(client.keys())
-    found: dict[str, Any] = client.answers(client.decrypt(server.run(client.encrypt(samples[:3]))))
+    labels: dict[str, Any] = client.answers(client.decrypt(server.run(client.encrypt(samples[:3]))))
     expected = answers(quantised(model, samples, bins=16), samples[:3])
-    assert np.array_equal(found["label"], expected["label"])
+    assert np.array_equal(labels["label"], expected["label"])
 
 
 def test_public_thresholds_need_no_calibration_data() -> None:
     model, samples = fitted("boosting of three labels")
     compiled = kw.compile(model, thresholds="public", batch=4)
     assert "the model's thresholds" in compiled.report.lines["the client gets"]
-    found = compiled.answers(compiled.predict(samples[:4]))
-    assert np.array_equal(found["label"], model.predict(samples[:4]))
+    outputs = compiled.answers(compiled.predict(samples[:4]))
+    assert np.array_equal(outputs["label"], model.predict(samples[:4]))

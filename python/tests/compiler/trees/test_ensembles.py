@@ -19,20 +19,20 @@ TREES = 60
 """At most so many trees of the cases add up."""
 
 
-def same(found: dict[str, Any], expected: dict[str, Any]) -> None:
+def same(ensemble: dict[str, Any], expected: dict[str, Any]) -> None:
     """Labels are equal; values are as close as rounded leaves allow."""
-    assert list(found) == list(expected)
+    assert list(ensemble) == list(expected)
     *_, name = expected
     size = max(float(np.abs(expected[name]).max()), 1.0)
     bound = TREES * size * 2.0**-STEP_BITS
-    assert np.abs(found[name] - expected[name]).max() <= bound
+    assert np.abs(ensemble[name] - expected[name]).max() <= bound
     if "label" in expected:
         decided = np.ones(len(expected[name]), bool)
         if expected[name].shape[1] > 1:  # ties are decided by rounding, in the library as well
             second, best = np.partition(expected[name], -2, axis=1)[:, -2:].T
             decided = best - second > 2 * bound
         assert decided.mean() >= 0.98
-        assert np.array_equal(found["label"][decided], expected["label"][decided])
+        assert np.array_equal(ensemble["label"][decided], expected["label"][decided])
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -49,11 +49,11 @@ def test_private_thresholds_give_the_estimator_on_representatives(name: str) -> 
     source = to_source(model)
     assert isinstance(source, Ensemble)
     bins = private_bins(source, samples, 16)
-    found = paths(source, bins)
+    ensemble = paths(source, bins)
     shown = samples[:SHOWN]
     bits = bins.binning.apply(shown)
-    scores = np.concatenate([values[found.graph.output] for _, values in found.graph.runs(bits)])
-    step = source.last.client_part(found.base, source.factor * found.step)
+    scores = np.concatenate([values[ensemble.graph.output] for _, values in ensemble.graph.runs(bits)])
+    step = source.last.client_part(ensemble.base, source.factor * ensemble.step)
     same(step.run(scores), own(model, bins.quantised(shown)))
 
 
@@ -65,8 +65,8 @@ def test_random_ensembles_are_walked_node_by_node(seed: int) -> None:
     expected = trees.base + np.asarray([walked(trees, sample) for sample in samples])
     assert np.allclose(trees.base + trees.sums(samples), expected)
     step = 2.0**-STEP_BITS * 4 * max(np.abs(trees.nodes.values).max(), 1) * len(trees.roots)
-    found = quantise(trees, compiler.Fit(calibration=samples, thresholds="public"))
-    outputs = np.concatenate([values[found.graph.output] for _, values in found.graph.runs(found.bits)])
+    model = quantise(trees, compiler.Fit(calibration=samples, thresholds="public"))
+    outputs = np.concatenate([values[model.graph.output] for _, values in model.graph.runs(model.bits)])
     assert np.abs(outputs - expected).max() <= step * len(trees.roots)
     bins = private_bins(trees, samples, 8)
     rounded = paths(trees, bins)
@@ -80,18 +80,18 @@ def test_random_ensembles_are_walked_node_by_node(seed: int) -> None:
 def test_every_value_is_within_its_bound() -> None:
     rng = np.random.default_rng(9)
     trees = random_ensemble(rng, trees=9, depth=6, features=5)
-    found = paths(trees, public_bins(trees))
-    for number, bound in found.largest.items():
-        for _, values in found.graph.runs(public_bins(trees).binning.apply(samples_of(rng, 300, 5))):
+    model = paths(trees, public_bins(trees))
+    for number, bound in model.largest.items():
+        for _, values in model.graph.runs(public_bins(trees).binning.apply(samples_of(rng, 300, 5))):
             assert np.abs(values[number]).max() <= bound * (1 + 1e-9)
 
 
 def test_levels_depend_on_features_of_a_path_not_on_its_comparisons() -> None:
     rng = np.random.default_rng(3)
     trees = random_ensemble(rng, trees=4, depth=12, features=3)
-    found = paths(trees, public_bins(trees))
-    assert found.features <= 3
-    assert found.graph.depth() <= 4  # paths, a cubic, leaves
+    model = paths(trees, public_bins(trees))
+    assert model.features <= 3
+    assert model.graph.depth() <= 4  # paths, a cubic, leaves
 
 
 def test_the_report_says_what_rounding_changes() -> None:

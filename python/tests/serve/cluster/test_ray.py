@@ -124,7 +124,7 @@ def test_jobs_of_an_earlier_process_wait_until_the_replicas_are_there(
     cluster = SimpleNamespace(
         start=lambda **options: None,
         status=lambda: SimpleNamespace(applications={}),
-        run=lambda made, **options: "handle",
+        run=lambda replica, **options: "handle",
     )
     monkeypatch.setattr(ray_workers, "ray", SimpleNamespace(init=lambda *address, **options: None))
     monkeypatch.setattr(ray_workers, "serve", cluster)

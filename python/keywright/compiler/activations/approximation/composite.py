@@ -14,7 +14,9 @@ from functools import cache
 import numpy as np
 
 from keywright._core import polynomial_depth
-from keywright.errors import ChoiceError
+from keywright.errors import (
+    ParameterError,
+)
 from keywright.program.arrays import Vector
 from keywright.program.operands.polynomials import chebyshev
 
@@ -89,10 +91,10 @@ def sign_composite(alpha: int) -> SignComposite:
     does not hold, and elsewhere.
 
     Raises:
-        ChoiceError: ``alpha`` is not between 4 and 14.
+        ParameterError: ``alpha`` is not between 4 and 14.
     """
     if alpha not in DEGREES:
-        raise ChoiceError(
+        raise ParameterError(
             f"alpha = {alpha} bits is outside the range of minimax; choose {min(DEGREES)} "
             f"to {max(DEGREES)} bits",
             code="minimax",

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keywright.errors import ChoiceError
+from keywright.errors import (
+    ParameterError,
+)
 from keywright.program.arrays import Vector
 
 MAX_ROUNDS = 60
@@ -56,11 +58,11 @@ def odd_minimax(degree: int, low: float) -> OddMinimax:
         low: in (0, 1).
 
     Raises:
-        ChoiceError: the degree is even, the interval is empty, or the errors do not level in `MAX_ROUNDS`
+        ParameterError: the degree is even, the interval is empty, or the errors do not level in `MAX_ROUNDS`
             exchanges.
     """
     if degree < 1 or degree % 2 == 0 or not 0 < low < 1:
-        raise ChoiceError(
+        raise ParameterError(
             f"degree {degree} and low {low} are not valid; give an odd degree and a number in (0, 1)",
             code="minimax",
         )
@@ -74,7 +76,7 @@ def odd_minimax(degree: int, low: float) -> OddMinimax:
         points, largest = _exchange(points, coefficients, low)
         if largest - levelled <= LEVELLED * levelled + ROUNDING:
             return OddMinimax(coefficients, low, largest * ROUNDED_UP, points)
-    raise ChoiceError(
+    raise ParameterError(
         f"degree {degree} on [{low:g}, 1]: the largest error {largest:g} does not reach the levelled "
         f"error {levelled:g} in double precision; lower the degree",
         code="minimax",

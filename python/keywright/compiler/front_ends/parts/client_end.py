@@ -96,7 +96,7 @@ def load_parts(
         samples: calibration data; see `client_start.start`.
 
     Raises:
-        InvalidModelError, RefusalError: as for `load_model`, `start` and `divide`.
+        RefusalError: as for `load_model`, `start` and `divide`.
     """
     return divide(with_softmax(start(standardised(load_model(model)), samples).model))
 

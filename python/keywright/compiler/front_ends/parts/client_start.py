@@ -14,9 +14,8 @@ from onnx import TensorProto, helper, numpy_helper
 from keywright._reading.records import refusing
 from keywright.compiler.front_ends.operator_context import FLOATS
 from keywright.compiler.front_ends.reference import Reference
+from keywright.errors.engine import EncodeError
 from keywright.errors.network import (
-    InvalidModelError,
-    InvalidSamplesError,
     RefusalError,
     dynamic_shape,
     no_batch_axis,
@@ -414,7 +413,7 @@ class _Flow:
         """Whether the steps give the same for several calibration samples together as for each.
 
         Raises:
-            InvalidSamplesError: the samples are of another shape or kind.
+            EncodeError: the samples are of another shape or kind.
         """
         if self.samples is None:
             return False
@@ -424,7 +423,7 @@ class _Flow:
             return False
         try:
             both, _ = FirstSteps(steps.data, steps.inputs, steps.shape, True, steps.columns).features(few)
-        except InvalidSamplesError:
+        except EncodeError:
             return False
         return np.array_equal(alone, both, equal_nan=True)
 
@@ -506,13 +505,13 @@ def _property(model: onnx.ModelProto, key: str) -> str:
 
 def client_values(model: onnx.ModelProto) -> frozenset[str]:
     """Return the values that a model names for the client."""
-    with refusing("a list of the client's values", InvalidModelError):
+    with refusing("a list of the client's values", RefusalError, code="model"):
         return frozenset(map(str, json.loads(_property(model, CLIENT) or "[]")))
 
 
 def columns_in(model: onnx.ModelProto) -> tuple[Column, ...]:
     """Return the columns of a model that takes a table."""
-    with refusing("a list of columns", InvalidModelError):
+    with refusing("a list of columns", RefusalError, code="model"):
         return tuple(
             Column(str(name), kind, None if known is None else tuple(known))
             for name, kind, known in json.loads(_property(model, COLUMNS) or "[]")

@@ -8,7 +8,8 @@ import onnx
 from onnx import TensorProto
 
 from keywright.compiler.front_ends.parts.client_start import columns_in
-from keywright.errors.network import InvalidSamplesError, RefusalError
+from keywright.errors.engine import EncodeError
+from keywright.errors.network import RefusalError
 from keywright.program.client.first_steps import NUMBERS, TEXT
 from keywright.program.client.samples import Column, kind_of, read_table
 
@@ -51,7 +52,7 @@ def write(model: Any, samples: Any, export: Export) -> onnx.ModelProto:
 
     Raises:
         RefusalError: a step has no such form.
-        InvalidSamplesError: the samples are no table.
+        EncodeError: the samples are no table.
     """
     columns, table = _table_of(samples)
     writer = Writer(columns)
@@ -145,7 +146,7 @@ def _table_of(samples: Any) -> tuple[list[Column], Any]:
     else:
         table = np.asarray(samples)
         if table.ndim != 2 or not len(table):
-            raise InvalidSamplesError(f"samples are a table, (count, columns); got {table.shape}")
+            raise EncodeError(f"samples are a table, (count, columns); got {table.shape}", code="samples")
         names = [f"column {place}" for place in range(table.shape[1])]
         given = list(table.T)
     columns = []

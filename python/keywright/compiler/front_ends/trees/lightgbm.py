@@ -10,7 +10,6 @@ from keywright._reading.records import refusing
 from keywright.compiler.trees.ensemble import MAX_NODES, Ensemble, Nodes, joined, require_counts
 from keywright.compiler.trees.last_step import LastStep, Transform
 from keywright.errors.network import (
-    InvalidModelError,
     ModelRefusedError,
     RefusalError,
     unsupported_attribute,
@@ -54,10 +53,10 @@ def of_dump(dump: Mapping[str, Any], labels: NDArray[Any] | None = None) -> Ense
 
     Raises:
         ModelRefusedError: an objective or kind of missing value without an encrypted form, or an object that
-            is not this form (`InvalidModelError`).
+            is not this form (`RefusalError`).
     """
     try:
-        with refusing("a booster of LightGBM", InvalidModelError):
+        with refusing("a booster of LightGBM", RefusalError, code="model"):
             return _read(dump, labels)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason

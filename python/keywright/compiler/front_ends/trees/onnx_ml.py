@@ -14,7 +14,6 @@ from keywright.compiler.front_ends.model_file import sample_shape
 from keywright.compiler.trees.ensemble import Ensemble, Nodes, joined
 from keywright.compiler.trees.last_step import LastStep, Remainder, Transform
 from keywright.errors.network import (
-    InvalidModelError,
     RefusalError,
     dynamic_shape,
     unsupported_attribute,
@@ -43,8 +42,8 @@ def ensemble_of(model: onnx.ModelProto) -> Ensemble:
     Raises:
         RefusalError: other operators before or behind the trees, or several ensembles.
         RefusalError: an aggregation or a transform without an encrypted form.
-        InvalidModelError: attributes contradict each other.
-        ModelTooLargeError: too many trees, nodes or values.
+        RefusalError: attributes contradict each other.
+        RefusalError: too many trees, nodes or values.
         RefusalError: the number of features is not fixed.
     """
     return _Reader(standardised(model)).run()
@@ -68,7 +67,7 @@ class _Reader:
         """See `ensemble_of`."""
         inputs = [value for value in self.graph.input if value.name not in self.constants]
         if len(inputs) != 1:
-            raise InvalidModelError(f"the model has {len(inputs)} inputs; it must have one")
+            raise RefusalError(f"the model has {len(inputs)} inputs; it must have one")
         shape = sample_shape(self.model)
         if len(shape) != 1 or not isinstance(shape[0], int) or shape[0] < 1:
             raise dynamic_shape(inputs[0].name, ["batch", *shape])
@@ -128,7 +127,7 @@ class _Reader:
         while at != source:
             node = makers.get(at)
             if node is None:
-                raise InvalidModelError(f"nothing computes {at!r}, which the trees read")
+                raise RefusalError(f"nothing computes {at!r}, which the trees read")
             operands = [name for name in node.input if name not in self.constants]
             if node.op_type not in ("Cast", "Identity", "Add", "Sub", "Mul", "Div") or len(operands) != 1:
                 raise unsupported_operator(node.name, node.op_type, BEFORE)
@@ -168,13 +167,11 @@ class _Reader:
         extra = [node for node in extra if node.output[0] in read - given]
         missing = read - given - {node.output[0] for node in extra} - {""}
         if missing:
-            raise InvalidModelError(
-                f"{sorted(missing)[0]!r} is read behind the trees and computed before them"
-            )
+            raise RefusalError(f"{sorted(missing)[0]!r} is read behind the trees and computed before them")
         outputs = [value.name for value in self.graph.output]
         for name in outputs:
             if name not in result:
-                raise InvalidModelError(f"the output {name!r} does not come from the trees")
+                raise RefusalError(f"the output {name!r} does not come from the trees")
         opsets = [entry for entry in self.model.opset_import if entry.domain in ("", "ai.onnx.ml")]
         standard = [entry for entry in opsets if entry.domain == ""]
         if not standard or standard[0].version < 13:
@@ -191,7 +188,7 @@ def _scaled(tree: Nodes, scale: Vector, offset: Vector) -> Nodes:
     """Return a tree of features that are not scaled."""
     inner = tree.feature >= 0
     if tree.feature.max(initial=-1) >= len(scale):
-        raise InvalidModelError(
+        raise RefusalError(
             f"a node compares feature {int(tree.feature.max())}, and a sample has {len(scale)}"
         )
     if (scale == 1).all() and not offset.any():

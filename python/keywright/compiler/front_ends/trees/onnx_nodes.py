@@ -10,7 +10,9 @@ import onnx
 from numpy.typing import NDArray
 
 from keywright.compiler.trees.ensemble import Nodes, require_counts
-from keywright.errors.network import InvalidModelError
+from keywright.errors.network import (
+    RefusalError,
+)
 from keywright.program.arrays import Vector
 from keywright.program.stored_tensors import array_of
 
@@ -80,7 +82,7 @@ class Columns:
     single: bool
 
     def trees(self) -> Iterator[Nodes]:
-        """Yield every tree. Raises `ModelTooLargeError` before the first if all are too large."""
+        """Yield every tree. Raises `RefusalError` before the first if all are too large."""
         require_counts(len(self.branches), sum(map(len, self.branches)), self.leaves.outputs)
         for number, branches in enumerate(self.branches):
             yield self._tree(number, branches)
@@ -100,11 +102,11 @@ class Columns:
             try:
                 true, false = (place[key] for key in branch.children)
             except KeyError:
-                raise InvalidModelError(
+                raise RefusalError(
                     f"a node of tree {number} has a child {branch.children!r:.60} that the tree does not have"
                 ) from None
             if not math.isfinite(branch.value) and branch.mode != "BRANCH_MEMBER":
-                raise InvalidModelError(f"a node of tree {number} compares with {branch.value}")
+                raise RefusalError(f"a node of tree {number} compares with {branch.value}")
             feature[index] = branch.feature
             among, swapped, threshold[index] = _comparison(branch.mode, branch.value, self.single)
             if among:
@@ -129,22 +131,22 @@ def _comparison(mode: str, value: float, single: bool) -> tuple[bool, bool, floa
         case "BRANCH_EQ" | "BRANCH_NEQ" | "BRANCH_MEMBER":
             return True, mode == "BRANCH_NEQ", 0.0
         case _:
-            raise InvalidModelError(f"a node has the mode {mode!r}; modes are {', '.join(MODES)}")
+            raise RefusalError(f"a node has the mode {mode!r}; modes are {', '.join(MODES)}")
 
 
 def tree_columns(node: onnx.NodeProto, attributes: Mapping[str, Any], *, single: bool = True) -> Columns:
     """Read the attributes of an operator of trees.
 
     Raises:
-        InvalidModelError: they contradict each other.
-        ModelTooLargeError: too many trees or nodes.
+        RefusalError: they contradict each other.
+        RefusalError: too many trees or nodes.
     """
     try:
         if node.op_type == "TreeEnsemble":
             return _newest(attributes, single)
         return _older(node, attributes, single)
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise InvalidModelError(f"the attributes of {node.op_type} contradict each other: {error}") from error
+        raise RefusalError(f"the attributes of {node.op_type} contradict each other: {error}") from error
 
 
 def _list(attributes: Mapping[str, Any], name: str) -> Sequence[Any]:
@@ -203,7 +205,7 @@ def _rooted(branches: dict[Any, Branch], number: int, children: set[tuple[int, A
     """Return the nodes of a tree with the root first."""
     roots = [key for key in branches if (number, key) not in children]
     if len(roots) != 1:
-        raise InvalidModelError(f"tree {number} has {len(roots)} roots")
+        raise RefusalError(f"tree {number} has {len(roots)} roots")
     return {roots[0]: branches[roots[0]]} | branches
 
 
@@ -231,7 +233,7 @@ def _newest(attributes: Mapping[str, Any], single: bool) -> Columns:
         while waiting:
             key = waiting.pop()
             if key in seen:
-                raise InvalidModelError(f"tree {number} has a node with two parents")
+                raise RefusalError(f"tree {number} has a node with two parents")
             seen.add(key)
             kind, place = key
             if kind == "leaf":

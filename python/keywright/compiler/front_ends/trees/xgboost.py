@@ -11,7 +11,6 @@ from keywright._reading.records import refusing
 from keywright.compiler.trees.ensemble import Ensemble, Nodes, joined, require_counts
 from keywright.compiler.trees.last_step import LastStep, Transform
 from keywright.errors.network import (
-    InvalidModelError,
     ModelRefusedError,
     RefusalError,
     unsupported_attribute,
@@ -46,10 +45,10 @@ def of_dump(dump: Mapping[str, Any], labels: NDArray[Any] | None = None) -> Ense
 
     Raises:
         ModelRefusedError: an objective or booster without an encrypted form, or an object that is not this
-            form (`InvalidModelError`).
+            form (`RefusalError`).
     """
     try:
-        with refusing("a booster of XGBoost", InvalidModelError):
+        with refusing("a booster of XGBoost", RefusalError, code="model"):
             return _read(dump["learner"], labels)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason

@@ -11,7 +11,10 @@ from keywright.compiler.front_ends.operators.arithmetic import shifted
 from keywright.compiler.front_ends.operators.gating.gates import HIDDEN
 from keywright.compiler.graph.graph import Graph
 from keywright.compiler.graph.sparse import Indices
-from keywright.errors.network import InvalidModelError, mask_without_effect
+from keywright.errors.network import (
+    RefusalError,
+    mask_without_effect,
+)
 from keywright.program.arrays import Vector
 
 LEAST_GAP = 36.0
@@ -49,14 +52,14 @@ def shown_elements(
         rows: the numbers of the elements of each row, (elements, rows).
 
     Raises:
-        InvalidModelError: minus infinity hides all elements of a row.
+        RefusalError: minus infinity hides all elements of a row.
     """
     source = source.before_mask or source
     if source.masked is None:
         return source, np.ones(source.shape, bool)
     largest = source.masked.max(axis=axis, keepdims=True)
     if np.isneginf(largest).any():
-        raise InvalidModelError(
+        raise RefusalError(
             f"node {context.name!r}: a mask hides all elements of a row, and the softmax of nothing is not "
             "defined; leave at least one"
         )

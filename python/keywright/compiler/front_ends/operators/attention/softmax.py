@@ -50,7 +50,7 @@ def softmax_of(context: OperatorContext, source: EncryptedValue, axis: int) -> E
     """Return the softmax of a value over an axis. Masked elements take no part and become 0.
 
     Raises:
-        InvalidModelError: all elements of a row are masked.
+        RefusalError: all elements of a row are masked.
     """
     rows, bits = rows_of(source, [axis]), source.shown
     source, shown = shown_elements(context, source, axis, rows)

@@ -5,7 +5,9 @@ import numpy as np
 from keywright.compiler.front_ends.operator_context import EncryptedValue, OperatorContext
 from keywright.compiler.graph.convolution import Convolution, Matrix, Window
 from keywright.compiler.limits import require_elements
-from keywright.errors.network import InvalidModelError
+from keywright.errors.network import (
+    RefusalError,
+)
 
 from .window import pixel_stride, pixels_of, spread_axes, window_axes, window_pairs
 
@@ -48,7 +50,7 @@ def convolution(context: OperatorContext) -> EncryptedValue:
         )
     outputs, group_inputs = int(weight.shape[0]), int(weight.shape[1])
     if group_inputs * groups != channels or outputs % groups:
-        raise InvalidModelError(
+        raise RefusalError(
             f"node {context.name!r}: {groups} groups of {group_inputs} channels do not make {channels} "
             f"inputs and {outputs} outputs"
         )

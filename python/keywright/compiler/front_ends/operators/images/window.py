@@ -37,7 +37,7 @@ def window_axes(context: OperatorContext, sizes: tuple[int, int], kernel: list[i
 
     Raises:
         RefusalError: ranks that do not match, or a window larger than the padded image.
-        ModelTooLargeError: the windows have too many pixels together.
+        RefusalError: the windows have too many pixels together.
     """
     rank = len(context.encrypted(0).shape) - 2
     strides = context.attribute("strides", [1] * rank)
@@ -90,7 +90,7 @@ def spread_axes(context: OperatorContext, sizes: tuple[int, int], kernel: list[i
 
     Raises:
         RefusalError: ranks that do not match, or a result without pixels.
-        ModelTooLargeError: the windows have too many pixels together.
+        RefusalError: the windows have too many pixels together.
     """
     rank = len(context.encrypted(0).shape) - 2
     strides = context.attribute("strides", [1] * rank)
