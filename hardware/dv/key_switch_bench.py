@@ -67,6 +67,7 @@ class Bench:
         self.shape = Shape(*map(int, os.environ["SHAPE"].split()))
         self.schedule = search(self.shape)
         self.cycle = 0
+        self.begun = dict.fromkeys(self.outputs, False)  # a frame on the wire whose last beat has not come
         self.clear()
 
     def port(self, side: str, name: str, signal: str) -> Any:
@@ -134,6 +135,8 @@ class Bench:
         }
         offered = dict.fromkeys(self.inputs, False)
         ready = dict.fromkeys(self.outputs, None)
+        # What an output offered and nobody took: it stays, whatever happens but a reset by the pin.
+        waiting: dict[str, tuple[int, ...] | None] = dict.fromkeys(self.outputs, None)
         while True:
             for name, (valid, _, data, last) in ports.items():
                 if self.queues[name] and not offered[name] and random.random() < self.rates.get(name, 1):
@@ -153,7 +156,14 @@ class Bench:
             self.cycle += 1
             taken = [name for name in self.inputs if offered[name] and ports[name][1].value]
             for name, (valid, _, data, last, user) in outs.items():
+                shown = (int(data.value), int(last.value), int(user.value)) if valid.value else None
+                if not dut.rst_ni.value:
+                    waiting[name], self.begun[name] = None, False
+                    continue
+                assert waiting[name] in (None, shown), f"{name} withdraws a beat"
+                waiting[name] = None if ready[name] else shown
                 if ready[name] and valid.value:
+                    self.begun[name] = not last.value
                     self.seen(name, not self.open[name])
                     self.open[name].append(int(data.value))
                     if last.value:
