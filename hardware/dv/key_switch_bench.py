@@ -223,23 +223,25 @@ def run(
     only: str,
     top: str = "key_switch",
     from_memory: bool = False,
+    products: bool = True,
     **env: str,
 ) -> None:
     """Makes the package and the tables of a shape, builds the module and runs one test in it.
 
-    `from_memory`: twiddle factors are not made, but stored.
+    `from_memory`: twiddle factors are not made, but stored. `products`: not the tiles that are synthesised.
     """
     folder = BUILD / "results" / request.node.name
     folder.mkdir(parents=True, exist_ok=True)
     package = None
     if shape != Shape(3):
-        place = BUILD / "packages" / f"L{shape.level}-alpha{shape.alpha}-gap{shape.gap}"
+        name = f"L{shape.level}-alpha{shape.alpha}-gap{shape.gap}"
+        place = BUILD / "packages" / (name if shape.centred else f"{name}-plain")
         place.mkdir(parents=True, exist_ok=True)
         package = variant(place, shape)
     for chain, (name, width) in enumerate([("a", 60), ("b", 51)]):
         q = [primes(shape)[p].value for p in chain_primes(search(shape), chain)]
         write = lines if from_memory else tables
         write(folder / f"tables-{name}", q, log_n, width)
-    env["SHAPE"] = f"{shape.level} {shape.alpha} {shape.gap}"
+    env["SHAPE"] = f"{shape.level} {shape.alpha} {shape.gap} {shape.centred:d}"
     parameters = {"LogN": log_n, "FromMemory": 1} if from_memory else {"LogN": log_n}
-    simulate(top, parameters, env, only=only, products=True, package=package)
+    simulate(top, parameters, env, only=only, products=products, package=package)

@@ -1,5 +1,6 @@
 """The key switch against the Rust engine and its definition: pauses, resets, bad input, one after another."""
 
+import dataclasses
 import os
 import random
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from key_switch_bench import (
 )
 from key_switch_schedule import Shape, result_order
 from key_switching import Switch, random_switch, switch_from, switched
+from seal_switch import LOG_NS, SHAPE, seal_switch
 from transforms import latency, lead
 
 
@@ -142,6 +144,17 @@ async def forgets_everything_in_every_slot(dut: Any) -> None:
         await cut(bench, [switch] * random.choice([1, 2]), where, slot % 2 == 0)
     expected = [bench.queue(switch)]
     await bench.finish(1)
+    bench.compare(expected)
+
+
+@cocotb.test()
+async def matches_seal(dut: Any) -> None:
+    """A relinearization of SEAL's, twice: digits are not centred."""
+    bench = Bench(dut)
+    await bench.start()
+    switch = seal_switch(bench.log_n)
+    expected = [bench.queue(switch), bench.queue(switch)]
+    await bench.finish(len(expected))
     bench.compare(expected)
 
 
@@ -328,6 +341,25 @@ def test_key_switch_shapes(
     simulate: Simulate, request: pytest.FixtureRequest, level: int, alpha: int
 ) -> None:
     run(simulate, request, 8, Shape(level, alpha, 2), "switches_one_after_another")
+
+
+@pytest.mark.full
+def test_key_switch_as_synthesised(simulate: Simulate, request: pytest.FixtureRequest) -> None:
+    """With the multiplier of tiles that is synthesised; other runs take the simulator's product."""
+    run(simulate, request, 8, Shape(3, 1, 2), "switches_one_after_another", products=False)
+
+
+@pytest.mark.full
+def test_key_switch_matches_seal(simulate: Simulate, request: pytest.FixtureRequest) -> None:
+    run(simulate, request, LOG_NS[0], SHAPE, "matches_seal")
+
+
+@pytest.mark.parametrize("log_n", LOG_NS)
+def test_definition_is_seals(log_n: int) -> None:
+    """SEAL's checksums (asserted), and not the results of centred digits."""
+    switch = seal_switch(log_n)
+    centred = dataclasses.replace(SHAPE, centred=True)
+    assert switched(centred, switch.inputs, switch.key, switch.addend) != switch.expected
 
 
 @pytest.mark.parametrize(("level", "alpha"), [(1, 1), (2, 1), (3, 1), (4, 1), (2, 2), (3, 2), (4, 2)])
