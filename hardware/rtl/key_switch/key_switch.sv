@@ -498,9 +498,9 @@ module key_switch #(
       end
     end
     always_comb begin
-      o0_own[c] = own_words[0][o0_parity_q[c]];
+      o0_own[c] = o0_parity_q[c] ? own_words[0][1] : own_words[0][0];
       for (int unsigned i = 1; i < Limbs; i++) begin
-        if (o0_prime_q[c] == PW'(i)) o0_own[c] = own_words[i][o0_parity_q[c]];
+        if (o0_prime_q[c] == PW'(i)) o0_own[c] = o0_parity_q[c] ? own_words[i][1] : own_words[i][0];
       end
     end
   end
@@ -569,12 +569,12 @@ module key_switch #(
   for (genvar c = 0; c < 2; c++) begin : gen_sum_read
     always_ff @(posedge clk_i) if (en) x1_half_q[c] <= x_half[c];
     always_comb begin
-      o0_sums[c] = sum_words[0][o0_half_q[c]];
+      o0_sums[c] = o0_half_q[c] ? sum_words[0][1] : sum_words[0][0];
       o8_sums[c] = {sum_words[0][1], sum_words[0][0]};
-      x1_sums[c] = sum_words[Limbs][x1_half_q[c]];
+      x1_sums[c] = x1_half_q[c] ? sum_words[Limbs][1] : sum_words[Limbs][0];
       for (int unsigned j = 1; j < Primes; j++) begin
-        if (j > Limbs && x1_prime[c] == PW'(j)) x1_sums[c] = sum_words[j][x1_half_q[c]];
-        if (o0_prime_q[c] == PW'(j)) o0_sums[c] = sum_words[j][o0_half_q[c]];
+        if (j > Limbs && x1_prime[c] == PW'(j)) x1_sums[c] = x1_half_q[c] ? sum_words[j][1] : sum_words[j][0];
+        if (o0_prime_q[c] == PW'(j)) o0_sums[c] = o0_half_q[c] ? sum_words[j][1] : sum_words[j][0];
         if (o8_prime[c] == PW'(j)) o8_sums[c] = {sum_words[j][1], sum_words[j][0]};
       end
     end
