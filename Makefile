@@ -66,7 +66,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help: ## List the recipes
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
-demo: build ## Classify encrypted digits: keys, encryption, evaluation, decryption, under a minute
+demo: build ## Build, then classify encrypted digits in some seconds: keys, encryption, evaluation, decryption
 	$(BIN)/keywright demo
 
 # Tests and benchmarks measure and break an insecure scheme, which no wheel contains.

@@ -7,8 +7,12 @@ sources in `COVERED`. In Python it also checks docstrings, and the strings of er
 tables, headings and links are not prose. The rules:
 
 * a line has at most `WIDTH` characters;
-* a sentence has at most `WORDS` words;
+* a sentence has at most `WORDS` words. The limit is loose: with 45 words, sentences were split that belong
+  together, and pages became rows of short statements. A longer sentence is a list: show it as one;
+* at most `ROW` sentences of `SHORT` words or fewer follow each other: join them;
 * none of `PHRASES` occurs;
+* none of `CLAUSES` occurs in the places that users read: `docs/`, README, and in `python/keywright` the
+  docstrings of public names, the strings of errors and help texts;
 * a list follows an empty line, or the site shows it as part of the paragraph above it.
 
 A finding is printed as ``file:line: what``. The exit status is 1 if there is any.
@@ -25,7 +29,9 @@ import python_prose
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH = 120
-WORDS = 45
+WORDS = 60
+SHORT = 7
+ROW = 3
 
 PHRASES = {
     r"\bfor want of\b": "say what is missing",
@@ -53,8 +59,20 @@ PHRASES = {
 }
 """Phrases that are not written, as regular expressions, with what to do."""
 
+CLAUSES = {
+    r"^So (?!far\b)": "begin with the subject; give the reason by `therefore`, `so that` or `because`",
+    r"\bwhat (is|was|are|were) (asked|found|held|kept|left|made|meant|read|refused)\b": "name it with a noun",
+    r"\bwhat (is|was|are|were) (sent|tried|wanted|written)\b": "name it with a noun",
+    r"\b(is|are|was|were) (that|those) of\b": "write `equals` or `comes from`, or repeat the noun",
+    r"\bas of (?![0-9A-Z])": "write `as in`, `as with` or `like`",
+}
+"""Clauses of a sentence that read as translated, as regular expressions, with what to do."""
+
 BESIDE = ("benchmarks/*.md", "examples/*.md", "hardware/*.md", "vectors/*.md", "web/client/*.md")
 """Pages that are in neither place."""
+
+USERS = ("docs/", "README.md", "python/keywright/")
+"""Where the paths of files begin that users read, from the root."""
 
 COVERED = (
     "benchmarks",
@@ -86,6 +104,9 @@ ITEM = re.compile(r"^ *(?:[*-]|\d+\.) ")
 FIRST = re.compile(r"^ *(?:[*-]|1\.) ")
 CODE = re.compile(r"`[^`]*`")
 LINK = re.compile(r"\]\([^)]*\)")
+MARK = re.compile(r"<!--.*?-->")
+"""A comment of HTML, as around a figure that a study writes."""
+
 END = re.compile(r"(?<=[.!?:;])[)\"*]*\s+(?=[\[\"`(*]*[A-Z0-9`_\[])|(?<=[.!?;])[)\"*]*\s+")
 ABBREVIATION = re.compile(r"\b(e\.g|i\.e|etc|cf|vs|al|Fig|No)\.")
 
@@ -111,8 +132,8 @@ def paragraphs(text: str) -> Iterator[tuple[int, str]]:
             held.append(line.strip())
 
 
-def findings(text: str) -> list[tuple[int, str]]:
-    """Every place of a page that breaks a rule: the line, and what is wrong."""
+def findings(text: str, *, clauses: bool = False) -> list[tuple[int, str]]:
+    """Every place of a page that breaks a rule: the line, and the rule. `clauses` as for `breaches`."""
     found: list[tuple[int, str]] = []
     above = ""
     fence = ""
@@ -125,24 +146,37 @@ def findings(text: str) -> list[tuple[int, str]]:
         if mark:
             fence = mark[1]
             continue
-        plain = LINK.sub("]()", line)
+        plain = MARK.sub("", LINK.sub("]()", line))
         if len(plain) > WIDTH and not line.startswith(("|", "#", "!", "<", "    ")):
             found.append((number, f"the line has {len(line)} characters, at most {WIDTH}"))
         if FIRST.match(line) and above.strip() and not ITEM.match(above) and not above.startswith(" "):
             found.append((number, "a list needs an empty line above it"))
         above = line
     for number, paragraph in paragraphs(text):
-        found += breaches(number, paragraph)
+        found += breaches(number, paragraph, clauses=clauses)
     return sorted(found)
 
 
-def breaches(number: int, paragraph: str) -> Iterator[tuple[int, str]]:
-    """Yield what is wrong with the sentences and phrases of a paragraph that begins in a line."""
-    plain = ABBREVIATION.sub(r"\1", LINK.sub("]", CODE.sub("code", paragraph)))
+def breaches(number: int, paragraph: str, *, clauses: bool = False) -> Iterator[tuple[int, str]]:
+    """Yield what breaks a rule in the sentences of a paragraph that begins in a line.
+
+    Args:
+        number: the line.
+        paragraph: its text.
+        clauses: whether `CLAUSES` are looked for, too.
+    """
+    plain = ABBREVIATION.sub(r"\1", MARK.sub("", LINK.sub("]", CODE.sub("code", ITEM.sub("", paragraph)))))
+    row = 0
     for sentence in END.split(plain):
         words = len(sentence.split())
         if words > WORDS:
             yield number, f"{words} words, at most {WORDS}: {' '.join(sentence.split()[:8])} ..."
+        row = row + 1 if re.search(r"\w\W?[.?!]$", sentence) and words <= SHORT else 0
+        if row == ROW + 1:
+            yield number, f'{row} short sentences in a row, at most {ROW}: join them, to "{sentence}"'
+        for phrase, advice in CLAUSES.items() if clauses else ():
+            if match := re.search(phrase, sentence):
+                yield number, f'"{match[0].strip()}": {advice}'
     for phrase, advice in PHRASES.items():
         if match := re.search(phrase, plain, re.IGNORECASE):
             yield number, f'"{match[0]}": {advice}'
@@ -156,11 +190,16 @@ def comments(source: str, comment: re.Pattern[str]) -> str:
 def check(file: Path) -> list[tuple[int, str]]:
     """The findings of a page, or of the comments of a source."""
     text = file.read_text(encoding="utf-8")
+    for_users = file.resolve().is_relative_to(ROOT) and file.resolve().relative_to(
+        ROOT
+    ).as_posix().startswith(USERS)
     if file.suffix == ".py":
-        return sorted(b for paragraph in python_prose.paragraphs(text) for b in breaches(*paragraph))
+        public = set(python_prose.public(text)) if for_users else set()
+        paragraphs = python_prose.paragraphs(text)
+        return sorted(b for one in paragraphs for b in breaches(*one, clauses=one in public))
     comment = COMMENT.get(file.suffix or file.name)
     if comment is None:
-        return findings(text)
+        return findings(text, clauses=for_users)
     page = comments(text, comment)
     lines = zip(text.splitlines(), page.splitlines(), strict=False)
     wide = [

@@ -4,7 +4,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 SECTION = re.compile(r"^(Args|Attributes|Raises|Returns|Yields):$")
 NOT_PROSE = ("|", ">>>", "...", "```", "* ", "- ")
@@ -13,8 +13,26 @@ PRAGMA = re.compile(r"#!|# ?(type:|noqa|fmt:|pragma:)")
 
 def paragraphs(source: str) -> Iterator[tuple[int, str]]:
     """Yield each paragraph of a source's prose as one line, with the number of its first line."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
+    yield from _texts(ast.walk(ast.parse(source)))
+    yield from _comments(source)
+
+
+def public(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the paragraphs that users of a source see: not comments, nor docstrings of private names."""
+    private = re.compile(r"_(?!_)")
+    waiting: list[ast.AST] = [ast.parse(source)]
+    while waiting:
+        node = waiting.pop()
+        yield from _texts([node])
+        children = [*ast.iter_child_nodes(node)]
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and private.match(node.name):
+            children = [one for one in children if one is not node.body[0] or not ast.get_docstring(node)]
+        waiting += children
+
+
+def _texts(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
+    """Yield the docstrings, and the strings of errors and help texts, that these nodes are."""
+    for node in nodes:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             if isinstance(node.value.value, str):
                 yield from _docstring(node.lineno, node.col_offset, node.value.value)
@@ -22,7 +40,6 @@ def paragraphs(source: str) -> Iterator[tuple[int, str]]:
             yield from _strings(node.exc)
         elif isinstance(node, ast.keyword) and node.arg == "help":
             yield from _strings(node.value)
-    yield from _comments(source)
 
 
 def _docstring(line: int, margin: int, text: str) -> Iterator[tuple[int, str]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import bootstrap_table
 import pytest
+from keywright import BootstrapperPlan
 
 
 def record(**changes: Any) -> dict[str, Any]:
@@ -53,7 +54,8 @@ def test_the_last_record_counts_and_wrong_results_are_refused() -> None:
 
 def test_the_page_has_the_table_of_its_records(monkeypatch: pytest.MonkeyPatch) -> None:
     folder = bootstrap_table.PAGE.parents[2] / "benchmarks" / "record"
-    found = [str(folder / day / "one_thread.jsonl") for day in ("2026-11-23-presets", "2026-11-27-presets")]
+    days = ("2026-11-23-presets", "2026-11-27-presets", "2026-11-28-presets")
+    found = [str(folder / day / "one_thread.jsonl") for day in days]
     monkeypatch.setattr("sys.argv", ["bootstrap_table.py", *found, "--check"])
     with pytest.raises(SystemExit) as ended:
         bootstrap_table.main()
@@ -61,3 +63,12 @@ def test_the_page_has_the_table_of_its_records(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("sys.argv", ["bootstrap_table.py", found[0], "--check"])
     with pytest.raises(SystemExit, match="not that of the record"):
         bootstrap_table.main()
+
+
+def test_every_preset_has_a_row_or_is_said_to_have_only_a_plan() -> None:
+    page = bootstrap_table.PAGE.read_text()
+    rows = {line.split("`")[1] for line in page.splitlines() if line.startswith("| `N")}
+    left = set(BootstrapperPlan.presets()) - rows
+    assert all(
+        f"`{name}`\nhas only a plan" in page or f"`{name}` has only a plan" in page for name in left
+    ), left

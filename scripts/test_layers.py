@@ -180,6 +180,37 @@ def test_no_files_of_the_package_import_each_other_in_a_circle() -> None:
     assert not circle(arrows())
 
 
+def test_commands_call_what_packages_export() -> None:
+    """The command line calls the interface that Python's users have. It shares helpers, and `keywright bench`
+    measures the engine itself."""
+    helpers = {f"keywright.{name}" for name in ("_units", "_progress", "_reading.arrays")}
+    inside = []
+    for name, path in modules().items():
+        if not name.startswith("keywright.commands."):
+            continue
+        for module, taken in imports(name, path):
+            whole = module == "keywright" and not taken
+            if whole or not module.startswith("keywright") or module.startswith("keywright.commands"):
+                continue
+            engine = module == "keywright._core" and taken.startswith("bench")
+            if not engine and module not in helpers and taken not in exported(module):
+                inside.append((path.name, module, taken))
+    assert not inside
+
+
+def exported(package: str) -> set[str]:
+    """The names that a package exports, and its own public packages and modules."""
+    path = PACKAGE.joinpath(*package.split(".")[1:]) / "__init__.py"
+    if not path.exists():
+        return set()
+    names: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            names |= set(ast.literal_eval(node.value))
+    rooms = {entry.stem for entry in path.parent.iterdir() if not entry.name.startswith("_")}
+    return names | (rooms if package == "keywright" else set())
+
+
 @pytest.mark.parametrize("floor", FLOORS, ids=str)
 def test_no_rooms_of_a_floor_import_each_other_in_a_circle(floor: str) -> None:
     above = PACKAGE / floor

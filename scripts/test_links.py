@@ -6,13 +6,24 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import record_index
 
 ROOT = Path(__file__).parents[1]
 TEMPLATES = {"benchmarks/studies/network_keys/page.md"} | {
     f"benchmarks/studies/ledger/pages/{name}.md"
-    for name in ("README", "boosted-deflation", "executed-keys", "key-extension", "key-switch")
+    for name in (
+        "README",
+        "boosted-deflation",
+        "executed-keys",
+        "is-it-for-me",
+        "key-extension",
+        "key-switch",
+    )
 }
 """Texts of pages that a program writes elsewhere."""
+
+BLOCKS = ROOT / "benchmarks" / "studies" / "ledger" / "blocks"
+"""Parts of pages, whose links have paths from the root."""
 
 RUST = ROOT / "docs" / "rust"
 """The Rust documentation: there on the site alone, whose links `build_site.py` checks."""
@@ -46,9 +57,16 @@ def test_links_lead_somewhere(name: str) -> None:
         if link.startswith(("http:", "https:", "mailto:")):
             continue
         path, _, anchor = link.partition("#")
-        target = (page.parent / path).resolve() if path else page
+        folder = ROOT if page.parent == BLOCKS else page.parent
+        target = (folder / path).resolve() if path else page
         if target.is_relative_to(RUST):
             continue
         if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
             broken.append(link)
     assert not broken
+
+
+def test_every_record_is_listed() -> None:
+    """No table of a record is without a link."""
+    page = record_index.PAGE.read_text(encoding="utf-8")
+    assert page == record_index.index(), "run python scripts/record_index.py"

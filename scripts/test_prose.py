@@ -56,6 +56,39 @@ def test_the_phrase_of_every_rule_is_found() -> None:
         assert len(found(f"Well; {sample}.\n")) == 1, sample
 
 
+def test_the_clause_of_every_rule_is_found_where_users_read() -> None:
+    samples = [
+        "So the key is small.",
+        "The table lists what was found.",
+        "Choose what is wanted.",
+        "The bounds are those of the table.",
+        "It takes the arguments as of `load`.",
+    ]
+    assert len(samples) == len(prose.CLAUSES)
+    for sample in samples:
+        page = f"A key is made. {sample}\n"
+        assert len(prose.findings(page, clauses=True)) == 1, sample
+        assert found(page) == []
+
+
+def test_natural_clauses_pass() -> None:
+    page = (
+        "So far, no key was made. Its errors exceed those of the parts. State what is missing, as of 2026.\n"
+    )
+    assert prose.findings(page, clauses=True) == []
+
+
+def test_a_row_of_short_sentences_is_found_and_lists_are_none() -> None:
+    short = "The key is small."
+    assert (
+        found(f"{' '.join([short] * prose.ROW)} A sentence that is longer than that one follows here.\n")
+        == []
+    )
+    assert len(found(f"{' '.join([short] * (prose.ROW + 1))}\n")) == 1
+    assert found("1. *Steps.* There are two. They follow each other. At 0 .. 3 they end.\n") == []
+    assert found(f"{short}\n" + "".join(f"\n* {short}" for _ in range(9)) + "\n") == []
+
+
 def test_code_tables_links_and_headings_are_left_alone() -> None:
     long = "y" * 200
     text = f"# {long}\n\n| {long} |\n\n```python\n# dearer {long}\n```\n\n    {long} dearer\n\n"
@@ -127,6 +160,34 @@ def test_docstrings_errors_and_help_texts_of_python_are_checked(tmp_path: Path) 
         (20, '"told apart"'),
         (22, '"dearer"'),
     ]
+
+
+USED = '''"""So a module begins."""
+
+
+class Key:
+    """So a class begins."""
+
+    def size(self) -> int:
+        """So a method begins."""
+        raise ValueError("So an error begins.")
+
+    def _size(self) -> int:
+        """So a private name is left alone."""  # So is a comment.
+        parser.add_argument("--x", help="So a help text begins.")
+'''
+
+
+def test_clauses_are_looked_for_in_what_users_of_python_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prose, "ROOT", tmp_path)
+    file = tmp_path / "python/keywright/a.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(USED)
+    assert [line for line, what in prose.check(file) if what.startswith('"So"')] == [1, 5, 8, 9, 13]
+    (tmp_path / "b.py").write_text(USED)
+    assert prose.check(tmp_path / "b.py") == []
 
 
 def test_a_sentence_of_a_docstring_does_not_run_into_the_next_entry(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import api_names
 import build_site
 import griffe
 import pytest
@@ -18,15 +19,23 @@ MODULES = (
     "keywright.bfv",
     "keywright.client",
     "keywright.compiler",
+    "keywright.compiler.front_ends",
     "keywright.errors",
     "keywright.federated",
     "keywright.keys",
     "keywright.model",
+    "keywright.model.folder",
     "keywright.plan",
+    "keywright.plan.cost",
+    "keywright.plan.keys",
+    "keywright.plan.memory",
+    "keywright.plan.ring",
+    "keywright.plan.workload",
     "keywright.runtime",
     "keywright.search",
     "keywright.security",
     "keywright.serve",
+    "keywright.serve.tenants",
     "keywright.thin",
 )
 SHOWN_ELSEWHERE = {
@@ -64,6 +73,26 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert max(listed.values()) == 1
 
 
+def titles(entries: list[object]) -> Iterator[str]:
+    """The names that the navigation gives to pages and parts."""
+    for entry in entries:
+        if isinstance(entry, dict):
+            for name, value in entry.items():
+                yield name
+                yield from titles(value if isinstance(value, list) else [])
+
+
+def test_no_two_pages_have_one_title() -> None:
+    """A reader who sees one among search results knows which page it is."""
+    config = tomllib.loads((DOCS / "zensical.toml").read_text(encoding="utf-8"))
+    named = Counter(titles(config["project"]["nav"]))
+    headings = (
+        re.search(r"^# (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE) for page in DOCS.rglob("*.md")
+    )
+    counted = Counter(heading[1] for heading in headings if heading)
+    assert {name for one in (named, counted) for name, times in one.items() if times > 1} == set()
+
+
 def entries() -> list[str]:
     """The names that the pages of the Python API have entries for."""
     pages = sorted((DOCS / "reference" / "python").glob("*.md"))
@@ -75,6 +104,16 @@ def test_every_public_name_has_one_entry(module: str) -> None:
     public = set(importlib.import_module(module).__all__) - SHOWN_ELSEWHERE.get(module, set())
     counts = Counter(entries())
     assert {name: counts[f"{module}.{name}"] for name in public} == dict.fromkeys(public, 1)
+
+
+def test_pages_list_what_they_show() -> None:
+    """A forge shows no entries, so the pages have a table of them."""
+    stale = [
+        page.name
+        for page in api_names.PAGES.glob("*.md")
+        if page.read_text() != api_names.filled(page.read_text())
+    ]
+    assert not stale, f"run python scripts/api_names.py: {', '.join(stale)}"
 
 
 def returned(entry: griffe.Object) -> Iterator[str]:

@@ -11,6 +11,7 @@ from studies.ledger.__main__ import made
 from studies.ledger.claims import FIRST, PAPERS, BadClaim, paper
 from studies.ledger.claims import FOLDER as CLAIMS
 from studies.ledger.expressions import Expressions
+from studies.ledger.figures import HERE as FIGURES
 from studies.ledger.key_sets import without_repeats
 from studies.ledger.pages import FOLDER as DOCS
 from studies.ledger.pages import page
@@ -61,15 +62,18 @@ def test_pages_are_what_the_records_make() -> None:
 
 def test_every_record_that_is_listed_is_there_and_used() -> None:
     pages = [text for path, text in made().items() if path.parent.name == "ledger"]
+    patterns = ("figures.toml", "pictures.py", "blocks/*.md", "pages/*.md")
+    texts = [path.read_text() for pattern in patterns for path in FIGURES.glob(pattern)]
     for record in records().values():
         assert record.text
-        assert any(f"| [{record.name}](" in text for text in pages), record.name
+        listed = any(f"| [{record.name}](" in text for text in pages)
+        assert listed or any(re.search(rf"\b{record.name}[.(\"]", text) for text in texts), record.name
 
 
 def test_every_paper_has_a_page_with_five_lines_first() -> None:
     listed = records()
     papers = [paper(CLAIMS / f"{name}.toml", Expressions(listed)) for name in PAPERS]
-    pages = {path.relative_to(DOCS).as_posix(): text for path, text in made().items()}
+    pages = {path.relative_to(DOCS).as_posix(): text for path, text in made().items() if DOCS in path.parents}
     for one in papers:
         assert sum(claim.first for claim in one.claims) == FIRST
         assert one.short in pages["README.md"]
@@ -111,6 +115,8 @@ def test_a_record_without_a_commit_has_that_of_the_page_beside_it(
         ('{page.new["ms 2"] - page.new["ms"]:d}', "2"),
         ('{log("keys, ([0-9,]+) MB"):,.0f}', "1,842"),
         ('{mean([1, 2, log("(94) keys")]):.2f}', "32.33"),
+        ('{1000 * log("keys, ([0-9,]+) MB") / 7:,.0f}', "263,143"),
+        ('{1000 * log("keys, ([0-9,]+) MB") / 7:2r}', "260,000"),
     ],
 )
 def test_an_expression_is_the_figure_of_its_record(

@@ -5,6 +5,8 @@ from string import Template
 
 import pytest
 from harness.prose import wrapped
+from keywright.plan import STRATEGIES, CostModel
+from studies.network_keys import __main__ as study
 from studies.network_keys import ark, kds, pictures, printed
 from studies.network_keys.rotation_lists import workloads
 
@@ -95,3 +97,15 @@ def test_text_of_ark_decides_how_many_keys_there_are() -> None:
 
 def _rows(table: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+
+
+def test_the_page_has_the_seconds_that_its_weights_predict() -> None:
+    """Of the strategies that have one reading, on the list that is planned fastest."""
+    text = study.PAGE.read_text()
+    part = text[text.index("### 3-20-1\n") :]
+    rows = [line.strip("| ").split(" | ") for line in part[: part.index("\n### ")].splitlines()]
+    listed = {row[0]: row[3] for row in rows if len(row) > 3}
+    model, workload = CostModel(study.WEIGHTS), workloads()["3-20-1"]
+    for name in ("all-required", "power-of-two", "signed-power-of-two", "kds"):
+        predicted = STRATEGIES[name].plan(workload, model).seconds(model)
+        assert f"{predicted:.1f}" == listed[name]

@@ -54,11 +54,13 @@ class Encrypted(_Incomparable):
 
     The operators ``+ - *`` take another value, a ciphertext, or numbers on either side; ``/`` takes numbers;
     ``@`` a matrix on either side; ``**`` a positive integer; ``<<`` and ``>>`` rotate the slots. Products are
-    relinearized and rescaled. If the operands of a sum differ in scale, as products of different origin do, a
-    product with numbers among them, such as a mean, is computed again at the scale of the other. Else the
-    operand of the higher level is brought to the scale of the other. This uses one of its spare levels, and
-    the sum has the level of the lower operand. Two operands of the same level take one level more. Without a
-    spare level the sum raises `ScaleError`.
+    relinearized and rescaled. If the operands of a sum differ in scale, as products of different origin do,
+    an operand that is a product with numbers, such as a mean, is computed again at the scale of the other.
+    Otherwise the operand of the higher level is brought to the scale of the other, which uses one of its
+    spare levels, and the sum has the level of the lower operand. Two operands of the same level take one more
+    level. Without a spare level the sum raises `ScaleError`.
+
+    Thread safety: any number of threads may use one at the same time.
 
     Attributes:
         evaluator: the evaluator.
@@ -230,13 +232,13 @@ class Encrypted(_Incomparable):
 
     def sign(self, bits: int = 8, *, range: float = 1.0) -> Self:  # noqa: A002 (the range of the values)
         """Return the sign of values in [-range, range], by a composition of minimax polynomials. The result
-        declares its range: values outside give numbers of any size, and decryption refuses those above twice
-        the range.
+        declares its range: values outside give numbers of any size, and decryption refuses numbers above
+        twice the range.
 
         Args:
             bits: 4 to 14. `keywright.compiler.activations.approximation.composite.sign_composite` gives the
                 error, the distance from 0, for range 1, from which it holds, and the number of levels.
-            range: the largest absolute value. Another one than 1 uses one level more.
+            range: the largest absolute value. A range other than 1 uses one more level.
 
         Raises:
             ChoiceError: there is no composition for so many bits.
@@ -268,8 +270,8 @@ class Encrypted(_Incomparable):
 
     def compare(self, other: "Operand", bits: int = 8, *, range: float = 1.0) -> Self:  # noqa: A002
         """Compare two values in [-range, range]: 1 where this value is larger, 0 where it is smaller, 1/2
-        where they are equal. Close values give other results: see `sign`, for half the difference. Uses two
-        levels more than `sign`."""
+        where they are equal. Close values give other results; see `sign` for half the difference. Uses two
+        more levels than `sign`."""
         return (((self - other) / (2 * _positive(range))).sign(bits) + 1) / 2
 
     def _over(self, range: float) -> Self:  # noqa: A002
@@ -312,6 +314,8 @@ class EncryptedIntegers(_Incomparable):
     The operators ``+ - *`` take another value, a ciphertext, or integers on either side; ``**`` takes a
     positive integer; ``<<`` and ``>>`` rotate both rows of slots. If two operands differ in level, the higher
     one is switched down.
+
+    Thread safety: any number of threads may use one at the same time.
 
     Attributes:
         evaluator: the evaluator.

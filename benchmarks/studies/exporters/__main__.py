@@ -168,7 +168,7 @@ def _share(change: float) -> str:
 
 def tables(results: Mapping[str, dict[str, Any]]) -> list[str]:
     """A table of modules and one of estimators, versions, and why files were refused."""
-    lines = [f"Watched on {today()} with {_versions(results.values())}.", ""]
+    lines = [f"Tested on {today()} with {_versions(results.values())}.", ""]
     for title, chosen in (
         ("operator", [name for name in results if not name.startswith("skl2onnx")]),
         ("estimator", [name for name in results if name.startswith("skl2onnx")]),

@@ -4,6 +4,7 @@
 its rows with these columns, one of their columns, and how the number is written.
 `{max(thin.plain["encrypt_s"]):.1f}` takes rows that `records.toml` has a name for. Of several rows a column
 is a list. A record with a pattern alone, `{output("([0-9]+) keys"):d}`, is the number of the pattern's group.
+The format `2r` keeps two digits of a whole number: 6,500.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 from studies.ledger.records import NoFigure, Record, value_of
 
-BRACES = re.compile(r"\{(?P<expression>[^{}]+?):(?P<format>[ ,.\d]*[fd%g])\}")
+BRACES = re.compile(r"\{(?P<expression>[^{}]+?):(?P<format>[ ,.\d]*[fdr%g])\}")
 OPERATORS: Mapping[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -57,7 +58,7 @@ class Expressions:
 
         def figure(found: re.Match[str]) -> str:
             value = self._number(self._value(ast.parse(found["expression"].strip(), mode="eval").body))
-            return format(int(value) if found["format"].endswith("d") else value, found["format"].strip())
+            return _written(value, found["format"].strip())
 
         return BRACES.sub(figure, text)
 
@@ -109,3 +110,9 @@ class Expressions:
         if name not in self.used:
             self.used.append(name)
         return self._records[name]
+
+
+def _written(value: float, how: str) -> str:
+    if how.endswith("r"):
+        return f"{float(f'{value:.{how[:-1]}g}'):,.0f}"
+    return format(int(value) if how.endswith("d") else value, how)

@@ -52,13 +52,16 @@ class Record:
 
     @cached_property
     def lines(self) -> list[dict[str, Any]]:
-        """Its lines of JSON, or the rows of all its tables.
+        """Its lines of JSON, its objects of JSON, or the rows of all its tables.
 
         Raises:
             NoFigure: it is neither.
         """
         if self.path.endswith(".jsonl"):
             return [flat(json.loads(line)) for line in self.text.splitlines()]
+        if self.path.endswith(".json"):
+            read = json.loads(self.text)
+            return [flat(row) for row in (read if isinstance(read, list) else [read])]
         if self.path.endswith(".md"):
             return tables(self.text)
         raise NoFigure(f"{self.path} has no rows; give a pattern with one group")
@@ -110,11 +113,13 @@ def records(path: Path = LIST) -> Mapping[str, Record]:
 
 
 def flat(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Fields of fields as `outer.inner`."""
+    """Fields of fields as `outer.inner`, with a list where there are several."""
     out: dict[str, Any] = {}
     for name, value in fields.items():
         if isinstance(value, dict):
             out |= flat(value, f"{prefix}{name}.")
+        elif isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+            out |= {f"{prefix}{name}.{key}": [one.get(key) for one in value] for key in value[0]}
         else:
             out[prefix + name] = value
     return out

@@ -113,7 +113,7 @@ static void read_refusal(asker *a, const buffer *body) {
     const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(error, "type"));
     const char *message = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(error, "message"));
     snprintf(a->refusal, sizeof a->refusal, "%s", type != NULL ? type : "no_reason");
-    if (message != NULL) fprintf(stderr, "the server says: %.500s\n", message);
+    fprintf(stderr, "the server says: %.500s\n", message != NULL ? message : "nothing but that it refuses");
     copy_hex(cJSON_GetObjectItemCaseSensitive(details, "successor"), a->successor, HASH);
     copy_hex(cJSON_GetObjectItemCaseSensitive(details, "configuration"), a->successor_configuration, HASH);
     cJSON_Delete(json);

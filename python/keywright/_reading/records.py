@@ -17,7 +17,7 @@ def refusing(what: str, refusal: type[KeywrightError]) -> Iterator[None]:
     """Turn any exception from reading an object into one refusal: "not a program: ...".
 
     Args:
-        what: what is read, with its article.
+        what: the name of the record, with its article.
         refusal: the exception to raise; one that is raised inside passes.
     """
     try:

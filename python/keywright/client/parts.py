@@ -105,7 +105,7 @@ class _Direct:
 
     @property
     def spent(self) -> bool:
-        """Whether so much was sent that the server cannot have lost it by accident."""
+        """Whether more was sent than the server can have lost by accident."""
         return self._left < 0
 
     def send(self, begin: int, data: bytes) -> None:

@@ -98,16 +98,18 @@ Answer = TypeVar("Answer")
 class RemoteModel:
     """A model on a server.
 
+    Thread safety: any number of threads may use one at the same time, except for `refresh`.
+
     Args:
         url: URL of the server.
         pinned: expected hash of the manifest; any by default.
-        program: the program of the model, for clients that have it. It makes the check of samples stricter,
-            see `check`.
+        program: the program of the model, for clients that have it; with it, the check of samples is
+            stricter, see `check`.
         key: API key, for a server with accounts.
-        direct: whether keys may be written straight to the server's object storage, at addresses that the
-            server gives: over HTTPS where the server itself is asked so. True: where the storage has the
-            server's own address. Hosts, as ``name`` or ``name:port``: there, too. Keys for another address go
-            to the server itself.
+        direct: whether keys may be uploaded directly to the server's object storage, at addresses that the
+            server gives, over HTTPS if the server itself uses it. True: if the storage has the server's own
+            address. Hosts, as ``name`` or ``name:port``: also at these. Keys for any other address go to the
+            server itself.
         insecure: whether parameters below 128 bits of security are accepted, for experiments on made-up
             data. A server that chooses them can read what is encrypted.
         key_bytes, key_count: most bytes and most keys that the server may ask for; by default 32 GiB and
@@ -115,7 +117,7 @@ class RemoteModel:
 
     Raises:
         UnreachableError: there is no server.
-        InvalidReplyError, ManifestError: the answer is not that of a keywright server of this version.
+        InvalidReplyError, ManifestError: the answer does not come from a keywright server of this version.
         OtherModelError: the hash or the program differs.
         SecurityError: the parameters, or a key, have less than 128 bits of security.
         DemandError: the server asks for more or larger keys, requests or answers than the limits.
@@ -123,7 +125,7 @@ class RemoteModel:
 
     Attributes:
         manifest: inputs, outputs, parameters and keys of the model.
-        joins: whether the server evaluates requests together that leave places to others.
+        joins: whether the server joins requests that leave places to others.
         program: the program of the model, None if the client does not have it.
     """
 
@@ -191,9 +193,9 @@ class RemoteModel:
         return False
 
     def check(self, samples: Any, *, force: bool = False) -> NDArray[np.float64]:
-        """Check and convert samples, before keys are made for them, and compute their features by the model's
-        first steps, if it has any. With the program, features are run through it in the clear. Without it,
-        they must be in the range that the manifest states. The server sees neither.
+        """Check and convert samples before keys are made for them, and compute their features by the model's
+        first steps, if it has any. With the program, the features are run through it in the clear; without
+        it, they must be in the range that the manifest states. The server sees none of this.
 
         Args:
             samples: one, of shape ``manifest.sample_shape``, or several, (count, *shape); what
@@ -246,7 +248,7 @@ class RemoteModel:
     def exchange(
         self, method: str, path: str, body: bytes | None = None, *, limit: int = MAX_JSON
     ) -> tuple[int, bytes]:
-        """The status and the body of an answer; errors as of `request`."""
+        """The status and the body of an answer; errors as in `request`."""
         connection = _connection(self._address.scheme, self._host, self._port)
         length, stack = None, contextlib.ExitStack()
         stack.callback(connection.close)
@@ -282,7 +284,7 @@ class RemoteModel:
         if response.status >= 300:
             raise InvalidReplyError(
                 f"the server redirects the request (status {response.status}), which this client does not "
-                "follow; name the address that is meant"
+                "follow; name the address to which it leads"
             )
         return response.status, data
 
@@ -328,6 +330,9 @@ class RemoteModel:
 
 class Session:
     """A client of a remote model: the secret key stays in this process, the server gets evaluation keys.
+
+    Thread safety: one thread at a time, except for `infer`, which any number of threads may call after
+    `upload_keys`.
 
     Args:
         remote: the model.
@@ -471,7 +476,7 @@ class Session:
 
         Args:
             samples: one, or any number of them; see `RemoteModel.check`.
-            progress: called with what is done and with all, in thousandths of a request.
+            progress: called with the completed and the total work, in thousandths of a request.
             force: whether samples may leave the ranges of the model; see `RemoteModel.check`.
             checks: spot checks, for a server that may answer garbage: some answers are compared with the
                 program's results in the clear, or, without the program, with answers to the same samples sent
@@ -577,7 +582,7 @@ class Session:
         return _persist(lambda: self.remote.request("GET", result, limit=limit))
 
     def seen(self) -> Mapping[str, object]:
-        """Return what the server reports that it saw of this client."""
+        """Return the server's report on the objects of this client that it saw."""
         return self.remote.ask("GET", f"/v1/keys/{self._identifier}/seen")
 
     def close(self) -> None:

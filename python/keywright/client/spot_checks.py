@@ -1,5 +1,5 @@
-"""Spot checks of a server's answers: a client cannot see what the server computed, but it can ask what it
-knows."""
+"""Spot checks of a server's answers: a client cannot see the server's computation, but it can ask questions
+whose answers it knows."""
 
 import math
 import random
@@ -19,7 +19,7 @@ Request = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class SpotChecks:
-    """How many answers of a server are checked, and how large their error may be.
+    """The number of a server's answers that are checked, and their largest error.
 
     A client that has the program recomputes ``count`` randomly chosen requests in the clear. Any other client
     sends ``count`` requests twice: encrypted anew, with the samples of a request in another order, and all
@@ -93,8 +93,8 @@ def answers(
     checks: SpotChecks | None,
     clear: Callable[[Request], Numbers] | None,
 ) -> list[Numbers]:
-    """Return the answers of all requests after checking some. An answer is decrypted when all are there, so
-    the number of requests does not tell the server whether its answers can be used.
+    """Return the answers of all requests after checking some. Answers are decrypted only when all have
+    arrived, so that the number of requests does not tell the server whether its answers are usable.
 
     Args:
         requests: the indices of the samples that share ciphertexts.

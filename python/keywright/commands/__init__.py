@@ -1,1 +1,1 @@
-"""The commands of ``keywright``, one per file, and `helpers` that they share; see `keywright.cli`."""
+"""The commands of ``keywright``, one per file, and their shared `helpers`; see `keywright.cli`."""

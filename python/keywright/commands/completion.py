@@ -17,7 +17,8 @@ EXAMPLE = "keywright completion bash"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("shell", choices=shtab.SUPPORTED_SHELLS, metavar="SHELL", help="bash, zsh or tcsh")
+    shells = shtab.SUPPORTED_SHELLS
+    parser.add_argument("shell", choices=shells, metavar="SHELL", help=", ".join(shells))
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:

@@ -29,7 +29,7 @@ class Parser(argparse.ArgumentParser):
     """A parser that raises instead of ending the process."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise `UsageError` with the way out."""
+        """Raise `UsageError` with the remedy."""
         if message.startswith(MISSING):
             missing = message.removeprefix(MISSING)
             raise UsageError(f"{self.prog} needs {missing}; see {self.prog} --help")
@@ -114,7 +114,7 @@ class CommandParser(Parser):
         """Return the options of a command line.
 
         Raises:
-            UsageError: it names no command, or what its command does not have.
+            UsageError: it names no command, or an option or value that the command does not have.
             SystemExit: after help or the version, with status 0.
         """
         options, rest = self.parse_known_args(arguments)
@@ -138,5 +138,5 @@ def command_name(module: ModuleType) -> str:
 
 
 def command_name_of(options: argparse.Namespace) -> str:
-    """Return the name of the command that options are of."""
+    """Return the name of the command to which options belong."""
     return str(options.run.__module__).rpartition(".")[2]

@@ -45,13 +45,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a command failed.
+    """The reason why a command failed.
 
     Attributes:
         kind: name of the error's class.
-        message: what is wrong, where and why.
-        code: which mistake it is, where the class stands for several.
-        advice: what to do; empty if the message says all.
+        message: the fault, its place and its cause.
+        code: the kind of mistake, if the class covers several.
+        advice: the remedy; empty if the message includes it.
         details: numbers and names of the error.
         reasons: the single reasons, if there are several.
         error: the exception.
@@ -88,7 +88,7 @@ class Failure:
 
 
 class Terminal:
-    """The two streams of a command. Make one per command and pass it to what prints.
+    """The two streams of a command. Make one per command and pass it to every function that prints.
 
     Args:
         json: print JSON lines instead of tables and errors; suppresses notes.
@@ -181,7 +181,7 @@ class Terminal:
     @contextmanager
     def progress(self, description: str, total: float | None) -> Iterator[Advance]:
         """Show the progress of the block: a bar on a terminal that can draw one, periodic lines elsewhere,
-        nothing in JSON mode. Yields ``advance(steps, label)``.
+        and nothing in JSON mode. Yields ``advance(steps, label)``.
 
         Args:
             description: the work.

@@ -85,9 +85,9 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
     Args:
         model: the model, its bytes, or its path; or the result of `approximate`, without a fit.
         target: slots, levels and bootstraps of the ciphertexts to compute on.
-        fit: calibration data, and methods of activations or how closely to follow the model; `Fit()` by
+        fit: calibration data, and methods of activations or the required closeness to the model; `Fit()` by
             default.
-        costs: costs of operations; by default those of the target's first ring, or the shipped table.
+        costs: costs of operations; by default the costs of the target's first ring, or the shipped table.
         max_plaintext_bytes: bound on the memory of the diagonals, in double precision.
 
     Raises:

@@ -1,8 +1,8 @@
 """Every exception of Keywright, with the offending value and its bound.
 
-A message says what is wrong, where and why, and after its last semicolon what to do. Arguments are written
-``name=value``; the command line prints message and advice on separate lines and writes ``--name value``.
-File-system errors stay `OSError`, wrong Python types stay `TypeError`.
+A message states the fault, its place and its cause, and after its last semicolon the remedy. Arguments are
+written ``name=value``; the command line prints message and advice on separate lines and writes
+``--name value``. File-system errors stay `OSError`, wrong Python types stay `TypeError`.
 """
 
 from .engine import (

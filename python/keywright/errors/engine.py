@@ -8,9 +8,9 @@ class KeywrightError(Exception):
     """Base of every error of Keywright.
 
     Attributes:
-        stage: stage of bootstrapping that failed, None elsewhere.
+        stage: the stage of a bootstrap that failed, otherwise None.
         stage_level: input level of that stage.
-        code: which mistake it is, where a class stands for several; empty elsewhere.
+        code: the kind of mistake, if the class covers several; otherwise empty.
     """
 
     stage: str | None = None
@@ -139,9 +139,9 @@ class DerivationError(KeywrightError, LookupError):
 
     Attributes:
         element: "galois g", "relinearization" or "secret n".
-        reason: "kind": it is not a Galois key. "unreachable": it is the identity, or no product of the master
-            keys' automorphisms that derivation tries makes it. "written": derived keys are not stored; store
-            the master keys.
+        reason: "kind": it is not a Galois key. "unreachable": it is the identity, or none of the products of
+            the master keys' automorphisms that derivation tries equals it. "written": derived keys are not
+            stored; store the master keys.
     """
 
     element: str
@@ -149,7 +149,7 @@ class DerivationError(KeywrightError, LookupError):
 
 
 class KeyUseError(KeywrightError, ValueError):
-    """A key does not support the requested use, or keys of a bootstrapping have other special primes than its
+    """A key does not support the requested use, or the keys of a bootstrap have other special primes than its
     matrices.
 
     Attributes:
@@ -285,7 +285,7 @@ class FloodingError(KeywrightError, ArithmeticError):
         bits: its bits of statistical security; None if all queries are used.
         lost_bits: bits of precision that it costs.
         error_bound: bound on the error after flooding.
-        limit: what that bound must stay below: the bound on the values, or the capacity of the modulus.
+        limit: the upper limit of that bound: the bound on the values, or the capacity of the modulus.
     """
 
     queries: int

@@ -89,7 +89,7 @@ class ModelRefusedError(ExceptionGroup[RefusalError], CompilerError):
 
 
 class ChoiceError(KeywrightError, ValueError):
-    """Arguments that contradict each other, or a value outside of the possible ones.
+    """Arguments that contradict each other, or a value outside the permitted ones.
 
     Attributes:
         code: ``arguments``, ``batch``, ``bootstrap``, ``costs``, ``minimax`` or ``preset``.
@@ -308,8 +308,8 @@ def too_wide(needed: int, allowed: int) -> RefusalError:
 def not_a_statistic(label: str) -> RefusalError:
     """Return the refusal of a stored constant for a function of values."""
     return RefusalError(
-        f"{label} is no inverse of a statistic, so no constant can stand for it; ask for stored in "
-        "normalisations alone, as LayerNormalization, and for chebyshev:DEGREE here",
+        f"{label} is not the inverse of a statistic, so no constant can replace it; use stored "
+        "only in normalisations, such as LayerNormalization, and chebyshev:DEGREE here",
         code="method",
         label=label,
     )

@@ -1,7 +1,8 @@
-"""What a peer's answer says: the one place that reads its texts, names and numbers.
+"""Texts, names and numbers of a peer's answer: the one place that reads them.
 
-A server chooses all of them. Text reaches terminals and logs, so it is printable and short. Names become
-parts of addresses, so they are ASCII. Numbers are finite and bounded, so that no arithmetic with them fails.
+A server chooses all of them. Text is printable and short, because it reaches terminals and logs. Names are
+ASCII, because they become parts of addresses. Numbers are finite and bounded, so that no arithmetic with them
+fails.
 """
 
 import math
@@ -23,7 +24,7 @@ LONGEST_WAIT_S = 7 * 86_400
 
 
 def printable(text: str, most: int = MAX_MESSAGE) -> str:
-    """Return the beginning of a text, with ``?`` for what a terminal or log could not show."""
+    """Return the beginning of a text, with ``?`` for characters that a terminal or log could not show."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:most])
 
 

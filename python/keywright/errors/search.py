@@ -1,4 +1,4 @@
-"""What `keywright.search` refuses."""
+"""The exceptions of `keywright.search`."""
 
 from .engine import KeywrightError
 
@@ -24,7 +24,7 @@ class VectorError(SearchError, ValueError):
 
 
 class IdError(SearchError, ValueError):
-    """An id that is in an index already, occurs twice, is not there, or is not an integer.
+    """An id that is already in an index, occurs twice, is missing, or is not an integer.
 
     Attributes:
         id: the offending id; None if the ids have another shape or type.

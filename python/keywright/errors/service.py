@@ -1,8 +1,8 @@
-"""What a service and its clients raise: each error has a code, and a class that programs catch.
+"""The exceptions of a service and its clients: each has a code, and a class that programs catch.
 
 A refusal travels as problem details (RFC 9457) with the HTTP status of its code (`REFUSALS`). The member
 ``error`` is ``{"type": code, "message": sentence, "details": {...}}``. `replies.refusal` turns such a reply
-back into the exception, so a client raises what the server raised.
+back into the exception, so that a client raises the same exception as the server.
 """
 
 from http import HTTPStatus
@@ -263,7 +263,7 @@ class DemandError(ServeError, ValueError):
 
     Attributes:
         what: name of the limit: ``key_bytes``, ``key_count``, ``key_sets`` or ``message_bytes``.
-        value: what is asked for.
+        value: the requested value.
         maximum: the limit.
     """
 

@@ -1,4 +1,4 @@
-"""What a client remembers from one message to the next."""
+"""The memory of a client between messages."""
 
 import base64
 import json
@@ -68,7 +68,7 @@ class ClientState:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return what `write` stored; nothing if there is no file.
+    """Return the values that `write` stored; nothing if there is no file.
 
     Raises:
         FormatError: it is something else.

@@ -108,7 +108,7 @@ class Encoding:
         Args:
             values: of all arrays, one after another.
             weight: number of samples of the client.
-            layout: of the arrays, whose names errors then state.
+            layout: layout of the arrays, which names them in errors.
 
         Raises:
             EncodeError: a value is not finite, or exceeds the bound and ``out_of_range`` is "refuse".

@@ -36,10 +36,12 @@ LOG = logging.getLogger(__name__)
 class EncryptionMod:
     """A mod for a ClientApp whose server runs `EncryptedFedAvg`.
 
-    It must be the last mod that touches arrays: later mods see ciphertexts. The app itself is unchanged; it
-    gets and returns plain arrays. No metric is added to a reply: counts and times of an update are facts
-    about its values, and the server reads metrics. An update with a value above the bound is not sent, unless
-    the declaration says that values are clipped.
+    It must be the last mod that touches arrays: later mods see ciphertexts. The app itself is unchanged and
+    takes and returns plain arrays. No metric is added to a reply, because counts and times of an update are
+    facts about its values, and the server reads metrics. An update with a value above the bound is not sent,
+    unless the declaration says that values are clipped.
+
+    Thread safety: one thread at a time.
 
     Args:
         key: the secret key that all clients share.
@@ -159,9 +161,9 @@ def encode_update(
 ) -> NDArray[np.int64]:
     """Return a trained model as integers.
 
-    Flower sends metrics and the text of an exception to the server. So the number of clipped values stays in
-    the client's log, and the text names the array and no value; the cause, which the client logs, states the
-    value.
+    Because Flower sends metrics and the text of an exception to the server, the number of clipped values
+    stays in the client's log, and the text names the array but no value; the cause, which the client logs,
+    states the value.
 
     Raises:
         AggregationError: the arrays have other names or shapes than the received ones.

@@ -39,7 +39,7 @@ class Refusal:
     """A reply that was left out of a sum.
 
     Attributes:
-        round: the round it was sent in.
+        round: the round in which it was sent.
         node: node number of its sender.
         error: the reason.
     """
@@ -221,9 +221,11 @@ class EncryptedFedAvg(FilteringFedAvg):
     ``keywright-bytes-received``, ``keywright-bytes-sum``, ``keywright-parse-seconds`` and
     ``keywright-sum-seconds``.
 
+    Thread safety: one thread at a time, as Flower's server calls it.
+
     Args:
         encoding: the declaration that clients and server share.
-        **options: those of `flwr.serverapp.strategy.FedAvg`.
+        **options: options of `flwr.serverapp.strategy.FedAvg`.
     """
 
     def configure_train(

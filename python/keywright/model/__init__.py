@@ -6,18 +6,19 @@
 >>> scores = model.predict(samples[:8])                     # doctest: +SKIP
 """
 
-from .client import ModelClient
-from .compilation.compilation import Compilation, Ring
+from .client import ModelClient, save_keys
+from .compilation.compilation import BOOTSTRAP_PRESETS, DEEP_PRESETS, Client, Compilation, Ring
 from .compilation.compile import compile  # noqa: A004 (read as keywright.compile)
 from .exchange.encryption import Encryption
 from .exchange.identity import Identity
 from .exchange.messages import Message
 from .exchange.requests import Requests
 from .exchange.shared import Shared
-from .loading import load_client, load_server
+from .loading import load_client, load_server, require_plan
 from .model import Model, Source
 from .report.encrypted_error import EncryptedError
 from .report.report import ModelReport, RingFigures, RunFigures, Sizes
+from .served.demands import KEY_BYTES, KEY_COUNT, Demands
 from .served.ends import ManifestInput, ManifestOutput, Places
 from .served.entry import Entry
 from .served.manifest import CiphertextFormat, KeyList, Manifest
@@ -27,9 +28,15 @@ from .session import Batches, Inference, Preparation
 load = Model.load
 
 __all__ = [
+    "BOOTSTRAP_PRESETS",
+    "DEEP_PRESETS",
+    "KEY_BYTES",
+    "KEY_COUNT",
     "Batches",
     "CiphertextFormat",
+    "Client",
     "Compilation",
+    "Demands",
     "EncryptedError",
     "Encryption",
     "Entry",
@@ -57,4 +64,6 @@ __all__ = [
     "load",
     "load_client",
     "load_server",
+    "require_plan",
+    "save_keys",
 ]

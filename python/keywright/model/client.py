@@ -28,8 +28,10 @@ MOST_BITS = 1000.0
 class ModelClient:
     """Keys, encryption and decryption for a model that a server evaluates.
 
+    Thread safety: any number of threads may use one at the same time.
+
     Args:
-        shared: what client and server share.
+        shared: the program and its parameters, which client and server share.
         secret: the secret key; None for a client that only encrypts, with ``public``.
         public: the public key; by default made from the secret key.
     """
@@ -111,8 +113,8 @@ class ModelClient:
         ciphertext is a 32-byte seed; with a public key alone, messages take twice the bytes.
 
         Args:
-            samples: one, of shape ``program.input.shape``, or several, (count, *input_shape); what
-                `Program.features` takes, if the model has first steps.
+            samples: one, of shape ``program.input.shape``, or several, (count, *input_shape); if the model
+                has first steps, any samples that `Program.features` takes.
             force: also encrypt samples that leave a range of the program; their results are wrong.
 
         Raises:
@@ -138,7 +140,7 @@ class ModelClient:
 
         Raises:
             MessageError: these bytes are not an answer.
-            ProgramMismatchError: the answer is of another program.
+            ProgramMismatchError: the answer comes from another program.
             FloodingError: the noise would hide the outputs, or no query is left.
             KeysMissingError: the client has no secret key.
         """
@@ -170,8 +172,8 @@ class ModelClient:
         return self._encryption.decrypt(objects, count, flooding=flooding)
 
     def save(self, folder: str | Path) -> None:
-        """Create a folder for this client, with its secret key, that `load_client` reads. It stays with its
-        owner.
+        """Create a folder for this client, with its secret key, that `load_client` reads. The folder stays
+        with its owner.
 
         Raises:
             FolderError: the folder exists.
@@ -189,7 +191,7 @@ class ModelClient:
 
     @property
     def identity(self) -> Identity:
-        """Which program the client has; its messages carry it."""
+        """The identity of the client's program, which its messages carry."""
         return self._shared.identity
 
     @cached_property

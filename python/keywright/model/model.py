@@ -70,7 +70,7 @@ sends every key before its first answer, and rotations by several hops take half
 
 
 class Source(Protocol):
-    """What a model was compiled from, which gives the same model for other batches: `Compilation`."""
+    """The origin of a model, which gives the same model for other batches: `Compilation`."""
 
     @property
     def approximated(self) -> ApproximatedModel:
@@ -95,8 +95,10 @@ class Model:
     """A program with its parameters, compiled (`keywright.compile`) or read from a folder (`Model.load`). It
     predicts and simulates in this process, `save` writes it, and `keywright.serve.serve` serves it.
 
+    Thread safety: one thread at a time; a client of it (`Model.client`) may be shared.
+
     Attributes:
-        name: for people.
+        name: name for people.
         program: the program.
         parameters: of its ciphertexts.
         bootstraps: plans of the program's bootstraps, in order.
@@ -104,7 +106,7 @@ class Model:
             stage produces answers; None if clients encrypt slots.
         labels: labels of the outputs.
         key_plan: plan of the keys; by default the fewest bytes of keys with nearly the best speed.
-        source: what it was compiled from, or the folder that it was loaded from; None for neither.
+        source: the compilation or the folder from which the model comes; None for neither.
     """
 
     name: str
@@ -221,7 +223,7 @@ class Model:
         return self.execution.key_specs
 
     def with_plan(self, plan: KeyPlan | str | Path) -> "Model":
-        """Return the model with another key plan, or with that of a file of ``keywright plan``.
+        """Return the model with another key plan, or with the plan in a file of ``keywright plan``.
 
         Raises:
             PlanMismatchError: the plan is for something else.
@@ -279,9 +281,9 @@ class Model:
     def plan_batches(
         self, samples: int, budget: int | None = None, key_memory: int | None = None
     ) -> tuple["Model", ProcessPlan]:
-        """Return a model and a plan that evaluate samples within a budget. This is the model of the fastest
-        batch, or, if it does not fit and no batch was requested, the model for half as many samples at a
-        time, a quarter, and so on.
+        """Return a model and a plan that evaluate samples within a budget. The model has the fastest batch;
+        if that does not fit and no batch was requested, it takes half as many samples at a time, a quarter,
+        and so on.
 
         Args:
             samples: number of samples.
@@ -379,7 +381,7 @@ class Model:
             require_precision(self.encrypted_error, fit.accuracy, fit.noise)
 
     def for_batch(self, batch: int) -> "Model":
-        """Return the same model for so many samples in shared ciphertexts. Compiled once for each batch.
+        """Return the same model for a number of samples in shared ciphertexts. Each batch is compiled once.
 
         Raises:
             ChoiceError: the ciphertexts have fewer slots; or the model was loaded, and is for another batch.
@@ -400,10 +402,10 @@ class Model:
     def simulate(
         self, samples: Any, *, public: bool = False, repetitions: int = REPETITIONS, seed: int = SEED
     ) -> Simulation:
-        """Simulate `predict`: run samples in the clear with random errors as encryption would add them, with
-        the batch and the keys that it would use. Returns outputs and their errors. No keys are made. The mean
-        and the largest error are within a factor of 4 of measured ones. Of a thin client's ciphertexts, the
-        errors of entering and leaving are left out.
+        """Simulate `predict` without making keys: run samples in the clear with random errors as encryption
+        would add them, for the batch and the keys that it would use. Returns outputs and their errors. The
+        mean and the largest error are within a factor of 4 of measured ones. For thin clients, the errors of
+        entering and leaving are left out.
 
         Args:
             samples: one, of shape ``program.input.shape``, or several, (count, *input_shape); what
@@ -429,9 +431,9 @@ class Model:
         key_memory: int | None = None,
         progress: Progress = silent,
     ) -> NDArray[np.float64]:
-        """Encrypt samples, evaluate the model on ciphertexts and decrypt, all in this process, to try it: the
-        work of `client` and `server`. Every call makes new keys. Unless `compile` was given a batch, the
-        fastest batch for these samples is used; the program of each batch is compiled once.
+        """Try the model: encrypt samples, evaluate them as ciphertexts and decrypt, all in this process,
+        which does the work of `client` and `server`. Every call makes new keys. Unless `compile` was given a
+        batch, the fastest batch for these samples is used; the program of each batch is compiled once.
 
         Args:
             samples: one, of shape ``program.input.shape``, or several, (count, *input_shape); what
@@ -512,14 +514,14 @@ class Model:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """What a client of a service knows of the model."""
+        """The facts about the model that clients of a service know."""
         head = key_set_head(self.specs) if self.specs else b""
         keys = KeyList(head, inspect(head)["bytes"] if head else 0)
         return replace(self.shared.interface, keys=keys)
 
     @cached_property
     def shared(self) -> Shared:
-        """What the model's client and server share."""
+        """The part of the model that its client and server share."""
         return Shared(
             self.program,
             self.parameters,
@@ -556,7 +558,7 @@ class Model:
 
     @property
     def steps(self) -> int:
-        """How often `Runner.run` calls ``on_step`` for a batch of samples."""
+        """Number of calls of ``on_step`` by `Runner.run` for a batch of samples."""
         program, ends = self.program, 0
         if self.entry is not None:
             ends = program.input.layout.ciphertexts + program.output.layout.ciphertexts
@@ -569,8 +571,8 @@ class Model:
 
     @cached_property
     def key_places(self) -> list[tuple[int, int]]:
-        """Where the head of a stored set begins and ends, and about where its keys do, in the order in which
-        they are used: as if all were packed equally well."""
+        """Begin and end of the head of a stored set, and estimates for its keys, in the order in which they
+        are used, as if all were packed equally well."""
         head, total = len(self.manifest.keys.head), self.manifest.keys.size
         scale = (total - head) / sum(spec.bytes for spec in self.specs)
         ends = accumulate((spec.bytes * scale for spec in self.specs), initial=float(head))

@@ -26,6 +26,8 @@ from .folder.files import EVALUATION_KEYS, MASTER_KEYS, require_files
 class ModelServer:
     """Evaluates a program with the keys of one client.
 
+    Thread safety: one thread at a time; load one server for each thread, or run a `keywright.serve.Service`.
+
     Args:
         shared: what client and server share.
         execution: of the key plan.

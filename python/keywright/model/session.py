@@ -20,7 +20,7 @@ from .server import ModelServer
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is made once.
+    """Costs of the preparation, once per session.
 
     Attributes:
         key_seconds: time to make all keys.
@@ -38,6 +38,8 @@ class Preparation:
 @dataclass
 class Batches:
     """Costs of batches.
+
+    Thread safety: one thread at a time.
 
     Attributes:
         samples: of each batch.
@@ -62,7 +64,7 @@ class Inference:
     Attributes:
         outputs: (samples, *output_shape).
         error_bound: derived bound on the error of every output.
-        preparation: what was made once.
+        preparation: costs of the preparation.
         batches: costs of the batches.
         kinds: kinds of layers, with their times per batch; see `LayerClock.by_kind`.
         planned: the memory plan.

@@ -11,14 +11,14 @@ from .keys.key_plan import KeyPlan
 from .keys.plan_file import load, save
 from .keys.time_prediction import predict_plan
 from .memory.planner import Process, plan_process
+from .problem import PlanningProblem, ProblemPlanner
 from .ring.chain import Chain
 from .ring.galois import AutomorphismGroup
 from .search.planner import Planner
 from .search.quick import plan_network
 from .strategies import STRATEGIES
 from .strategies.policy import KeyPolicy
-from .workload.factors import factor_alternatives
-from .workload.open_workload import Choice, OpenWorkload
+from .workload.open_workload import OpenWorkload
 from .workload.workload import Relinearizations, Workload, make_group
 
 __all__ = [
@@ -26,7 +26,6 @@ __all__ = [
     "AutomorphismGroup",
     "Budget",
     "Chain",
-    "Choice",
     "CostModel",
     "DerivationPlanner",
     "KeyPlan",
@@ -35,10 +34,11 @@ __all__ = [
     "Operation",
     "PlanExecution",
     "Planner",
+    "PlanningProblem",
+    "ProblemPlanner",
     "Process",
     "Relinearizations",
     "Workload",
-    "factor_alternatives",
     "load",
     "make_group",
     "plan_network",

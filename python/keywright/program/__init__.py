@@ -1,1 +1,1 @@
-"""The compiled form of a network: instructions, what they refer to, and its file."""
+"""The compiled form of a network: instructions, their operands, and its file."""

@@ -46,7 +46,7 @@ class FittedActivation:
 
 @dataclass(frozen=True)
 class OutputDifference:
-    """How the outputs of a program differ from those of its model.
+    """The difference between the outputs of a program and the outputs of its model.
 
     Attributes:
         largest_change, mean_change: of the absolute differences of all outputs.
@@ -86,6 +86,18 @@ class FitReport:
     escaped: int
     outputs: OutputDifference
     bins: int = 0
+
+    def __str__(self) -> str:
+        if not self.activations and not self.bins:
+            return "no activation is replaced: the program computes the model's own function"
+        kind = "held-out calibration samples" if self.held_out else "calibration samples, none held out"
+        share = "" if self.outputs.agreement is None else f"{self.outputs.agreement:.2%} equal predictions, "
+        rounded = f"thresholds rounded to the edges of at most {self.bins} bins; " if self.bins else ""
+        return (
+            f"{rounded}program in the clear against the model, {self.compared} {kind}: {share}outputs off by "
+            f"{self.outputs.mean_change:.2g} in the mean and {self.outputs.largest_change:.2g} at most "
+            f"(largest output {self.outputs.largest_output:.3g}); errors of encryption come on top"
+        )
 
     def to_json(self) -> dict[str, object]:
         """Return the report as JSON, with the differences of outputs among the rest."""

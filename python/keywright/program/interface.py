@@ -22,8 +22,8 @@ class ClientSteps:
     Attributes:
         first: such as imputing and look-ups, whose results are the features; None if samples are features.
         binning: turns features into bits; None if the program takes features as they are.
-        bits: numbers of the features that have to be 0 or 1, because the program computes something else of
-            others, as of a mask.
+        bits: numbers of the features that must be 0 or 1, such as masks, because the program would compute
+            another function of other values.
 
     Raises:
         ValueError: numbers below 0.

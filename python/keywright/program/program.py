@@ -88,7 +88,7 @@ class Program:
         return table
 
     def entered(self, bootstrap: int) -> "Program":
-        """Return the program with a bootstrap in place of each input: its key switches are those of a run for
+        """Return the program with a bootstrap instead of each input: it has the key switches of a run for
         thin clients.
 
         A thin client's ciphertext goes through ModRaise, CoeffsToSlots and EvalMod, the last three stages of
@@ -168,7 +168,7 @@ class Program:
 
     def pack(self, samples: ArrayLike) -> Vector:
         """Pack a sample, or up to ``batch`` samples, into slot vectors of shape (ciphertexts, slots), to be
-        encrypted at the level of `input`; slots are those of the input's ring.
+        encrypted at the level of `input`, with the slots of the input's ring.
 
         If there are fewer samples than ``batch``, they are repeated. Unused slots must hold values in the
         program's range: a value outside the range of a polynomial corrupts every slot.
@@ -249,4 +249,4 @@ def _numbers(samples: Any) -> Vector:
     try:
         return np.asarray(samples, np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidSamplesError(f"samples hold values that are no numbers: {error}") from error
+        raise InvalidSamplesError(f"samples hold values that are not numbers: {error}") from error

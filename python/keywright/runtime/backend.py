@@ -10,8 +10,8 @@ Ciphertext = TypeVar("Ciphertext")
 
 
 class Backend(Protocol[Ciphertext]):
-    """Ciphertexts are vectors of as many reals as their ring has slots, at a level. Rotation by k is
-    ``numpy.roll(v, -k)``.
+    """An engine whose ciphertexts are vectors of real numbers at a level, one for each slot of their ring.
+    Rotation by k is ``numpy.roll(v, -k)``.
 
     Operands of `add` and `mul` are at the same level: programs drop levels explicitly. The engine manages
     scales.
@@ -42,8 +42,9 @@ class Backend(Protocol[Ciphertext]):
         """Return the same values at a lower level."""
 
     def switch_ring(self, ct: Ciphertext, log_n: int) -> Ciphertext:
-        """Return the same values in the ring of degree 2^log_n, or the largest for 0. In a ring with fewer
-        slots, values must repeat after so many; in a ring with more, they are repeated."""
+        """Return the same values in the ring of degree 2^log_n, or in the largest ring for 0. For a ring with
+        fewer slots, values must repeat after that number of slots; in a ring with more slots, they are
+        repeated."""
 
     def bootstrap(self, ct: Ciphertext, index: int) -> Ciphertext:
         """Return the same values, at most 1, in the largest ring, at the output level of bootstrap

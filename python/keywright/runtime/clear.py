@@ -39,12 +39,14 @@ class PerformedSwitch:
 class ClearBackend:
     """Evaluates programs on plain vectors, step by step as the encrypted evaluator does.
 
+    Thread safety: one thread at a time, because `log` is of the last run.
+
     Args:
-        bootstraps: those of the program, if it has any.
+        bootstraps: the program's bootstraps, if it has any.
 
     Attributes:
         slots: length of every vector in the largest ring.
-        log: the key switches that an encrypted evaluation would make, in order, except those of bootstraps.
+        log: the key switches that an encrypted evaluation would make, in order, without bootstraps.
     """
 
     def __init__(self, slots: int, bootstraps: Sequence[Bootstrap] = ()) -> None:

@@ -22,12 +22,14 @@ class Runner:
     runs the program. Then it applies SlotsToCoeffs, which ends at level 0 with one prime left: boosted
     deflation (Aikata et al.).
 
+    Thread safety: one thread at a time, because a run writes `clock`.
+
     Args:
         program: the program.
         execution: of its keys.
         planned: how diagonals are stored; by default they are kept encoded.
-        entry: for thin clients, the index among the execution's bootstraps of the one through which their
-            ciphertexts enter and leave; None if clients encrypt slots.
+        entry: for thin clients, the index of the execution's bootstrap through which their ciphertexts enter
+            and leave; None if clients encrypt slots.
         progress: reports the encoding.
 
     Attributes:
@@ -83,7 +85,7 @@ class Runner:
         """Evaluate a batch of samples.
 
         Args:
-            keys: those of the execution, with its routes: `PlanExecution.follow`, `load_keys` or `complete`.
+            keys: keys of the execution, with its routes: `PlanExecution.follow`, `load_keys` or `complete`.
             inputs: the ciphertexts of a batch.
             advance: called with every operation's predicted seconds, and the next one.
             on_step: called after every operation, and after every ciphertext of a thin client that enters or

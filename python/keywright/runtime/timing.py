@@ -14,6 +14,8 @@ def _silent(seconds: float, label: str) -> None:
 class LayerClock:
     """Adds up the time of every layer; pass `step` as ``on_step`` of `EncryptedBackend`.
 
+    Thread safety: one thread at a time.
+
     Args:
         program: the running program.
 
@@ -71,8 +73,8 @@ class LayerClock:
         return f"layer {layer + 1} of {len(self.layers)}, {self.layers[layer].name}"
 
     def by_kind(self, runs: int) -> list[dict[str, str | int | float]]:
-        """Return for each kind of layer its number, rotations, key switches except those of bootstraps, and
-        seconds per run, measured and predicted."""
+        """Return for each kind of layer its number, rotations, key switches without bootstraps, and seconds
+        per run, measured and predicted."""
         rows: list[dict[str, str | int | float]] = []
         for kind in dict.fromkeys(layer.kind for layer in self.layers):
             chosen = [number for number, layer in enumerate(self.layers) if layer.kind == kind]

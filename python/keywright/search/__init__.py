@@ -1,8 +1,7 @@
-"""Similarity search on a server that learns nothing of the query.
+"""Similarity search on a server that learns nothing about the query.
 
 The server has an `Index` of vectors in the clear. A `Client` encrypts a vector, and reads from the answer the
-score of
-every vector of the index: cosines, inner products or distances, of rounded vectors and exact.
+exact score of every rounded vector of the index: a cosine, an inner product or a distance.
 
 >>> import numpy as np
 >>> from keywright import search

@@ -18,6 +18,8 @@ from .quantisation import Metric, Quantisation, is_whole
 class Client:
     """Makes queries of an index, or of shards of one, and reads the answers. The secret key never leaves it.
 
+    Thread safety: any number of threads may use one at the same time.
+
     Args:
         directory: from `Index.directory` or `Shards.directory`.
         secret: a secret key of an earlier client of this index; a new one by default.
@@ -85,6 +87,8 @@ class Client:
 class Query:
     """One encrypted vector, and how to read the answer to it.
 
+    Thread safety: any number of threads may use one at the same time.
+
     Attributes:
         data: bytes for the server.
     """
@@ -98,7 +102,7 @@ class Query:
 
     @property
     def metric(self) -> Metric:
-        """What the scores are."""
+        """The metric of the scores."""
         return self._directories[0].quantisation.metric
 
     def scores(self, answer: bytes) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

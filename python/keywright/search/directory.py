@@ -1,4 +1,4 @@
-"""What a client must know of an index: its rounding, the id at each place, and its revision."""
+"""The public facts about an index: its rounding, the id at each place, and its revision."""
 
 import json
 import struct
@@ -53,7 +53,8 @@ class Directory:
 
     @cached_property
     def ids(self) -> NDArray[np.int64]:
-        """The id at each place. A short directory can have many: ask when an answer has as many scores."""
+        """The id at each place. A short directory can have many ids: read them when an answer has as many
+        scores."""
         counts = np.abs(self.runs[:, 1])
         starts = np.cumsum(counts) - counts
         ids: NDArray[np.int64] = np.repeat(self.runs[:, 0] - starts, counts) + np.arange(self.places)
@@ -65,7 +66,7 @@ class Directory:
         return np.repeat(self.runs[:, 1] > 0, np.abs(self.runs[:, 1]))
 
     def to_bytes(self) -> bytes:
-        """Return the directory as bytes; those of shards are joined."""
+        """Return the directory as bytes; the bytes of shards are concatenated."""
         header = {
             "format": FORMAT,
             "index": self.index.hex(),

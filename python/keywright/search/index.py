@@ -25,7 +25,9 @@ MAX_ARRAY_HEADER = 4096 + 16
 
 
 class Index:
-    """Vectors in the clear, in integers of 16 bits, and answers to encrypted queries. Any thread can use it.
+    """Vectors in the clear, in integers of 16 bits, and answers to encrypted queries.
+
+    Thread safety: any number of threads may use one at the same time.
 
     Args:
         quantisation: how it rounds vectors, for all its life.

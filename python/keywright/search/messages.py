@@ -44,7 +44,7 @@ def read_query(data: bytes) -> tuple[bytes, bytes]:
 
 @dataclass(frozen=True)
 class AnswerPart:
-    """What one index answers to a query.
+    """The answer of one index to a query.
 
     Attributes:
         tag: of the query.
@@ -59,7 +59,7 @@ class AnswerPart:
     scores: bytes
 
     def to_bytes(self) -> bytes:
-        """Return the part as bytes; those of shards are joined."""
+        """Return the part as bytes; the bytes of shards are concatenated."""
         head = ANSWER.pack(ANSWER_MAGIC, self.tag, self.index, self.revision, len(self.scores))
         return head + self.scores
 

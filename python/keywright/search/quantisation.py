@@ -1,4 +1,4 @@
-"""Vectors become integers, and integers scores.
+"""Quantisation of vectors to integers, and of integers to scores.
 
 A vector of norm `radius` becomes one of norm `levels`: ``x`` is rounded to ``round(levels x / radius)``.
 Rounding moves a vector by at most ``sqrt(dimension) / 2`` levels, so integer vectors have norms of at most
@@ -42,7 +42,8 @@ class Quantisation:
         levels: the norm of integer vectors. More levels are more precise, and answers longer.
         radius: largest norm of a stored vector; for distances, the largest distance from `centre`, also of
             queries. Ignored for cosines.
-        centre: what is subtracted from all vectors before rounding, for "euclidean" only. Zero by default.
+        centre: the point that is subtracted from all vectors before rounding, for "euclidean" only; by
+            default 0.
 
     Raises:
         ParameterError: an argument is out of range.

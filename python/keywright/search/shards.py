@@ -26,6 +26,8 @@ class Shard(Protocol):
 class Shards:
     """Several indices that answer as one. All round vectors by one `Quantisation`.
 
+    Thread safety: any number of threads may use one at the same time.
+
     Args:
         shards: at least one.
 
@@ -72,6 +74,8 @@ class Shards:
 class IndexProcess:
     """A process that holds the index of a folder, and answers for it. Use it in a ``with`` statement, or
     close it.
+
+    Thread safety: any number of threads may use one at the same time.
 
     Args:
         folder: of `Index.save`.

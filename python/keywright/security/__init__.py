@@ -9,6 +9,8 @@ Cost models are from the literature and depend on dimension and modulus only.
 docs/reference/security-estimates.md lists them, compares the estimates, and states their limits.
 """
 
+from keywright._core import maximum_log_qp
+
 from .estimates import ATTACKS, Estimate, estimate, largest_modulus
 from .problem import LOG_N, Problem, Secret, binary, gaussian, sparse, ternary
 from .reduction import MODELS
@@ -26,6 +28,7 @@ __all__ = [
     "estimate",
     "gaussian",
     "largest_modulus",
+    "maximum_log_qp",
     "sparse",
     "ternary",
 ]

@@ -1,4 +1,4 @@
-"""Models as a service: `serve`, or `Service` and `Server`; `keywright.client` has what talks to it.
+"""Models as a service: `serve`, or `Service` and `Server`; `keywright.client` holds its clients.
 
 The service holds evaluation keys and never a secret key. It is an ASGI application (`application`), and
 `Server` runs it. Both need ``pip install keywright[serve]``.
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from keywright.errors import PackageMissingError
 
+from . import logs
 from .http.pages import load_page
 from .service import Service, ServiceLimits, StorageAddresses
 from .workers.workers import Workers
@@ -26,6 +27,7 @@ __all__ = [
     "Workers",
     "application",
     "load_page",
+    "logs",
     "serve",
 ]
 

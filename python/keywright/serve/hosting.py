@@ -25,11 +25,11 @@ def serve(
 ) -> Iterator[Server]:
     """Serve models while a ``with`` block runs, for clients such as `keywright.client.RemoteModel`.
 
-    A thread of this process answers requests, and other processes evaluate them. `Service` and `Server` have
-    what else a service can be given: accounts, quotas, TLS, a page.
+    A thread of this process answers requests, and other processes evaluate them. For accounts, quotas, TLS or
+    a page, use `Service` and `Server`.
 
     Args:
-        models: one model, or several with different manifests; of `keywright.compile` or `keywright.load`.
+        models: one model, or several with different manifests, from `keywright.compile` or `keywright.load`.
         state: folder of key sets and evaluations, which outlive the block; by default a temporary one.
         host: address to listen on; the loopback by default.
         port: 0 for any free port.

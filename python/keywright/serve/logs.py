@@ -1,9 +1,9 @@
 """Logs of a service: lines for people, or JSON lines of the standard ``logging`` module.
 
-Every request has an identifier, the client's own ``X-Request-Id`` or a new one. It is in the header of the
-answer, in the ``instance`` of a refusal, and in every line that is logged on behalf of the request, by
-whatever thread. Logs contain nothing that grants access: no token, no identifier of keys or evaluations, no
-byte of them.
+Every request has an identifier, the client's own
+``X-Request-Id`` or a new one. It is in the header of the answer, in the ``instance`` of a refusal, and in
+every line that any thread logs on behalf of the request. Logs contain nothing that grants access: no token,
+and no identifier or byte of keys or evaluations.
 """
 
 import json

@@ -55,8 +55,8 @@ class MachineLine:
 
 @dataclass(frozen=True)
 class QueueLine:
-    """The queue: evaluations that wait and run, how many may wait, and for how many seconds the oldest has
-    waited."""
+    """The queue: numbers of waiting and running evaluations, the largest number that may wait, and the
+    waiting time of the oldest in seconds."""
 
     waiting: int
     limit: int
@@ -66,7 +66,7 @@ class QueueLine:
 
 @dataclass(frozen=True)
 class Overview:
-    """A snapshot of all of it.
+    """A snapshot of the service.
 
     Attributes:
         uptime: seconds since the service started.

@@ -69,12 +69,14 @@ class StorageAddresses:
 class Service:
     """Models, served to any number of clients.
 
+    Thread safety: any number of threads may use one at the same time, until `close`.
+
     Args:
         models: one or several models; requests that name none get the first.
         state: folder of all state that outlives the process: keys, jobs, former models.
         limits: bounds on tenants and workers.
         addresses: storage outside of the folder.
-        on_event: called with a line for the operator on every event.
+        on_event: called with a message for the operator about every event.
         workers: the processes that evaluate; the service starts one by default.
         accounts: tenants that may send requests; anyone by default.
         quotas: quotas of tenants; unlimited by default.
@@ -212,7 +214,7 @@ class Service:
         self.require_staying()
         model = request.get("model")
         if not isinstance(model, str) or set(request) != {"model"}:
-            raise BadRequestError('the request must be {"model": HASH}, where HASH is that of the manifest')
+            raise BadRequestError('the request must be {"model": HASH} with the hash of the manifest')
         uploaded = self.store.create(self.catalog.model(model).manifest.hash, tenant, holder)
         return self._describe(uploaded)
 
@@ -233,7 +235,7 @@ class Service:
         """Return the key sets of a tenant.
 
         Raises:
-            UnauthorizedError: there is no account. Then identifiers grant access and are not listed.
+            UnauthorizedError: there are no accounts; identifiers then grant access and are not listed.
         """
         if tenant == NOBODY:
             raise UnauthorizedError("key sets are listed only for tenants with an account; send an API key")
@@ -419,7 +421,7 @@ class Service:
     def drain(self, limit: float) -> None:
         """Report that the server is not ready, refuse new uploads and evaluations, and wait for running
         evaluations. Meanwhile answers can be fetched, and started uploads continue. After ``limit`` seconds,
-        running evaluations are left to the next process, as are waiting ones."""
+        running evaluations are left to the next process, like waiting evaluations."""
         self.draining = True
         self._event("this server is about to end: it accepts no more evaluations")
         self.evaluations.dispatcher.close(limit)

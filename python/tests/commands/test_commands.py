@@ -286,16 +286,18 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(predictions) == 2
     assert all(row["encrypted"] == row["clear"] for row in predictions)
     sets = {row["set"]: row for row in rows if "set" in row}
-    planned, required, powers = sets.values()
+    planned, smallest, required, powers = sets.values()
     assert planned["held_bytes"] < required["held_bytes"] / 2
-    assert powers["keys"] < planned["keys"]
-    # What is saved is paid in time, and the table says how much.
-    assert powers["relative"] > 2 > required["relative"] > 1 == planned["relative"]
+    # Bytes are paid for in time. A plan for bytes is smaller than powers of two and takes less time.
+    assert powers["relative"] > smallest["relative"] > required["relative"] > 1 == planned["relative"]
+    assert powers["sent_bytes"] > smallest["sent_bytes"]
+    assert powers["held_bytes"] > smallest["held_bytes"]
     # The same keys are made, sent and tabled.
     (made,) = [row["bytes"] for row in rows if str(row.get("work", "")).startswith("client: make keys")]
     assert made == planned["sent_bytes"]
     pytest.importorskip("matplotlib")
     assert picture.read_text().startswith("<?xml")
+    assert f"{planned['keys']} keys" in picture.read_text()
     capsys.readouterr()
     assert main(["demo", "--samples", "1", "--picture", str(tmp_path / "rotations.png")]) == 0
     text = capsys.readouterr().out
@@ -361,7 +363,7 @@ def test_errors_are_one_line(
         ("holds no ciphertexts", ("run", keys / "server", "--input", empty, "--out", out)),
         ("client folder", ("decrypt", keys / "server", "--input", empty)),
         ("public.kw", ("encrypt", damaged, "--input", images, "--out", out)),
-        ("text.npy is no file of Keywright", ("info", text)),
+        ("text.npy is not a Keywright file", ("info", text)),
         ("is a folder without files", ("info", empty)),
         ("1 to 64", ("demo", "--samples", 0)),
         ("make it first", ("demo", "--picture", tmp_path / "no" / "picture.png")),

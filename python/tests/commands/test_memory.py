@@ -37,7 +37,7 @@ def test_the_peak_of_a_small_network_is_predicted(folder: Path) -> None:
     assert sum(found["memory"].values()) == found["predicted_peak_bytes"] <= found["memory_budget"]
 
 
-@pytest.mark.parametrize("budget", [None, 1.35])
+@pytest.mark.parametrize("budget", [pytest.param(None, marks=pytest.mark.full), 1.35])
 def test_the_peak_of_a_bootstrapped_network_is_predicted(squares: Write, budget: float | None) -> None:  # noqa: F811
     """With all free memory, and with a third more than the minimum."""
     folder = squares(8)

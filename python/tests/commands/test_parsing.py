@@ -67,8 +67,8 @@ USAGE = [
     ("demo --threads 0", "0 threads", "see keywright demo --help"),
     ("info /no/such/file", "/no/such/file: No such file", "no folder /no/such"),
     ("info sampels.npy", "sampels.npy: No such file", "did you mean samples.npy"),
-    ("info notes.txt", "notes.txt is no file of Keywright", "a model that ends in .onnx"),
-    ("info other.json", "none of Keywright's", "name another file"),
+    ("info notes.txt", "notes.txt is not a Keywright file", "a model that ends in .onnx"),
+    ("info other.json", "not a Keywright file", "name another file"),
 ]
 
 

@@ -132,7 +132,7 @@ def test_files_without_samples_are_refused(
     files = {"--input": "good", "--calibration": "good"} | {option: "bad"}
     arguments = [part for name, file in files.items() for part in (name, str(tmp_path / f"{file}.npy"))]
     assert main(["infer", str(tmp_path / "model.onnx"), *arguments]) == 2
-    assert "which is no sample" in capsys.readouterr().err
+    assert "which is not a sample" in capsys.readouterr().err
 
 
 CURVES = ["Sqrt", "Exp", "Sigmoid", "Tanh", "Softplus", "Log", "Reciprocal", "HardSwish"]

@@ -9,7 +9,6 @@ from keywright.plan import (
     STRATEGIES,
     AutomorphismGroup,
     Chain,
-    Choice,
     CostModel,
     OpenWorkload,
     Relinearizations,
@@ -24,6 +23,7 @@ from keywright.plan.keys.key_plan import IDENTITY, Hop, PlannedKey
 from keywright.plan.ring.chain import shapes
 from keywright.plan.ring.galois import Automorphism
 from keywright.plan.search.frontier import FrontierSearch
+from keywright.plan.workload import Choice
 from keywright.plan.workload.open_workload import Alternative
 from keywright.plan.workload.workload import Group
 from tests.plan.every_plan import least_seconds

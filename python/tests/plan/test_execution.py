@@ -34,7 +34,6 @@ from keywright.plan.workload.network import (
     convert,
     convert_bootstrap,
     essence,
-    on_parameters,
     open_bootstraps,
     switch_bundles,
 )
@@ -615,7 +614,7 @@ def test_a_workload_that_was_made_by_hand_is_planned_for_parameters() -> None:
     planned = planning.STRATEGIES["power-of-two"].plan(by_hand, MODEL)
     with pytest.raises(kw.errors.PlanMismatchError, match="plan the program for these parameters"):
         PlanExecution(planned, parameters)
-    workload = on_parameters(by_hand, parameters)
+    workload = by_hand.on_parameters(parameters)
     assert workload.chain == chain_of(parameters)
     for name in ("power-of-two", "kds"):
         execution = PlanExecution(planning.STRATEGIES[name].plan(workload, MODEL), parameters)
@@ -636,7 +635,7 @@ def test_a_workload_that_was_made_by_hand_is_planned_for_parameters() -> None:
     ):
         low = planning.make_group(planning.AutomorphismGroup(chain.log_n), "window", 2, [1])
         with pytest.raises(WorkloadError, match="the parameters have"):
-            on_parameters(planning.Workload("sums", chain, (low,)), parameters)
+            planning.Workload("sums", chain, (low,)).on_parameters(parameters)
 
 
 def test_plan_and_keys_and_program_have_to_match() -> None:

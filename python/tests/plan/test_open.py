@@ -11,7 +11,6 @@ from keywright.plan import (
     AutomorphismGroup,
     Budget,
     Chain,
-    Choice,
     CostModel,
     KeyPlan,
     OpenWorkload,
@@ -26,6 +25,7 @@ from keywright.plan.exact.optimal import Optimizer
 from keywright.plan.ring.galois import Automorphism
 from keywright.plan.search.frontier import FrontierSearch
 from keywright.plan.search.joint import JointPlanner
+from keywright.plan.workload import Choice
 from keywright.plan.workload.factors import COUNTS, factor_alternatives
 from keywright.plan.workload.open_workload import Alternative
 from keywright.plan.workload.workload import CommonWork

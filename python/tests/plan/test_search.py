@@ -11,7 +11,6 @@ from keywright._core import ERROR_DEVIATION
 from keywright.plan import (
     AutomorphismGroup,
     Chain,
-    Choice,
     CostModel,
     KeyPlan,
     OpenWorkload,
@@ -26,6 +25,7 @@ from keywright.plan.search.recombination import Recombination, frontier
 from keywright.plan.search.routes import Routes, automorphism_of, code_of
 from keywright.plan.search.search_state import INFINITY, FrontierPoint, SearchState
 from keywright.plan.search.serving import CandidateKeys
+from keywright.plan.workload import Choice
 from keywright.plan.workload.open_workload import Alternative
 
 CHAIN = Chain(12, (30, 25, 25), (30,), 140)

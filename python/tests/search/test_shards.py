@@ -1,5 +1,6 @@
 """Shards answer like one index."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +60,10 @@ def test_a_shard_in_a_process_answers_the_same(tmp_path: Path) -> None:
     with search.IndexProcess(tmp_path / "shard", threads=1) as process:
         shards = search.Shards([process])
         assert shards.directory() == index.directory()
-        assert shards.answer(query.data, keys) == index.answer(query.data, keys)
+        expected = index.answer(query.data, keys)
+        with ThreadPoolExecutor(3) as threads:
+            answers = list(threads.map(lambda _: shards.answer(query.data, keys), range(3)))
+        assert answers == [expected] * 3
         with pytest.raises(FormatError):
             process.answer(b"", keys)
     with pytest.raises(FileNotFoundError):

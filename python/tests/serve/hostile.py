@@ -147,7 +147,7 @@ class Honest:
             return refused("no_direct_uploads")
         if "/jobs" in path:
             return refused("failed", 500)
-        if method == "PUT":
+        if method in ("PATCH", "PUT"):
             self._received += length
         missing = [] if self._received >= self._total else [[0, self._total]]
         state = {"keys": IDENTIFIER, "configuration": "0" * 64, "received": self._received}
@@ -176,7 +176,7 @@ def hostile(reply: Answer, endless: bytes = b"") -> Iterator[Seen]:
             except OSError:
                 pass
 
-        do_GET = do_POST = do_PUT = do_DELETE = respond
+        do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = respond
 
         def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
             pass

@@ -30,10 +30,11 @@ ROUNDING = 2.0**-20
 """Bound on the rounding of a graph's outputs, as a share of the largest: attributes are in single precision,
 and so are operators for which no library has a double one."""
 
-BY_RUNTIME = {*MOVES, "AveragePool", "LpNormalization", "MaxPool"}
+BY_RUNTIME = {*MOVES, "AveragePool", "LRN", "LpNormalization", "MaxPool", "Resize"}
 """Operators that onnxruntime evaluates. The compiler itself moves elements by the reference implementation,
 whose norm 1 sums numbers instead of their sizes, whose pools of one axis lose padding, and whose means with
-ceil_mode are not numbers where a window begins in the padding."""
+ceil_mode are not numbers where a window begins in the padding; LRN leaves all channels but the first
+unchanged."""
 
 
 class Drawing:

@@ -50,6 +50,8 @@ def many(d: Drawing, x: str, operator: str) -> str:
 
 def power(d: Drawing, x: str) -> str:
     """Add a power."""
+    if d.rng.random() < 0.4:
+        return d.add("Pow", d.positive(x), d.constant(d.draw(-1.0, 0.5, -0.5, -2.0, 1.5)))
     exponent = d.draw(1, 2, 3, 4)
     return d.add("Pow", x, d.constant(exponent, d.draw(np.float64, np.int64)))
 
@@ -168,6 +170,26 @@ def layer_normalization(d: Drawing, x: str) -> str:
     axis = int(d.draw(*range(1, len(shape))))
     operands = [d.constant(d.rng.uniform(0.5, 1.5, shape[axis:])), *d.draw([], [d.normal(*shape[axis:])])]
     return d.add("LayerNormalization", x, *operands, axis=d.draw(axis, axis - len(shape)), epsilon=0.1)
+
+
+def norm(d: Drawing, x: str, operator: str) -> str:
+    """Add a norm, or the logarithm of a sum, of values away from 0."""
+    x = d.add("Add", d.tame(x), d.constant(4.0))
+    return reduce(d, d.add("Mul", x, d.constant(0.2)), operator)
+
+
+def running_sum(d: Drawing, x: str) -> str:
+    """Add sums of the elements up to each one along an axis."""
+    axis = int(d.draw(*range(1, len(d.shape(x))), -1))
+    ways: dict[str, Any] = {"exclusive": int(d.draw(0, 1)), "reverse": int(d.draw(0, 1))}
+    return d.add("CumSum", x, d.constant(axis, np.int64), **ways)
+
+
+def response_normalization(d: Drawing, x: str) -> str:
+    """Add a normalisation by neighbouring channels."""
+    x = d.shaped(x, 4)
+    numbers = {"alpha": 0.5, "beta": d.draw(0.75, 0.5), "bias": d.draw(1.0, 2.0)}
+    return d.add("LRN", x, size=int(d.draw(1, 3)), **numbers)
 
 
 def over_norm(d: Drawing, x: str, operator: str) -> str:

@@ -116,14 +116,16 @@ def space_to_depth(d: Drawing, x: str) -> str:
 def resize(d: Drawing, x: str) -> str:
     x = d.shaped(x, 4)
     factors = [float(d.draw(1, 2, 3)) for _ in range(2)]
-    given: dict[str, Any] = {
-        "coordinate_transformation_mode": "asymmetric",
-        "nearest_mode": "floor",
-        "mode": "nearest",
-    }
+    given: dict[str, Any] = {"coordinate_transformation_mode": "asymmetric", "mode": "nearest"}
+    if d.rng.random() < 0.5:
+        given["nearest_mode"] = "floor"
+    else:
+        ways = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
+        given = {"coordinate_transformation_mode": d.draw(*ways), "mode": d.draw("linear", "cubic")}
+        factors = [float(d.draw(1, 1.5, 2, 3)) for _ in range(2)]
     if d.rng.random() < 0.5:
         return d.add("Resize", x, "", d.constant([1, 1, *factors], np.float32), **given)
-    sizes = [size * int(factor) for size, factor in zip(d.shape(x)[2:], factors, strict=True)]
+    sizes = [int(size * factor) for size, factor in zip(d.shape(x)[2:], factors, strict=True)]
     return d.add("Resize", x, "", "", d.ints(*d.shape(x)[:2], *sizes), **given)
 
 

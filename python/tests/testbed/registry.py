@@ -34,15 +34,20 @@ GENERATORS: dict[str, Generator] = {
         name: named(name, linear.reduce)
         for name in ("ReduceMean", "ReduceProd", "ReduceSum", "ReduceSumSquare")
     },
+    **{
+        name: named(name, linear.norm) for name in ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
+    },
     "Attention": attention.attention,
     "AveragePool": linear.average_pool,
     "Conv": linear.convolution,
     "ConvTranspose": linear.transposed_convolution,
+    "CumSum": linear.running_sum,
     "Div": linear.divide,
     "Einsum": attention.einsum,
     "Gemm": linear.gemm,
     "GlobalAveragePool": lambda d, x: d.add("GlobalAveragePool", d.shaped(x, d.draw(3, 4))),
     "GlobalMaxPool": lambda d, x: d.add("GlobalMaxPool", d.shaped(functions.few(d, x), 4)),
+    "LRN": linear.response_normalization,
     "LayerNormalization": linear.layer_normalization,
     "MatMul": linear.matmul,
     "Neg": lambda d, x: d.add("Neg", x),

@@ -18,7 +18,7 @@ STATED_FACTOR = 4.0
 """Measured errors are within this factor of simulated ones: see `Model.simulate`."""
 
 REPETITIONS = 16
-"""Of simulations: the largest of so many errors of one output is hardly ever below its standard deviation."""
+"""Of simulations: the largest of 16 errors of one output is hardly ever below its standard deviation."""
 
 DEVIATIONS = 5
 
@@ -78,7 +78,7 @@ def require_simulated(compiled: Model, samples: Array, run: Encrypted) -> None:
 
     The errors of a run of few outputs are few draws from the same distribution as the simulated ones. The
     largest is compared with the largest over all repetitions, and the mean with the simulated mean plus
-    `DEVIATIONS` deviations of a mean of so many half-normal errors (each has a deviation of 0.76 means).
+    `DEVIATIONS` deviations of a mean of half-normal errors, each of which has a deviation of 0.76 means.
     """
     worst, mean = float(run.errors.max()), float(run.errors.mean())
     assert worst <= run.bound, f"error {worst:.3g} above the derived bound {run.bound:.3g}"

@@ -6,6 +6,8 @@ use crate::getters::getters;
 use crate::parameters::bfv::PyBfvParameters;
 
 /// Encrypted integers modulo t, with their level and an estimate of their noise. Immutable.
+///
+/// Thread safety: any number of threads may use one at the same time.
 #[pyclass(name = "BfvCiphertext", module = "keywright", frozen)]
 pub(crate) struct PyBfvCiphertext(pub(crate) Ciphertext);
 

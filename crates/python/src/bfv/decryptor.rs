@@ -18,6 +18,8 @@ use crate::threads::compute;
 /// Decrypts with a secret of BFV parameters, measures noise, and encrypts with the secret into half the bytes of a
 /// public-key encryption.
 ///
+/// Thread safety: any number of threads may use one at the same time.
+///
 /// Args:
 ///     secret: the secret key.
 ///     entropy: 32 bytes that determine the randomness of encryptions, for tests only.

@@ -13,6 +13,8 @@ use crate::stored::opaque;
 
 /// Encrypts integers modulo t with a public key of BFV parameters.
 ///
+/// Thread safety: any number of threads may use one at the same time.
+///
 /// Args:
 ///     public_key: of the owner who decrypts.
 ///     entropy: 32 bytes that determine the randomness, for tests only.

@@ -21,6 +21,8 @@ use crate::parameters::keys::KeyParameters;
 /// other parameters, PackingError and LevelError for operands that do not match, and EncodeError for integers out of
 /// range. Those that need a key raise MissingKeyError.
 ///
+/// Thread safety: any number of threads may use one at the same time.
+///
 /// Args:
 ///     parameters: of the ciphertexts.
 ///     keys: those of the owner of the data; an empty set by default, which suffices for sums.

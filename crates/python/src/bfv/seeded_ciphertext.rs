@@ -8,6 +8,8 @@ use crate::parameters::bfv::PyBfvParameters;
 
 /// A BFV ciphertext made with the secret key. One half of it is a 32-byte seed: half the bytes to send. `expand`
 /// returns the ciphertext for computation.
+///
+/// Thread safety: any number of threads may use one at the same time.
 #[pyclass(name = "BfvSeededCiphertext", module = "keywright", frozen)]
 pub(crate) struct PyBfvSeededCiphertext(pub(crate) SeededCiphertext);
 

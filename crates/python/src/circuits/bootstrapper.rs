@@ -35,6 +35,8 @@ use crate::threads::compute;
 ///
 /// Values above 1 are not detected: their results are wrong. `inspect_input` checks them for a holder of the secret.
 ///
+/// Thread safety: any number of threads may use one at the same time.
+///
 /// Args:
 ///     plan: the plan of the bootstrapping.
 ///     storage: how the matrices are kept. "encoded" is fastest, and takes up to a gigabyte at N = 2^16. "coefficients"

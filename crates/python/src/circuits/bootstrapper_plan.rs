@@ -44,6 +44,8 @@ type PyFactor<'py> = (&'static str, usize, Vec<PyWay<'py>>);
 /// N/2 slots one more. The result is at the remaining level, the output level. `slots_to_coeffs` runs from the input
 /// level to 0. In the order "mod_raise_first" the input level is 0, and `slots_to_coeffs` ends at the output level.
 ///
+/// Thread safety: any number of threads may use one at the same time.
+///
 /// Args:
 ///     parameters: of the ciphertexts. Inputs and results have their scale.
 ///     slots: a power of two up to N/2, the default.

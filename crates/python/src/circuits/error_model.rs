@@ -20,6 +20,8 @@ use crate::stored::not_pickled;
 /// a slot divided by its mean, the variance there is `plain + secret X`. `deviation_unit` converts its square root to a
 /// part of a slot, in units of the message.
 ///
+/// Thread safety: any number of threads may use one at the same time.
+///
 /// Args:
 ///     parameters: of the ciphertexts: those of the keys, or of one of their subrings for operations in that ring.
 ///     keys: those that the operations would use.

@@ -32,6 +32,8 @@ use crate::threads::compute;
 /// transform; `key_specs` lists such keys. With other keys the result is equally right, but each such rotation needs
 /// its own ModDown.
 ///
+/// Thread safety: any number of threads may use one at the same time.
+///
 /// Args:
 ///     parameters: of the ciphertexts.
 ///     matrix: real or complex, of up to `slots` rows and columns: slots beyond its columns are ignored, results beyond

@@ -6,6 +6,8 @@ use crate::getters::getters;
 use crate::parameters::ckks::PyParameters;
 
 /// An encrypted vector, with its level, its scale and an estimate of its error. Immutable.
+///
+/// Thread safety: any number of threads may use one at the same time.
 #[pyclass(name = "Ciphertext", module = "keywright", frozen)]
 pub(crate) struct PyCiphertext(pub(crate) Ciphertext);
 

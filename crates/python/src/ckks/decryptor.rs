@@ -23,6 +23,8 @@ use crate::threads::compute;
 /// Decrypted values contain the error of the ciphertext, which depends on the secret. Without flooding, do not give
 /// them to anyone who knows the ciphertext and its message (IND-CPA-D, see SECURITY.md).
 ///
+/// Thread safety: any number of threads may use one at the same time.
+///
 /// Args: secret: the secret key. entropy: 32 bytes that determine the randomness of encryptions and of flooding, for
 /// tests only.
 #[pyclass(name = "Decryptor", module = "keywright", frozen)]

@@ -14,6 +14,8 @@ use crate::threads::compute;
 
 /// Encrypts with a public key.
 ///
+/// Thread safety: any number of threads may use one at the same time.
+///
 /// Args:
 ///     public_key: of the owner who decrypts.
 ///     entropy: 32 bytes that determine the randomness, for tests only.

@@ -24,6 +24,8 @@ use crate::parameters::keys::KeyParameters;
 /// All raise MixedParametersError for ciphertexts of other parameters, and for two of different rings. Those that need
 /// a key raise MissingKeyError, with element, rotation and level, and the nearest keys.
 ///
+/// Thread safety: any number of threads may use one at the same time.
+///
 /// Args:
 ///     parameters: of the ciphertexts.
 ///     keys: those of the owner of the data; an empty set by default, which suffices for sums.

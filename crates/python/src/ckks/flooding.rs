@@ -16,6 +16,8 @@ use crate::stored::not_pickled;
 ///
 /// Make one per secret and keep it: every decryption that leaves the owner counts, in any process.
 ///
+/// Thread safety: any number of threads may use one at the same time.
+///
 /// Args: bits: statistical bits over all queries, 1 to 64. queries: the number of decryptions that will be shared in
 /// all, of one ciphertext each, 1 to 2^32.
 ///

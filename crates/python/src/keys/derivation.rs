@@ -92,6 +92,8 @@ impl PyMasterKeys {
 
 /// Keys that are derived on request: the result of `MasterKeys.derivation`. An iterator; its length is the number of
 /// keys left.
+///
+/// Thread safety: one thread at a time; another one gets RuntimeError while a key is being made.
 #[pyclass(name = "Derivation", module = "keywright")]
 pub(crate) struct PyDerivation {
     parameters: KeyParameters,

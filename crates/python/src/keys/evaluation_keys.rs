@@ -26,6 +26,8 @@ use crate::threads::{compute, compute_detached, compute_interruptible, signals};
 ///
 /// For each operation the evaluator uses the key, and the number of its rows per digit, that need the fewest
 /// transforms. A set that follows a plan uses what the plan prescribes.
+///
+/// Thread safety: any number of threads may use one at the same time.
 #[pyclass(name = "EvaluationKeys", module = "keywright", frozen)]
 pub(crate) struct PyEvaluationKeys {
     parameters: KeyParameters,

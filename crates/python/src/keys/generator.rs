@@ -20,6 +20,8 @@ use crate::threads::compute;
 
 /// Makes the keys of one secret.
 ///
+/// Thread safety: any number of threads may use one at the same time.
+///
 /// Args:
 ///     secret: the secret of the owner of the data.
 ///     entropy: 32 bytes that determine the keys, for tests only. The operating system's randomness by default.

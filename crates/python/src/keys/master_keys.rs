@@ -22,6 +22,8 @@ use crate::threads::compute;
 ///
 /// A master key is over the primes of the parameters and extra ones; the product of all is checked against the 128-bit
 /// bound. Not a secret.
+///
+/// Thread safety: any number of threads may use one at the same time.
 #[pyclass(name = "MasterKeys", module = "keywright", frozen)]
 pub(crate) struct PyMasterKeys {
     pub(crate) parameters: KeyParameters,

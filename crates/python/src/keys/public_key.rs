@@ -11,6 +11,8 @@ use crate::parameters::keys::KeyParameters;
 use crate::stored::{self, Rings, known, not_pickled};
 
 /// A key for encrypting to the owner of the secret; anyone may have it.
+///
+/// Thread safety: any number of threads may use one at the same time.
 #[pyclass(name = "PublicKey", module = "keywright", frozen)]
 pub(crate) struct PyPublicKey {
     pub(crate) parameters: KeyParameters,

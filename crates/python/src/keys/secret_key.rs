@@ -14,6 +14,8 @@ use crate::stored::opaque;
 use crate::threads::compute;
 
 /// The secret of the owner of the data. Wiped from memory when dropped, never printed, never given to a server.
+///
+/// Thread safety: any number of threads may use one at the same time.
 #[pyclass(name = "SecretKey", module = "keywright", frozen)]
 pub(crate) struct PySecretKey {
     pub(crate) parameters: KeyParameters,

@@ -20,6 +20,8 @@ use crate::parameters::keys::KeyParameters;
 ///     special: indices of its special primes, among q_0 .. q_L, p_0, ...; chosen by default.
 ///
 /// and raise LevelError, ParameterError or SecurityError for illegal values.
+///
+/// Thread safety: any number of threads may use one at the same time.
 #[pyclass(name = "KeySpec", module = "keywright", frozen, eq, hash)]
 #[derive(Clone, PartialEq)]
 pub(crate) struct PyKeySpec {

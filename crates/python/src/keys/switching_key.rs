@@ -13,6 +13,8 @@ use crate::stored::{self, known, not_pickled};
 use crate::threads::compute;
 
 /// A key with which a server rotates, conjugates, relinearizes, or switches to another secret.
+///
+/// Thread safety: any number of threads may use one at the same time.
 #[pyclass(name = "SwitchingKey", module = "keywright", frozen)]
 pub(crate) struct PySwitchingKey {
     pub(crate) parameters: KeyParameters,

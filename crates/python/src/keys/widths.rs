@@ -19,6 +19,8 @@ type Use = (Vec<(usize, usize)>, Vec<usize>, f64, [Row; 4]);
 /// The widths of the primes of parameters, chosen or not, from which sizes of keys and operation counts are computed.
 ///
 /// Primes are numbered through q_0 .. q_L, p_0, ...; those of at most 50 bits are narrow.
+///
+/// Thread safety: any number of threads may use one at the same time.
 #[pyclass(name = "PrimeWidths", module = "keywright", frozen)]
 pub(crate) struct PyPrimeWidths(PrimeWidths);
 

@@ -12,6 +12,8 @@ use crate::parameters::methods::parameter_methods;
 /// Made by `preset`, `from_bits` or `from_bytes`. Values are integers modulo the plaintext modulus t, and results are
 /// exact. If t is a prime that is 1 modulo 2N there are N slots, in 2 rows of N/2; otherwise values are packed in
 /// coefficients. `SecretKey` and `KeyGenerator` make keys as for CKKS, with the same check for security.
+///
+/// Thread safety: any number of threads may use one at the same time.
 #[pyclass(name = "BfvParameters", module = "keywright", frozen, eq)]
 #[derive(Clone)]
 pub(crate) struct PyBfvParameters(pub(crate) BfvParameters);

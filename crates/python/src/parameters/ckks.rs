@@ -13,6 +13,8 @@ use crate::parameters::methods::parameter_methods;
 /// special primes. Unless `insecure` is set, every modulus is checked against the bound for 128 bits of classical
 /// security with a uniform ternary secret (Security Guidelines for Implementing Homomorphic Encryption, 2024, table
 /// 5.2).
+///
+/// Thread safety: any number of threads may use one at the same time.
 #[pyclass(name = "Parameters", module = "keywright", frozen, eq)]
 #[derive(Clone)]
 pub(crate) struct PyParameters(pub(crate) CkksParameters);

@@ -53,6 +53,8 @@ enum Key {
 /// Entries are one-time masks of their messages: a file of them is encrypted, and must not be on a disk that is cloned
 /// or rolled back. A forked process cannot use its parent's pool.
 ///
+/// Thread safety: any number of threads may use one at the same time.
+///
 /// Args:
 ///     key: a public key, which gives `Ciphertext`s, or a secret key, which gives `SeededCiphertext`s at half the
 ///         memory. With a key of BFV parameters `encrypt_integers` returns a `BfvCiphertext` or `BfvSeededCiphertext`.

@@ -11,6 +11,8 @@ use crate::sums::parameters::PySumParameters;
 use crate::threads::compute;
 
 /// One client's encrypted vector, bound to session, round, client and weight: with other claims it does not decrypt.
+///
+/// Thread safety: any number of threads may use one at the same time.
 #[pyclass(name = "EncryptedUpdate", module = "keywright.federated", frozen)]
 pub(crate) struct PyEncryptedUpdate {
     pub(super) parameters: SumParameters,
@@ -60,6 +62,8 @@ getters! { PyEncryptedUpdate, self;
 }
 
 /// A sum of updates, computed without a key.
+///
+/// Thread safety: any number of threads may use one at the same time.
 #[pyclass(name = "EncryptedSum", module = "keywright.federated", frozen)]
 pub(crate) struct PyEncryptedSum {
     parameters: SumParameters,

@@ -19,6 +19,8 @@ use crate::sums::parameters::PySumParameters;
 use crate::threads::compute;
 
 /// The secret that the clients share and the server does not have. It encrypts updates and decrypts sums.
+///
+/// Thread safety: any number of threads may use one at the same time.
 #[pyclass(name = "SumKey", module = "keywright.federated", frozen)]
 pub(crate) struct PySumKey {
     key: Arc<SumKey>,

@@ -11,6 +11,8 @@ use crate::stored::not_pickled;
 /// The modulus has the smallest whole number of bytes, 4 to 7, that holds the sums and their error; the ring is the
 /// smallest of 128-bit security for it.
 ///
+/// Thread safety: any number of threads may use one at the same time.
+///
 /// Args:
 ///     max_inputs: vectors of one sum, at most 2^20.
 ///     magnitude: largest absolute value of an integer of one vector, at most 2^48.

@@ -14,6 +14,8 @@ use crate::sums::threshold_parameters::PyThresholdParameters;
 use crate::threads::compute;
 
 /// The joint public key, of the sum of all parties' secrets, which no party has.
+///
+/// Thread safety: any number of threads may use one at the same time.
 #[pyclass(name = "ThresholdKey", module = "keywright.federated", frozen)]
 pub(crate) struct PyThresholdKey {
     parameters: PyThresholdParameters,

@@ -16,6 +16,8 @@ use crate::threads::compute;
 
 /// Ring, modulus and smudging for sums that a threshold of parties decrypts together. Parties are numbered from 1.
 ///
+/// Thread safety: any number of threads may use one at the same time.
+///
 /// Args:
 ///     parties: number of parties in the set-up, 2 to 1024.
 ///     threshold: number of parties that decrypt together, 2 to `parties`.

@@ -14,6 +14,8 @@ use crate::sums::threshold_parameters::PyThresholdParameters;
 use crate::threads::compute;
 
 /// One party's secret during the set-up. Wiped when dropped, never printed.
+///
+/// Thread safety: any number of threads may use one at the same time.
 #[pyclass(name = "ThresholdParty", module = "keywright.federated", frozen)]
 pub(crate) struct PyThresholdParty {
     parameters: PyThresholdParameters,
@@ -64,6 +66,8 @@ impl PyThresholdParty {
 }
 
 /// A party's share of the joint secret. Wiped when dropped, never printed.
+///
+/// Thread safety: any number of threads may use one at the same time.
 #[pyclass(name = "ThresholdShare", module = "keywright.federated", frozen)]
 pub(crate) struct PyThresholdShare {
     parameters: PyThresholdParameters,

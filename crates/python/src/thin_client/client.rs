@@ -22,6 +22,8 @@ use crate::threads::{compute, compute_detached};
 /// A thin client with a new secret. It encrypts integers modulo one prime, decrypts answers, and makes the keys that a
 /// server requests. It needs no floating point, no Fourier transform, no second prime.
 ///
+/// Thread safety: any number of threads may use one at the same time.
+///
 /// Args:
 ///     parameters: those of the server for its clients.
 ///     entropy: 32 bytes that determine all randomness, for tests only: anyone who knows them knows the secret. The

@@ -15,6 +15,8 @@ use crate::threads::{compute, compute_detached};
 
 /// Encrypts integers under another owner's public key, and can do nothing else: for a camera or a sensor.
 ///
+/// Thread safety: any number of threads may use one at the same time.
+///
 /// Args:
 ///     public_key: bytes of `Client.public_key`.
 ///     parameters: those of the server for its clients.

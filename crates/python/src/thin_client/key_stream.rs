@@ -20,6 +20,8 @@ const PIECE: usize = 1 << 20;
 
 /// The keys of `Client.key_stream`, one after another, in the memory of a few polynomials. Each is an object of its
 /// own, which `SwitchingKey.from_bytes` reads.
+///
+/// Thread safety: one thread at a time; another one gets RuntimeError while a key is being written.
 #[pyclass(name = "ClientKeyStream", module = "keywright", frozen)]
 pub(crate) struct PyClientKeyStream {
     client: Arc<ForkMutex<Client>>,

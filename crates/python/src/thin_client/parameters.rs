@@ -20,6 +20,8 @@ use crate::threads::compute;
 /// A server whose bootstrapping takes a client's numbers supplies `BootstrapperPlan.client_parameters`; use this
 /// constructor for a server that computes on coefficients or slots directly.
 ///
+/// Thread safety: any number of threads may use one at the same time.
+///
 /// Args:
 ///     parameters: the server's; the client uses only their first prime.
 ///     scale: the coefficient of the number 1, an integer of at most 53 significant bits and at most a quarter of the

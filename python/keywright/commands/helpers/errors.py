@@ -2,4 +2,4 @@
 
 
 class CommandError(Exception):
-    """A command cannot do what was asked; the text says what to do instead."""
+    """A command cannot do its task; the text states the remedy."""

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 import keywright as kw
 from keywright import compiler
 from keywright.commands.terminal import Column, Terminal
-from keywright.compiler.activations.fit import REFUSED_NOISE
+from keywright.compiler import Fit
 from keywright.errors import OutOfRangeError
 from keywright.model import Model, ModelClient
-from keywright.model.report.report import fit_text
 
 from .errors import CommandError
 from .inputs import load_inputs
@@ -63,7 +62,7 @@ def add_fit_arguments(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--error", type=float, help="maximum change of an output on the calibration data")
 
 
-def compile_model(options: argparse.Namespace, noise: float = REFUSED_NOISE, **choices: Any) -> Model:
+def compile_model(options: argparse.Namespace, noise: float = Fit.noise, **choices: Any) -> Model:
     """Compile the model that the arguments name, as `keywright.compile` does.
 
     Args:
@@ -76,7 +75,7 @@ def compile_model(options: argparse.Namespace, noise: float = REFUSED_NOISE, **c
     return kw.compile(options.model, parameters=options.preset, **read_fit(options, noise), **choices)
 
 
-def read_fit(options: argparse.Namespace, noise: float = REFUSED_NOISE) -> dict[str, Any]:
+def read_fit(options: argparse.Namespace, noise: float = Fit.noise) -> dict[str, Any]:
     """Return the calibration data, and how closely the program must follow the model, as arguments of
     `keywright.compile`.
 
@@ -155,7 +154,7 @@ def print_fit(program: compiler.Program, terminal: Terminal, *, table: bool = Tr
         terminal.table(
             COLUMNS, rows, title="Polynomials for activations, and their errors on the calibrated ranges"
         )
-    terminal.note(fit_text(report))
+    terminal.note(str(report))
     for warning in report.warnings:
         terminal.warn(warning)
 

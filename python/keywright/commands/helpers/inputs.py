@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright._reading.arrays import read_array, read_file
-from keywright.compiler.front_ends.model_file import load_model, sample_shape
-from keywright.errors import FormatError
-from keywright.errors.network import RefusalError
+from keywright.compiler.front_ends import load_model, sample_shape
+from keywright.errors import FormatError, RefusalError
 
 from .errors import CommandError
 
@@ -133,7 +132,9 @@ def load_inputs(path: Path, count: int | None = None) -> NDArray[np.float64]:
         return load_image(path)[None]
     values = load_array(path)
     if values.ndim == 0 or len(values) == 0:
-        raise CommandError(f"{path} has shape {values.shape}, which is no sample; give one, or (count, ...)")
+        raise CommandError(
+            f"{path} has shape {values.shape}, which is not a sample; give one, or (count, ...)"
+        )
     return values[:count]
 
 
@@ -153,7 +154,7 @@ def count_samples(path: Path, model: Path, count: int | None = None) -> int:
 
 
 def load_samples(path: Path, shape: tuple[int, ...], count: int | None = None) -> NDArray[np.float64]:
-    """Read one sample or several of a shape, from what `load_inputs` accepts.
+    """Read one sample or several of a shape, from any input that `load_inputs` accepts.
 
     Raises:
         CommandError: the array has another shape.

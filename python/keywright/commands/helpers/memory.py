@@ -4,8 +4,7 @@ import argparse
 
 from keywright._units import format_bytes
 from keywright.commands.terminal import Column, Terminal
-from keywright.plan.memory.machine import default_budget
-from keywright.plan.memory.process import ProcessPlan
+from keywright.plan.memory import ProcessPlan, default_budget
 
 from .inputs import parse_bytes
 

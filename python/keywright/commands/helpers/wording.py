@@ -1,4 +1,4 @@
-"""Errors of the package in the words of the command line: what is wrong, then what to do, with options."""
+"""Errors of the package in the words of the command line: the cause, then the remedy, with options."""
 
 import difflib
 import errno
@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from keywright.commands.terminal import Failure
-from keywright.errors import KeywrightError
-from keywright.errors.network import ModelRefusedError, RefusalError
+from keywright.errors import KeywrightError, ModelRefusedError, RefusalError
 
 ARGUMENT = re.compile(r"(?<![\w.-])([a-z]+(?:_[a-z]+)*)=(?!=)(?:True\b)?(?=([\w\"'(\[{/.]?))")
 
@@ -19,7 +18,7 @@ OPTIONS = {"parameters": "preset", "input_range": "range"}
 
 def in_options(text: str, options: Collection[str]) -> str:
     """Replace arguments written ``name=value`` by ``--name value`` where the command has such an option. An
-    argument of several values, as ``activations=``, is an option that may be repeated.
+    argument of several values, such as ``activations=``, is an option that may be repeated.
 
     Args:
         options: names of the command's options, as ``calibration_count``.
@@ -41,7 +40,7 @@ def failure(error: Exception, options: Collection[str] = (), command: str = "key
 
     Args:
         options: as for `in_options`.
-        command: its name, with that of the program.
+        command: its name, after the name of the program.
     """
     out = _failure(error, options)
     return out if out.advice or out.reasons else replace(out, advice=f"see {command} --help")

@@ -16,9 +16,9 @@ from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.fit import compile_model, print_fit
 from keywright.commands.helpers.inputs import parse_bytes
 from keywright.commands.terminal import Column, Terminal
-from keywright.compiler.activations.fit import REFUSED_NOISE
-from keywright.model.compilation.compilation import BOOTSTRAP_PRESETS, Client
-from keywright.model.folder.files import require_new
+from keywright.compiler import Fit
+from keywright.model import BOOTSTRAP_PRESETS, Client
+from keywright.model.folder import require_new
 
 EXAMPLE = "keywright compile model.onnx --calibration typical.npy --out served"
 
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--noise",
         type=float,
-        default=REFUSED_NOISE,
+        default=Fit.noise,
         metavar="SHARE",
         help="largest predicted error of encryption as a share of the spread of an output on "
         "the calibration data (default: %(default)s); above a hundredth it is warned of",
@@ -89,7 +89,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             Column("model", "model"),
             Column("depth", "levels deep", "number"),
             Column("keys", "keys", "number"),
-            Column("key_bytes", "bytes of keys", "bytes"),
+            Column("key_bytes", "sent once", "bytes"),
             Column("hash", "hash"),
         ],
         [

@@ -1,8 +1,8 @@
-"""Classify handwritten digits that the server never sees; takes some seconds.
+"""Classify handwritten digits that the server never sees; takes a few seconds.
 
 The client makes keys, encrypts digits and decrypts answers. The server evaluates a convolutional network on
-ciphertexts. The output shows a digit, what the server received in its place, the answers, bytes and times,
-and the keys beside usual key sets.
+ciphertexts. The output shows a digit, the noise that the server received instead, the answers, bytes and
+times, and compares the keys with common key sets.
 """
 
 import argparse
@@ -21,10 +21,9 @@ from keywright.commands.output.blocks import ASCII_SHADES, SHADES, beside, shade
 from keywright.commands.output.key_table import KEY_COLUMNS, key_table
 from keywright.commands.output.plan_picture import draw_rotations, require_picture
 from keywright.commands.terminal import Column, Terminal, Value
-from keywright.model import Model
-from keywright.model.session import Inference
-from keywright.plan.memory.machine import default_budget
-from keywright.runtime.checking import run_clear
+from keywright.model import Inference, Model
+from keywright.plan.memory import default_budget
+from keywright.runtime import run_clear
 
 EXAMPLE = "keywright demo --samples 3"
 
@@ -79,7 +78,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     else:
         _show(images[-1], inference, rows, terminal)
     terminal.table(WORK_COLUMNS, _work(model, inference))
-    terminal.table(KEY_COLUMNS, key_table(model))
+    terminal.table(KEY_COLUMNS, key_table(model, compiled.candidates))
     if options.picture is not None:
         draw_rotations(model.execution.plan, options.picture, terminal)
 

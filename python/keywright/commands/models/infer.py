@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+import keywright as kw
 from keywright import compiler, runtime
-from keywright._core import threads
 from keywright.commands.helpers.arguments import (
     add_batch_argument,
     add_force_argument,
@@ -28,13 +28,12 @@ from keywright.commands.helpers.memory import (
 from keywright.commands.output.report import print_report
 from keywright.commands.steps.decrypt import prediction_columns, predictions
 from keywright.commands.terminal import Column, Terminal, Value
-from keywright.compiler.placement.target import SPREAD_DOUBLINGS
-from keywright.errors import ModelRefusedError
+from keywright.errors import ChoiceError, ModelRefusedError
 from keywright.model import Inference, Model
-from keywright.model.folder.files import new_file
-from keywright.plan.cost.calibration import stored_speedup
-from keywright.plan.keys.execution import PlanExecution
-from keywright.plan.memory.machine import peak_bytes
+from keywright.model.folder import new_file
+from keywright.plan import PlanExecution
+from keywright.plan.cost import stored_speedup
+from keywright.plan.memory import peak_bytes
 
 LAYERS = [
     Column("kind", "kind"),
@@ -95,9 +94,9 @@ def _predicted(result: runtime.Simulation) -> dict[str, float]:
 
 
 def predicted_speedup() -> tuple[float, str]:
-    """Return the divisor of predicted times, which are of one thread, and the threads that the quotients are
-    for. The divisor is 1 unless the speed of several threads was measured (`keywright calibrate`)."""
-    count = threads()
+    """Return the divisor of predicted times, which are for one thread, and the number of threads of the
+    quotients. The divisor is 1 unless the speed of several threads was measured (`keywright calibrate`)."""
+    count = kw.threads()
     times = stored_speedup(count)
     return (1.0, "one thread") if times is None or count == 1 else (times, f"{count} threads")
 
@@ -136,16 +135,14 @@ BATCHES = [
 
 def explain_batches(compiled: Model, terminal: Terminal) -> None:
     """Print the cost of a sample if 1, 2, 4, ... share ciphertexts, as long as that makes it faster."""
-    slots = min((plan.slots for plan in compiled.bootstraps), default=compiled.parameters.max_slots)
-    most = (slots << SPREAD_DOUBLINGS) // len(compiled.program.input.layout.positions)
     rows: list[dict[str, int | float]] = []
     with terminal.progress("weighing batches", None):
-        while not rows or 1 << len(rows) <= most:
+        while True:
             batch = 1 << len(rows)
             try:
                 other = compiled.for_batch(batch)
-            except ModelRefusedError:
-                break  # its diagonals are too large
+            except (ChoiceError, ModelRefusedError):
+                break  # there are fewer slots, or its diagonals are too large
             rows.append(batch_row(other))
             if len(rows) > 1 and rows[-1]["seconds"] >= rows[-2]["seconds"]:
                 break
@@ -175,11 +172,12 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         compiled = compile_model(options, samples=count, batch=options.batch)
     print_fit(compiled.program, terminal, table=options.explain)
     if options.explain:
-        print_report(compiled, terminal, title=str(options.model))
-        explain(compiled.program, terminal)
-        explain_batches(compiled, terminal)
         with terminal.progress("planning keys and memory", None):
-            compiled, planned = compiled.plan_batches(count, budget, key_memory(options))
+            model, planned = compiled.plan_batches(count, budget, key_memory(options))
+        # The keys of this process, whose bytes its memory has below.
+        print_report(model.with_plan(planned.execution.plan), terminal, title=str(options.model))
+        explain(model.program, terminal)
+        explain_batches(compiled, terminal)
         print_memory(planned, terminal)
         source = options.input or options.calibration
         if source is None:
@@ -267,7 +265,7 @@ def _kinds(inference: Inference) -> list[dict[str, Value]]:
 
 
 def key_switches(compiled: Model) -> int:
-    """Return the key switches of one run, including those of bootstraps."""
+    """Return the key switches of one run, including the key switches of bootstraps."""
     program = compiled.program
     count = sum(switch.count for switch in program.key_switches)
     for step in program.instructions:
@@ -279,8 +277,10 @@ def key_switches(compiled: Model) -> int:
 
 
 def error_text(inference: Inference) -> str:
-    """Describe the bound on the difference between encrypted outputs and those of the program in the clear.
-    It holds for all inputs, so for deep networks it is too large to be useful."""
+    """Describe the bound on the difference between encrypted outputs and the outputs of the program in the
+    clear.
+
+    Because it holds for all inputs, it is too large to be useful for deep networks."""
     if inference.error_bound < np.abs(inference.outputs).max(initial=0.0):
         return f"error of the outputs at most {inference.error_bound:.2g} for all inputs"
     return "the worst-case bound over all inputs is larger than the outputs"

@@ -1,4 +1,4 @@
-"""Describe a file or folder of Keywright; for a model, what compiling it would give."""
+"""Describe a file or folder of Keywright; for a model, describe the program that it would compile to."""
 
 import argparse
 import json
@@ -126,7 +126,7 @@ def _describe(path: Path) -> dict[str, Any]:
     """Return what a file holds that is not a program.
 
     Raises:
-        CommandError: it is none of Keywright's.
+        CommandError: it is not a Keywright file.
         FormatError: it is damaged.
     """
     with path.open("rb") as file:
@@ -143,7 +143,7 @@ def _describe(path: Path) -> dict[str, Any]:
         return _json(path)
     if not head.startswith(b"\x89KWR"):
         raise CommandError(
-            f"{path} is no file of Keywright; name one that a command or the package has written, or a model "
+            f"{path} is not a Keywright file; name one that a command or the package has written, or a model "
             "that ends in .onnx"
         )
     return kw.keys.inspect(path)
@@ -159,7 +159,7 @@ def _json(path: Path) -> dict[str, Any]:
     name, _, version = form.rpartition("-") if isinstance(form, str) else ("", "", "")
     kind = JSON_KINDS.get(name if version.isdigit() else str(form))
     if kind is None:
-        raise CommandError(f"{path} is JSON, and none of Keywright's; name another file")
+        raise CommandError(f"{path} is JSON, but not a Keywright file; name another file")
     out: dict[str, Any] = {"kind": kind, "bytes": path.stat().st_size, "secret": False}
     for field, value in entry.items():
         if isinstance(value, str | int | float | bool):
@@ -185,7 +185,7 @@ def _program(path: Path, program: compiler.Program) -> dict[str, Any]:
         "output_level": program.output.level,
         "instructions": len(program.instructions),
         "key_switches": sum(switch.count for switch in program.key_switches),
-        "evaluation_keys": len(program.required_keys),
+        "keys_without_a_plan": len(program.required_keys),
     } | ({"fit": fit_record(program)} if program.fit_report is not None else {})
 
 

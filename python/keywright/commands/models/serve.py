@@ -22,13 +22,11 @@ from keywright._units import format_bytes, format_seconds
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.memory import add_memory_argument, memory_budget
 from keywright.commands.terminal import Terminal
-from keywright.errors.service import ConfigurationError
+from keywright.errors import ConfigurationError
 from keywright.model import Model
-from keywright.plan.memory.machine import resident_bytes
-from keywright.serve import Service, Workers, load_page, logs
-from keywright.serve.service import ServiceLimits, StorageAddresses
-from keywright.serve.tenants.accounts import Accounts
-from keywright.serve.tenants.quotas import Quotas
+from keywright.plan.memory import resident_bytes
+from keywright.serve import Service, ServiceLimits, StorageAddresses, Workers, load_page, logs
+from keywright.serve.tenants import Accounts, Quotas
 
 if TYPE_CHECKING:
     from keywright.serve import Server
@@ -296,7 +294,7 @@ def _accounts(options: argparse.Namespace) -> Accounts | None:
     issuer = None
     if options.oidc_issuer is not None:
         # Imported here, because PyJWT and its dependencies are only for servers with an issuer.
-        from keywright.serve.tenants.oidc import Issuer
+        from keywright.serve.tenants import Issuer
 
         issuer = Issuer(options.oidc_issuer, options.oidc_audience, options.oidc_claim)
     return Accounts.load(options.accounts, issuer, options.admin)

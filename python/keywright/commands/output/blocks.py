@@ -1,4 +1,4 @@
-"""Pictures in characters: a grey image, and bytes that look like nothing."""
+"""Pictures in characters: a grey image, and bytes that look like noise."""
 
 from collections.abc import Sequence
 

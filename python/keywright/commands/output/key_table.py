@@ -1,14 +1,12 @@
-"""Compares the keys of a model with usual key sets: bytes as sent and as held, and time."""
+"""Compares the keys of a model with common key sets: bytes as sent and as held, and time."""
+
+from collections.abc import Sequence
 
 from keywright import plan as planning
-from keywright._core import key_set_head
 from keywright.commands.terminal import Column, Value
-from keywright.keys import inspect
+from keywright.keys import inspect, set_head
 from keywright.model import Model
-from keywright.plan.cost.calibration import stored_model
-from keywright.plan.keys.execution import PlanExecution
-from keywright.plan.keys.key_plan import KeyPlan
-from keywright.plan.keys.time_prediction import predict_plan
+from keywright.plan.cost import stored_model
 
 USUAL = {
     "all-required": "every rotation, at the top level",
@@ -25,27 +23,30 @@ KEY_COLUMNS = [
 ]
 
 
-def key_table(model: Model) -> list[dict[str, Value]]:
-    """Compare the keys of a model with those of usual strategies.
+def key_table(model: Model, candidates: Sequence[planning.PlanExecution]) -> list[dict[str, Value]]:
+    """Compare the keys of a model with the keys of common strategies.
 
-    Every rotation: a key for each, as in libraries whose keys have no level. Powers of two: other rotations
-    are composed of these. Each set has the relinearization keys. Sent are the bytes of a client's file, and
-    held those in a server's memory, both with seeds. Times are predicted, relative to those of the model's
-    own plan.
+    The second row has the fewest bytes of the candidates among which the first row was chosen; `keywright
+    plan` searches further. One strategy has a key for every rotation, as in libraries whose keys have no
+    level; another has powers of two, from which other rotations are composed. Each set includes the
+    relinearization keys. Sent are the bytes of a client's file, and held the bytes in a server's memory, both
+    with seeds. Times are predicted, relative to the model's own plan.
     """
     own, costs = model.execution, stored_model() or planning.CostModel()
-    seconds = predict_plan(own.plan, costs).seconds
+    seconds = planning.predict_plan(own.plan, costs).seconds
 
-    def row(name: str, plan: KeyPlan, execution: PlanExecution) -> dict[str, Value]:
+    def row(name: str, plan: planning.KeyPlan, execution: planning.PlanExecution) -> dict[str, Value]:
         return {
             "set": name,
             "keys": len(execution.key_specs),
-            "sent_bytes": inspect(key_set_head(execution.key_specs))["bytes"],
+            "sent_bytes": inspect(set_head(execution.key_specs))["bytes"],
             "held_bytes": sum(spec.bytes for spec in execution.key_specs),
-            "relative": predict_plan(plan, costs).seconds / seconds,
+            "relative": planning.predict_plan(plan, costs).seconds / seconds,
         }
 
     rows = [row("this model's, as planned", own.plan, own)]
+    smallest = min(candidates, key=lambda execution: execution.plan.stored_bytes)
+    rows.append(row("the same, planned for bytes", smallest.plan, smallest))
     for strategy, name in USUAL.items():
         plan = planning.STRATEGIES[strategy].plan(own.plan.workload, costs)
         rows.append(row(name, plan, model.with_plan(plan).execution))

@@ -10,11 +10,8 @@ from keywright import plan as planning
 from keywright._units import format_bytes, format_seconds
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.terminal import Terminal
-from keywright.model.folder.files import new_file, require_place
-from keywright.plan.keys.key_plan import PlannedKey, tree_seconds
-from keywright.plan.keys.time_prediction import predict_plan
-from keywright.plan.ring.galois import Automorphism
-from keywright.plan.search.joint import JointPlanner
+from keywright.model.folder import new_file, require_place
+from keywright.plan.ring import Automorphism
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +54,7 @@ def require_picture(path: Path) -> None:
 
 
 def draw_frontier(
-    planner: JointPlanner,
+    planner: planning.ProblemPlanner,
     plans: Sequence[planning.KeyPlan],
     best: planning.KeyPlan,
     budget: planning.Budget,
@@ -69,7 +66,7 @@ def draw_frontier(
     """
     figure, axes = _figure(5)
     model = planner.model
-    place = best.stored_bytes, predict_plan(best, model).seconds
+    place = best.stored_bytes, planning.predict_plan(best, model).seconds
     # An exact solution can be better than the points of the search.
     points = [*planner.frontier(), place]
     kept = [point for point in points if not any(_beats(other, point) for other in points)]
@@ -80,7 +77,7 @@ def draw_frontier(
         filled = colour if marker in "xP" else "none"
         axes.scatter(
             plan.stored_bytes,
-            predict_plan(plan, model).seconds,
+            planning.predict_plan(plan, model).seconds,
             marker=marker,
             s=36 if marker == "x" else 60,
             linewidths=1.6,
@@ -185,8 +182,10 @@ def draw_rotations(plan: planning.KeyPlan, path: Path, terminal: Terminal) -> No
     axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
     axes.set_xlabel("rotation steps (0: the conjugation); larger marks: more often")
     axes.set_ylabel("level")
+    others = len(plan.keys) - len(keys)
     axes.set_title(
-        f"{plan.workload.name}, {plan.strategy}: {len(keys)} keys make {plan.switches:,} rotations"
+        f"{plan.workload.name}: {len(plan.keys)} keys, {len(keys)} for {plan.switches:,} rotations"
+        + (f" and {others} for products" if others else "")
     )
     legend = figure.legend(loc="outside lower center", ncols=4, frameon=False)
     for handle in legend.legend_handles[1:]:
@@ -212,18 +211,6 @@ def _powers_across(axes: "Axes", low: int, high: int) -> None:
     axes.set_xlim(-1.3 * 2**left if left else -0.2, 1.3 * max(1, high))
 
 
-def residency(plan: planning.KeyPlan, model: planning.CostModel) -> dict[PlannedKey, list[float]]:
-    """Return the predicted times of the uses of each Galois key since the start of the program, without the
-    time of relinearizations, whose positions a program does not record."""
-    out: dict[PlannedKey, list[float]] = {}
-    now = 0.0
-    for group, tree in zip(plan.workload.groups, plan.hops, strict=True):
-        for hop in tree:
-            out.setdefault(hop.key, []).append(now)
-        now += group.count * tree_seconds(model, group.level, tree, group.form)
-    return out
-
-
 def draw_residency(plan: planning.KeyPlan, model: planning.CostModel, path: Path, terminal: Terminal) -> None:
     """Draw each key from its first to its last use over program time, and the bytes of keys between first and
     last use: the memory if every key is read once and evicted after its last use."""
@@ -231,7 +218,7 @@ def draw_residency(plan: planning.KeyPlan, model: planning.CostModel, path: Path
 
     figure, axes = _figure(6, rows=2)
     below = figure.axes[1]
-    uses = residency(plan, model)
+    uses = plan.residency(model)
     order = sorted(uses, key=lambda key: (uses[key][0], uses[key][-1]))
     for row, key in enumerate(order, 1):
         axes.hlines(row, uses[key][0], uses[key][-1], color=PALE, linewidth=2)

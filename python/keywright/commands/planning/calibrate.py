@@ -1,7 +1,7 @@
 """Measure key switches and other operations on this machine, so that `keywright plan` predicts their times.
 
-Times are of one thread. The speed of several (--threads) is measured with a linear transform. The file
-records the processor, the instruction set and the release. `keywright plan` refuses a file from another
+Times are for one thread. The speed of several threads (--threads) is measured with a linear transform. The
+file records the processor, the instruction set and the release. `keywright plan` refuses a file from another
 machine.
 """
 
@@ -14,17 +14,21 @@ from statistics import median
 import keywright as kw
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.terminal import Column, Terminal, Value
-from keywright.model.folder.files import new_file
-from keywright.plan.cost.calibration import (
+from keywright.model.folder import new_file
+from keywright.plan.cost import (
+    CHAINS,
     Calibration,
     Measured,
+    cases,
     default_path,
     describe_machine,
     fit,
+    measure,
     predict,
+    rounds,
+    settled,
+    speedup,
 )
-from keywright.plan.cost.gauge import CHAINS
-from keywright.plan.cost.measuring import cases, measure, rounds, settled, speedup
 
 from .calibrate_check import BOOTSTRAPS, Checked, check_bootstrap, check_network
 
@@ -50,8 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         nargs="+",
         choices=sorted(CHAINS),
-        help="base-2 logarithms of the ring degrees to measure (default: all; with --check those of the "
-        "calibration)",
+        help="base-2 logarithms of the ring degrees to measure (default: all; with --check the rings of "
+        "the calibration)",
     )
     parser.add_argument(
         "--check",

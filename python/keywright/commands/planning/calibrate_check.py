@@ -1,7 +1,7 @@
 """Compares whole programs with the planner's predictions: a bootstrap and a network.
 
-The keys are those of the plan with a key for every rotation at its level (`kds`), and the engine follows the
-plan. Results are decrypted and checked. Like the calibration, this uses one thread.
+The plan has a key for every rotation at its level (`kds`), and the engine follows the plan. Results are
+decrypted and checked. Like the calibration, this uses one thread.
 """
 
 from collections.abc import Callable
@@ -17,12 +17,10 @@ import numpy as np
 import keywright as kw
 from keywright import plan as planning
 from keywright.errors import CalibrationError
-from keywright.plan.cost.calibration import Calibration
-from keywright.plan.cost.gauge import Gauge
-from keywright.plan.keys.execution import PlanExecution
-from keywright.plan.keys.time_prediction import TimePrediction, predict_plan
-from keywright.plan.workload.network import convert, convert_bootstrap
-from keywright.runtime.checking import run_clear
+from keywright.plan import PlanExecution, PlanningProblem, predict_plan
+from keywright.plan.cost import Calibration, Gauge
+from keywright.plan.keys import TimePrediction
+from keywright.runtime import run_clear
 
 BOOTSTRAPS = {15: "N15_QP861_L3_S37", 16: "N16_QP1732_L9_S45"}
 """The measured bootstrapping by base-2 logarithm of the ring degree."""
@@ -75,7 +73,7 @@ def check_bootstrap(preset: str, calibration: Calibration) -> Checked:
     model = calibration.model
     bootstrap = kw.BootstrapperPlan.preset(preset)
     parameters = bootstrap.parameters
-    planned = planning.STRATEGIES["kds"].plan(convert_bootstrap(bootstrap, preset), model)
+    planned = planning.STRATEGIES["kds"].plan(PlanningProblem.of_bootstrap(bootstrap, preset).workload, model)
     execution = PlanExecution(planned, parameters, bootstraps=[bootstrap])
     secret = kw.SecretKey.generate(parameters)
     generator = kw.KeyGenerator(secret)
@@ -113,8 +111,8 @@ def check_network(model_file: Path | None, calibration: Calibration) -> Checked:
     name = "digits" if model_file is None else model_file.stem
     source = (files("keywright") / "data" / "digits.onnx").read_bytes() if model_file is None else model_file
     compiled = kw.compile(source, batch=1)
-    workload = convert(compiled.program, compiled.parameters, name, compiled.bootstraps)
-    planned = planning.STRATEGIES["kds"].plan(workload, model)
+    problem = PlanningProblem.of_program(compiled.program, compiled.parameters, compiled.bootstraps, name)
+    planned = planning.STRATEGIES["kds"].plan(problem.workload, model)
     compiled = compiled.with_plan(planned)
     network, client, runner = compiled.program, compiled.client(), compiled.runner()
     keys = compiled.execution.follow(client.evaluation_keys())

@@ -6,11 +6,10 @@ the evaluation of its transforms' factors is planned together with the keys.
 
 import argparse
 import re
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import keywright as kw
-from keywright import BootstrapperPlan
 from keywright import plan as planning
 from keywright._units import format_bytes, format_seconds
 from keywright.commands.helpers.arguments import add_batch_argument, add_preset_argument
@@ -26,26 +25,17 @@ from keywright.commands.output.plan_picture import (
 )
 from keywright.commands.terminal import Column, Terminal
 from keywright.errors import WorkloadError
-from keywright.model.folder.files import new_file, require_place
-from keywright.plan.cost.calibration import Calibration, stored_calibration
-from keywright.plan.cost.error_budget import error_budget
-from keywright.plan.keys import plan_file
-from keywright.plan.keys.derivation import DerivationDesign
-from keywright.plan.keys.execution import smaller_rings
-from keywright.plan.keys.key_plan import PlannedKey
-from keywright.plan.keys.time_prediction import predict_plan
-from keywright.plan.ring.galois import Automorphism
-from keywright.plan.search.joint import JointPlanner, divide_budget
-from keywright.plan.search.quick import QuickPlanner, open_ring
-from keywright.plan.strategies import Strategy
-from keywright.plan.workload.network import convert, convert_bootstrap, on_parameters, open_bootstraps
+from keywright.model.folder import new_file, require_place
+from keywright.plan.cost import Calibration, stored_calibration
+from keywright.plan.keys import DerivationDesign, PlannedKey
+from keywright.plan.ring import Automorphism
 
 MAX_PROGRAM_BYTES = 64 << 20
 
 COLUMNS = [
     Column("name", "strategy"),
     Column("keys", "keys", "number"),
-    Column("stored_bytes", "stored", "bytes"),
+    Column("stored_bytes", "held", "bytes"),
     Column("sent_bytes", "sent", "bytes"),
     Column("client_keygen_s", "keygen", "seconds"),
     Column("predicted_s", "time", "seconds"),
@@ -145,24 +135,20 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         require_place(options.out)
     sent = parse_bytes(options.derived) if options.derived else None
     with terminal.progress("reading the program", None):
-        workload, variants, smaller = _load(options)
-    if not (
-        workload.groups or workload.relinearizations or workload.common.fixed or workload.common.ring_switches
-    ):
+        problem = _load(options)
+    workload = problem.workload
+    if not problem.needs_keys:
         raise CommandError(f"{options.program} needs no keys: it has no rotation and no product to plan")
     model, machine = _model(options)
-    plans = [_in_all_rings(strategy, workload, smaller, model) for strategy in planning.STRATEGIES.values()]
+    plans = problem.published(model)
     every = next(plan for plan in plans if plan.strategy == "all-required")
-    whole = predict_plan(every, model).seconds
+    whole = planning.predict_plan(every, model).seconds
     budget = parse_budget(options.key_memory, options.time, whole)
-    subrings, left = _smaller_rings(workload, variants, smaller, model, budget)
-    steps = (1 + len(variants)) * (len(planning.STRATEGIES) + 1)
+    steps = (1 + len(problem.variants)) * (len(planning.STRATEGIES) + 1)
     with terminal.progress("planning", steps) as advance:
-        planner = JointPlanner(
-            [workload, *variants], model, max_hops=options.hops, report=lambda _: advance(1)
-        )
+        planner = planning.ProblemPlanner(problem, model, max_hops=options.hops, report=lambda _: advance(1))
     with terminal.progress("the best plan within the budget", None):
-        best = replace(planner.best(left), subrings=subrings)
+        best = planner.best(budget)
     rows = [_row(plan, model, whole) for plan in [*plans, best]]
     chosen = (
         best if options.strategy == "optimal" else next(p for p in plans if p.strategy == options.strategy)
@@ -175,7 +161,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     if options.out is not None:
         with new_file(options.out) as path:
             planned = chosen if derived is None else derived.planned
-            plan_file.save(planned, path)
+            planning.save(planned, path)
     if derived is not None:
         rows.append(_derived_row(derived, model, whole))
     if terminal.json:
@@ -191,7 +177,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             }
         )
     else:
-        terminal.table(COLUMNS, rows, title=f"{workload.name}: {_counted(workload)}")
+        # Without derived keys, the client sends what the server holds, packed in a file.
+        columns = [column for column in COLUMNS if derived is not None or column.key != "sent_bytes"]
+        terminal.table(columns, rows, title=f"{workload.name}: {_counted(workload)}")
         terminal.table(
             KEY_COLUMNS,
             _key_rows(chosen),
@@ -208,32 +196,6 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         draw_rotations(chosen, options.rotations, terminal)
     if options.residency is not None:
         draw_residency(chosen, model, options.residency, terminal)
-
-
-def _in_all_rings(
-    strategy: Strategy,
-    workload: planning.Workload,
-    smaller: list[planning.OpenWorkload],
-    model: planning.CostModel,
-) -> planning.KeyPlan:
-    """Return the keys of a published strategy for a program, in all its rings."""
-    subrings = tuple(strategy.plan(each.workload, model) for each in smaller)
-    return replace(strategy.plan(workload, model), subrings=subrings)
-
-
-def _smaller_rings(
-    workload: planning.Workload,
-    variants: list[planning.OpenWorkload],
-    smaller: list[planning.OpenWorkload],
-    model: planning.CostModel,
-    budget: planning.Budget,
-) -> tuple[tuple[planning.KeyPlan, ...], planning.Budget]:
-    """Plan the smaller rings within a common budget; returns the plans and the budget left for the largest
-    ring."""
-    if not smaller:
-        return (), budget
-    largest = QuickPlanner(variants[0] if variants else workload, model)
-    return divide_budget(largest.timed, [QuickPlanner(each, model).timed for each in smaller], budget)
 
 
 def _model(options: argparse.Namespace) -> tuple[planning.CostModel, str | None]:
@@ -270,7 +232,7 @@ def explain(
     budget: planning.Budget,
     hops: int,
 ) -> str:
-    """Describe the plan in words, with what is proven about plans of at most ``hops`` hops."""
+    """Describe the plan in words, with the proven bounds on plans of at most ``hops`` hops."""
     depths = {1: 0, 2: 0, 3: 0, 4: 0}
     for group, tree in zip(plan.workload.groups, plan.hops, strict=True):
         table = {Automorphism(0): 0}
@@ -281,7 +243,8 @@ def explain(
     served = ", ".join(
         f"{count:,} in {HOPS[hops]} hop{'s' * (hops > 1)}" for hops, count in depths.items() if count
     )
-    seconds = predict_plan(plan, model).seconds
+    seconds = planning.predict_plan(plan, model).seconds
+    slower = planning.predict_plan(every, model).seconds / seconds if seconds else 1.0
     text = ""
     if plan.strategy == "optimal" and budget.stored_bytes is not None:
         text = f"The fastest plan found within {format_bytes(budget.stored_bytes)}. "
@@ -289,11 +252,10 @@ def explain(
         text = f"The fewest bytes found within {format_seconds(budget.seconds or 0.0)}. "
     keys = sum(len(ring.keys) for ring in plan.rings) + plan.workload.ephemeral_keys
     text += (
-        f"{keys} keys, {format_bytes(plan.stored_bytes)} in all, make every rotation and conjugation: "
-        f"{served or 'nothing'}. All-required, with a key for every rotation at the top level, has "
-        f"{every.stored_bytes / max(1, plan.stored_bytes):.1f} times the bytes and takes "
-        f"{predict_plan(every, model).seconds / seconds if seconds else 1.0:.2f} times the predicted "
-        f"{format_seconds(seconds)}."
+        f"{keys} keys, {format_bytes(plan.stored_bytes)} held in memory, make every rotation and "
+        f"conjugation: {served or 'nothing'}. All-required, with a key for every rotation at the top "
+        f"level, has {every.stored_bytes / max(1, plan.stored_bytes):.1f} times the bytes and takes "
+        f"{slower:.2f} times the predicted {format_seconds(seconds)}."
     )
     if plan.workload.ephemeral_keys:
         text += (
@@ -382,46 +344,31 @@ def _described_masters(derived: DerivationDesign) -> dict[str, object]:
     }
 
 
-def _load(
-    options: argparse.Namespace,
-) -> tuple[planning.Workload, list[planning.OpenWorkload], list[planning.OpenWorkload]]:
-    """Load the program as it is, its variants with open choices, and its parts in smaller rings, whose keys
-    are planned separately."""
+def _load(options: argparse.Namespace) -> planning.PlanningProblem:
+    """Load the program that is planned."""
     path: Path = options.program
-    variants: list[planning.OpenWorkload] = []
-    smaller: list[planning.OpenWorkload] = []
-    if not path.exists() and not path.suffix and str(path) not in BootstrapperPlan.presets():
+    if not path.exists() and not path.suffix and str(path) not in kw.BootstrapperPlan.presets():
         raise CommandError(
             f"{path} is neither a file nor a bootstrapping preset; the presets are "
-            f"{', '.join(BootstrapperPlan.presets())}"
+            f"{', '.join(kw.BootstrapperPlan.presets())}"
         )
-    if str(path) in BootstrapperPlan.presets() and not path.exists():
+    if str(path) in kw.BootstrapperPlan.presets() and not path.exists():
         _refuse(options, "a bootstrapping preset", "preset", "parameters", "calibration", "batch")
-        bootstrap = BootstrapperPlan.preset(str(path))
-        workload = convert_bootstrap(bootstrap, str(path))
-        variants = open_bootstraps([bootstrap], str(path))
-        budget: float | None = error_budget([bootstrap])
+        problem = planning.PlanningProblem.of_bootstrap(kw.BootstrapperPlan.preset(str(path)), str(path))
     elif path.suffix == ".json":
         _refuse(options, "a program in JSON", "calibration", "batch")
         workload = _read_workload(path)
         parameters = named_parameters(options.preset, options.parameters)
-        if parameters is not None:
-            workload = on_parameters(workload, parameters)
-        budget = workload.noise_bits
+        problem = planning.PlanningProblem(
+            workload if parameters is None else workload.on_parameters(parameters)
+        )
     else:
         _refuse(options, "a model", "parameters")
         compiled = kw.compile(path, parameters=options.preset, batch=options.batch or 1, **read_fit(options))
-        workload = convert(compiled.program, compiled.parameters, path.stem, compiled.bootstraps)
-        if compiled.bootstraps:
-            variants = open_bootstraps(compiled.bootstraps, path.stem, compiled.program)
-        smaller = [
-            open_ring(compiled.program, compiled.parameters, compiled.bootstraps, path.stem, ring)
-            for ring in smaller_rings(compiled.program)
-        ]
-        budget = error_budget(compiled.bootstraps)
-    noise = budget if options.noise is None else options.noise
-    opened = [each.with_noise(noise) for each in variants]
-    return replace(workload, noise_bits=noise), opened, smaller
+        problem = planning.PlanningProblem.of_program(
+            compiled.program, compiled.parameters, compiled.bootstraps, path.stem
+        )
+    return problem if options.noise is None else problem.with_noise(options.noise)
 
 
 def _refuse(options: argparse.Namespace, what: str, *names: str) -> None:
@@ -449,7 +396,7 @@ def _counted(workload: planning.Workload) -> str:
 def _row(
     plan: planning.KeyPlan, model: planning.CostModel, every: float
 ) -> dict[str, str | int | float | None]:
-    predicted = predict_plan(plan, model)
+    predicted = planning.predict_plan(plan, model)
     return {
         "name": plan.strategy,
         "keys": len(plan.keys) + plan.workload.ephemeral_keys,
@@ -546,5 +493,5 @@ def _described(plan: planning.KeyPlan, model: planning.CostModel) -> dict[str, o
             for factors in plan.workload.common.bootstraps
         ],
         "relinearization": {str(level): index[key] for level, key in plan.relinearization.items()},
-        "predicted_s": predict_plan(plan, model).seconds,
+        "predicted_s": planning.predict_plan(plan, model).seconds,
     }

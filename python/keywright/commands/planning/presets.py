@@ -8,7 +8,7 @@ import argparse
 
 import keywright as kw
 from keywright.commands.terminal import Column, Terminal, Value
-from keywright.model.compilation.compilation import BOOTSTRAP_PRESETS, DEEP_PRESETS
+from keywright.model import BOOTSTRAP_PRESETS, DEEP_PRESETS
 
 COLUMNS = [
     Column("preset", "preset"),

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import keywright as kw
 from keywright import security
-from keywright._core import maximum_log_qp
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.terminal import Column, Terminal, Value
 
@@ -63,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model",
         choices=sorted(security.MODELS),
         default="matzov",
-        help="cost model of lattice reduction (default: matzov, that of ePrint 2024/463)",
+        help="cost model of lattice reduction (default: matzov, the model of ePrint 2024/463)",
     )
 
 
@@ -165,5 +164,5 @@ def _dense(parameters: kw.Parameters | kw.bfv.Parameters, sigma: float) -> secur
     distribution = security.sparse(int(weight[1]), n) if weight else security.ternary()
     bits = parameters.log_qp
     if not parameters.insecure:
-        bits = min(bits, maximum_log_qp(parameters.log_n, int(weight[1]) if weight else None))
+        bits = min(bits, security.maximum_log_qp(parameters.log_n, int(weight[1]) if weight else None))
     return security.Problem(n, bits, distribution, sigma)

@@ -11,9 +11,9 @@ import keywright as kw
 from keywright.commands.helpers.arguments import add_insecure_argument
 from keywright.commands.helpers.ciphertext_files import find_ciphertexts
 from keywright.commands.terminal import Column, Terminal, Value
+from keywright.compiler import Program
 from keywright.model import Identity, load_client
-from keywright.model.folder.files import PARAMETERS, PROGRAM, SECRET_KEY, new_file, require_files
-from keywright.program.program import Program
+from keywright.model.folder import PARAMETERS, PROGRAM, SECRET_KEY, new_file, require_files
 
 EXAMPLE = "keywright decrypt keys/client --input answered"
 

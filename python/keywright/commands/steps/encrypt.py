@@ -14,7 +14,7 @@ from keywright.commands.helpers.fit import guard_samples
 from keywright.commands.helpers.inputs import load_samples
 from keywright.commands.terminal import Column, Terminal
 from keywright.model import load_client
-from keywright.model.folder.files import PUBLIC_KEY, SECRET_KEY, new_folder, require_files
+from keywright.model.folder import PUBLIC_KEY, SECRET_KEY, new_folder, require_files
 
 EXAMPLE = "keywright encrypt keys/client --input samples.npy --out sent"
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import keywright as kw
+from keywright import plan as planning
 from keywright._units import format_bytes
 from keywright.commands.helpers.arguments import (
     add_batch_argument,
@@ -23,14 +24,9 @@ from keywright.commands.helpers.fit import compile_model, print_fit
 from keywright.commands.helpers.inputs import parse_bytes
 from keywright.commands.helpers.parameters import named_parameters
 from keywright.commands.terminal import Column, Terminal, Value
-from keywright.model import Model, ModelClient
-from keywright.model.client import save_keys
-from keywright.model.folder.files import PARAMETERS, PLAN, PUBLIC_KEY, SECRET_KEY, new_folder
-from keywright.model.loading import require_plan
-from keywright.model.served.demands import KEY_BYTES, KEY_COUNT, Demands
-from keywright.plan import KeyPlan
-from keywright.plan.keys import plan_file
-from keywright.plan.keys.execution import PlanExecution
+from keywright.model import KEY_BYTES, KEY_COUNT, Demands, Model, ModelClient, require_plan, save_keys
+from keywright.model.folder import PARAMETERS, PLAN, PUBLIC_KEY, SECRET_KEY, new_folder
+from keywright.plan import KeyPlan, PlanExecution
 
 EXAMPLE = "keywright keygen model.onnx --calibration typical.npy --out keys"
 
@@ -130,7 +126,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Make both folders."""
     if options.memory is not None and (options.plan is not None or options.model is None):
         raise CommandError("--memory plans the keys of a model and excludes --plan; leave one of them out")
-    plan = None if options.plan is None else plan_file.load(options.plan)
+    plan = None if options.plan is None else planning.load(options.plan)
     with terminal.progress("reading the program", None):
         compiled = None if options.model is None else _compiled(options, plan)
         execution = _of_plan(options, plan) if compiled is None else compiled.execution
@@ -151,7 +147,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         # Write the secret key last: a process that is killed before leaves no secret behind.
         if compiled is None:
             parameters.save(server / PARAMETERS)
-            plan_file.save(plan, server / PLAN)
+            planning.save(plan, server / PLAN)
             _write_owner(client, secret, parameters)
         else:
             compiled.write(server)

@@ -14,8 +14,8 @@ from keywright.commands.helpers.memory import (
 )
 from keywright.commands.terminal import Column, Terminal, Value
 from keywright.model import Identity, load_server
-from keywright.model.folder.files import EVALUATION_KEYS, PARAMETERS, PLAN, PROGRAM, new_folder, require_files
-from keywright.plan.memory.machine import peak_bytes
+from keywright.model.folder import EVALUATION_KEYS, PARAMETERS, PLAN, PROGRAM, new_folder, require_files
+from keywright.plan.memory import peak_bytes
 
 EXAMPLE = "keywright run keys/server --input sent --out answered"
 

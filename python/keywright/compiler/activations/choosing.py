@@ -26,7 +26,7 @@ from .ranges import ExactRun, MeasuredRange
 
 LOOSEST_CHANGE = 1.0
 """Bound on the change of an output, as a share of the largest output, if only the share of equal predictions
-is required: beyond it, the outputs are those of another model, and results can exceed their ciphertexts."""
+is required: beyond it, the program computes another model, and results can exceed their ciphertexts."""
 
 UNDECIDED = 1 / 256
 """By default, predictions whose two best outputs differ by less than this share of the largest output may

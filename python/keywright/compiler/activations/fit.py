@@ -66,11 +66,11 @@ class Fit:
 
     Methods that `activations` does not fix are chosen: the cheapest polynomials with which the program
     follows the model on all calibration data as closely as `accuracy` and `error` require. Without these
-    requirements, no prediction may change that the model decides by more than 1/256 of its largest output.
-    No output may change by more than a sixteenth of it, or of half its range if it is a single value. No
-    sample may leave the range of a later polynomial. A model for which that cannot be reached, or for which
-    the target has too few levels, is refused. Methods that `activations` fixes are not part of this rule; if
-    they miss it, the report warns.
+    requirements, no prediction may change that the model decides by more than 1/256 of its largest output. No
+    output may change by more than a sixteenth of it, or of half its range if it is a single value. No sample
+    may leave the range of a later polynomial. The compiler refuses a model if no polynomials meet this rule,
+    or if the target has too few levels. Methods that `activations` fixes are not part of the rule; if they
+    miss it, the report warns.
 
     Attributes:
         calibration: typical inputs, (count, *input_shape); a mapping of arrays for several inputs, or of
@@ -88,8 +88,8 @@ class Fit:
             calibration data) of any output. `keywright.compile` refuses a model above it, and warns of one
             above a hundredth.
         ranges: room beyond the values of the calibration data.
-        thresholds: of trees: "private", rounded to the edges of bins that depend on the calibration data
-            alone, so that clients learn nothing of them; or "public", exact, which clients get.
+        thresholds: of trees: "private", rounded to the edges of bins that depend only on the calibration
+            data, so that clients learn nothing about them; or "public", exact and sent to clients.
         bins: largest number of bins of a feature for private thresholds, 2 to 4096; by default the smallest
             of 16, 32, 64, 128 and 256 that changes at most one label of 200 on the calibration data.
 

@@ -116,6 +116,11 @@ def reciprocal(x: Vector) -> Vector:
     return 1.0 / x
 
 
+def to_power(exponent: float) -> Function:
+    """x to a power, for positive x."""
+    return lambda x: np.asarray(np.power(x, exponent), np.float64)
+
+
 def inverse_root(x: Vector) -> Vector:
     """1 / sqrt(x)."""
     return 1.0 / np.sqrt(x)
@@ -123,8 +128,11 @@ def inverse_root(x: Vector) -> Vector:
 
 ACTIVATIONS: dict[str, Function] = {
     "Abs": absolute,
+    "Asinh": np.arcsinh,
+    "Atan": np.arctan,
     "Celu": celu(1.0),
     "Clip": clip(0.0, 6.0),
+    "Cos": np.cos,
     "Elu": elu(1.0),
     "Erf": erf,
     "Exp": exponential,
@@ -138,6 +146,7 @@ ACTIVATIONS: dict[str, Function] = {
     "Relu": relu,
     "Selu": selu(1.67326324, 1.05070099),
     "Sigmoid": sigmoid,
+    "Sin": np.sin,
     "Softplus": softplus,
     "Softsign": softsign,
     "Sqrt": np.sqrt,
@@ -156,6 +165,7 @@ INSIDE = {
     "GreaterOrEqual",
     "GroupNormalization",
     "InstanceNormalization",
+    "LRN",
     "LayerNormalization",
     "Less",
     "LessOrEqual",
@@ -165,7 +175,12 @@ INSIDE = {
     "Min",
     "Normalizer",
     "PRelu",
+    "Pow",
     "RMSNormalization",
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
     "ReduceMax",
     "ReduceMin",
     "Softmax",

@@ -241,10 +241,13 @@ class OperatorContext:
         height = value.shape[2] if len(value.shape) == 4 else 1
         return value, (value.shape[1], height, value.shape[-1])
 
-    def evaluate(self, feeds: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
-        """Return the node's results for other operands, by ONNX's reference implementation."""
+    def evaluate(
+        self, feeds: Mapping[str, NDArray[Any]], node: onnx.NodeProto | None = None
+    ) -> list[NDArray[Any]]:
+        """Return the results of the node, or of one in its place, for other operands, by ONNX's reference
+        implementation."""
         self._read.update(self._attributes)
-        return self._reference.run(self.node, self.name, feeds)
+        return self._reference.run(self.node if node is None else node, self.name, feeds)
 
     def linear(
         self,

@@ -45,6 +45,10 @@ class Reference:
         """
         if node.op_type == "LpNormalization":
             return [OWN[node.op_type](node, *feeds.values())]
+        if node.op_type == "LRN":
+            raise unsupported_attribute(
+                name, node.op_type, "operand 0", "a constant", "an encrypted value: fold constants first"
+            )  # the reference implementation normalises as many channels as there are samples
         if node.op_type == "GlobalMaxPool":
             # The reference implementation takes the largest of all channels of a sequence.
             (images,) = feeds.values()

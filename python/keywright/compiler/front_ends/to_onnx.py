@@ -114,7 +114,7 @@ def _one_sample(example: ArrayLike | None, what: str) -> np.ndarray[Any, np.dtyp
         samples = np.asarray(example, np.float32)
     except (TypeError, ValueError) as error:
         raise InvalidSamplesError(
-            f"samples hold values that are no numbers ({error}); encode them before, with the steps of a "
+            f"samples hold values that are not numbers ({error}); encode them before, with the steps of a "
             "pipeline that do so, and compile the steps after these for their output"
         ) from error
     if samples.ndim < 2 or samples.size == 0:

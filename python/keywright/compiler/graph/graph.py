@@ -189,6 +189,8 @@ def levels_consumed(node: Node) -> int:
 class Graph:
     """A network with one input and one output.
 
+    Thread safety: one thread at a time.
+
     Attributes:
         nodes: by value number; operands of a node are numbered below it.
         output: number of the value that the client decrypts.

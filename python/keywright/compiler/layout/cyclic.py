@@ -11,8 +11,8 @@ because shifts between the channels inside a pixel are not a group: 49 diagonals
 channels, not 36.
 
 A stride of two keeps even pixels only. If it left them in place, at slopes 2 a and 2 b, they would not take
-every value modulo P / 4. So the image is repacked first, by one map of zeros and ones: its pixels (2 y + r, 2
-x + s) become four images, at the slopes a' and b' of half the side. A pixel moves by
+every value modulo P / 4. The image is therefore repacked first, by one map of zeros and ones: its pixels (2
+y + r, 2 x + s) become four images, at the slopes a' and b' of half the side. A pixel moves by
 
     (2 a - a') y + (2 b - b') x + t(r, s),
 

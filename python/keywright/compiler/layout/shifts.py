@@ -5,8 +5,8 @@ Let the source have period p and the target t. An entry from slot s to slot o is
 by rotations t, 2t, ... (rotate-and-sum; Juvekar et al., USENIX Security 2018, section 4.3): at most t
 diagonals for any number of inputs. Diagonals repeat after max(p, t) slots.
 
-Positions in images are the sum of a channel offset and a pixel offset. So the diagonals of a convolution are
-sums of two short lists, and counting them needs no pass over the entries.
+Positions in images are the sum of a channel offset and a pixel offset. The diagonals of a convolution are
+therefore sums of two short lists, and counting them needs no pass over the entries.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Costs of a program's operations at each level, which the placement of bootstraps minimises.
 
-The costs are those of the planner's cost model (`keywright.plan.CostModel`). So one calibration predicts a
+The costs come from the planner's cost model (`keywright.plan.CostModel`), so that one calibration predicts a
 program and the plan of its keys.
 """
 

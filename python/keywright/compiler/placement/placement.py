@@ -3,10 +3,11 @@
 Values are visited from the output to the input. Each visited node requires a level of the values that it
 reads, their *need*: at least the level that it consumes from. A value is either computed at its need, or
 computed at the input level of a bootstrap and bootstrapped. A state is the needs of the required values that
-have not been visited: one number along a chain, one for each open branch beside a shortcut. So branches are
-weighed together, not one after the other. If all needs of one state are at least those of another state and
-it costs no less, it is dropped: lower needs never cost more, because every operation is cheaper at lower
-levels. So the result is the cheapest of all placements as long as the states fit in `MAX_STATES`.
+have not been visited: one number along a chain, one for each open branch parallel to a shortcut. Branches are
+thus weighed together, not one after the other. If all needs of one state are at least as high as the needs of
+another state and it costs no less, it is dropped: lower needs never cost more, because every operation is
+cheaper at lower levels. The result is therefore the cheapest of all placements as long as the states fit in
+`MAX_STATES`.
 
 Orion (Ebel et al., ASPLOS 2025) also places bootstraps by a shortest path over the levels of layers.
 """

@@ -1,10 +1,9 @@
 """Chooses the ring of every value: between bootstraps a smaller ring suffices at low levels.
 
-A value whose content repeats after p slots is a polynomial of a subring of degree 2p. So it can be switched
-to a secret key of any ring of degree at least 2p (ring switching: Gentry, Halevi, Peikert and Smart, SCN
-2012). Each ring has 128 bits of security up to a level of its own. A switch leads to a smaller ring and costs
-about one key switch; only a bootstrap leads back. Every operation costs at most half as much in a ring of
-half the degree.
+A value whose content repeats after p slots is a polynomial of a subring of degree 2p, and can be switched to
+a secret key of any ring of degree at least 2p (ring switching: Gentry, Halevi, Peikert and Smart, SCN 2012).
+Each ring has 128 bits of security up to some level. A switch leads to a smaller ring and costs about one key
+switch; only a bootstrap leads back. Every operation costs at most half as much in a ring of half the degree.
 """
 
 from collections.abc import Mapping, Sequence

@@ -20,7 +20,7 @@ Packing = Literal["slots", "coefficients"]
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """The ciphertexts that a program computes on.
+    """The ciphertexts on which a program computes.
 
     Attributes:
         slots: maximum slots per ciphertext, N/2 at full packing; fewer are used if the network fits.
@@ -31,7 +31,7 @@ class Target:
             bootstraps of a program have the same output level, the fastest one.
         rings: rings of values, the largest first; smaller ones are used where that costs less. None means one
             ring.
-        packing: where clients put values. "slots": in slots, fewer than ``slots`` if that is enough.
+        packing: the places of clients' values. "slots": in slots, fewer than ``slots`` if that is enough.
             "coefficients": a bootstrapping takes the ciphertexts in, and its first stage gives the results.
             The program then has exactly ``slots`` slots, with input and output in the first of the rings. It
             divides inputs by a power of two that brings their range to at most 1; without a measured or

@@ -1,4 +1,4 @@
-"""The one form of all tree ensembles, and their evaluation in the clear."""
+"""The common form of all tree ensembles, and their evaluation in the clear."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -61,7 +61,7 @@ class Ensemble:
         nodes: of all trees.
         base: (outputs,).
         factor: of the sum.
-        last: what the client computes from the sums.
+        last: the client's computation on the sums.
         single: whether features are compared in single precision.
         missing: whether the model takes missing features.
 

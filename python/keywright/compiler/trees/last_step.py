@@ -31,7 +31,7 @@ single score of a classifier; softmax; a single score s as (1 - s, s), or as (-s
 
 @dataclass(frozen=True, eq=False)
 class Remainder:
-    """What follows an ensemble in the user's own model, in standard operators.
+    """The steps after an ensemble in the user's own model, in standard operators.
 
     Attributes:
         nodes, constants: of the model.
@@ -47,13 +47,13 @@ class Remainder:
 
 @dataclass(frozen=True, eq=False)
 class LastStep:
-    """What follows the scores.
+    """The steps after the scores.
 
     Attributes:
         transform: of scores.
         labels: of classes, in the order of probabilities; None for values.
         label, values: names of the outputs; ``label`` is unused without labels.
-        behind: what follows in the user's own model.
+        behind: the steps after it in the user's own model.
         single: whether values are in single precision.
         boundary: a single score above it has the second label.
         offset: of an isolation forest.

@@ -1,4 +1,4 @@
-"""Quantises an ensemble, reports what that changes, and returns its graph with the client's steps."""
+"""Quantises an ensemble, reports the effect, and returns its graph with the client's steps."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -48,8 +48,8 @@ class QuantisedEnsemble:
         client_part: the client's last step.
         samples: the calibration data, (count, features); (0, features) without.
         bits: of the calibration data, (count, bits).
-        held_out: which samples no edge was chosen by, (count,).
-        report: what quantising changes; None without calibration data.
+        held_out: the samples that no edge depends on, (count,).
+        report: the effect of quantising; None without calibration data.
         largest: bounds on the values of the graph.
     """
 

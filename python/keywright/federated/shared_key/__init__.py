@@ -1,1 +1,1 @@
-"""What keeps a server that alters sums from learning about a shared key."""
+"""Protection of a shared key against a server that alters sums."""

@@ -1,4 +1,4 @@
-"""The sums that a client of a shared key opened: one of a round, and none after one that was altered."""
+"""The sums that a client of a shared key opened: one per round, and none after an altered one."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,9 +21,9 @@ MAX_RUNS = 1000
 class OpenedSums:
     """The memory of a client.
 
-    Whether a sum could be opened is an answer that the server sees. Tags make it the same for every altered
-    sum but those whose alteration is lost in rounding, which tell of an error of the encryption whether it is
-    large. So a client gives few such answers.
+    The server sees whether a client could open a sum. Tags make this answer the same for every altered sum,
+    unless the alteration is lost in rounding; the answer then reveals whether an error of the encryption is
+    large. A client therefore gives few such answers.
 
     Args:
         folder: of the client alone; None for Flower's state of the run.

@@ -1,7 +1,8 @@
-"""Tags that show whether a sum of updates is what clients sent.
+"""Tags that show whether a server altered a sum of updates.
 
-Without them, a client's error tells a server that altered a sum whether the result still was in range. With
-them every alteration has the same answer: the tag of an altered sum does not fit, in or out of range.
+Without them, a client's error tells a server that altered a sum whether the result was still in range. With
+them, every alteration has the same answer: the tag of an altered sum does not fit, whether the sum is in
+range or not.
 
 The tag of an update ``m`` under claims ``c`` is ``sum_j r_j m_j + f(c)`` modulo four primes. ``r`` is
 pseudorandom and the same for all clients of a session; ``f(c)`` hides the tag and is used once, because a

@@ -38,12 +38,15 @@ JOINED, DEALT, OPENED = "joined", "dealt", "opened"
 
 
 class ThresholdMod:
-    """A mod for a ClientApp whose server runs `ThresholdFedAvg`: nobody distributes a key, the clients
+    """A mod for a ClientApp whose server runs `ThresholdFedAvg`: no key is distributed, because the clients
     generate one together.
 
     Use ``app = ClientApp(mods=[mod])`` and then ``mod.register(app)``, which adds the handlers of the set-up
     and of the joint decryption. The client's state (its exchange key, then its share and the keys of its
     masks) is in Flower's state of the client, or in a folder, on its own machine.
+
+    Thread safety: any number of threads may use one at the same time: messages of one client wait for each
+    other.
 
     Args:
         encoding: the declaration that clients and server share.

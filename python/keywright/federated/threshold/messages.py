@@ -1,4 +1,4 @@
-"""What a client reads of a server's messages: each field is checked for type and range before it is used."""
+"""The fields of a server's messages, each checked for type and range before a client uses it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -99,7 +99,7 @@ class Terms:
         return cls(roster, threshold, whole(record, "count", 1, MAX_NUMBER))
 
     def to_state(self) -> dict[str, Any]:
-        """Return what a client keeps."""
+        """Return the part that a client keeps."""
         roster = self.roster
         lists = {"nodes": list(roster.nodes), "keys": list(roster.keys), "nonces": list(roster.nonces)}
         return lists | {"count": self.count}

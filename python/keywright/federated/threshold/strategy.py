@@ -41,9 +41,11 @@ class ThresholdFedAvg(FilteringFedAvg):
     are left out, and it starts again with the others. After every round, ``threshold`` of the clients that
     were asked to train in it decrypt the sum. A client that vanishes is replaced by another at the cost of
     one more exchange, as long as enough are left and at most `ThresholdParameters.MAX_SETS` times. The result
-    is the plain average: the server learns it, and so do all whom it tells. While all parties follow the
-    protocol, nobody learns a single update unless ``threshold`` clients collude.
-    docs/explanation/threshold.md describes what a party that deviates can do.
+    is the plain average, which the server learns and may tell others. While all parties follow the protocol,
+    nobody learns a single update unless ``threshold`` clients collude. docs/explanation/threshold.md
+    describes what a party that deviates can do.
+
+    Thread safety: one thread at a time, as Flower's server calls it.
 
     Args:
         encoding: the declaration that clients and server share.
@@ -52,7 +54,7 @@ class ThresholdFedAvg(FilteringFedAvg):
         exchange_timeout: seconds to wait for the clients in one exchange of the protocol.
         state: file for roster, session and round, so that a restarted server continues with the keys of its
             clients (which keep theirs in a folder). It contains no secret.
-        **options: those of `flwr.serverapp.strategy.FedAvg`. `min_available_nodes` is the number of clients
+        **options: options of `flwr.serverapp.strategy.FedAvg`. `min_available_nodes` is the number of clients
             for which the set-up waits.
 
     Raises:

@@ -52,13 +52,15 @@ class Ring:
 
 
 class Compilation:
-    """A network with its polynomials, and the models that were compiled of it. The first one searches
-    parameters; those of other batches have the same. Each is compiled once.
+    """A network with its polynomials, and the models that were compiled from it. The first model searches
+    parameters, which models of other batches share. Each model is compiled once.
+
+    Thread safety: one thread at a time.
 
     Args:
         approximated: the network.
         ring: a preset's name, or parameters; None for the smallest presets that are deep enough.
-        client: who encrypts.
+        client: "slots" or "thin", the kind of clients that encrypt.
         batch: number of samples that share ciphertexts; None for the fastest.
         name, labels: of the models.
 
@@ -89,8 +91,8 @@ class Compilation:
         self._again: Callable[[_Batching], Model] | None = None
 
     def for_samples(self, samples: int) -> Model:
-        """Return the model of the requested batch, or of the fastest for a number of samples. Numbers up to
-        the same power of two have one batch.
+        """Return the model of the requested batch, or of the fastest batch for a number of samples. Numbers
+        up to the same power of two share a batch.
 
         Raises:
             ModelRefusedError: it cannot be compiled.
@@ -111,8 +113,8 @@ class Compilation:
         return self._models[batch]
 
     def refusal(self, refusal: MemoryBudgetError, model: Model) -> MemoryBudgetError:
-        """Return a refusal with the presets of bootstraps that may need less, and what the smallest bootstrap
-        needs. Nothing is compiled for them."""
+        """Return a refusal with the presets of bootstraps that may need less, and the memory of the smallest
+        bootstrap. Nothing is compiled for them."""
         own = {bootstrap.preset for bootstrap in model.program.operands.bootstraps}
         if self.batch is not None or not own:
             return refusal

@@ -47,24 +47,24 @@ def compile(  # noqa: A001 (read as keywright.compile)
 
     Args:
         model: an ONNX model, its bytes or its path; a ``torch.nn.Module``; or a fitted estimator or pipeline
-            of scikit-learn. One that cannot be exported with the shape of the calibration data is exported
-            first: see `keywright.compiler.to_onnx`.
+            of scikit-learn. Export a model first, by `keywright.compiler.to_onnx`, if it cannot be exported
+            with the shape of the calibration data.
         calibration: typical inputs, (count, *input_shape), required for activations other than polynomials
             and for deep models; a mapping of arrays for several inputs, or of columns, or a data frame.
-        client: who encrypts. "slots": a client with this package; its ciphertexts are those that the program
-            computes on, so the server need not bootstrap. "thin": one with a single prime and no Fourier
-            transform, in a browser or in C, that uploads less than a megabyte per request; the server
-            bootstraps its ciphertexts.
+        client: the kind of clients that encrypt. "slots": clients with this package; the program computes on
+            their ciphertexts directly, without a bootstrap by the server. "thin": clients with a single prime
+            and no Fourier transform, in a browser or in C, that upload less than a megabyte per request; the
+            server bootstraps their ciphertexts.
         inputs: values of inputs of an ONNX model that are the same for all samples, by name; they become
             constants.
-        parameters: by name, one of `keywright.Parameters.presets()` or of
-            `keywright.BootstrapperPlan.presets()`; or parameters of your own, without bootstraps, with
-            `keywright.model.Ring` a part of their slots and levels. By default the smallest named ones that
-            are deep enough. Thin clients need named ones with a bootstrapping.
+        parameters: the name of a preset of `keywright.Parameters.presets()` or of
+            `keywright.BootstrapperPlan.presets()`; or your own parameters, without bootstraps, or a part of
+            their slots and levels as a `keywright.model.Ring`. By default the smallest preset that is deep
+            enough. Thin clients need a preset with a bootstrap.
         batch: number of samples that share ciphertexts, a power of two.
         samples: number of samples to evaluate at a time; without ``batch``, the fastest batch for them is
-            chosen. `Model.save` stores the program of this batch, so clients of a service send as many
-            samples in a request.
+            chosen. `Model.save` stores the program of this batch, and clients of a service send as many
+            samples per request.
         labels: labels of the outputs.
         fit: how closely the program must follow the model: ``activations``, ``accuracy``, ``error``,
             ``noise`` and ``ranges`` of `keywright.compiler.Fit`, and for trees ``thresholds`` and ``bins``.

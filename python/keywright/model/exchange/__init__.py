@@ -1,1 +1,1 @@
-"""What client and server exchange: messages, and the ciphertexts in them."""
+"""Messages between client and server, and the ciphertexts in them."""

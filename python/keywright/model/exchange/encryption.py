@@ -45,9 +45,11 @@ class Encryption:
     With the secret key, half of every ciphertext of slots is a 32-byte seed. With a public key alone, they
     take twice the bytes.
 
+    Thread safety: any number of threads may use one at the same time.
+
     Args:
         manifest: of the model.
-        parameters: those of the manifest.
+        parameters: parameters of the manifest.
         secret: the secret key; None for a client that only encrypts, with ``public``.
         public: the public key.
     """
@@ -67,7 +69,7 @@ class Encryption:
 
         Args:
             batch: up to ``manifest.input.batch`` samples, (count, *shape).
-            first: the first place that they use; by default they are repeated in all places.
+            first: the first place of the samples; by default they are repeated in all places.
 
         Raises:
             EncodeError: a value is above the magnitude that the manifest declares.
@@ -89,9 +91,7 @@ class Encryption:
         if self._secret is not None:
             return self._decryptor.encrypt(row, size, level, ring or None, magnitude)
         if self._public is None:
-            raise KeysMissingError(
-                f"the client can not encrypt: it has neither {PUBLIC_KEY} nor {SECRET_KEY}"
-            )
+            raise KeysMissingError(f"the client cannot encrypt: it has neither {PUBLIC_KEY} nor {SECRET_KEY}")
         return Encryptor(self._public).encrypt(row, size, level, magnitude)
 
     def decrypt(
@@ -102,7 +102,7 @@ class Encryption:
         Args:
             objects: its ciphertexts.
             count: number of samples.
-            first: the first place that they use.
+            first: the first place of the samples.
             flooding: adds noise; every ciphertext is one of its queries.
 
         Returns:

@@ -1,4 +1,4 @@
-"""Which program a message belongs to."""
+"""The identity of a message's program."""
 
 import json
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ MAX_BYTES = 1 << 12
 
 @dataclass(frozen=True)
 class Identity:
-    """The program that a request was encrypted for, or that an answer came from.
+    """The program for which a request was encrypted, or from which an answer came.
 
     Attributes:
         program: its SHA-256, 32 bytes.

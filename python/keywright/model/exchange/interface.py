@@ -1,4 +1,4 @@
-"""The manifest of a program: what its clients know of it, without the weights."""
+"""The manifest of a program: the facts that its clients know, without the weights."""
 
 import numpy as np
 

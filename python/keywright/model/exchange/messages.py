@@ -1,8 +1,8 @@
 """Messages between client and server: the ciphertexts of any number of samples.
 
 A header has the number of samples and of ciphertexts, the SHA-256 of their program and when it was compiled.
-The body has the ciphertexts, each preceded by its length (`framing`). A request over HTTP is the body alone:
-its address names the model, and so the program. Numbers are little-endian.
+The body has the ciphertexts, each preceded by its length (`framing`). A request over HTTP consists of the
+body alone, because its address names the model and thereby the program. Numbers are little-endian.
 """
 
 import struct
@@ -27,7 +27,7 @@ class Message:
     Attributes:
         samples: number of samples; None for a single one without a batch axis.
         objects: bytes of the ciphertexts, batch by batch.
-        identity: of the program that they are for, or come from.
+        identity: of the program for which they were encrypted, or from which they come.
     """
 
     samples: int | None

@@ -1,4 +1,4 @@
-"""The server's ciphertexts: reads those of clients, and writes answers."""
+"""The server's ciphertexts: reads the ciphertexts of clients, and writes answers."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -32,9 +32,11 @@ HEADER_BYTES = 8192
 class Requests:
     """Ciphertexts that a model takes and returns.
 
+    Thread safety: any number of threads may use one at the same time.
+
     Args:
         manifest: of the model.
-        parameters: those of the manifest.
+        parameters: parameters of the manifest.
         client: parameters of thin clients; None if clients encrypt slots.
     """
 
@@ -50,8 +52,8 @@ class Requests:
         )
 
     def read_all(self, messages: Sequence[bytes]) -> list[Ciphertext]:
-        """Read the ciphertexts of a message, or the sums of those of several messages whose samples are at
-        different places (`Model.joins`).
+        """Read the ciphertexts of a message, or the sums of the ciphertexts of several messages whose samples
+        are at different places (`Model.joins`).
 
         Raises:
             BadRequestError, InvalidObjectError: as for `framing.split` and `read`.

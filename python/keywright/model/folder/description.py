@@ -17,10 +17,10 @@ MAX_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Description:
-    """What a folder says of a model besides its program.
+    """The description of a model in its folder, besides its program.
 
     Attributes:
-        name: for people.
+        name: name for people.
         labels: of the outputs.
         entry: numbers of the entry, see `keywright.model.served.entry`; empty if clients encrypt slots.
     """

@@ -1,1 +1,1 @@
-"""What a compiled model costs, and how closely it follows the model."""
+"""The costs of a compiled model, and how closely it follows the original model."""

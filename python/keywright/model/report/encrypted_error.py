@@ -1,4 +1,4 @@
-"""The predicted error of an encrypted run, beside the spread of each output."""
+"""The predicted error of an encrypted run, compared with the spread of each output."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,8 @@ CONSTANT = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class EncryptedError:
-    """What encryption adds to the outputs of a program, as `keywright.runtime.simulate` predicts it.
+    """The errors that encryption adds to the outputs of a program, as predicted by
+    `keywright.runtime.simulate`.
 
     Attributes:
         errors: the largest of each output, (outputs,).
@@ -96,7 +97,7 @@ def predict_error(
 
 
 def _kept(model: ApproximatedModel, errors: NDArray[np.float64]) -> float | None:
-    """Return the share of calibration samples whose prediction is that of the model, and decided by more than
+    """Return the share of calibration samples whose prediction equals the model's and is decided by more than
     the errors."""
     run = model.run
     outputs = outputs_of(model.graph, run.samples)

@@ -31,7 +31,7 @@ class RingFigures:
 
 @dataclass(frozen=True)
 class RunFigures:
-    """What one run of a model takes.
+    """The costs of one run of a model.
 
     Attributes:
         batch: samples that share ciphertexts.
@@ -68,7 +68,7 @@ class ModelReport:
 
     Attributes:
         ring: rings of the ciphertexts.
-        run: what one run takes.
+        run: costs of one run.
         sizes: of keys and ciphertexts.
         fit: how the program in the clear differs from the model; None without calibration data.
         encrypted_error: the predicted error of encryption beside the spread of each output.
@@ -108,7 +108,7 @@ class ModelReport:
         if self.fit is None:
             table["fit"] = "no activation is replaced and no calibration data were given"
         else:
-            table["fit"] = fit_text(self.fit)
+            table["fit"] = str(self.fit)
         if self.first_step:
             table["the client gets"] = self.first_step
         if self.encrypted_error is not None:
@@ -129,25 +129,11 @@ class ModelReport:
 
 
 def revealed(program: Program) -> str:
-    """Return in words what the client's steps reveal of the model; empty if there are none."""
+    """Describe the information about the model that the client's steps reveal; empty if there are none."""
     steps = [] if program.input.steps.first is None else [str(program.input.steps.first)]
     steps += [] if program.input.steps.binning is None else [str(program.input.steps.binning)]
     steps += [] if program.output.client_part is None else [str(program.output.client_part)]
     return "; ".join(steps)
-
-
-def fit_text(fit: FitReport) -> str:
-    """Describe how a program differs from its model, in a sentence."""
-    if not fit.activations and not fit.bins:
-        return "no activation is replaced: the program computes the model's own function"
-    kind = "held-out calibration samples" if fit.held_out else "calibration samples, none held out"
-    share = "" if fit.outputs.agreement is None else f"{fit.outputs.agreement:.2%} equal predictions, "
-    rounded = f"thresholds rounded to the edges of at most {fit.bins} bins; " if fit.bins else ""
-    return (
-        f"{rounded}program in the clear against the model, {fit.compared} {kind}: {share}outputs off by "
-        f"{fit.outputs.mean_change:.2g} in the mean and {fit.outputs.largest_change:.2g} at most "
-        f"(largest output {fit.outputs.largest_output:.3g}); errors of encryption come on top"
-    )
 
 
 def sent_bytes(program: Program, parameters: Parameters, thin: ClientParameters | None = None) -> int:
@@ -164,7 +150,7 @@ def sent_bytes(program: Program, parameters: Parameters, thin: ClientParameters 
 
 
 def returned_bytes(program: Program, parameters: Parameters, thin: ClientParameters | None = None) -> int:
-    """Return the most bytes of the ciphertexts of a batch's results; arguments as of `sent_bytes`."""
+    """Return the most bytes of the ciphertexts of a batch's results; arguments as in `sent_bytes`."""
     ring = program.rings[program.output.ciphertexts[0]]
     size = _polynomial_bytes(parameters, ring, program.output.level if thin is None else 0)
     return program.output.layout.ciphertexts * (2 * size + HEADER_BYTES)

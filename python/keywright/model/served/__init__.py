@@ -1,1 +1,1 @@
-"""A model as a service holds it, and what its clients read of it: manifest and framing."""
+"""A model as a service holds it, and the parts that its clients read: manifest and framing."""

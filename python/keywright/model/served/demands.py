@@ -1,7 +1,7 @@
-"""What a client accepts of a server, or of the author of a folder, which choose its parameters and keys.
+"""Limits of a client on the choices of a server, or of the author of a folder.
 
-A server decides which ring, which secret and which keys a client makes. `Demands` is the client's own
-judgement of that, before a secret or a key exists.
+A server decides the ring, the distribution of the secret key, and the evaluation keys that a client makes.
+`Demands` is the client's own judgement of this choice, before a secret or a key exists.
 """
 
 import re
@@ -29,7 +29,7 @@ PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True)
 class Demands:
-    """What a client accepts.
+    """The limits of a client.
 
     Args:
         insecure: whether parameters below 128 bits are accepted, for experiments on made-up data.
@@ -99,7 +99,7 @@ class Demands:
         """
         if count > self.key_count:
             raise DemandError(
-                f"{count} keys are asked for, and this client makes at most {self.key_count}; raise the "
+                f"{count} keys are requested, and this client makes at most {self.key_count}; raise the "
                 f"limit with key_count={count} if you expect this of the model",
                 what="key_count",
                 value=count,
@@ -107,7 +107,7 @@ class Demands:
             )
         if size > self.key_bytes:
             raise DemandError(
-                f"{size} bytes of keys ({format_bytes(size)}) are asked for, and this client makes at most "
+                f"{size} bytes of keys ({format_bytes(size)}) are requested, and this client makes at most "
                 f"{self.key_bytes} ({format_bytes(self.key_bytes)}); raise the limit with key_bytes={size} "
                 "if you expect this of the model",
                 what="key_bytes",

@@ -42,7 +42,7 @@ class Places:
         zero.
 
         Args:
-            first: the first place that these samples use; the others are left to other requests. By default,
+            first: the first place of these samples; the others are left to other requests. By default,
                 samples are repeated in all places.
         """
         packed = np.zeros(self.ciphertexts * self.size)
@@ -96,11 +96,10 @@ class ManifestInput:
         places: their positions.
         level: level of the ciphertexts that clients send.
         range: (low, high) of the values; None if unbounded.
-        divisor: a power of two that values are divided by before encryption; thin clients encrypt values of
-            at most 1 in size.
-        normalisation: what the client normalises values by; None, as always for thin clients, if there is
-            nothing to do.
-        steps: what the client computes before, and which features have to be 0 or 1.
+        divisor: a power of two by which clients divide values before encryption; thin clients encrypt values
+            of at most 1 in size.
+        normalisation: the normalisation by the client; None, as always for thin clients, if there is none.
+        steps: the computations of the client before encryption, and the features that must be 0 or 1.
         ring: log2 of the degree of the smaller ring in which clients encrypt; 0 for the largest.
     """
 
@@ -121,7 +120,8 @@ class ManifestOutput:
         places: their positions.
         level: level of the ciphertexts that come back.
         factor: decrypted numbers are multiplied by it.
-        normalisation: the client inverts it; None, as always for thin clients, if there is nothing to do.
+        normalisation: the normalisation that the client inverts; None, as always for thin clients, if there
+            is none.
         labels: labels of the values; empty if they have no names.
         client_part: the part of the model behind the values, which the client computes; None if there is
             none.

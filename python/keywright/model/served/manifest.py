@@ -1,7 +1,7 @@
 """The manifest of a served model: all that a client needs to know, without the weights.
 
-It is JSON. The SHA-256 of the bytes as they are sent names the model. The server refuses a client that saw
-another manifest. To pin a model, a client pins that hash.
+It is JSON. The SHA-256 of the bytes as sent names the model; a client pins a model by this hash. The server
+refuses a client that saw another manifest.
 """
 
 import base64
@@ -59,7 +59,7 @@ Packing = Literal["coefficients", "slots"]
 
 @dataclass(frozen=True)
 class CiphertextFormat:
-    """The format of the ciphertexts that clients send and get.
+    """The format of the ciphertexts that clients send and receive.
 
     Attributes:
         packing: whether values are in coefficients, as a client without a Fourier transform sends them, or in
@@ -151,7 +151,8 @@ class Manifest:
         return (flat if normal is None else normal.invert(flat)).reshape(values.shape)
 
     def require_range(self, samples: NDArray[np.float64]) -> None:
-        """Refuse samples outside the range of the inputs, and others than 0 and 1 where these have to be.
+        """Refuse samples outside the range of the inputs, and values other than 0 and 1 where the program
+        needs these.
 
         Raises:
             OutOfRangeError: names the value furthest outside.
@@ -174,8 +175,8 @@ class Manifest:
         return declared or Parameters.from_bytes(self.format.parameters).default_magnitude
 
     def other_inputs(self, other: "Manifest") -> tuple[str, ...]:
-        """Return in words what decides which samples a client refuses, or how many it joins in a request, and
-        differs from another manifest."""
+        """Describe the differences from another manifest that decide which samples a client refuses, or how
+        many it joins in a request."""
         mine, theirs = (
             {
                 "packing": each.format.packing,

@@ -10,8 +10,8 @@ them.
 
 A new element is a target, half a target, or a target minus an earlier element. Otherwise it makes no target
 before a later element is added, and it is a free parameter p. Then elements are p + c and t - c - p, and
-parameters are fixed when a new element makes further targets. So the search covers the whole group without
-enumerating it.
+parameters are fixed when a new element makes further targets. In this way, the search covers the whole group
+without enumerating it.
 """
 
 from collections.abc import Iterator, Sequence

@@ -309,8 +309,8 @@ def fit(
 
     Times are divided by the gauge measured with them and multiplied by its median in the ring.
 
-    Key switches and transforms combine several kinds of work in similar proportions. So many weights fit them
-    about equally well, but differ widely for other workloads. The fit therefore also pulls the weights
+    Because key switches and transforms combine several kinds of work in similar proportions, many weights fit
+    them about equally well, but differ widely for other workloads. The fit therefore also pulls the weights
     loosely towards `TYPICAL_WEIGHTS`.
 
     Raises:

@@ -47,8 +47,8 @@ class EphemeralSwitch:
 
 @dataclass(frozen=True)
 class FixedKeys:
-    """Keys with one digit and no choice, whose switches are counted in the workload's operations: those of an
-    engine's bootstrap to and from its ephemeral secret.
+    """Keys with one digit and no choice, to and from the ephemeral secret of a bootstrap. The workload's
+    operations count their switches.
 
     Attributes:
         level: of the keys.

@@ -3,8 +3,8 @@
 `KeyPlan.noise_bits` compares the error of an automorphism with the rounding of one key switch, which every
 key adds: in a plan of b bits no automorphism has a deviation above 2^b such roundings. An error bound sums
 the errors of all operations, times the gain of the rest of the program; only the terms of automorphisms
-depend on the plan. So b bits increase the bound on any result by at most 2^b, relative to a workload in which
-every automorphism is one key switch with a noiseless key.
+depend on the plan. A plan of b bits therefore increases the bound on any result by at most 2^b, relative to a
+workload in which every automorphism is one key switch with a noiseless key.
 """
 
 from collections.abc import Sequence

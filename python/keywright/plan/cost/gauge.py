@@ -1,10 +1,10 @@
 """Measures the speed of the machine: now, and with several threads.
 
 Other load on the hardware, for example from other virtual machines, makes the same work take 10 or 20 %
-longer from one minute to the next, and half as much again for fractions of a second. So each time is stored
-with that of a fixed key switch in the same ring, the gauge, measured at the same time. Two times divided by
-their gauges are comparable even if the times themselves are not. (A loop of the interpreter, or a sum over
-memory, leaves twice the differences between key switches.)
+longer from one minute to the next, and half as much again for fractions of a second. Each time is therefore
+stored with the time of a fixed key switch in the same ring, the gauge, measured at the same time. Two times
+divided by their gauges are comparable even if the times themselves are not. (A loop of the interpreter, or a
+sum over memory, leaves twice the differences between key switches.)
 """
 
 from collections.abc import Callable
@@ -35,7 +35,10 @@ CLOCK = 1e-5
 
 
 class Gauge:
-    """A fixed key switch in a ring, and its time."""
+    """A fixed key switch in a ring, and its time.
+
+    Thread safety: one thread at a time.
+    """
 
     def __init__(self, log_n: int) -> None:
         """Make the key.

@@ -1,11 +1,11 @@
 """Measures key switches and the other operations of workloads on one thread, for the calibration.
 
 Times are processor times including system calls, so other processes do not count. A workload uses most keys
-and diagonals once per run, so they come from memory; common data such as the tables of transforms is in
-cache. So before every timed run of work with keys, caches are filled with other data, and the same work is
-done with other keys.
+and diagonals once per run and reads them from memory; common data such as the tables of transforms are in
+cache. Before every timed run of work with keys, therefore, caches are filled with other data, and the same
+work is done with other keys.
 
-A machine's speed changes from second to second with the other load on the hardware. So its speed is gauged
+Because a machine's speed changes from second to second with the other load on the hardware, it is gauged
 before every run (`gauge`), and the result is the median, over all rounds, of the runs' times relative to the
 gauge. The minimum is not usable: on a virtual machine the reported processor time of a short run was
 occasionally a fraction of the true time.

@@ -260,7 +260,10 @@ class SwitchCost:
 
 
 class CostModel:
-    """Predicts times from shapes."""
+    """Predicts times from shapes.
+
+    Thread safety: any number of threads may use one at the same time.
+    """
 
     def __init__(self, weights: Weights | Mapping[int, Weights] = TYPICAL_WEIGHTS) -> None:
         """Create a model with these weights, for every ring degree or by its base-2 logarithm; a missing

@@ -4,7 +4,7 @@ For rows A x >= b and columns in [lower, upper], any y >= 0 gives
 
     min c x >= y b + sum_j min over [lower_j, upper_j] of (c - A^T y)_j x_j,
 
-by weak duality. HiGHS suggests y; the right side is computed here from y and the data. So the solver's
+by weak duality. HiGHS suggests y; the right side is computed here from y and the data, so that the solver's
 tolerances, or an early stop, make the bound weaker but never wrong.
 """
 

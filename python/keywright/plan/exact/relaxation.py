@@ -14,7 +14,7 @@ and 1 instead of 0 or 1:
 two existing keys. Pairs consist of automorphisms that the workload needs.
 
 *Counting.* Automorphisms commute, so k keys make, in at most j hops, at most C(k + j, j) - 1 automorphisms,
-of which k are in S. So for any keys,
+of which k are in S. For any keys, therefore,
 
     sum over a needed at levels >= l of (R_alj - s_al) <= C(k_l + j, j) - 1 - k_l.
 
@@ -28,7 +28,7 @@ L) (b_l - b_(next lower l)), so that all have at least sum_l (b_l - b_(next lowe
 cheapest whole switch for each of the sum_(j < h) (1 - R_alj) further hops. A ciphertext with n targets takes
 at least n times the minimum of (an n-th of a decomposition plus the rest). A target of i hops has i - 1
 intermediate results, which are decomposed themselves and cannot have the form of a step of a linear
-transform. So the group has E >= sum_(j < h) (1 - R_alj) of these, for each of its targets.
+transform. Hence the group has E >= sum_(j < h) (1 - R_alj) of these, for each of its targets.
 
 *Open parts.* Each alternative of a part has a share of 1, and its groups the same share of their seconds. A
 target is made to the extent that the alternatives that need it are taken. The further hops of a group count

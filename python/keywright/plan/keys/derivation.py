@@ -1,7 +1,7 @@
 """Derived keys: which master keys the client sends, and their savings and costs.
 
 A master key is a key over its own chain: the special primes, the ciphertext primes, and extra primes that it
-divides by (docs/explanation/derived-keys.md). So its sizes and times are those of any key of that chain. A
+divides by (docs/explanation/derived-keys.md). It has the size and the times of any key of that chain. A
 derivation takes one key switch over the chain for every row of the derived key; keys derived from one key
 share its decompositions. The engine states which key is derived from which, how many decompositions that
 takes and how much error it adds: `keywright._core.DerivationTree`, `PrimeWidths.derivation_noise`.
@@ -162,7 +162,10 @@ class _Reach:
 
 
 class DerivationPlanner:
-    """Chooses master keys for the Galois keys of a plan."""
+    """Chooses master keys for the Galois keys of a plan.
+
+    Thread safety: one thread at a time.
+    """
 
     def __init__(self, plan: KeyPlan, model: CostModel, *, max_hops: int = DEFAULT_DERIVATION_HOPS) -> None:
         """List the possible levels of master keys in the chain, and the small keys sent with them.

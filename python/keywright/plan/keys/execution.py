@@ -41,13 +41,15 @@ from .key_plan import Hop, KeyPlan, Masters, PlannedKey
 class PlanExecution:
     """A plan on parameters.
 
+    Thread safety: one thread at a time.
+
     Args:
         plan: the plan.
-        parameters: those of its workload (`on_parameters`), with all rings.
+        parameters: parameters of its workload (`Workload.on_parameters`), with all rings.
         network: the program to run; a plan for another one is refused.
         bootstraps: plans of the network's bootstraps, in order; without a network, of the one bootstrap that
             the plan is for. Their factors are evaluated as the plan's workload states, if it does.
-        log_n: which of the network's rings the plan is for: the smaller one of degree 2^log_n, or 0 for the
+        log_n: the network's ring for which the plan is made: the smaller ring of degree 2^log_n, or 0 for the
             largest, whose plan contains the others.
 
     Attributes:
@@ -96,7 +98,7 @@ class PlanExecution:
     @property
     def key_specs(self) -> list[KeySpec]:
         """The keys that the owner of the secret key makes besides master keys: the plan's keys that are not
-        derived, those to and from the ephemeral secrets of bootstraps, and those of smaller rings."""
+        derived, the keys to and from the ephemeral secrets of bootstraps, and the keys of smaller rings."""
         results = [spec for key, spec in self._specs.items() if not self.plan.derives(key)]
         fixed = [spec for plan in self.bootstraps for spec in plan.fixed_keys] if self.log_n == 0 else []
         for ring in (0, *self.subrings) if self.log_n == 0 else ():
@@ -154,7 +156,7 @@ class PlanExecution:
         memory: int | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> EvaluationKeys:
-        """Load the plan's keys, those of a file and those that are derived, with the plan's routes.
+        """Load the plan's keys from a file, and derive the others, with the plan's routes.
 
         Args:
             path: a file of `key_specs`.
@@ -181,7 +183,7 @@ class PlanExecution:
         masters: MasterKeys | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> EvaluationKeys:
-        """Return the plan's keys in memory, those that were made and those that are derived now, with the
+        """Return the plan's keys in memory: the given keys, and the others, which are derived now, with the
         plan's routes.
 
         Args:
@@ -244,11 +246,11 @@ class PlanExecution:
             raise PlanMismatchError(f"a master key has {result} bytes, but {shape.stored_bytes} are planned")
 
     def follow_part(self, keys: EvaluationKeys, instructions: Collection[int]) -> EvaluationKeys:
-        """The keys of some instructions of the network, used as the plan says: for runs that make keys when
-        they are needed.
+        """Return the keys of some instructions of the network with the plan's routes, for runs that make keys
+        when they need them.
 
         Args:
-            keys: those that `instruction_keys` lists for these instructions.
+            keys: the keys that `instruction_keys` lists for these instructions.
             instructions: their places in the network.
 
         Raises:
@@ -306,12 +308,12 @@ class PlanExecution:
         return list(routes.values())
 
     def special(self, level: int, transform: DiagonalMatrix | None = None) -> list[int]:
-        """Return the primes that most key switches of a linear transform divide by: its diagonals are encoded
-        for them. Other switches divide before they meet the diagonals.
+        """Return the primes by which most key switches of a linear transform divide: its diagonals are
+        encoded for them. Other switches divide before the product with the diagonals.
 
         Args:
             level: of its input.
-            transform: one of the network; those of bootstraps by default.
+            transform: a transform of the network; by default the transforms of bootstraps.
         """
         if (result := self._primes.get((transform, level))) is None:
             result = self._primes[transform, level] = self._most_removed(level, transform)
@@ -427,7 +429,7 @@ class PlanExecution:
             ValueError: there is no network.
         """
         if self.network is None:
-            raise ValueError("the keys of instructions are those of a network; none was given")
+            raise ValueError("only a plan of a network has keys of instructions; none was given")
         # Of each instruction in each ring: a bootstrap that begins in a smaller ring takes those first.
         table: dict[int, list[list[KeySpec]]] = {}
         for execution in (*self.subrings.values(), self):
@@ -511,7 +513,7 @@ def _require_chain(chain: Chain, parameters: Parameters) -> None:
     if names[0] == names[1]:
         raise PlanMismatchError(
             f"the plan is for other {names[0]}, or for another bound on the keys' modulus; plan the program "
-            "for these parameters (keywright plan --preset or --parameters, on_parameters in Python)"
+            "for these parameters (keywright plan --preset or --parameters, Workload.on_parameters in Python)"
         )
     raise PlanMismatchError(f"the plan is for {names[0]}, but the parameters have {names[1]}")
 

@@ -109,7 +109,7 @@ class KeyPlan:
 
     @property
     def rings(self) -> tuple["KeyPlan", ...]:
-        """This plan and those of smaller rings."""
+        """This plan and the plans of smaller rings."""
         return (self, *self.subrings)
 
     def derives(self, key: PlannedKey) -> bool:
@@ -133,7 +133,7 @@ class KeyPlan:
     def stored_bytes(self) -> int:
         """Bytes of all keys, uniform halves as seeds: stored, and, without derived keys, sent.
 
-        This includes the keys to and from an ephemeral secret and those of smaller rings.
+        This includes the keys to and from an ephemeral secret and the keys of smaller rings.
         """
         own = sum(key.shape.stored_bytes for key in self.keys) + self.workload.ephemeral_bytes
         return own + sum(plan.stored_bytes for plan in self.subrings)
@@ -170,6 +170,17 @@ class KeyPlan:
             total += use.count * _require(model, self.relinearization[use.level], use.level).alone
         total += self.workload.ephemeral_seconds(model)
         return total + sum(plan.seconds(model) for plan in self.subrings)
+
+    def residency(self, model: CostModel) -> dict["PlannedKey", list[float]]:
+        """Return the predicted times of the uses of each Galois key of the largest ring since the start of
+        the program, without the time of relinearizations, whose positions a program does not record."""
+        uses: dict[PlannedKey, list[float]] = {}
+        now = 0.0
+        for group, tree in zip(self.workload.groups, self.hops, strict=True):
+            for hop in tree:
+                uses.setdefault(hop.key, []).append(now)
+            now += group.count * tree_seconds(model, group.level, tree, group.form)
+        return uses
 
     def noise_bits(self, model: CostModel) -> float:
         """Return log2 of the largest error of a served automorphism, in units of the rounding error of one

@@ -53,8 +53,8 @@ class DiagonalStorage:
     """How diagonals are stored.
 
     Attributes:
-        transforms: those of each transform of the network, by its index and its level.
-        bootstraps: those of each bootstrap, in order.
+        transforms: diagonals of each transform of the network, by its index and its level.
+        bootstraps: diagonals of each bootstrap, in order.
     """
 
     transforms: Mapping[Place, Storage]

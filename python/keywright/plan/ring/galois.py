@@ -21,7 +21,10 @@ class Automorphism(NamedTuple):
 
 
 class AutomorphismGroup:
-    """(Z/2N)^* for N = 2^log_n, written additively as Z/(N/2) x Z/2."""
+    """(Z/2N)^* for N = 2^log_n, written additively as Z/(N/2) x Z/2.
+
+    Thread safety: any number of threads may use one at the same time.
+    """
 
     def __init__(self, log_n: int) -> None:
         """Create the group of a ring.
@@ -47,7 +50,7 @@ class AutomorphismGroup:
         return Automorphism((a.step + b.step) % self.slots, a.conjugate != b.conjugate)
 
     def subtract(self, a: Automorphism, b: Automorphism) -> Automorphism:
-        """Return what must follow b to make a."""
+        """Return the automorphism that must follow b to make a."""
         return Automorphism((a.step - b.step) % self.slots, a.conjugate != b.conjugate)
 
     def galois_element(self, a: Automorphism) -> int:

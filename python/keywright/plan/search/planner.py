@@ -32,7 +32,10 @@ COMPARED = 4
 
 class Planner:
     """A workload with everything that does not depend on the budget: its frontier, its bound, its integer
-    program."""
+    program.
+
+    Thread safety: one thread at a time.
+    """
 
     def __init__(
         self,

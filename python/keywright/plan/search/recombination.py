@@ -1,8 +1,8 @@
 """Improves on a single descent: new descents start from combinations of several good key sets.
 
-A descent removes keys and cannot restore one. So it is repeated from the union of the keys of the best points
-for one or several times. Some of these keys are removed first, so that it takes another path. The first
-descents start with
+A descent removes keys and cannot restore one. It is therefore repeated from the union of the keys of the best
+points for one or several times, after the removal of some of these keys, which makes it take another path.
+The first descents start with
 
 * the fastest key for each use,
 * these, and powers of two in both directions at every level of use,

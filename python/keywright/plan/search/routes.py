@@ -80,7 +80,7 @@ class Routes:
         return ((a & ~1) + (b & ~1)) & self._mask | ((a ^ b) & 1)
 
     def rests(self, targets: "Codes | int", parts: "Codes | int") -> Codes:
-        """Return what is left to do after a part, element by element."""
+        """Return the remaining automorphisms after a part, element by element."""
         return np.asarray(((targets & ~1) - (parts & ~1)) & self._mask | ((parts ^ targets) & 1))
 
     def rest(self, target: int, part: int) -> int:

@@ -1,8 +1,8 @@
 """A workload, a key set, and how the keys serve the workload: the state that searches change.
 
-A change removes keys and adds others. Only the uses of a removed key are served again, and only the uses that
-could gain from an added one. So a state depends on its history, but every serving in it is valid, and an
-undone change leaves no trace.
+A change removes keys and adds others. Only the uses of a removed key, and the uses that could gain from an
+added key, are served again. A state therefore depends on its history, but every serving in it is valid, and
+an undone change leaves no trace.
 """
 
 from collections import Counter, defaultdict

@@ -1,1 +1,6 @@
 """Workloads of key switches, written by hand or read from a compiled network."""
+
+from .factors import factor_alternatives
+from .open_workload import Choice
+
+__all__ = ["Choice", "factor_alternatives"]

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from keywright._core import BootstrapperPlan, KeySpec, Parameters
-from keywright.errors import WorkloadError
 from keywright.plan.cost.ephemeral import FixedKeys
 from keywright.plan.cost.model import Form
 from keywright.plan.cost.operations import Operation
@@ -19,23 +18,6 @@ from .factors import COUNTS
 from .open_workload import Alternative, Choice, OpenWorkload
 from .ring_switches import RingSwitches
 from .workload import CommonWork, Group, Relinearizations, Workload
-
-
-def on_parameters(workload: Workload, parameters: Parameters) -> Workload:
-    """Return a workload for the primes of parameters. A hand-written workload states whole widths, but
-    sub-bit differences in prime size decide which digits are legal.
-
-    Raises:
-        WorkloadError: its chain has another ring, or primes of other widths.
-    """
-    stated, result = workload.chain, chain_of(parameters)
-    widths = (*stated.q, *stated.p), (*result.q, *result.p)
-    sizes = [(chain.log_n, len(chain.q), len(chain.p)) for chain in (stated, result)]
-    if sizes[0] != sizes[1] or any(abs(a - b) >= 0.5 for a, b in zip(*widths, strict=True)):
-        raise WorkloadError(
-            f"{workload.name}: the chain has {stated.describe()}, but the parameters have {result.describe()}"
-        )
-    return replace(workload, chain=result)
 
 
 def convert(
@@ -89,8 +71,8 @@ def open_bootstraps(
 ) -> list[OpenWorkload]:
     """Return a network, or one bootstrap, with the numbers of baby and giant steps of its bootstraps'
     transforms open. The variants differ in how layers of the Fourier transform are divided among factors and
-    in the baby steps of a factor that is combined with ModRaise. For `JointPlanner`; the first variant is
-    that of the plans.
+    in the baby steps of a factor that is combined with ModRaise. For `JointPlanner`; the first variant has
+    the division of the plans.
 
     Args:
         plans: of the network's bootstraps, in order, all for the same parameters; or one.
@@ -245,8 +227,8 @@ def _unnamed(operation: Operation) -> Operation:
 
 
 def essence(workload: Workload) -> Workload:
-    """Return what a plan depends on: equal groups and operations merged, operations without names, and no
-    error budget."""
+    """Return the part of a workload on which a plan depends: equal groups and operations merged, operations
+    without names, and no error budget."""
     operations: Counter[Operation] = Counter()
     for operation in workload.operations:
         operations[_unnamed(operation)] += operation.count
@@ -260,7 +242,7 @@ def essence(workload: Workload) -> Workload:
 
 @dataclass(frozen=True)
 class SwitchBundle:
-    """Key switches that are done together: those of one instruction, or of one part of a bootstrap.
+    """Key switches that are done together, for one instruction or one part of a bootstrap.
 
     Attributes:
         groups: automorphisms of ciphertexts.

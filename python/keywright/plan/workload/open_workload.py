@@ -1,8 +1,8 @@
 """Workloads with open parts: alternatives that need different rotations.
 
 A factor of a bootstrapping's transforms is an example: with n1 baby steps and a chain of giant steps it needs
-the rotations by g, .., (n1 - 1) g of one ciphertext and n1 g of one after the other, for any n1. The best
-keys depend on n1, and the best n1 on the other keys. So the planner chooses both together.
+the rotations by g, .., (n1 - 1) g of one ciphertext and n1 g of one after the other, for any n1. Because the
+best keys depend on n1, and the best n1 on the other keys, the planner chooses both together.
 """
 
 from collections.abc import Iterator, Sequence

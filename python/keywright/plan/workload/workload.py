@@ -12,14 +12,14 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
-from keywright._core import maximum_log_qp
+from keywright._core import Parameters, maximum_log_qp
 from keywright._reading.records import number, read_object, refusing, shown, whole
 from keywright.errors import WorkloadError
 from keywright.plan.cost.ephemeral import EphemeralSwitch, FixedKeys
 from keywright.plan.cost.model import FORMS, CostModel, Form
 from keywright.plan.cost.operations import MAX_COUNT, Operation
 from keywright.plan.ring.chain import Chain
-from keywright.plan.ring.chain_sources import read_chain
+from keywright.plan.ring.chain_sources import chain_of, read_chain
 from keywright.plan.ring.galois import Automorphism, AutomorphismGroup
 
 from .ring_switches import RingSwitches, ring_keys, ring_seconds
@@ -77,7 +77,7 @@ MIN_LOG_N, MAX_LOG_N = 3, 17
 
 @dataclass(frozen=True)
 class CommonWork:
-    """What is the same in every plan of a workload.
+    """The work and the keys that are the same in every plan of a workload.
 
     Attributes:
         ephemeral: switches to and from an ephemeral secret.
@@ -102,8 +102,8 @@ class Workload:
         groups: automorphisms, in program order.
         relinearizations: by level, each level once.
         noise_bits: the error budget: maximum of `KeyPlan.noise_bits` of a plan; None for no limit.
-        operations: the other operations; without them times are those of key switches alone.
-        common: what is the same in every plan.
+        operations: the other operations; without them, times count key switches alone.
+        common: work and keys that are the same in every plan.
     """
 
     name: str
@@ -293,6 +293,22 @@ class Workload:
             },
             separators=(",", ":"),
         )
+
+    def on_parameters(self, parameters: Parameters) -> "Workload":
+        """Return the workload for the primes of parameters. A hand-written workload states whole widths, but
+        sub-bit differences in prime size decide which digits are legal.
+
+        Raises:
+            WorkloadError: its chain has another ring, or primes of other widths.
+        """
+        stated, result = self.chain, chain_of(parameters)
+        widths = (*stated.q, *stated.p), (*result.q, *result.p)
+        sizes = [(chain.log_n, len(chain.q), len(chain.p)) for chain in (stated, result)]
+        if sizes[0] != sizes[1] or any(abs(a - b) >= 0.5 for a, b in zip(*widths, strict=True)):
+            raise WorkloadError(
+                f"{self.name}: the chain has {stated.describe()}, but the parameters have {result.describe()}"
+            )
+        return replace(self, chain=result)
 
     @cached_property
     def digest(self) -> str:

@@ -53,7 +53,7 @@ BEFORE = ALLOWED | frozenset(
 
 @dataclass(frozen=True, eq=False)
 class FirstSteps:
-    """What the client computes from a sample before it encrypts the result, the features.
+    """The computation of features from a sample, which the client runs before it encrypts them.
 
     Attributes:
         data: an ONNX model for a batch of 1, whose nodes are in `BEFORE`.

@@ -1,4 +1,4 @@
-"""Samples as people have them, before the first steps: arrays, ids, texts, tables, several inputs."""
+"""Samples in the form of applications, before the first steps: arrays, ids, texts, tables, several inputs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -28,8 +28,8 @@ WIDE_TENSOR = 1024.0
 the structure of a convolution."""
 
 WIDE_RESULT = 2.0**16
-"""The first factor for results of products and polynomials, where a scale of its own costs a level. So many
-bits of the result's precision may be lost to other elements."""
+"""The first factor for results of products and polynomials, where a separate scale costs a level. Other
+elements may cost the result as many bits of precision."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -110,11 +110,13 @@ class EncryptedBackend:
     Diagonals are encoded at their first use, or by `prepare`, and stored as `storage` says. By default they
     are kept encoded: 8 p (level + 1 + special primes) bytes each, where p is their period.
 
+    Thread safety: one thread at a time.
+
     Args:
         evaluator: with the keys of the plan; `PlanExecution.follow` describes their use.
         bootstrappers: of the program's bootstraps, in order, from `PlanExecution.bootstrapper_plans`.
-        plan: of the program's keys; determines the primes for which diagonals are encoded.
-        storage: how the diagonals of each transform are stored, from `ProcessPlan`.
+        plan: plan of the program's keys; determines the primes for which diagonals are encoded.
+        storage: storage of the diagonals of each transform, from `ProcessPlan`.
         on_step: called after each operation.
     """
 
@@ -149,7 +151,7 @@ class EncryptedBackend:
 
         Args:
             advance: called with 1 after each.
-            steps: instructions of the program, if only the transforms of these are wanted.
+            steps: instructions whose transforms are encoded; by default all.
         """
         self._transforms.prepare(program, advance, steps)
 

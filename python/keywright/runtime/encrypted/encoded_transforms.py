@@ -71,7 +71,7 @@ class Transforms:
         return result
 
     def forget(self) -> None:
-        """Drop what is kept; it is encoded again at its next use."""
+        """Drop the stored transforms; each is encoded again at its next use."""
         self._encoded.clear()
 
     @property

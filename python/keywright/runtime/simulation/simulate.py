@@ -27,8 +27,8 @@ SEED = 22
 class Simulation:
     """Simulated runs of a program with the errors of encrypted runs.
 
-    The errors are those of an encrypted run against the program in the clear. They exclude the difference
-    between the program and the model that it was compiled from.
+    The errors are the differences between an encrypted run and the program in the clear. They exclude the
+    difference between the program and the model from which it was compiled.
 
     Attributes:
         outputs: of the program without errors, (samples, *output_shape).

@@ -45,7 +45,7 @@ class Replicas:
 
 
 def fingerprint(models: Sequence[Mapping[str, Any]], replicas: Replicas) -> str:
-    """Return what must be equal for two replicas to be interchangeable."""
+    """Return the settings that interchangeable replicas have in common."""
     described = [__version__, astuple(replicas), [dict(model) for model in models]]
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:12]
 
@@ -54,7 +54,7 @@ def deployment(models: Sequence[Mapping[str, Any]], replicas: Replicas) -> serve
     """Return the application that `ray.serve.run` takes.
 
     Args:
-        models: what a worker needs to know of each model: ``model`` (its hash), ``folder``, ``budget``. All
+        models: description of each model for a worker: ``model`` (its hash), ``folder``, ``budget``. All
             machines must see the folder.
         replicas: number and size.
     """

@@ -1,4 +1,4 @@
-"""A router for Ray Serve that knows keys: it feeds `routing` with what Ray reports of orders and replicas.
+"""A router for Ray Serve that knows keys: it feeds `routing` with Ray's reports of orders and replicas.
 
 Every handle of the deployment has one, in the process that sends requests. The reports of replicas
 (`Replica.record_routing_stats`) come through Ray's controller.
@@ -76,6 +76,6 @@ def name_of(replica: ReplicaID) -> str:
 
 
 def task_of(request: PendingRequest) -> Task:
-    """Return what the router needs to know of an order."""
+    """Return the description of an order for the router."""
     order = request.args[0]
     return Task(order["keys"], order["bytes"], order["model"])

@@ -1,6 +1,6 @@
-"""Replicas on Ray as the workers of a service: its dispatcher sends them jobs, and jobs stay on the disk.
+"""Replicas on Ray as the workers of a service: its dispatcher sends them jobs, while jobs stay on disk.
 
-Clients talk only to the service. Ray carries orders and answers of some hundred bytes, which name files in
+Clients talk only to the service. Ray carries orders and answers of a few hundred bytes, which name files in
 the state folder; every machine must mount that folder at the same path. Ray restarts a replica that dies. The
 job that it ran starts again elsewhere, and the jobs that waited there lose nothing.
 """
@@ -97,10 +97,10 @@ class RayWorkers(Workers):
             raise ServeError(f"the replicas did not start: {error}") from error
 
     def require_memory(self, keys: str, size: int, model: str, patience: Callable[[], int]) -> None:
-        """Nothing: replicas have their own memory, on any machine."""
+        """Do nothing: replicas have their own memory, on any machine."""
 
     def require_any_memory(self) -> None:
-        """Nothing, likewise."""
+        """Do nothing, for the same reason."""
 
     def _applications(self) -> dict[str, str]:
         """Return the replicas of this service and their state."""
@@ -113,8 +113,8 @@ class RayWorkers(Workers):
         return [(str(node["NodeManagerHostname"]), int(node["Resources"].get("CPU", 0))) for node in alive]
 
     def forget(self, keys: str) -> None:
-        """Drop keys from the memory of every replica. A replica that misses the message holds keys
-        that nobody can use."""
+        """Drop keys from the memory of every replica. A replica that misses the message keeps keys that
+        nobody can use."""
         _tell_all(self._handle, "forget", keys)
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ class Replica:
     """The class of the deployment.
 
     Args:
-        models: what a worker needs to know of each model.
+        models: description of each model for a worker.
         threads: threads of the engine.
         key_memory: bytes of key sets that it holds; see `ResidentKeys`.
     """

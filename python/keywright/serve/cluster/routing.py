@@ -1,15 +1,15 @@
 """Chooses the replica for a job: the one that would finish it first, including the time to load its keys.
 
 A router sees every replica from outside. It knows which jobs it sent there and which have not ended. It
-simulates the replica's key cache by the replica's own eviction rule (`KeyCache`), and now and then the
-replica's report replaces the simulated state. A job goes to the replica with the smallest
+simulates the replica's key cache by the replica's own eviction rule (`KeyCache`), and the replica's periodic
+report replaces the simulated state. A job goes to the replica with the smallest
 
     seconds of the queue + seconds to load the keys, if they are not resident
 
-A replica that holds the keys gets the job unless its queue costs more than loading. So popular keys spread
-over several replicas, and the keys of one client stay on one. Ties go first to a replica that holds the keys,
-then to one with room for them, then to the smallest hash of keys and replica (rendezvous hashing, Thaler and
-Ravishankar 1998), so that independent routers agree.
+A replica that holds the keys gets the job unless its queue costs more than loading. As a result, popular keys
+spread over several replicas, while the keys of one client stay on one. Ties go first to a replica that holds
+the keys, then to a replica with room for them, then to the smallest hash of keys and replica (rendezvous
+hashing, Thaler and Ravishankar 1998), so that independent routers agree.
 """
 
 import hashlib

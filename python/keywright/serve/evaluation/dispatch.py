@@ -37,7 +37,7 @@ class Dispatcher:
         workers: the processes that evaluate.
         work: runs a job on a worker.
         on_end: called with every job that ended.
-        on_event: called with a line on every worker that ended and every unexpected error.
+        on_event: called with a message about every worker that ended and every unexpected error.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Dispatcher:
         ]
 
     def start(self) -> None:
-        """Start to run jobs. Jobs of an earlier process run at once, so ``work`` must be ready."""
+        """Start to run jobs. Because jobs of an earlier process run at once, ``work`` must be ready."""
         for thread in self._threads:
             thread.start()
 

@@ -1,7 +1,7 @@
 """Evaluations of a service: their admission, their execution by workers, and their answers.
 
-A request may wait for its answer (`submit` with ``held``): the evaluation is then in memory alone, and
-message and answer pass through the worker's pipe. An evaluation that does not end soon is written to the disk
+A request may wait for its answer (`submit` with ``held``): the evaluation then exists only in memory, and
+message and answer pass through the worker's pipe. An evaluation that does not end soon is written to disk
 (`keep`), as is every evaluation whose request does not wait.
 """
 
@@ -73,7 +73,7 @@ class Reports:
         audit: the audit file.
         metrics: counters.
         on_object: called with a client's key set and every object that the client and the server exchange.
-        on_event: called with a line for the operator.
+        on_event: called with each message for the operator.
     """
 
     usage: Usage
@@ -118,7 +118,7 @@ class Evaluations:
         self.dispatcher = Dispatcher(jobs, workers, self._work, self._ended, self._event)
 
     def load(self, model: str) -> dict[str, Any]:
-        """Return what a worker needs to know of a model."""
+        """Return the description of a model for a worker."""
         return {"model": model, "folder": str(self._folders[model]), "budget": self._budget}
 
     def holds(self, size: int) -> bool:
@@ -174,7 +174,7 @@ class Evaluations:
         places: range | None = None,
     ) -> Iterator[Expected]:
         """Admit an evaluation before the first byte of its message: its place in the queue and its bytes are
-        reserved within the context. Other arguments, and errors before the message, are those of `submit`.
+        reserved within the context. Other arguments, and errors before the message, are as in `submit`.
 
         Args:
             size: bytes of the message.

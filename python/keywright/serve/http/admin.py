@@ -32,11 +32,11 @@ FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 
 def require_operator(request: Request, key: str, loopback: frozenset[str]) -> None:
-    """Check that a request may see the page of a server without accounts: it is of a user on this machine who
-    can read the operator's key.
+    """Check that a request may see the page of a server without accounts: its user is on this machine and can
+    read the operator's key.
 
-    A proxy on this machine connects from the loopback on behalf of everyone. So the address alone entitles to
-    nothing, and requests that carry proxy headers or a host name other than the loopback's are refused.
+    A proxy on this machine connects from the loopback on behalf of everyone. The address alone therefore
+    grants nothing, and requests with proxy headers or a host name other than the loopback's are refused.
 
     Args:
         request: the request.

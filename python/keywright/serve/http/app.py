@@ -181,8 +181,8 @@ class Waiter:
 
 
 class JobWaiters:
-    """Requests that wait for the end of an evaluation, at most `MAX_WAITING`. Above that, the oldest of the
-    holder with the most returns at once; its client asks again."""
+    """Requests that wait for the end of an evaluation, at most `MAX_WAITING`. Above this limit, the oldest
+    request of the holder with the most requests returns at once, and its client asks again."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, list[Waiter]] = {}
@@ -190,7 +190,7 @@ class JobWaiters:
 
     @contextmanager
     def of(self, job: str, holder: str = "") -> Iterator[asyncio.Event]:
-        """Return the event that is set when a job ends, or when the place is another's."""
+        """Return the event that is set when a job ends, or when another request takes the place."""
         mine = Waiter(holder, asyncio.get_running_loop())
         self._waiting.setdefault(job, []).append(mine)
         self._counted[mine] = None
@@ -259,8 +259,8 @@ class Routes:
         return answer(self._service.readiness())
 
     async def metrics(self, request: Request) -> Response:
-        """``GET /metrics``: for admins if there are accounts. A tenant that reads all bytes could subtract
-        its own and learn those of the others."""
+        """``GET /metrics``: for admins if there are accounts. A tenant that reads the totals could subtract
+        its own bytes and learn the bytes of others."""
         if self._service.accounts is not None:
             accounts, sent = self._service.accounts, request.headers.get("authorization")
             await self._authenticate(accounts, accounts.admin, sent)
@@ -321,7 +321,7 @@ class Routes:
             await anyio.sleep(SETTLE_S / 20)
 
     async def receive_part(self, request: Request) -> Response:
-        """``PUT /v1/keys/ID/parts?offset=N``: at any offset, several at once."""
+        """``PUT /v1/keys/ID/parts?offset=N``: a part at any offset; several may arrive at once."""
         offset, length = _offset(request), _announced(request, MAX_PART)
         name, tenant = _name(request, "keys"), await self._tenant(request)
         begin = partial(self._service.begin_part, name, offset, length, tenant, anywhere=True)
@@ -389,7 +389,8 @@ class Routes:
         return Response(status_code=HTTPStatus.NO_CONTENT, headers={LIMIT: limits})
 
     async def upload_state(self, request: Request) -> Response:
-        """``HEAD /v1/keys/ID``: ends the request that still appends, because its client has abandoned it."""
+        """``HEAD /v1/keys/ID``: ends a request that is still appending, because its client has abandoned
+        it."""
         name, tenant = _name(request, "keys"), await self._tenant(request)
         await run_sync(self._service.interrupt, name, tenant)
         return upload_answer(self._service.keys(name, tenant), self._service.key_lifetime())

@@ -1,8 +1,8 @@
 """Slots for connections and the server's time, shared fairly among their holders.
 
 A *holder* is a tenant, or without accounts a network address. Nobody can fill all slots: a new connection
-replaces one of the holder with the most, namely the one with the least credit. While several addresses are
-served, each has a `Pace`, so that none takes all of the server's time.
+replaces the connection with the least credit of the holder with the most connections. While several addresses
+are served, each has a `Pace`, so that none takes all of the server's time.
 """
 
 import ipaddress
@@ -62,7 +62,7 @@ class ConnectionSlots:
 
     def enter(self, slot: Slot, most: int) -> None:
         """Take a slot. If more than ``most`` are taken, a connection of the holder with the most slots loses
-        its slot; that may be this one, if the others have more credit."""
+        its slot. This may be the new connection, if the others have more credit."""
         self._held[slot] = None
         if len(self._held) <= most:
             return
@@ -79,7 +79,7 @@ class ConnectionSlots:
 
 
 class Pace:
-    """The requests of each address while others are served. An address that is alone has no pace.
+    """The request rate of each address while others are served. An address that is alone has no limit.
 
     Args:
         exempt: addresses and networks of proxies, which speak for many.
@@ -99,11 +99,11 @@ class Pace:
         return self._delay(address, waits=False) <= 0
 
     def delay(self, address: str) -> float:
-        """Return the seconds that the next request on a connection has to wait; it will come then."""
+        """Return the seconds that the next request on a connection has to wait, and count that request."""
         return max(0.0, self._delay(address, waits=True))
 
     def charge(self, address: str, requests: int) -> None:
-        """Count more requests of an address, for one that took their time."""
+        """Count several requests of an address for one that takes as long."""
         for _ in range(requests):
             self._delay(address, waits=True)
 
@@ -127,8 +127,7 @@ class Pace:
 
 
 class Door(socket.socket):
-    """A listening socket that refuses connections above the pace of their address, before they cost more than
-    a look.
+    """A listening socket that refuses connections above the pace of their address before they cost any work.
 
     Args:
         listener: the socket; its descriptor is taken over.

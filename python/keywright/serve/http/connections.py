@@ -45,12 +45,12 @@ class _Open:
         self.write = transport.write
 
     def close(self) -> None:
-        """Not yet."""
+        """Do nothing: the transport stays open for now."""
 
 
 class Connection(H11Protocol):
-    """A connection with deadlines: one for a request, credit for a body (`receive`) and an answer (`send`).
-    While the server works there is none (`work`).
+    """A connection with deadlines: a fixed time for a request, and credit for a body (`receive`) and an
+    answer (`send`). While the server works there is no deadline (`work`).
 
     Args:
         slots: the slots of the server's connections.
@@ -99,7 +99,8 @@ class Connection(H11Protocol):
         self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; after a refusal, read and drop a few, or the sender would miss the answer."""
+        """Take bytes; after a refusal, read and drop a few, because the sender would otherwise miss the
+        answer."""
         if self._unread is None:
             if self._takes:
                 self._move(len(data))
@@ -110,7 +111,7 @@ class Connection(H11Protocol):
             self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse bytes that are no request, among them headers that are too long, and end when the sender
+        """Refuse bytes that are not a request, such as headers that are too long, and close when the sender
         does."""
         self._unread = REFUSED_BYTES
         transport, self.transport = self.transport, _Open(self.transport)  # type: ignore[assignment]
@@ -132,7 +133,7 @@ class Connection(H11Protocol):
         return cycle is not None and not cycle.response_complete and not cycle.more_body
 
     def on_response_complete(self) -> None:
-        """Wait for the client to read this answer and to send its next request, and for the turn of that."""
+        """Wait until the client has read this answer, and then for its next request and its turn."""
         self._wait()
         delay = 0.0
         if self.client is not None:
@@ -205,10 +206,11 @@ class Connection(H11Protocol):
 
 
 class Handshake(asyncio.Protocol):
-    """The negotiation of TLS on a new connection, which counts as any other from its first packet on.
+    """The TLS negotiation on a new connection, which counts like any other connection from its first packet
+    on.
 
     Args:
-        connection: what the connection is after that.
+        connection: the protocol after the negotiation.
         slots: the slots of the server's connections.
         tls: settings of the server.
     """

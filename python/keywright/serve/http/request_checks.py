@@ -42,7 +42,7 @@ PIECE_BYTES = 128 << 10
 """Bytes of an answer that are read at a time."""
 
 IN_MEMORY_BYTES = 2 * PIECE_BYTES
-"""Most bytes of a stored answer in memory: a piece, and what is left of the one before."""
+"""Most bytes of a stored answer in memory: a piece, and the rest of the piece before."""
 
 ReadPiece = Callable[[int, int], Awaitable[bytes]]
 """Returns bytes of an answer from a start, of a length."""
@@ -63,8 +63,8 @@ class Problem(JSONResponse):
 
 
 class Ciphertexts(Response):
-    """An answer whose memory is reserved before its first byte. A client that loses the memory to others, or
-    whose answer cannot be read to its end, loses the connection.
+    """An answer whose memory is reserved before its first byte. If the memory goes to others, or the answer
+    cannot be read to its end, the client loses the connection.
 
     Args:
         size: bytes of the answer.
@@ -196,8 +196,8 @@ class RequestChecks:
 
 
 def address_of(scope: Scope) -> str:
-    """Return whom a request without an account is counted for: its network address, as a trusted proxy names
-    it."""
+    """Return the network address for which a request without an account counts, as named by a trusted
+    proxy."""
     client = scope.get("client")
     return f"address {neighbourhood(client[0] if client else '')}"
 
@@ -221,7 +221,8 @@ class Exchange:
             self._connection.receive() if length else self._connection.work()
 
     def distrust(self) -> None:
-        """Close the connection after the answer: what follows may be a body, or another's request."""
+        """Close the connection after the answer, because the next bytes may be a body or someone else's
+        request."""
         self._unread = True
 
     async def receive(self) -> Message:
@@ -236,8 +237,8 @@ class Exchange:
         return message
 
     async def send(self, message: Message) -> None:
-        """Send an answer. If a body was refused, some of it is read first: a client that is still sending
-        would otherwise miss the answer."""
+        """Send an answer. If a body was refused, some of it is read first, because a client that is still
+        sending would otherwise miss the answer."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             own = list(message.get("headers", ()))

@@ -70,7 +70,7 @@ def limit(most: int, seconds: int) -> str:
 
 
 def upload_answer(entry: Mapping[str, object], seconds: int, status: HTTPStatus = HTTPStatus.OK) -> Response:
-    """Return an answer about a key set, with what a client needs to resume.
+    """Return an answer about a key set, with the headers that a client needs to resume.
 
     Args:
         entry: result of `Service.keys`.

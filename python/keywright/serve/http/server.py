@@ -47,6 +47,8 @@ class _Uvicorn(uvicorn.Server):
 class Server:
     """A service that listens from its construction on, and answers in `serve_forever`.
 
+    Thread safety: one thread at a time, except for `shutdown`, which another thread calls.
+
     Args:
         service: the service.
         host: address to listen on; the loopback by default.

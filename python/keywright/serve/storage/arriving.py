@@ -1,7 +1,7 @@
 """A file that other processes read while its parts arrive.
 
 The parts are adjacent bytes of the file. A second file, the *marks*, has a byte for each part, which is 1
-when the part is there, and one more byte, which is 1 if no more parts will come.
+when the part has arrived, and a last byte, which is 1 if no more parts will arrive.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ class Arriving:
 
     @staticmethod
     def from_json(entry: Mapping[str, object]) -> "Arriving":
-        """Return what `to_json` described."""
+        """Return the file that `to_json` described."""
         ends = entry["ends"]
         if not isinstance(ends, list):
             raise ServeError(f"the ends of parts must be a list, got {type(ends).__name__}")

@@ -81,7 +81,7 @@ class FolderObjects:
             shutil.copyfileobj(source, file, self.buffer_bytes)
 
     def sign(self, name: str, seconds: int, length: int) -> str | None:
-        """Nobody else writes to the folder."""
+        """Return None: nobody else writes to the folder."""
         return None
 
     def keep(self, names: Sequence[str]) -> list[str]:
@@ -110,7 +110,7 @@ class FolderObjects:
     def arriving(
         self, names: Sequence[str], sizes: Sequence[int], order: Sequence[int]
     ) -> Iterator[Path | Arriving]:
-        """Return the file of an object: all of it is here."""
+        """Return the file of an object, which is always complete."""
         with self.file(names) as path:
             yield path
 

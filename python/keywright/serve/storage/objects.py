@@ -46,8 +46,8 @@ class Objects(Protocol):
         there is none."""
 
     def keep(self, names: Sequence[str]) -> list[str]:
-        """Make several objects, which form one byte string in order, survive a crash of the machine. Returns
-        their names from now on."""
+        """Make several objects, which form one byte string in order, survive a crash of the machine, and
+        return their new names."""
 
     def file(self, names: Sequence[str]) -> AbstractContextManager[Path]:
         """Return several objects, concatenated, as a file that exists within the context."""
@@ -72,6 +72,5 @@ class Objects(Protocol):
 
 
 def drawer(tenant: str) -> str:
-    """Return the part of a name that identifies the tenant: 32 hexadecimal digits. So a tenant's name cannot
-    form a path."""
+    """Return the part of a name that identifies the tenant: 32 hexadecimal digits, which are never a path."""
     return hashlib.sha256(b"keywright tenant " + tenant.encode()).hexdigest()[:32]

@@ -33,14 +33,16 @@ class Tokens(Protocol):
     """Verifies tokens, see `keywright.serve.tenants.oidc.Issuer`."""
 
     def tenant(self, token: str, /) -> str:
-        """The tenant that a token belongs to."""
+        """Return the tenant to which a token belongs."""
 
     def asks(self, token: str, /) -> bool:
-        """Whether that may wait for another server."""
+        """Whether `tenant` may wait for another server."""
 
 
 class Accounts:
     """Tenants by the digests of their API keys, and the tenants of a token issuer.
+
+    Thread safety: any number of threads may use one at the same time.
 
     Args:
         tenants: SHA-256 digests in hexadecimal, by tenant name.
@@ -141,8 +143,8 @@ def bearer(authorization: str | None) -> str | None:
 
 
 def add(path: Path, name: str) -> str:
-    """A new key of a tenant, whose digest is written into a file that its owner alone may read; made if it
-    is missing.
+    """Return a new key of a tenant, and write its digest into a file that only its owner may read, which is
+    created if it is missing.
 
     Raises:
         ConfigurationError: the file is not an accounts file, or the name is malformed.

@@ -69,7 +69,7 @@ class Audit:
             os.fsync(file)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             self._close()
 

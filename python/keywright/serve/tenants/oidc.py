@@ -59,7 +59,7 @@ NAME = re.compile(r"[A-Za-z0-9._-]{1,59}")
 
 @dataclass(frozen=True)
 class VerifyingKey:
-    """A public key of an issuer, and the algorithms that it is for."""
+    """A public key of an issuer, and the algorithms with which it may be used."""
 
     key: Any
     algorithms: tuple[str, ...]
@@ -67,6 +67,8 @@ class VerifyingKey:
 
 class Issuer:
     """An issuer whose tokens the server accepts.
+
+    Thread safety: any number of threads may use one at the same time.
 
     Args:
         url: the issuer's URL, as its tokens name it in ``iss``: https, or http on the loopback.

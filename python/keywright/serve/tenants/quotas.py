@@ -37,9 +37,11 @@ class Quota:
 class Quotas:
     """Quotas by tenant.
 
+    Thread safety: any number of threads may use one at the same time.
+
     Args:
-        default: of tenants without a quota of their own.
-        tenants: of the others.
+        default: quota of tenants that are not listed.
+        tenants: quotas of the other tenants.
     """
 
     def __init__(self, default: Quota | None = None, tenants: Mapping[str, Quota] | None = None) -> None:
@@ -130,10 +132,10 @@ class Usage:
             self._pending[tenant] = self._pending.get(tenant, 0.0) + seconds
 
     def flush(self) -> None:
-        """Note what was used since the last time.
+        """Store the usage since the last call.
 
         Raises:
-            OSError: the database fails; what it has not is noted the next time.
+            OSError: the database fails; the next call stores the rest.
         """
         with self._lock:
             for tenant in list(self._pending):
@@ -183,8 +185,8 @@ class Usage:
         retry = 0 if frees is None or more > most else max(1, int(frees) + 1)
         then = f"retry in {retry} s" if retry else "ask for a larger quota"
         raise QuotaError(
-            f"{stored} of {most} bytes are stored, and {more} more exceed the quota; delete what is not "
-            f"needed, or {then}",
+            f"{stored} of {most} bytes are stored, and {more} more exceed the quota; delete unneeded "
+            f"data, or {then}",
             value=stored + more,
             maximum=most,
             retry_after=retry,

@@ -58,8 +58,8 @@ class Buffers:
 
     @contextmanager
     def share(self, holder: str, size: int, lose: Callable[[], object]) -> Iterator[Share]:
-        """Reserve memory for a body before its first byte. Where none is left, the holder with the most loses
-        the oldest of its bodies, if it has more than this one would.
+        """Reserve memory for a body before its first byte. If none is left, the holder with the most memory
+        loses its oldest body, provided that it has more than this holder would have.
 
         Args:
             holder: a tenant, or without accounts a key set.

@@ -1,10 +1,10 @@
 """Parts of key sets that clients write to the object storage themselves.
 
 A *grant* is an address, signed for one length, under which a client may write one part for a while, and a
-reserved range of the set (`UploadStore.reserve`): quotas and limits apply as to other parts. The object has
-a name of its own. The storage refuses another length; `sweep` deletes longer objects of a storage that does
-not. When the client reports the part, the storage copies an object of the right length to the part's name,
-for which no client has an address. An object that no client reports is deleted when its grant ends.
+reserved range of the set (`UploadStore.reserve`): quotas and limits apply as to other parts. The object has a
+separate name. The storage refuses other lengths; `sweep` deletes longer objects if a storage does not. When
+the client reports the part, the storage copies an object of the right length to the part's name, for which no
+client has an address. An object that no client reports is deleted when its grant ends.
 
 The service first reads these bytes when it checks the whole set; `scan_all` of `upload_check` then scans
 them.
@@ -103,7 +103,7 @@ class DirectUploads:
         """Take over a part that a client has written. The caller finishes and closes the writer.
 
         Raises:
-            WrongOffsetError: no part is expected there, or what was written has another length; ask for an
+            WrongOffsetError: no part is expected there, or the uploaded part has another length; request an
                 address again.
             OSError: the storage fails.
         """

@@ -308,8 +308,8 @@ class UploadStore:
             WrongOffsetError: the range does not begin where the last one ended, or some of its bytes have
                 arrived or are being received.
             TooLargeError: it extends beyond the end of the set.
-            BusyError: it is the first one, and the maximum number of sets is reached; or the maximum number
-                of gaps is.
+            BusyError: the range is the first, and the maximum number of sets is reached; or the maximum
+                number of gaps is reached.
         """
         total, length = uploaded.configuration.key_bytes, end - offset
         with self._lock, uploaded.lock:

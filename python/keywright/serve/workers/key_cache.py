@@ -2,7 +2,7 @@
 Proxies Performance with Greedy-Dual-Size-Frequency Caching Policy, HP Laboratories 1998).
 
 The value of a set is the seconds that loading it took, times its uses since then, divided by its bytes, plus
-the value of the set that was evicted last. So sets that have not been used for long fall behind, and small
+the value of the set that was evicted last. Sets that have not been used for long thus fall behind, and small
 sets that are slow to load and often used stay longest.
 """
 

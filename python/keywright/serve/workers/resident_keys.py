@@ -75,7 +75,7 @@ class Loan:
 
 
 class Recently:
-    """What a call has given at most `LOOK_EVERY_S` ago: reading what memory is left takes half a
+    """The result of a call at most `LOOK_EVERY_S` ago, because measuring the free memory takes half a
     millisecond."""
 
     def __init__(self, call: Callable[[], int]) -> None:
@@ -119,7 +119,7 @@ class ResidentKeys:
 
     @property
     def reachable(self) -> int:
-        """Return the free bytes of the machine, measured lately, plus the bytes of all sets."""
+        """Return the recently measured free bytes of the machine, plus the bytes of all sets."""
         with self._changed:
             return self._lately() + self._total
 

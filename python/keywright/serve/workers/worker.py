@@ -1,11 +1,11 @@
 """A process that evaluates: it runs `main`, with orders on its standard input.
 
-An order and each of its answers is a line of JSON. Ciphertexts are files, or, for an order with
-``sizes``, bytes after its line; the answer's bytes then follow the line of the end, which has their
-``size``. Keys are shared memory, whose descriptors pass through a socket. Either the order comes with a
-descriptor, or the worker reads the keys from their file and hands their memory to the service for later
-orders. A worker keeps no keys between orders. The process ends when its input does, so none outlives the
-service. It may be killed at any time: its files get their names when they are complete.
+An order and each of its answers is a line of JSON. Ciphertexts are files, or, for an order with ``sizes``,
+bytes after its line; the answer's bytes then follow the line of the end, which has their ``size``. Keys are
+shared memory, whose descriptors pass through a socket. Either the order comes with a descriptor, or the
+worker reads the keys from their file and hands their memory to the service for later orders. A worker keeps
+no keys between orders. The process ends when its input does and thus never outlives the service. It may be
+killed at any time, because its files get their names only when they are complete.
 
 | order | answers |
 |---|---|
@@ -74,7 +74,7 @@ class Engine:
             self._answers.flush()
 
     def obey(self, order: Order) -> None:
-        """Run an order and report its outcome, whatever it is."""
+        """Run an order and report its outcome."""
         begun = time.process_time()
         answer = b""
 

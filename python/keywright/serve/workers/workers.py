@@ -83,8 +83,8 @@ class Worker:
         self, on_step: OnStep | None = None, meanwhile: Meanwhile | None = None, **order: object
     ) -> dict[str, Any]:
         """Send an order and wait for its end, one at a time. An order to ``evaluate`` waits for its keys
-        (`ResidentKeys.lend`). If it has ``bodies``, they go to the process as bytes, and ``answer`` of the
-        end is bytes, too.
+        (`ResidentKeys.lend`). If it has ``bodies``, they go to the process as bytes, and the ``answer`` at
+        the end is bytes as well.
 
         Raises:
             WorkerEndedError: the process ended.
@@ -215,6 +215,8 @@ class Worker:
 
 class Workers:
     """Processes for evaluations, and one that checks key sets meanwhile.
+
+    Thread safety: any number of threads may use one at the same time, until `close`.
 
     Args:
         count: number of evaluating processes; each uses all threads of the engine.

@@ -36,7 +36,7 @@ def largest_error(function: Function, low: float, high: float, coefficients: Vec
 
     The error is evaluated at points as dense at the ends as Chebyshev nodes, 16 per degree. Between two
     points it differs from its chord by an eighth of its second difference where it is smooth, and by at most
-    half of it at a kink. So half of the largest second difference is added.
+    half of it at a kink; half of the largest second difference is therefore added.
     """
     count = max(ERROR_GRID, 16 * len(coefficients))
     nodes = np.cos(np.pi * np.arange(count + 1) / count)

@@ -22,7 +22,7 @@ class Method:
     Attributes:
         kind: "chebyshev", one polynomial in the Chebyshev basis, for any function; "minimax", a composition
             that approximates the sign, for piecewise linear functions such as ReLU; or "stored", a constant,
-            for the inverses of a normalisation, whose statistics then are those of the calibration data.
+            for the inverses of a normalisation, whose statistics then come from the calibration data.
         number: for chebyshev the degree, 1 to 1023; for minimax the bits of precision, 4 to 14: a ReLU of
             values in [-B, B] has an error of at most 2^-bits B; for stored 0.
 

@@ -15,6 +15,7 @@ from .dense import gemm, matmul
 from .gating.gates import both, negation
 from .images.convolution import convolution, transposed_convolution
 from .images.pooling import average_pool
+from .images.resizing import resize
 from .maximum import extreme, global_max_pool, max_pool, reduce_extreme
 from .moves import MOVES, cast, move, reshape, shape_of
 from .normalization import (
@@ -22,12 +23,22 @@ from .normalization import (
     group_normalization,
     instance_normalization,
     layer_normalization,
+    local_response_normalization,
     lp_normalization,
     normalizer,
     rms_normalization,
 )
 from .recurrent import recurrent
-from .reductions import global_average_pool, reduce_mean, reduce_product, reduce_squares, reduce_sum
+from .reductions import (
+    global_average_pool,
+    reduce_logarithm,
+    reduce_mean,
+    reduce_norm,
+    reduce_product,
+    reduce_squares,
+    reduce_sum,
+    running_sum,
+)
 
 ANY_ORDER = frozenset(
     [
@@ -64,6 +75,7 @@ OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]]
     "Cast": cast,
     "Conv": convolution,
     "ConvTranspose": transposed_convolution,
+    "CumSum": running_sum,
     "Div": divide,
     "Einsum": einsum,
     "Equal": equal_to_itself,
@@ -75,6 +87,7 @@ OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]]
     "InstanceNormalization": instance_normalization,
     "IsInf": finite,
     "IsNaN": finite,
+    "LRN": local_response_normalization,
     "LSTM": recurrent,
     "LayerNormalization": layer_normalization,
     "LpNormalization": lp_normalization,
@@ -91,6 +104,10 @@ OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]]
     "Pow": power,
     "RMSNormalization": rms_normalization,
     "RNN": recurrent,
+    "ReduceL1": reduce_norm,
+    "ReduceL2": reduce_norm,
+    "ReduceLogSum": reduce_logarithm,
+    "ReduceLogSumExp": reduce_logarithm,
     "ReduceMax": reduce_extreme,
     "ReduceMean": reduce_mean,
     "ReduceMin": reduce_extreme,
@@ -103,6 +120,7 @@ OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]]
     "Sub": subtract,
     "Sum": sum_of,
     **dict.fromkeys(MOVES, move),
+    "Resize": resize,
     "Where": choose,
     **dict.fromkeys(ACTIVATIONS, activation),
     **dict.fromkeys(COMPARISONS, comparison),

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright.compiler.activations.functions import reciprocal
+from keywright.compiler.activations.functions import inverse_root, reciprocal, to_power
 from keywright.compiler.front_ends.operator_context import Constant, EncryptedValue, Operand, OperatorContext
 from keywright.compiler.graph.graph import Add, Shift
+from keywright.compiler.graph.piecewise import Function
 from keywright.program.arrays import Shape, Vector
 
 from .gating.gates import HIDDEN, chosen, gated, inverted
@@ -94,12 +95,22 @@ def negate(context: OperatorContext) -> EncryptedValue:
 
 
 def power(context: OperatorContext) -> EncryptedValue:
-    """Add a positive integer power, by repeated squaring."""
+    """Add a positive integer power, by repeated squaring, or a polynomial for any other power of positive
+    values."""
     source = context.encrypted(0)
-    exponent = context.required_constant(1)
-    if exponent.size != 1 or exponent.item() != int(exponent.item()) or exponent.item() < 1:
-        raise context.refuse("exponent", exponent.tolist(), "one positive integer")
-    return raised(context, source, int(exponent.item()))
+    exponents = context.required_constant(1)
+    if exponents.size != 1 or exponents.item() == 0:
+        raise context.refuse("exponent", exponents.tolist(), "one number other than 0")
+    exponent = exponents.item()
+    if exponent == int(exponent) and exponent > 0:
+        return raised(context, source, int(exponent))
+    known: dict[float, tuple[Function, str]] = {
+        -1.0: (reciprocal, "Reciprocal"),
+        0.5: (np.sqrt, "Sqrt"),
+        -0.5: (inverse_root, "Pow"),
+    }
+    function, name = known.get(exponent, (to_power(exponent), "Pow"))
+    return context.function(source, function, name, positive=True)
 
 
 def raised(context: OperatorContext, source: EncryptedValue, exponent: int) -> EncryptedValue:

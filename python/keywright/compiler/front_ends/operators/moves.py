@@ -51,8 +51,6 @@ def move(context: OperatorContext) -> tuple[Operand, ...]:
     constants.
     """
     allowed = MOVES[context.operator]
-    if context.operator == "Resize" and (mode := context.attribute("mode", "nearest")) != "nearest":
-        raise context.refuse("mode", mode, "nearest")
     feeds: dict[str, Array] = {}
     sources: dict[str, tuple[EncryptedValue, int]] = {}
     first = 1

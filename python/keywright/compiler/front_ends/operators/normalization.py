@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keywright.compiler.activations.functions import absolute, inverse_root, reciprocal
+from keywright.compiler.activations.functions import absolute, inverse_root, reciprocal, to_power
 from keywright.compiler.front_ends.operator_context import EncryptedValue, OperatorContext
 from keywright.compiler.graph.graph import Shift
 from keywright.compiler.graph.sparse import SparseMatrix
@@ -73,6 +73,31 @@ def group_normalization(context: OperatorContext) -> EncryptedValue:
     apart = EncryptedValue(source.number, (source.shape[0], groups, parts, *source.shape[2:]))
     result = _normalized(context, apart, list(range(2, len(apart.shape))), scale, bias)
     return EncryptedValue(result.number, source.shape)
+
+
+def local_response_normalization(context: OperatorContext) -> EncryptedValue:
+    """Add LRN: x (bias + alpha / size * the sum of squares of ``size`` channels around it)^-beta. A
+    polynomial approximates the power on the sums of the calibration data."""
+    source, size = context.encrypted(0), context.attribute("size", 0)
+    alpha, beta = context.attribute("alpha", 1e-4), context.attribute("beta", 0.75)
+    bias = context.attribute("bias", 1.0)
+    if size < 1 or len(source.shape) < 3:
+        raise context.refuse("size", size, "a number above 0, of values of shape (1, channels, pixels, ...)")
+    if bias < 0 or alpha < 0:
+        raise context.refuse("bias and alpha", (bias, alpha), "numbers of at least 0")
+    channels = source.shape[1]
+    into, of = np.nonzero(np.tri(channels, k=size // 2) - np.tri(channels, k=-((size - 1) // 2) - 1))
+    squares = context.product(source, source)
+    places = np.arange(source.size).reshape(channels, -1)
+    pixels = places.shape[1]
+    share = np.full(into.size * pixels, alpha / size)
+    matrix = SparseMatrix.from_distinct(
+        (source.size, source.size), places[into].ravel(), places[of].ravel(), share
+    )
+    offset = np.full(source.size, bias)
+    sums = context.linear(squares, source.shape, matrix, offset, laid_out=context.laid_out(source))
+    factor = context.function(sums, to_power(-beta), positive=True, limits=(bias, np.inf))
+    return context.product(source, factor)
 
 
 def normalizer(context: OperatorContext) -> EncryptedValue:

@@ -1,9 +1,10 @@
-"""Sums, means and products over axes."""
+"""Sums, means, products, norms and running sums over axes."""
 
 from collections.abc import Callable
 
 import numpy as np
 
+from keywright.compiler.activations.functions import absolute, exponential
 from keywright.compiler.front_ends.operator_context import EncryptedValue, OperatorContext
 from keywright.compiler.graph.sparse import Indices, SparseMatrix
 from keywright.program.arrays import Shape
@@ -17,15 +18,54 @@ def reduce_mean(context: OperatorContext) -> EncryptedValue:
 
 def reduce_sum(context: OperatorContext) -> EncryptedValue:
     """Add ReduceSum over any axes."""
-    source, axes, shape = reduced(context)
-    result = average(context, source, axes, shape)
-    return context.scaled(result, source.size // result.size)
+    return _total(context, *reduced(context))
 
 
 def reduce_squares(context: OperatorContext) -> EncryptedValue:
     """Add ReduceSumSquare over any axes."""
     source, axes, shape = reduced(context)
-    result = average(context, context.product(source, source), axes, shape)
+    return _total(context, context.product(source, source), axes, shape)
+
+
+def reduce_norm(context: OperatorContext) -> EncryptedValue:
+    """Add ReduceL1, a sum of sizes, and ReduceL2, the root of a sum of squares."""
+    source, axes, shape = reduced(context)
+    if context.operator == "ReduceL1":
+        return _total(context, context.function(source, absolute), axes, shape)
+    squares = _total(context, context.product(source, source), axes, shape)
+    return context.function(squares, np.sqrt, positive=True)
+
+
+def reduce_logarithm(context: OperatorContext) -> EncryptedValue:
+    """Add ReduceLogSum and ReduceLogSumExp: the logarithm of a sum, which is positive."""
+    source, axes, shape = reduced(context)
+    terms = source if context.operator == "ReduceLogSum" else context.function(source, exponential)
+    return context.function(_total(context, terms, axes, shape), np.log, positive=True)
+
+
+def running_sum(context: OperatorContext) -> EncryptedValue:
+    """Add CumSum: sums of the elements up to each one, or before it, from either end of an axis."""
+    source, rank = context.encrypted(0), len(context.encrypted(0).shape)
+    axis = int(context.required_constant(1).item())
+    if not -rank <= axis < rank:
+        raise context.refuse("axis", axis, f"an axis of the shape {source.shape}")
+    axis %= rank
+    if axis == 0 and source.shape[0] == 1 and context.batch > 1:
+        raise context.refuse("axis", axis, "axes other than 0, because samples of a batch are independent")
+    length = source.shape[axis]
+    taken = np.tri(length, k=-1 if context.attribute("exclusive", 0) else 0)
+    into, of = np.nonzero(taken.T if context.attribute("reverse", 0) else taken)
+    targets = rows_of(EncryptedValue(source.number, source.shape), [axis])
+    origins = rows_of(source, [axis])
+    ones = np.ones(into.size * targets.shape[1])
+    matrix = SparseMatrix.from_distinct(
+        (source.size, source.size), targets[into].ravel(), origins[of].ravel(), ones
+    )
+    return context.linear(source, source.shape, matrix)
+
+
+def _total(context: OperatorContext, source: EncryptedValue, axes: list[int], shape: Shape) -> EncryptedValue:
+    result = average(context, source, axes, shape)
     return context.scaled(result, source.size // result.size)
 
 

@@ -27,8 +27,8 @@ class Copy:
         arriving: the file.
         uses: current uses of the copy.
         left: parts that are missing.
-        error: why parts will not come.
-        ended: set when all parts are there, or will not come.
+        error: the reason why parts will not arrive.
+        ended: set when all parts have arrived, or never will.
     """
 
     arriving: Arriving

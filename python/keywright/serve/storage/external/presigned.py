@@ -1,8 +1,8 @@
 """Addresses of object storage that are signed for a body of one length: Signature Version 4 in the query.
 
-The library that signs addresses signs the host name alone: anyone who has such an address may write any
-number of bytes there. Here its address is signed anew, with the header Content-Length among what is signed.
-The storage then refuses other lengths.
+The library that signs addresses signs only the host name, so that anyone who has such an address may write
+any number of bytes there. This module signs the address again together with the header Content-Length; the
+storage then refuses other lengths.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ def sign_headers(url: str, method: str, headers: dict[str, str], secret: str) ->
     Args:
         url: an address that is signed in its query.
         method: of the request.
-        headers: those that the request must have, besides Host: names in small letters, and values.
+        headers: headers that the request must have besides Host: names in lower case, and values.
         secret: the secret access key whose name the address has.
     """
     parts = urlsplit(url)

@@ -122,7 +122,7 @@ class S3Objects:
             obstore.copy(self._store, name, to)
 
     def sign(self, name: str, seconds: int, length: int) -> str | None:
-        """An address that is signed with the key of the environment, for this length alone; None if the store
+        """Return an address that is signed for this length with the key of the environment; None if the store
         has its key from elsewhere."""
         if self._secret is None:
             return None

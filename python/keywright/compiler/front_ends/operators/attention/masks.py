@@ -38,10 +38,10 @@ class FiniteMask:
 def shown_elements(
     context: OperatorContext, source: EncryptedValue, axis: int, rows: Indices
 ) -> tuple[EncryptedValue, NDArray[np.bool_]]:
-    """Return the operand of a softmax without the constants that hide elements, and which it leaves.
+    """Return the operand of a softmax without the constants that hide elements, and the visible elements.
 
-    A softmax does not change if a row is shifted. So the largest constant of a row counts as 0, and a row of
-    which every element has the same one is not hidden.
+    Because a softmax does not change if a row is shifted, the largest constant of a row counts as 0, and a
+    row in which all constants are equal is not hidden.
 
     Args:
         source: the operand.

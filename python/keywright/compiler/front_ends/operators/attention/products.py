@@ -1,10 +1,10 @@
 """Products of two encrypted tensors, summed over common axes: MatMul, Gemm, Einsum and attention.
 
 The joint elements ``left[b, m, k] right[b, k, n]`` are one elementwise product, and linear maps spread both
-factors over them and sum them over k. What that costs depends on the order of the joint elements. Rows m
-come last, as the tokens of a sentence do. One of the other axes comes first, on a diagonal if it is as long
+factors over them and sum them over k. The cost of these maps depends on the order of the joint elements. Rows
+m come last, as the tokens of a sentence do. One of the other axes comes first, on a diagonal if it is as long
 as the rows: place d holds ``(m + d) mod M``, as in the matrix products of Jiang, Kim, Lauter and Song (CCS
-2018). So one factor is repeated, the other one is rotated by d inside its rows, and the maps take few
+2018). One factor is then repeated, the other is rotated by d inside its rows, and the maps take few
 diagonals. A result keeps this order, in which `softmax` and the next product read it.
 """
 

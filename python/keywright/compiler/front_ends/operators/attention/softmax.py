@@ -1,10 +1,11 @@
 """Softmax inside a model, over one axis of an encrypted value.
 
-Softmax does not change if a row's mean is subtracted. That takes no maximum, and it bounds the sum of the
-exponentials of n values from below by n, whatever the values are, so that its inverse needs no margin there.
-From above nothing bounds it, and a polynomial for an inverse takes a degree of about the root of the ratio of
-its ends. So where calibrated sums spread widely, the softmax of x / 2^h is computed, and squared and
-normalised h times ("normalise and square", arXiv 2410.11184): the sums of squares are between 1 / n and 1.
+Softmax does not change if a row's mean is subtracted. The subtraction takes no maximum, and it bounds the sum
+of the exponentials of n values from below by n, whatever the values, so that its inverse needs no margin
+there. The sum has no upper bound, and a polynomial for an inverse takes a degree of about the root of the
+ratio of its ends. If calibrated sums spread widely, the softmax of x / 2^h is therefore computed, and squared
+and normalised h times ("normalise and square", arXiv 2410.11184): the sums of squares are between 1 / n and
+1.
 """
 
 import math

@@ -1,0 +1,94 @@
+"""Write what each page of the Python API shows into a table of the page, for readers of the Markdown.
+
+    python scripts/api_names.py [--check]
+
+A site fills the lines ``::: name`` from docstrings; a forge shows them as they are. So each page has a table
+between two comments: names, the first sentence of each docstring, and the members of classes. With
+``--check`` nothing is written, and the exit status is 1 if a table is not what the docstrings make.
+"""
+
+import argparse
+import inspect
+import re
+import sys
+from importlib import import_module
+from pathlib import Path
+
+PAGES = Path(__file__).resolve().parents[1] / "docs" / "reference" / "python"
+BEGIN, END = "<!-- written by scripts/api_names.py -->", "<!-- end -->"
+TABLE = re.compile(rf"{BEGIN}\n.*?{END}\n\n", re.DOTALL)
+ENTRY = re.compile(r"^::: (keywright[\w.]*)$", re.MULTILINE)
+
+
+def resolved(name: str) -> object:
+    """Return the object of a dotted name.
+
+    Raises:
+        ImportError, AttributeError: there is none.
+    """
+    parts = name.split(".")
+    outcome: object = import_module(parts[0])
+    for place, part in enumerate(parts[1:], start=2):
+        try:
+            outcome = getattr(outcome, part)
+        except AttributeError:
+            outcome = import_module(".".join(parts[:place]))
+    return outcome
+
+
+def first_sentence(documented: object) -> str:
+    """Return the first sentence of the docstring of a class or function as a cell of a table."""
+    if not callable(documented):
+        return ""
+    paragraph = (inspect.getdoc(documented) or "").split("\n\n")[0]
+    text = " ".join(paragraph.split())
+    sentence = re.split(r"(?<=[.:])(?<!e\.g\.)(?<!i\.e\.) (?=[A-Z`])", text)[0]
+    return re.sub(r":$", ".", sentence).replace("|", "\\|")
+
+
+def members(documented: object) -> list[str]:
+    """Return the public members of a class and of its bases in this package, in order; none of an error."""
+    if not isinstance(documented, type) or issubclass(documented, BaseException):
+        return []
+    own = [base for base in documented.__mro__ if base.__module__.startswith("keywright")]
+    names = {name for base in own for name in (*inspect.get_annotations(base), *vars(base))}
+    return sorted(name for name in names if not name.startswith("_"))
+
+
+def table(names: list[str]) -> str:
+    """Return the table of these names, with its comments."""
+    rows = []
+    for name in names:
+        documented = resolved(name)
+        listed = ", ".join(f"`{member}`" for member in members(documented))
+        rows.append(f"| `{name.rpartition('.')[2]}` | {first_sentence(documented)} | {listed} |")
+    return "\n".join([BEGIN, "| name | what it is | members |", "|---|---|---|", *rows, END, "", ""])
+
+
+def filled(text: str) -> str:
+    """Return a page with its table; a page without entries as it is."""
+    names = ENTRY.findall(text)
+    if not names:
+        return text
+    bare = TABLE.sub("", text)
+    return bare.replace("::: ", f"{table(names)}::: ", 1)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write or compare all pages. Returns the exit status."""
+    parser = argparse.ArgumentParser(description="Write the tables of the Python API's pages.")
+    parser.add_argument("--check", action="store_true", help="compare, do not write")
+    check: bool = parser.parse_args(arguments).check
+    stale = False
+    for page in sorted(PAGES.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        if (new := filled(text)) != text:
+            stale = True
+            print(f"{page}: {'not what the docstrings make' if check else 'written'}")
+            if not check:
+                page.write_text(new, encoding="utf-8")
+    return 1 if stale and check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
