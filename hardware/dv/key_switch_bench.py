@@ -64,7 +64,8 @@ class Bench:
         self.log_n = int(dut.LogN.value)
         self.n, self.lanes = 1 << self.log_n, 1 << log_lanes(self.log_n)
         self.beats = self.n // self.lanes
-        self.shape = Shape(*map(int, os.environ["SHAPE"].split()))
+        level, alpha, gap, centred = map(int, os.environ["SHAPE"].split())
+        self.shape = Shape(level, alpha, gap, bool(centred))
         self.schedule = search(self.shape)
         self.cycle = 0
         self.begun = dict.fromkeys(self.outputs, False)  # a frame on the wire whose last beat has not come
