@@ -31,7 +31,7 @@ PROGRAMS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 BIN := $(CURDIR)/$(VENV)/$(PROGRAMS)
 HARDWARE_VENV := hardware/.venv
 HARDWARE_BIN := $(CURDIR)/$(HARDWARE_VENV)/$(PROGRAMS)
-HARDWARE_PYTHON := hardware/dv:hardware/generate:hardware/syn:vectors
+HARDWARE_PYTHON := hardware/dv:hardware/generate:hardware/syn:hardware/formal:vectors
 DIST_TOOLS := target/tools/dist
 DENY := target/tools/bin/cargo-deny
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.md' -o -name Cargo.toml)
@@ -63,7 +63,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help neon-test cortex-m4 cortex-m4-c cortex-m4-full cortex-m4-phases cortex-a7 cortex-a7-full demo build test test-full full-system python-full ray-full tested durations rust-programs rust-test python-test check format-check lint types deny bare bare-full docs fuzz fuzz-hour ct-test dist dist-again dist-sums dist-test release-check publish test-lowest mutants bench fmt lock advisories clean \
-  hw-test hw-full hw-mutate hw-syn hw-pnr hw-lint web web-demo web-test web-bench
+  hw-test hw-full hw-mutate hw-formal hw-syn hw-silicon hw-pnr hw-lint web web-demo web-test web-bench
 .DELETE_ON_ERROR:
 
 help: ## List the recipes
@@ -112,11 +112,12 @@ durations: tested ## Time the Python tests on an idle machine, and write scripts
 #   bare-full        compiles the engine for a processor, Windows and macOS; the same sources are checked here
 #   deny, advisories need cargo-deny, which compiles for a minute, and change with Cargo.lock alone
 #   hw-full          every size of the hardware; `make test` simulates one of each module
+#   hw-formal        proofs of the handshakes' modules, whose tests are in `make test`
 #   neon-test, cortex-m4, cortex-m4-c, cortex-m4-full, cortex-a7
 #                    compile the client or the ring for another processor and emulate it
 #   web-test         needs npm and a browser
 #   test-lowest      the oldest versions of every dependency, in an environment of their own
-FULL := python-full ray-full fuzz ct-test bare-full deny advisories hw-full neon-test cortex-m4 cortex-m4-c cortex-m4-full \
+FULL := python-full ray-full fuzz ct-test bare-full deny advisories hw-full hw-formal neon-test cortex-m4 cortex-m4-c cortex-m4-full \
   cortex-a7 web-test test-lowest
 
 test-full: ## Run what `make test` leaves out, before a release and weekly; a missing tool is an error
@@ -334,14 +335,21 @@ hw-test: $(HARDWARE_VENV)/.installed ## Simulate the hardware against the softwa
 	if [ -n "$$missing" ]; then echo "hw-test SKIPPED: not installed:$$missing"; else \
 	$(HARDWARE_BIN)/pytest --confcutdir=hardware hardware/dv -m "not full" -n auto --maxschedchunk 1; fi
 
-hw-full: $(HARDWARE_VENV)/.installed ## Simulate the hardware at every size up to N = 2^16 (minutes)
+hw-full: hw-test ## Simulate the hardware at every size up to N = 2^16 (minutes)
 	$(HARDWARE_BIN)/pytest --confcutdir=hardware hardware/dv -m full
+	$(HARDWARE_BIN)/python hardware/dv/coverage.py
 
 hw-mutate: $(HARDWARE_VENV)/.installed ## Plant the faults of hardware/dv/faults.toml; a fault that no test catches is an error
 	$(HARDWARE_BIN)/python hardware/dv/mutate.py
 
+hw-formal: $(HARDWARE_VENV)/.installed ## Prove handshakes, reserves, resets and wiping for all inputs (hardware/formal)
+	$(HARDWARE_BIN)/python hardware/formal/prove.py
+
 hw-syn: $(HARDWARE_VENV)/.installed ## Estimate the hardware's resources with yosys and write hardware/syn/estimate.md
 	$(HARDWARE_BIN)/python hardware/syn/estimate.py
+
+hw-silicon: $(HARDWARE_VENV)/.installed ## Map the client core to cells of 7 nm: ASAP7=FOLDER names their liberty files
+	$(HARDWARE_BIN)/python hardware/syn/silicon.py
 
 hw-pnr: $(HARDWARE_VENV)/.installed ## Place and route the hardware's blocks with nextpnr and write hardware/syn/place.md
 	$(HARDWARE_BIN)/python hardware/syn/place.py
@@ -350,6 +358,7 @@ hw-lint: $(HARDWARE_VENV)/.installed ## Lint the hardware with Verilator and Ver
 	$(HARDWARE_BIN)/python hardware/lint/lint.py
 	$(HARDWARE_BIN)/python hardware/syn/place.py --check
 	$(HARDWARE_BIN)/python hardware/syn/estimate.py --check
+	$(HARDWARE_BIN)/python hardware/syn/silicon.py --check
 
 advisories: $(DENY) ## Check the dependencies against the RustSec advisories (fetches their git repository)
 	$(DENY) --locked check advisories

@@ -64,9 +64,11 @@ class Bench:
         self.log_n = int(dut.LogN.value)
         self.n, self.lanes = 1 << self.log_n, 1 << log_lanes(self.log_n)
         self.beats = self.n // self.lanes
-        self.shape = Shape(*map(int, os.environ["SHAPE"].split()))
+        level, alpha, gap, centred = map(int, os.environ["SHAPE"].split())
+        self.shape = Shape(level, alpha, gap, bool(centred))
         self.schedule = search(self.shape)
         self.cycle = 0
+        self.begun = dict.fromkeys(self.outputs, False)  # a frame on the wire whose last beat has not come
         self.clear()
 
     def port(self, side: str, name: str, signal: str) -> Any:
@@ -134,6 +136,8 @@ class Bench:
         }
         offered = dict.fromkeys(self.inputs, False)
         ready = dict.fromkeys(self.outputs, None)
+        # What an output offered and nobody took: it stays, whatever happens but a reset by the pin.
+        waiting: dict[str, tuple[int, ...] | None] = dict.fromkeys(self.outputs, None)
         while True:
             for name, (valid, _, data, last) in ports.items():
                 if self.queues[name] and not offered[name] and random.random() < self.rates.get(name, 1):
@@ -153,7 +157,14 @@ class Bench:
             self.cycle += 1
             taken = [name for name in self.inputs if offered[name] and ports[name][1].value]
             for name, (valid, _, data, last, user) in outs.items():
+                shown = (int(data.value), int(last.value), int(user.value)) if valid.value else None
+                if not dut.rst_ni.value:
+                    waiting[name], self.begun[name] = None, False
+                    continue
+                assert waiting[name] in (None, shown), f"{name} withdraws a beat"
+                waiting[name] = None if ready[name] else shown
                 if ready[name] and valid.value:
+                    self.begun[name] = not last.value
                     self.seen(name, not self.open[name])
                     self.open[name].append(int(data.value))
                     if last.value:
@@ -213,23 +224,25 @@ def run(
     only: str,
     top: str = "key_switch",
     from_memory: bool = False,
+    products: bool = True,
     **env: str,
 ) -> None:
     """Makes the package and the tables of a shape, builds the module and runs one test in it.
 
-    `from_memory`: twiddle factors are not made, but stored.
+    `from_memory`: twiddle factors are not made, but stored. `products`: not the tiles that are synthesised.
     """
     folder = BUILD / "results" / request.node.name
     folder.mkdir(parents=True, exist_ok=True)
     package = None
     if shape != Shape(3):
-        place = BUILD / "packages" / f"L{shape.level}-alpha{shape.alpha}-gap{shape.gap}"
+        name = f"L{shape.level}-alpha{shape.alpha}-gap{shape.gap}"
+        place = BUILD / "packages" / (name if shape.centred else f"{name}-plain")
         place.mkdir(parents=True, exist_ok=True)
         package = variant(place, shape)
     for chain, (name, width) in enumerate([("a", 60), ("b", 51)]):
         q = [primes(shape)[p].value for p in chain_primes(search(shape), chain)]
         write = lines if from_memory else tables
         write(folder / f"tables-{name}", q, log_n, width)
-    env["SHAPE"] = f"{shape.level} {shape.alpha} {shape.gap}"
+    env["SHAPE"] = f"{shape.level} {shape.alpha} {shape.gap} {shape.centred:d}"
     parameters = {"LogN": log_n, "FromMemory": 1} if from_memory else {"LogN": log_n}
-    simulate(top, parameters, env, only=only, products=True, package=package)
+    simulate(top, parameters, env, only=only, products=products, package=package)

@@ -178,7 +178,8 @@ bind key_switch key_switch_cover #(
     .range({range_addend, range_key, range_digit}),
     .short_frame({short_addend, short_key, short_digit}),
     .missing({missing_addend, missing_key, missing_digit}),
-    .skipping({u_addend_b.skip_q, u_addend_a.skip_q, u_key_b.skip_q, u_key_a.skip_q, u_digit.skip_q}),
+    .skipping({u_addend_b.u_input.skip_q, u_addend_a.u_input.skip_q, u_key_b.u_input.skip_q, u_key_a.u_input.skip_q,
+               u_digit.u_input.skip_q}),
     .level(wrong_level),
     // Of a key its half b.
     .words({o8_addends[1], o8_addends[0], o1_keys[1][Lanes*60-1:0], o1_keys[0][Lanes*60-1:0], x1_input}),

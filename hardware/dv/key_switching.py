@@ -48,9 +48,13 @@ def switched(
     q = [form.value for form in primes(shape)]
     raised = []
     for digit in shape.digits:
-        centre = centred(shape, list(digit), [inputs[i] for i in digit])
+        if shape.centred:
+            words = centred(shape, list(digit), [inputs[i] for i in digit])
+        else:
+            (limb,) = digit
+            words = inverse(inputs[limb], q[limb])
         raised.append(
-            [inputs[j] if j in digit else forward([x % p for x in centre], p) for j, p in enumerate(q)]
+            [inputs[j] if j in digit else forward([x % p for x in words], p) for j, p in enumerate(q)]
         )
     special = math.prod(q[j] for j in shape.specials)
     result = []

@@ -54,17 +54,19 @@ async def transforms_streams(dut: Any) -> None:
         expected.append([word << shift for word in result])
 
     seen: dict[int, list[int]] = {}
+    tags = [(0, 0)] * 3  # of the result in this cycle and of the two after it
     for cycle in range((count + 1) * beats + 1000):
         await FallingEdge(dut.clk_i)
         while random.random() < 0.02:
             dut.en_i.value = 0
             await FallingEdge(dut.clk_i)
-        user = int(dut.user_o.value)
+        tags = [*tags[1:], (int(dut.user_o.value), int(dut.time_o.value))]
+        user, time = tags[0]
         if user:
             # One polynomial and the pipe's latency after the tag.
             assert user in seen or cycle == user * beats + latency(log_n)
             seen.setdefault(user, []).extend(unpacked(int(dut.data_o.value), WIDTH, lanes))
-            assert len(seen[user]) == lanes * (int(dut.time_o.value) + 1)
+            assert len(seen[user]) == lanes * (time + 1)
         dut.en_i.value = 1
         dut.time_i.value = cycle % beats
         index = cycle // beats
@@ -81,9 +83,8 @@ async def transforms_streams(dut: Any) -> None:
     ("log_n", "from_memory"),
     [
         (10, False),
-        (10, True),
         *(pytest.param(log_n, False, marks=pytest.mark.full) for log_n in (8, 11, 12, 13, 14, 15, 16)),
-        *(pytest.param(log_n, True, marks=pytest.mark.full) for log_n in (8, 11, 13)),
+        *(pytest.param(log_n, True, marks=pytest.mark.full) for log_n in (8, 10, 11, 13)),
     ],
 )
 def test_ntt_pipe(simulate: Simulate, request: pytest.FixtureRequest, log_n: int, from_memory: bool) -> None:

@@ -138,6 +138,135 @@ async def a_frame_is_checked(dut: Any) -> None:
 
 
 @cocotb.test(timeout_time=100_000, timeout_unit="step")
+async def buffers_in_order(dut: Any) -> None:
+    """Every word once, in order, whatever both sides do; full rate when neither waits; a reset empties it."""
+    await reset(dut, ("valid_i", "ready_i", "data_i"))
+    for rates in [(1.0, 1.0), (0.5, 0.5), (1.0, 0.2), (0.2, 1.0), (1.0, 1.0)]:
+        held: list[int] = []
+        taken = 0
+        for _ in range(200):
+            valid, ready = (int(random.random() < rate) for rate in rates)
+            word = random.getrandbits(64)
+            dut.valid_i.value, dut.ready_i.value, dut.data_i.value = valid, ready, word
+            await RisingEdge(dut.clk_i)
+            assert bool(dut.ready_o.value) == (len(held) < 4)
+            assert bool(dut.valid_o.value) == bool(held)
+            assert bool(dut.more_o.value) == (len(held) > 1)
+            pushed = valid and len(held) < 4
+            if held and ready:
+                assert int(dut.data_o.value) == held.pop(0)
+                taken += 1
+            held += [word] if pushed else []
+            await FallingEdge(dut.clk_i)
+        assert rates != (1.0, 1.0) or taken == 199
+        dut.rst_ni.value, dut.valid_i.value = 0, 0
+        await FallingEdge(dut.clk_i)
+        dut.rst_ni.value = 1
+
+
+@cocotb.test(timeout_time=400_000, timeout_unit="step")
+async def needs_are_foretold(dut: Any) -> None:
+    """A pipeline that moves when `next_o` said so never lacks a beat, and gets each once and in order."""
+    await reset(dut, ("en_i", "need_i", "need_next_i", "tvalid_i", "tlast_i", "time_i", "tuser_i", "tdata_i"))
+    beats = 1 << int(dut.TimeWidth.value)
+    dut.modulus_i.value = (1 << 60) - 93
+    inside: list[tuple[int, bool]] = []
+    offer: tuple[int, bool] | None = None
+    time = sent = moved = 0
+    en = need = short = skip = False
+    rate = 1.0
+    for cycle in range(12000):
+        smooth = cycle < 1000  # nobody waits, and frames are right
+        if cycle % 64 == 0:
+            rate = random.choice([0.1, 0.3, 0.9])
+        if offer is None and (smooth or random.random() < rate):
+            last = sent % beats == beats - 1 if smooth else random.random() < 0.1
+            offer, sent = (random.getrandbits(60) % ((1 << 60) - 93), last), sent + 1
+        need_next = smooth or random.random() < 0.8
+        word, last = offer or (0, False)
+        for name, value in (("en_i", en), ("need_i", need), ("need_next_i", need_next), ("time_i", time),
+                            ("tdata_i", word), ("tvalid_i", offer is not None), ("tlast_i", last),
+                            ("tuser_i", word & 1)):  # fmt: skip
+            getattr(dut, name).value = int(value)
+        await RisingEdge(dut.clk_i)
+        head, skipping = inside[0] if inside else None, skip
+        assert bool(dut.tready_o.value) == (len(inside) < 4)
+        taken, missing = en and need and not short, False
+        assert bool(dut.taken_o.value) == taken
+        if taken:
+            assert head is not None, "a need was foretold to be met"
+            assert not skip
+            assert (int(dut.words_o.value) & (1 << 60) - 1, int(dut.user_o.value)) == (head[0], head[0] & 1)
+            missing = time == beats - 1 and not head[1]
+            skip, short = missing, head[1] and time < beats - 1
+        elif en and need:
+            assert int(dut.words_o.value) == 0
+            short = time < beats - 1
+        elif skip and head:
+            skip = not head[1]
+        if len(inside) > 1 and not skipping and not missing:
+            assert dut.next_o.value, "two beats are there, and the pipeline may not move"
+            assert dut.there_o.value
+        moved += taken
+        foretold, accepted = bool(dut.next_o.value), offer is not None and len(inside) < 4
+        if inside and (taken or skipping):
+            inside.pop(0)
+        if offer is not None and accepted:
+            inside.append(offer)
+            offer = None
+        time = (time + (en and need)) % beats
+        need = need_next if en else need
+        en = foretold and (smooth or random.random() < 0.9)
+        await FallingEdge(dut.clk_i)
+        assert not smooth or moved >= cycle - 3
+    assert moved > 2000
+
+
+@cocotb.test(timeout_time=400_000, timeout_unit="step")
+async def closes_what_it_has_begun(dut: Any) -> None:
+    """Beats come in order; a clear drops those not offered, keeps the one offered, and ends an open frame."""
+    await reset(dut, ("clear_i", "give_i", "tready_i", "data_i", "user_i", "last_i"))
+    pending: list[tuple[int, int, int, bool]] = []
+    opened = room = False
+    cleared = closed = 0
+    for cycle in range(8000):
+        ready = random.random() < (1.0 if cycle < 1000 else random.choice([0.05, 0.5, 0.95]))
+        clear = cycle >= 1000 and random.random() < 0.03
+        give = room and not clear and (cycle < 1000 or random.random() < 0.7)
+        beat = (random.getrandbits(64), random.getrandbits(2), int(random.random() < 0.2))
+        for name, value in zip(("data_i", "user_i", "last_i"), beat, strict=True):
+            getattr(dut, name).value = value
+        dut.tready_i.value, dut.clear_i.value, dut.give_i.value = int(ready), int(clear), int(give)
+        await RisingEdge(dut.clk_i)
+        assert bool(dut.tvalid_o.value) == bool(pending)
+        if pending:
+            data, user, last, live = pending[0]
+            shown = (
+                int(dut.tdata_o.value),
+                int(dut.tuser_o.value),
+                int(dut.tlast_o.value),
+                bool(dut.live_o.value),
+            )
+            assert shown == (data, user, last, live)
+            if ready:
+                pending.pop(0)
+                opened = not last
+            elif clear:
+                opened = not last
+        if clear:
+            kept = [] if ready else [(*beat[:3], False) for beat in pending[:1]]
+            pending = kept + ([(0, 1, 1, False)] if opened else [])
+            cleared, closed = cleared + 1, closed + opened
+        elif give:
+            pending.append((*beat, True))
+        room = bool(dut.space_o.value) and not clear
+        assert cycle < 5 or cycle >= 1000 or room
+        await FallingEdge(dut.clk_i)
+    assert cleared > 100
+    assert 20 < closed < cleared
+
+
+@cocotb.test(timeout_time=100_000, timeout_unit="step")
 async def delays_and_forgets(dut: Any) -> None:
     """Words come out Depth enabled cycles later; after a reset a cleared line gives zeros until then."""
     depth, cleared = int(dut.Depth.value), bool(int(dut.Cleared.value))
@@ -165,6 +294,18 @@ def test_axil_port(simulate: Simulate) -> None:
 
 def test_frame_input(simulate: Simulate) -> None:
     simulate("frame_input", {"Words": 2, "TimeWidth": 3}, only="a_frame_is_checked", random_start=True)
+
+
+def test_stream_buffer(simulate: Simulate) -> None:
+    simulate("stream_buffer", only="buffers_in_order", random_start=True)
+
+
+def test_buffered_input(simulate: Simulate) -> None:
+    simulate("buffered_input", {"Words": 2, "TimeWidth": 3}, only="needs_are_foretold", random_start=True)
+
+
+def test_frame_output(simulate: Simulate) -> None:
+    simulate("frame_output", {"UserWidth": 2}, only="closes_what_it_has_begun", random_start=True)
 
 
 @pytest.mark.parametrize(("depth", "cleared"), [(2, 0), (7, 0), (7, 1)])

@@ -103,6 +103,9 @@ def factors(shape: Shape, key: tuple[str, int, int]) -> tuple[list[int], list[in
         return [pow(product([m for m in group if m != target]), -1, p)], []
     group = list(shape.specials if kind == "remainder" else shape.digits[first])
     terms = [product([m for m in group if m != member]) for member in group]
+    if kind == "digit" and not shape.centred:
+        assert shape.alpha == 1, "a word is the digit only if the digit has one prime"
+        return terms, [0]
     return terms, [v * product(group) % p for v in range(1, len(group) + 1)]
 
 

@@ -16,11 +16,13 @@ class Shape:
 
     `gap`: slots from the beginning of a result to that of an operation that reads it: one, or two where a
     polynomial takes less time than the pipeline, with 4 lanes and, for alpha above 1, at N = 2^10.
+    `centred`: whether a digit's representatives are centred, as in the software; SEAL's are not.
     """
 
     level: int
     alpha: int = 1
     gap: int = 1
+    centred: bool = True
 
     @property
     def limbs(self) -> int:

@@ -1,4 +1,4 @@
-"""Lints every module of rtl/ with Verilator and Verible; waivers lie beside this file, with their reasons."""
+"""Lints every module of rtl/ with Verilator and Verible, and the tops with slang; waivers lie here."""
 
 import os
 import subprocess
@@ -34,6 +34,7 @@ def main() -> None:
             root / "bin/verilator", "--lint-only", "--quiet", "-Wall", "-Wno-MULTITOP", "-Wno-DECLFILENAME",
             *rooms, "--top-module", module.stem, HERE / "verilator.vlt", *packages, module,
         )  # fmt: skip
+    good &= run(sys.executable, HERE / "elaborate.py")
     for generator in GENERATORS:
         good &= run(sys.executable, generator, "--check")
     print(f"hw-lint: {len(modules)} modules, {len(packages)} packages, {len(GENERATORS)} generated files")

@@ -32,8 +32,9 @@ HEAD = """\
 Made by `make hw-pnr` with {version}: Lattice ECP5 LFE5U-{device}F, speed grade {speed}, seeds {seeds}.
 Every block is placed and routed alone between shift registers; clocks are in MHz, as nextpnr's timing
 analysis reports them. Resources are those of the block without the shift registers, as yosys maps it: LUT4
-with carries as two, MULT18X18D, DP16KD. No package of nextpnr for Xilinx devices was found, so nothing is
-placed on the papers' devices.
+with carries as two, MULT18X18D, DP16KD. Nothing is placed on the papers' devices: openXC7's nextpnr-xilinx is
+neither a Python wheel nor a Debian package. Its sources could be had, but not the tile grid and tile
+connections of the Kintex-7 xc7k325t, without which its device database cannot be built.
 """
 
 

@@ -130,6 +130,7 @@ module client_core #(
     end
   end
 
+  logic [255:0] entropy, seed;
   client_registers #(
       .LogN(LogN)
   ) u_registers (
@@ -145,7 +146,7 @@ module client_core #(
 
   // Streams: first v, e0 and e1 from the entropy, each with its own range of blocks; then the uniform half, and its
   // rare retries, from the seed. The third stream then runs on the seed too, so that nothing secret stays in it.
-  logic [255:0] entropy, seed, key;
+  logic [255:0] key;
   logic [2:0] stream_start, stream_valid, stream_ready;
   logic [2:0][63:0] stream_word;
   logic [2:0][31:0] stream_block;

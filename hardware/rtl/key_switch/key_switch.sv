@@ -6,6 +6,8 @@
 // Two chains of transforms, one 60 bits wide and one 51, follow a schedule of Slots polynomial times, after which the
 // next key switch begins: a result every Slots N / 2^LogLanes cycles, LogLanes = ceil(LogN / 4). There are no internal
 // waits: if a port does not supply or accept a beat when the schedule needs it, the whole pipeline stops until it does.
+// Every port has four places, and the enable of the pipeline is a register that looks one cycle ahead: no signal of a
+// port depends on one of another port in the same cycle.
 // doc/key_switch.md describes the streams, their order, and timing.
 module key_switch #(
     parameter int unsigned LogN = 16,  // 8 or 10 to 16
@@ -81,7 +83,7 @@ module key_switch #(
   localparam int unsigned Primes = Limbs + Terms;
   localparam int unsigned Rows = key_switch_pkg::Rows;
 
-  logic en, rst_n, enable, reset_pulse, reset_q;
+  logic en, rst_n, enable, reset_pulse, reset_q;  // `en` is a register
   logic [key_switch_registers_pkg::ErrorBits-1:0] raised;
   logic busy, done;
 
@@ -123,34 +125,38 @@ module key_switch #(
   logic [TagWidth-1:0] frame_tag;
   assign frame_tag = {time_q, slot_q, current_q, previous_q, number_q};
 
-  logic [TimeWidth-1:0] x_time, o0_time, o1_time, o8_time, o10_time;
+  logic [TimeWidth-1:0] x_time, e_time, o1_time, o7_time, o8_time, o10_time;
   logic [TimeWidth-1:0] x1_time_q, x2_time_q;
   logic [Lanes*60-1:0] x1_input;
-  logic [1:0] x_sum, x_half, x1_needs, o0_own, o0_result, o0_half, o1_writes_row, o1_key, o8_addend, o8_sum;
-  logic [1:0] o10_sum, o10_result, o10_half, o8_first;
-  logic [1:0][PW-1:0] x_prime, x1_prime, o0_prime, o1_prime, o8_prime, o10_prime;
-  logic [1:0][1:0] x1_id, o0_id, o1_id, o8_id, o10_id;
+  logic [1:0] x_sum, x_half, x_needs, x1_needs, e_result, e_half, o0_key, o1_writes_row, o1_key, o7_addend, o8_addend;
+  logic [1:0] o7_sum, o7_first, o10_sum, o10_result, o10_half;
+  logic [1:0][PW-1:0] x_prime, x1_prime, e_prime, o1_prime, o7_prime, o8_prime, o10_prime;
+  logic [1:0][1:0] x1_id, e_id, o1_id, o7_id, o8_id, o10_id;
   logic [1:0][RW-1:0] x1_row, o1_row;
   logic [1:0][Terms*Lanes*60-1:0] x1_rows;
-  logic [1:0][Lanes*60-1:0] x1_sums, o1_words, o1_own, o1_sums, o8_addends;
-  logic [1:0][2*Lanes*60-1:0] o1_keys, o9_sums, o10_words;
+  logic [1:0][Lanes*60-1:0] x1_sums, o1_words, o0_own, o0_sums, o8_addends;
+  logic [1:0][2*Lanes*60-1:0] o1_keys, o8_sums, o10_words;
   // Both chains are in step: their times are the same.
-  logic [TimeWidth-1:0] unused_x_time, unused_o0_time, unused_o1_time, unused_o8_time, unused_o10_time;
+  logic [TimeWidth-1:0] unused_x_time, unused_e_time, unused_o1_time, unused_o7_time;
+  logic [TimeWidth-1:0] unused_o8_time, unused_o10_time;
 
   switch_chain #(
       .First(1'b1), .LogN(LogN), .FromMemory(FromMemory), .Tables({Tables, "-a"})
   ) u_chain_a (
       .clk_i, .rst_ni(rst_n), .en_i(en), .tag_i(frame_tag),
-      .x_time_o(x_time), .x_sum_o(x_sum[0]), .x_half_o(x_half[0]), .x_prime_o(x_prime[0]), .x1_input_o(x1_needs[0]),
+      .x_time_o(x_time), .x_input_o(x_needs[0]), .x_sum_o(x_sum[0]), .x_half_o(x_half[0]), .x_prime_o(x_prime[0]),
+      .x1_input_o(x1_needs[0]),
       .x1_prime_o(x1_prime[0]), .x1_id_o(x1_id[0]), .x1_row_o(x1_row[0]), .x1_input_i(x1_input),
       .x1_row_i(x1_rows[0]), .x1_sum_i(x1_sums[0]),
-      .o0_time_o(o0_time), .o0_own_o(o0_own[0]), .o0_prime_o(o0_prime[0]), .o0_id_o(o0_id[0]),
-      .o0_result_o(o0_result[0]), .o0_half_o(o0_half[0]), .o1_time_o(o1_time),
+      .e_time_o(e_time), .e_prime_o(e_prime[0]), .e_id_o(e_id[0]), .e_result_o(e_result[0]),
+      .e_half_o(e_half[0]), .o0_own_i(o0_own[0]), .o0_sum_i(o0_sums[0]), .o0_key_o(o0_key[0]),
+      .o1_time_o(o1_time),
       .o1_row_write_o(o1_writes_row[0]), .o1_row_o(o1_row[0]), .o1_words_o(o1_words[0]),
-      .o1_own_i(o1_own[0]), .o1_sum_i(o1_sums[0]), .o1_key_o(o1_key[0]), .o1_prime_o(o1_prime[0]),
-      .o1_id_o(o1_id[0]), .o1_key_i(o1_keys[0]), .o8_addend_o(o8_addend[0]), .o8_sum_o(o8_sum[0]),
-      .o8_first_o(o8_first[0]), .o8_prime_o(o8_prime[0]), .o8_id_o(o8_id[0]), .o8_time_o(o8_time),
-      .o8_addend_i(o8_addends[0]), .o9_sum_i(o9_sums[0]), .o10_words_o(o10_words[0]),
+      .o1_key_o(o1_key[0]), .o1_prime_o(o1_prime[0]),
+      .o1_id_o(o1_id[0]), .o1_key_i(o1_keys[0]), .o7_addend_o(o7_addend[0]), .o7_sum_o(o7_sum[0]),
+      .o7_first_o(o7_first[0]), .o7_prime_o(o7_prime[0]), .o7_id_o(o7_id[0]), .o7_time_o(o7_time),
+      .o8_addend_o(o8_addend[0]), .o8_prime_o(o8_prime[0]), .o8_id_o(o8_id[0]), .o8_time_o(o8_time),
+      .o8_addend_i(o8_addends[0]), .o8_sum_i(o8_sums[0]), .o10_words_o(o10_words[0]),
       .o10_time_o(o10_time), .o10_prime_o(o10_prime[0]), .o10_sum_o(o10_sum[0]),
       .o10_result_o(o10_result[0]), .o10_half_o(o10_half[0]), .o10_id_o(o10_id[0])
   );
@@ -158,127 +164,164 @@ module key_switch #(
       .First(1'b0), .LogN(LogN), .FromMemory(FromMemory), .Tables({Tables, "-b"})
   ) u_chain_b (
       .clk_i, .rst_ni(rst_n), .en_i(en), .tag_i(frame_tag),
-      .x_time_o(unused_x_time), .x_sum_o(x_sum[1]), .x_half_o(x_half[1]), .x_prime_o(x_prime[1]),
-      .x1_input_o(x1_needs[1]),
+      .x_time_o(unused_x_time), .x_input_o(x_needs[1]), .x_sum_o(x_sum[1]), .x_half_o(x_half[1]),
+      .x_prime_o(x_prime[1]), .x1_input_o(x1_needs[1]),
       .x1_prime_o(x1_prime[1]), .x1_id_o(x1_id[1]), .x1_row_o(x1_row[1]), .x1_input_i(x1_input),
       .x1_row_i(x1_rows[1]), .x1_sum_i(x1_sums[1]),
-      .o0_time_o(unused_o0_time), .o0_own_o(o0_own[1]), .o0_prime_o(o0_prime[1]), .o0_id_o(o0_id[1]),
-      .o0_result_o(o0_result[1]), .o0_half_o(o0_half[1]), .o1_time_o(unused_o1_time),
+      .e_time_o(unused_e_time), .e_prime_o(e_prime[1]), .e_id_o(e_id[1]), .e_result_o(e_result[1]),
+      .e_half_o(e_half[1]), .o0_own_i(o0_own[1]), .o0_sum_i(o0_sums[1]), .o0_key_o(o0_key[1]),
+      .o1_time_o(unused_o1_time),
       .o1_row_write_o(o1_writes_row[1]), .o1_row_o(o1_row[1]), .o1_words_o(o1_words[1]),
-      .o1_own_i(o1_own[1]), .o1_sum_i(o1_sums[1]), .o1_key_o(o1_key[1]), .o1_prime_o(o1_prime[1]),
-      .o1_id_o(o1_id[1]), .o1_key_i(o1_keys[1]), .o8_addend_o(o8_addend[1]), .o8_sum_o(o8_sum[1]),
-      .o8_first_o(o8_first[1]), .o8_prime_o(o8_prime[1]), .o8_id_o(o8_id[1]), .o8_time_o(unused_o8_time),
-      .o8_addend_i(o8_addends[1]), .o9_sum_i(o9_sums[1]), .o10_words_o(o10_words[1]),
+      .o1_key_o(o1_key[1]), .o1_prime_o(o1_prime[1]),
+      .o1_id_o(o1_id[1]), .o1_key_i(o1_keys[1]), .o7_addend_o(o7_addend[1]), .o7_sum_o(o7_sum[1]),
+      .o7_first_o(o7_first[1]), .o7_prime_o(o7_prime[1]), .o7_id_o(o7_id[1]), .o7_time_o(unused_o7_time),
+      .o8_addend_o(o8_addend[1]), .o8_prime_o(o8_prime[1]), .o8_id_o(o8_id[1]), .o8_time_o(unused_o8_time),
+      .o8_addend_i(o8_addends[1]), .o8_sum_i(o8_sums[1]), .o10_words_o(o10_words[1]),
       .o10_time_o(unused_o10_time), .o10_prime_o(o10_prime[1]), .o10_sum_o(o10_sum[1]),
       .o10_result_o(o10_result[1]), .o10_half_o(o10_half[1]), .o10_id_o(o10_id[1])
   );
 
   // ---- Ports ----
-  logic digit_ok, digit_taken;
-  logic [1:0] key_ok, key_taken, addend_ok, addend_taken, range_key, short_key, missing_key, wrong_level;
+  logic digit_ok, digit_next, digit_taken;
+  logic [1:0] key_ok, key_next, key_taken, addend_ok, addend_next, addend_taken;
+  logic [1:0] range_key, short_key, missing_key, wrong_level;
   logic [1:0] range_addend, short_addend, missing_addend, out_free;
   logic range_digit, short_digit, missing_digit;
+  logic [1:0][7:0] key_level;
+  logic [1:0] unused_addend_user, unused_addend_there, unused_key_there;
+  logic unused_digit_user;
   logic which;  // the chain that takes the digit
   assign which = x1_needs[1];
 
-  frame_input #(
+  buffered_input #(
       .Words(Lanes), .TimeWidth(TimeWidth)
   ) u_digit (
       .clk_i, .rst_ni(rst_n), .en_i(en),
       .need_i(|x1_needs),
+      .need_next_i(|x_needs),
       .time_i(x1_time_q),
       .modulus_i(key_switch_pkg::modulus(x1_prime[which])),
       .tdata_i(s_axis_digit_tdata_i),
+      .tuser_i(1'b0),
       .tlast_i(s_axis_digit_tlast_i),
       .tvalid_i(s_axis_digit_tvalid_i),
       .tready_o(s_axis_digit_tready_o),
       .ok_o(digit_ok),
+      .next_o(digit_next),
+      .there_o(digit_there),
+      .user_o(unused_digit_user),
       .taken_o(digit_taken),
       .words_o(x1_input),
       .range_o(range_digit),
       .short_o(short_digit),
       .missing_o(missing_digit)
   );
-  frame_input #(
-      .Words(2 * Lanes), .TimeWidth(TimeWidth)
+  buffered_input #(
+      .Words(2 * Lanes), .TimeWidth(TimeWidth), .UserWidth(8)
   ) u_key_a (
       .clk_i, .rst_ni(rst_n), .en_i(en),
       .need_i(o1_key[0]),
+      .need_next_i(o0_key[0]),
       .time_i(o1_time),
       .modulus_i(key_switch_pkg::modulus(o1_prime[0])),
       .tdata_i(s_axis_key_a_tdata_i),
+      .tuser_i(s_axis_key_a_tuser_i),
       .tlast_i(s_axis_key_a_tlast_i),
       .tvalid_i(s_axis_key_a_tvalid_i),
       .tready_o(s_axis_key_a_tready_o),
       .ok_o(key_ok[0]),
+      .next_o(key_next[0]),
+      .there_o(unused_key_there[0]),
+      .user_o(key_level[0]),
       .taken_o(key_taken[0]),
       .words_o(o1_keys[0]),
       .range_o(range_key[0]),
       .short_o(short_key[0]),
       .missing_o(missing_key[0])
   );
-  assign wrong_level[0] = key_taken[0] && s_axis_key_a_tuser_i != 8'(Limbs - 1);
-  frame_input #(
+  assign wrong_level[0] = key_taken[0] && key_level[0] != 8'(Limbs - 1);
+  buffered_input #(
       .Words(Lanes), .TimeWidth(TimeWidth)
   ) u_addend_a (
       .clk_i, .rst_ni(rst_n), .en_i(en),
       .need_i(o8_addend[0]),
+      .need_next_i(o7_addend[0]),
       .time_i(o8_time),
       .modulus_i(key_switch_pkg::modulus(o8_prime[0])),
       .tdata_i(s_axis_addend_a_tdata_i),
+      .tuser_i(1'b0),
       .tlast_i(s_axis_addend_a_tlast_i),
       .tvalid_i(s_axis_addend_a_tvalid_i),
       .tready_o(s_axis_addend_a_tready_o),
       .ok_o(addend_ok[0]),
+      .next_o(addend_next[0]),
+      .there_o(unused_addend_there[0]),
+      .user_o(unused_addend_user[0]),
       .taken_o(addend_taken[0]),
       .words_o(o8_addends[0]),
       .range_o(range_addend[0]),
       .short_o(short_addend[0]),
       .missing_o(missing_addend[0])
   );
-  frame_input #(
-      .Words(2 * Lanes), .TimeWidth(TimeWidth)
+  buffered_input #(
+      .Words(2 * Lanes), .TimeWidth(TimeWidth), .UserWidth(8)
   ) u_key_b (
       .clk_i, .rst_ni(rst_n), .en_i(en),
       .need_i(o1_key[1]),
+      .need_next_i(o0_key[1]),
       .time_i(o1_time),
       .modulus_i(key_switch_pkg::modulus(o1_prime[1])),
       .tdata_i(s_axis_key_b_tdata_i),
+      .tuser_i(s_axis_key_b_tuser_i),
       .tlast_i(s_axis_key_b_tlast_i),
       .tvalid_i(s_axis_key_b_tvalid_i),
       .tready_o(s_axis_key_b_tready_o),
       .ok_o(key_ok[1]),
+      .next_o(key_next[1]),
+      .there_o(unused_key_there[1]),
+      .user_o(key_level[1]),
       .taken_o(key_taken[1]),
       .words_o(o1_keys[1]),
       .range_o(range_key[1]),
       .short_o(short_key[1]),
       .missing_o(missing_key[1])
   );
-  assign wrong_level[1] = key_taken[1] && s_axis_key_b_tuser_i != 8'(Limbs - 1);
-  frame_input #(
+  assign wrong_level[1] = key_taken[1] && key_level[1] != 8'(Limbs - 1);
+  buffered_input #(
       .Words(Lanes), .TimeWidth(TimeWidth)
   ) u_addend_b (
       .clk_i, .rst_ni(rst_n), .en_i(en),
       .need_i(o8_addend[1]),
+      .need_next_i(o7_addend[1]),
       .time_i(o8_time),
       .modulus_i(key_switch_pkg::modulus(o8_prime[1])),
       .tdata_i(s_axis_addend_b_tdata_i),
+      .tuser_i(1'b0),
       .tlast_i(s_axis_addend_b_tlast_i),
       .tvalid_i(s_axis_addend_b_tvalid_i),
       .tready_o(s_axis_addend_b_tready_o),
       .ok_o(addend_ok[1]),
+      .next_o(addend_next[1]),
+      .there_o(unused_addend_there[1]),
+      .user_o(unused_addend_user[1]),
       .taken_o(addend_taken[1]),
       .words_o(o8_addends[1]),
       .range_o(range_addend[1]),
       .short_o(short_addend[1]),
       .missing_o(missing_addend[1])
   );
-  // A digit's beat, not the rest of one that is too long and thrown away.
-  assign digit_there = s_axis_digit_tvalid_i && (digit_taken || !s_axis_digit_tready_o);
-  logic unused_taken;
-  assign unused_taken = ^{addend_taken, o0_own};
+  logic unused;
+  assign unused = ^{digit_taken, addend_taken, digit_ok, key_ok, addend_ok, unused_digit_user, unused_key_there,
+                    unused_addend_user, unused_addend_there};
 
-  assign en = digit_ok && &key_ok && &addend_ok && &out_free;
+  always_ff @(posedge clk_i or negedge rst_n) begin
+    if (!rst_n) en <= 1'b0;
+    else en <= digit_next && &key_next && &addend_next && &out_free;
+  end
+`ifndef SYNTHESIS
+  a_what_is_needed_is_there :
+  assert property (@(posedge clk_i) disable iff (!rst_n) en |-> digit_ok && &key_ok && &addend_ok);
+`endif
 
   // ---- Errors: the affected key switch is refused ----
   logic [3:0] refused_q, refused_now;
@@ -316,11 +359,11 @@ module key_switch #(
   logic [1:0][RW-1:0] x_row;
   logic [1:0][2:0] x_member;
   logic [1:0][1:0] o1_row_id_q;
-  logic [1:0] o9_first_q, o10_first_q;
-  assign x_word[0] = key_switch_pkg::schedule_a(u_chain_a.tag_x[4+:SW]);
-  assign x_word[1] = key_switch_pkg::schedule_b(u_chain_b.tag_x[4+:SW]);
-  assign x_member[0] = u_chain_a.member_x;
-  assign x_member[1] = u_chain_b.member_x;
+  logic [1:0] o8_first_q, o9_first_q, o10_first_q;
+  assign x_word[0] = u_chain_a.word_x_q;
+  assign x_word[1] = u_chain_b.word_x_q;
+  assign x_member[0] = u_chain_a.member_x_q;
+  assign x_member[1] = u_chain_b.member_x_q;
   for (genvar c = 0; c < 2; c++) begin : gen_x
     assign x_active[c] = {Terms{x_word[c][key_switch_pkg::Valid] && x_member[c][2]}} &
         x_word[c][key_switch_pkg::Active+:Terms];
@@ -328,8 +371,8 @@ module key_switch #(
   end
   always_ff @(posedge clk_i) begin
     if (en) begin
-      {o10_first_q, o9_first_q} <= {o9_first_q, o8_first};
-      o1_row_id_q <= {u_chain_b.member_o0[1:0], u_chain_a.member_o0[1:0]};
+      {o10_first_q, o9_first_q, o8_first_q} <= {o9_first_q, o8_first_q, o7_first};
+      o1_row_id_q <= {u_chain_b.member_o0_q[1:0], u_chain_a.member_o0_q[1:0]};
     end
   end
   // Results are read a slot or two after they begin to leave: polynomials are long enough for the package.
@@ -436,7 +479,7 @@ module key_switch #(
           .Width(Lanes * Bits), .AddressWidth(TimeWidth)
       ) u_memory (
           .clk_i, .en_i(en),
-          .read_address_i(o0_time),
+          .read_address_i(e_time),
           .read_data_o(read_words),
           .write_i(input_write_q && input_prime_q == PW'(i) && input_parity_q == b[0]),
           .write_address_i(x2_time_q),
@@ -444,19 +487,20 @@ module key_switch #(
       );
     end
   end
-  logic [1:0] o1_parity_q;
-  logic [1:0][PW-1:0] o1_digit_q;
+  logic [1:0] o0_parity_q, o0_half_q;
+  logic [1:0][PW-1:0] o0_prime_q;
   for (genvar c = 0; c < 2; c++) begin : gen_own_read
     always_ff @(posedge clk_i) begin
       if (en) begin
-        o1_parity_q[c] <= o0_id[c][0];
-        o1_digit_q[c]  <= o0_prime[c];
+        o0_parity_q[c] <= e_id[c][0];
+        o0_half_q[c]   <= e_half[c];
+        o0_prime_q[c]  <= e_prime[c];
       end
     end
     always_comb begin
-      o1_own[c] = own_words[0][o1_parity_q[c]];
+      o0_own[c] = o0_parity_q[c] ? own_words[0][1] : own_words[0][0];
       for (int unsigned i = 1; i < Limbs; i++) begin
-        if (o1_digit_q[c] == PW'(i)) o1_own[c] = own_words[i][o1_parity_q[c]];
+        if (o0_prime_q[c] == PW'(i)) o0_own[c] = o0_parity_q[c] ? own_words[i][1] : own_words[i][0];
       end
     end
   end
@@ -467,7 +511,7 @@ module key_switch #(
     localparam int unsigned Bits = j > 0 && j < Limbs ? key_switch_pkg::WidthB : key_switch_pkg::WidthA;
     logic [1:0] adds, writes;
     for (genvar c = 0; c < 2; c++) begin : gen_chain
-      assign adds[c] = o8_sum[c] && !o8_first[c] && o8_prime[c] == PW'(j);
+      assign adds[c] = o7_sum[c] && !o7_first[c] && o7_prime[c] == PW'(j);
       assign writes[c] = o10_sum[c] && o10_prime[c] == PW'(j);
     end
     for (genvar k = 0; k < 2; k++) begin : gen_half
@@ -475,10 +519,10 @@ module key_switch #(
       logic [TimeWidth-1:0] read_time;
       logic [Lanes*Bits-1:0] write_words, read_words;
       for (genvar c = 0; c < 2; c++) begin : gen_chain
-        assign divides[c] = o0_result[c] && o0_half[c] == k[0] && o0_prime[c] == PW'(j);
+        assign divides[c] = e_result[c] && e_half[c] == k[0] && e_prime[c] == PW'(j);
         assign starts[c] = x_sum[c] && x_half[c] == k[0] && x_prime[c] == PW'(j);
       end
-      assign read_time = |divides ? o0_time : |starts ? x_time : o8_time;
+      assign read_time = |divides ? e_time : |starts ? x_time : o7_time;
       for (genvar l = 0; l < Lanes; l++) begin : gen_lane
         assign write_words[Bits*l+:Bits] =
             Bits'(writes[1] ? o10_words[1][60*(Lanes*k+l)+:60] : o10_words[0][60*(Lanes*k+l)+:60]);
@@ -514,96 +558,60 @@ module key_switch #(
         a_a_sum_is_taken_when_complete :
         assert property (@(posedge clk_i) disable iff (!rst_n) en && (divides[c] || starts[c]) |->
                          32'(products_q[read_time]) == (Limbs + Terms - 1) / Terms &&
-                         writer_q[read_time] == (divides[c] ? o0_id[c] : x_member[c][1:0]));
+                         writer_q[read_time] == (divides[c] ? e_id[c] : x_member[c][1:0]));
         a_a_product_is_added_to_its_switchs_sum :
-        assert property (@(posedge clk_i) disable iff (!rst_n) en && adds[c] |-> writer_q[read_time] == o8_id[c]);
+        assert property (@(posedge clk_i) disable iff (!rst_n) en && adds[c] |-> writer_q[read_time] == o7_id[c]);
       end
 `endif
     end
   end
-  logic [1:0][PW-1:0] o1_divided_q, o9_prime_q;
-  logic [1:0] o1_half_q, x1_half_q;
+  logic [1:0] x1_half_q;
   for (genvar c = 0; c < 2; c++) begin : gen_sum_read
-    always_ff @(posedge clk_i) begin
-      if (en) begin
-        o1_divided_q[c] <= o0_prime[c];
-        o1_half_q[c] <= o0_half[c];
-        o9_prime_q[c] <= o8_prime[c];
-        x1_half_q[c] <= x_half[c];
-      end
-    end
+    always_ff @(posedge clk_i) if (en) x1_half_q[c] <= x_half[c];
     always_comb begin
-      o1_sums[c] = sum_words[0][o1_half_q[c]];
-      o9_sums[c] = {sum_words[0][1], sum_words[0][0]};
-      x1_sums[c] = sum_words[Limbs][x1_half_q[c]];
+      o0_sums[c] = o0_half_q[c] ? sum_words[0][1] : sum_words[0][0];
+      o8_sums[c] = {sum_words[0][1], sum_words[0][0]};
+      x1_sums[c] = x1_half_q[c] ? sum_words[Limbs][1] : sum_words[Limbs][0];
       for (int unsigned j = 1; j < Primes; j++) begin
-        if (j > Limbs && x1_prime[c] == PW'(j)) x1_sums[c] = sum_words[j][x1_half_q[c]];
-        if (o1_divided_q[c] == PW'(j)) o1_sums[c] = sum_words[j][o1_half_q[c]];
-        if (o9_prime_q[c] == PW'(j)) o9_sums[c] = {sum_words[j][1], sum_words[j][0]};
+        if (j > Limbs && x1_prime[c] == PW'(j)) x1_sums[c] = x1_half_q[c] ? sum_words[j][1] : sum_words[j][0];
+        if (o0_prime_q[c] == PW'(j)) o0_sums[c] = o0_half_q[c] ? sum_words[j][1] : sum_words[j][0];
+        if (o8_prime[c] == PW'(j)) o8_sums[c] = {sum_words[j][1], sum_words[j][0]};
       end
     end
   end
 
-  // ---- Results ----
-  assign out_free[0] = !m_axis_a_tvalid_o || m_axis_a_tready_i;
-  logic refuse_a;
-  assign refuse_a = refused_q[o10_id[0]] || refused_now[o10_id[0]];
-  always_ff @(posedge clk_i or negedge rst_n) begin
-    if (!rst_n) begin
-      m_axis_a_tvalid_o <= 1'b0;
-    end else if (en) begin
-      m_axis_a_tvalid_o <= o10_result[0];
-    end else if (m_axis_a_tready_i) begin
-      m_axis_a_tvalid_o <= 1'b0;
+  // ---- Results: a fault of a beat is in `refused_q` before the beat is here ----
+  logic [1:0] refuse, live;
+  logic [1:0][Lanes*64-1:0] out_words;
+  for (genvar c = 0; c < 2; c++) begin : gen_result
+    assign refuse[c] = refused_q[o10_id[c]];
+    for (genvar l = 0; l < Lanes; l++) begin : gen_lane
+      assign out_words[c][64*l+:64] = refuse[c] ? '0 : {4'b0, o10_words[c][60*l+:60]};
     end
   end
-  always_ff @(posedge clk_i) begin
-    if (en) begin
-      m_axis_a_tlast_o <= &o10_time;
-      m_axis_a_tuser_o <= {o10_prime[0], o10_half[0], refuse_a};
-      for (int unsigned l = 0; l < Lanes; l++) begin
-        m_axis_a_tdata_o[64*l+:64] <= refuse_a ? '0 : {4'b0, o10_words[0][60*l+:60]};
-      end
-    end
-  end
-
-  assign out_free[1] = !m_axis_b_tvalid_o || m_axis_b_tready_i;
-  logic refuse_b;
-  assign refuse_b = refused_q[o10_id[1]] || refused_now[o10_id[1]];
-  always_ff @(posedge clk_i or negedge rst_n) begin
-    if (!rst_n) begin
-      m_axis_b_tvalid_o <= 1'b0;
-    end else if (en) begin
-      m_axis_b_tvalid_o <= o10_result[1];
-    end else if (m_axis_b_tready_i) begin
-      m_axis_b_tvalid_o <= 1'b0;
-    end
-  end
-  always_ff @(posedge clk_i) begin
-    if (en) begin
-      m_axis_b_tlast_o <= &o10_time;
-      m_axis_b_tuser_o <= {o10_prime[1], o10_half[1], refuse_b};
-      for (int unsigned l = 0; l < Lanes; l++) begin
-        m_axis_b_tdata_o[64*l+:64] <= refuse_b ? '0 : {4'b0, o10_words[1][60*l+:60]};
-      end
-    end
-  end
-
-`ifndef SYNTHESIS
-  a_a_result_of_a_stays_until_it_is_taken :
-  assert property (@(posedge clk_i) disable iff (!rst_n) m_axis_a_tvalid_o && !m_axis_a_tready_i |=>
-                   m_axis_a_tvalid_o && $stable({m_axis_a_tdata_o, m_axis_a_tuser_o, m_axis_a_tlast_o}));
-  a_a_result_of_b_stays_until_it_is_taken :
-  assert property (@(posedge clk_i) disable iff (!rst_n) m_axis_b_tvalid_o && !m_axis_b_tready_i |=>
-                   m_axis_b_tvalid_o && $stable({m_axis_b_tdata_o, m_axis_b_tuser_o, m_axis_b_tlast_o}));
-`endif
+  frame_output #(
+      .Width(Lanes * 64), .UserWidth(PW + 2)
+  ) u_out_a (
+      .clk_i, .rst_ni, .clear_i(reset_q), .space_o(out_free[0]), .give_i(en && o10_result[0]), .data_i(out_words[0]),
+      .user_i({o10_prime[0], o10_half[0], refuse[0]}), .last_i(&o10_time), .tdata_o(m_axis_a_tdata_o),
+      .tuser_o(m_axis_a_tuser_o), .tlast_o(m_axis_a_tlast_o), .tvalid_o(m_axis_a_tvalid_o),
+      .tready_i(m_axis_a_tready_i), .live_o(live[0])
+  );
+  frame_output #(
+      .Width(Lanes * 64), .UserWidth(PW + 2)
+  ) u_out_b (
+      .clk_i, .rst_ni, .clear_i(reset_q), .space_o(out_free[1]), .give_i(en && o10_result[1]), .data_i(out_words[1]),
+      .user_i({o10_prime[1], o10_half[1], refuse[1]}), .last_i(&o10_time), .tdata_o(m_axis_b_tdata_o),
+      .tuser_o(m_axis_b_tuser_o), .tlast_o(m_axis_b_tlast_o), .tvalid_o(m_axis_b_tvalid_o),
+      .tready_i(m_axis_b_tready_i), .live_o(live[1])
+  );
 
   // The last of the 2 (L + 1) results of a switch ends it.
   localparam int unsigned CountWidth = $clog2(2 * Limbs);
   logic [CountWidth-1:0] results_q;
   logic [1:0] ends;
-  assign ends = {m_axis_b_tvalid_o && m_axis_b_tready_i && m_axis_b_tlast_o,
-                 m_axis_a_tvalid_o && m_axis_a_tready_i && m_axis_a_tlast_o};
+  assign ends = {m_axis_b_tvalid_o && m_axis_b_tready_i && m_axis_b_tlast_o && live[1],
+                 m_axis_a_tvalid_o && m_axis_a_tready_i && m_axis_a_tlast_o && live[0]};
   logic [CountWidth:0] results_now;
   assign results_now = {1'b0, results_q} + (CountWidth + 1)'(ends[0]) + (CountWidth + 1)'(ends[1]);
   assign done = results_now >= (CountWidth + 1)'(2 * Limbs);

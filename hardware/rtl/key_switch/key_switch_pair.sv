@@ -94,7 +94,7 @@ module key_switch_pair #(
 
   // ---- The key: a beat is valid for the core that has not taken it, and complete when both have ----
   logic [1:0][1:0] key_valid, key_ready, key_taken_q;  // [chain][core]
-  logic [1:0] offered, done;
+  logic [1:0] offered, ready, done;
   // After a reset from the register the cores' streams restart, and the key's with them.
   logic reset_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -104,15 +104,16 @@ module key_switch_pair #(
   assign offered = {s_axis_key_b_tvalid_i, s_axis_key_a_tvalid_i};
   for (genvar c = 0; c < 2; c++) begin : gen_key
     assign key_valid[c] = offered[c] ? ~key_taken_q[c] : '0;
-    assign done[c] = offered[c] && &(key_taken_q[c] | key_ready[c]);
+    assign ready[c] = &(key_taken_q[c] | key_ready[c]);
+    assign done[c] = offered[c] && ready[c];
     always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) key_taken_q[c] <= '0;
       else if (|reset || reset_q || done[c]) key_taken_q[c] <= '0;
       else key_taken_q[c] <= key_taken_q[c] | (key_valid[c] & key_ready[c]);
     end
   end
-  assign s_axis_key_a_tready_o = done[0];
-  assign s_axis_key_b_tready_o = done[1];
+  assign s_axis_key_a_tready_o = ready[0];
+  assign s_axis_key_b_tready_o = ready[1];
 
   // ---- Cores ----
   for (genvar i = 0; i < 2; i++) begin : gen_core

@@ -8,8 +8,8 @@
 //
 // `time_i` counts beats of a polynomial, never pauses while enabled, and starts at 0 after reset. The tag (`inverse_i`,
 // `sel_i`, `user_i`) comes with it, constant during a polynomial; its data come ntt_pkg::lead cycles later; the result
-// comes, with `user_o` and `time_o`, one polynomial and ntt_pkg::pipe cycles after the tag. Memory: N words, in place.
-// See doc/ntt.md.
+// comes one polynomial and ntt_pkg::pipe cycles after the tag, and its `user_o` and `time_o` two cycles before it.
+// Memory: N words, in place. See doc/ntt.md.
 module ntt_pipe #(
     parameter int unsigned Width = 60,
     parameter int unsigned LogN = 16,
@@ -114,7 +114,7 @@ module ntt_pipe #(
     assign data_o[Width*l+:Width] = result[Width*source+:Width];
   end
   delay_line #(
-      .Width(TimeWidth + UserWidth), .Depth(Lead + SecondHalf), .Cleared(1'b1)
+      .Width(TimeWidth + UserWidth), .Depth(Lead + SecondHalf - 2), .Cleared(1'b1)
   ) u_tag_out (
       .clk_i, .rst_ni, .en_i, .d_i({second_time, second_user}), .q_o({time_o, user_o})
   );

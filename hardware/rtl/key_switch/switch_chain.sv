@@ -25,6 +25,7 @@ module switch_chain #(
     input logic [TagWidth-1:0] tag_i,
 
     // Source: at x a read is requested, one enabled cycle later its word is there.
+    output logic                 x_input_o,
     output logic [TimeWidth-1:0] x_time_o,
     output logic                 x_sum_o,
     output logic                 x_half_o,
@@ -37,33 +38,37 @@ module switch_chain #(
     input  logic [Terms*Lanes*60-1:0] x1_row_i,  // the row asked for and those after it
     input  logic [ Lanes*60-1:0] x1_sum_i,
 
-    // Result: at o0 reads of a digit's input and of a sum to divide are requested; at o1 rows are written.
-    output logic [TimeWidth-1:0] o0_time_o,
-    output logic                 o0_own_o,
-    output logic [       PW-1:0] o0_prime_o,
-    output logic [          1:0] o0_id_o,
-    output logic                 o0_result_o,
-    output logic                 o0_half_o,
+    // Result: at e, before o0, reads of a digit's input and of a sum to divide are requested; at o1 rows are written.
+    output logic [TimeWidth-1:0] e_time_o,
+    output logic [       PW-1:0] e_prime_o,
+    output logic [          1:0] e_id_o,
+    output logic                 e_result_o,
+    output logic                 e_half_o,
+    input  logic [ Lanes*60-1:0] o0_own_i,
+    input  logic [ Lanes*60-1:0] o0_sum_i,
     output logic [TimeWidth-1:0] o1_time_o,
     output logic                 o1_row_write_o,
     output logic [       RW-1:0] o1_row_o,
     output logic [ Lanes*60-1:0] o1_words_o,
-    input  logic [ Lanes*60-1:0] o1_own_i,
-    input  logic [ Lanes*60-1:0] o1_sum_i,
-    // Key and addend, needed at o1 and o8.
+    // Key and addend, needed at o1 and o8; the need is known a cycle before.
+    output logic                 o0_key_o,
     output logic                 o1_key_o,
     output logic [       PW-1:0] o1_prime_o,
     output logic [          1:0] o1_id_o,
     input  logic [2*Lanes*60-1:0] o1_key_i,
+    output logic                 o7_addend_o,
     output logic                 o8_addend_o,
-    output logic                 o8_sum_o,
-    output logic                 o8_first_o,
     output logic [       PW-1:0] o8_prime_o,
     output logic [          1:0] o8_id_o,
     output logic [TimeWidth-1:0] o8_time_o,
     input  logic [ Lanes*60-1:0] o8_addend_i,
-    // Sums are read at o8, there at o9, written at o10. A result leaves at o10.
-    input  logic [2*Lanes*60-1:0] o9_sum_i,
+    // Sums are read at o7, there at o8, written at o10. A result leaves at o10.
+    output logic                 o7_sum_o,
+    output logic                 o7_first_o,
+    output logic [       PW-1:0] o7_prime_o,
+    output logic [          1:0] o7_id_o,
+    output logic [TimeWidth-1:0] o7_time_o,
+    input  logic [2*Lanes*60-1:0] o8_sum_i,
     output logic [2*Lanes*60-1:0] o10_words_o,
     output logic [TimeWidth-1:0] o10_time_o,
     output logic [       PW-1:0] o10_prime_o,
@@ -114,21 +119,31 @@ module switch_chain #(
   endfunction
 
   // ---- Source ----
-  logic [TagWidth-1:0] tag_x;
-  logic [WW-1:0] word_x, word_x1_q, word_x2_q;
-  logic [2:0] member_x, member_x1_q;
+  // Words of the schedule are registered before anything is decided by them.
+  logic [TagWidth-1:0] tag_w;
+  logic [WW-1:0] word_w, word_x_q, word_x1_q, word_x2_q;
+  logic [2:0] member_x_q, member_x1_q;
   delay_line #(
-      .Width(TagWidth), .Depth(Lead - 2 - Conversion), .Cleared(1'b1)
-  ) u_tag_x (
-      .clk_i, .rst_ni, .en_i, .d_i(tag_i), .q_o(tag_x)
+      .Width(TagWidth), .Depth(Lead - 3 - Conversion), .Cleared(1'b1)
+  ) u_tag_w (
+      .clk_i, .rst_ni, .en_i, .d_i(tag_i), .q_o(tag_w)
   );
-  assign x_time_o = tag_x[TagWidth-1-:TimeWidth];
-  assign word_x = schedule(tag_x[4+:SW]);
-  assign member_x = member(word_x[key_switch_pkg::Offset], tag_x[3:0]);
-  assign x_sum_o = word_x[key_switch_pkg::Valid] && member_x[2] &&
-      word_x[key_switch_pkg::Source+:2] == key_switch_pkg::FromSum;
-  assign x_half_o = word_x[key_switch_pkg::Half];
-  assign x_prime_o = word_x[key_switch_pkg::Prime+:PW];
+  assign word_w = schedule(tag_w[4+:SW]);
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      {word_x_q, member_x_q, x_time_o} <= '0;
+    end else if (en_i) begin
+      word_x_q <= word_w;
+      member_x_q <= member(word_w[key_switch_pkg::Offset], tag_w[3:0]);
+      x_time_o <= tag_w[TagWidth-1-:TimeWidth];
+    end
+  end
+  assign x_sum_o = word_x_q[key_switch_pkg::Valid] && member_x_q[2] &&
+      word_x_q[key_switch_pkg::Source+:2] == key_switch_pkg::FromSum;
+  assign x_input_o = word_x_q[key_switch_pkg::Valid] && member_x_q[2] &&
+      word_x_q[key_switch_pkg::Source+:2] == key_switch_pkg::FromInput;
+  assign x_half_o = word_x_q[key_switch_pkg::Half];
+  assign x_prime_o = word_x_q[key_switch_pkg::Prime+:PW];
 
   logic [Terms*Lanes*60-1:0] source_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -136,8 +151,8 @@ module switch_chain #(
       word_x1_q   <= '0;
       member_x1_q <= '0;
     end else if (en_i) begin
-      word_x1_q   <= word_x;
-      member_x1_q <= member_x;
+      word_x1_q   <= word_x_q;
+      member_x1_q <= member_x_q;
     end
   end
   assign x1_input_o = word_x1_q[key_switch_pkg::Valid] && member_x1_q[2] &&
@@ -208,7 +223,8 @@ module switch_chain #(
 
   // ---- Transform ----
   logic [WW-1:0] word_0;
-  logic [SW+3:0] user_o0;
+  logic [SW+3:0] user_f;
+  logic [TimeWidth-1:0] time_f;
   assign word_0 = schedule(tag_i[4+:SW]);
   ntt_pipe #(
       .Width(Width), .LogN(LogN), .Count(Count), .SelWidth(SelWidth), .UserWidth(SW + 4),
@@ -220,39 +236,58 @@ module switch_chain #(
       .time_i(tag_i[TagWidth-1-:TimeWidth]),
       .user_i(tag_i[SW+3:0]),
       .data_i(raised),
-      .time_o(o0_time_o),
-      .user_o(user_o0),
+      .time_o(time_f),
+      .user_o(user_f),
       .data_o(transformed)
   );
 
   // ---- Result ----
-  logic [WW-1:0] word_o0;
-  logic [2:0] member_o0, own_member_o0;
-  logic valid_o0, sum_o0;
+  // The tag comes two cycles before the words: its word of the schedule is registered, then memories are addressed.
+  logic [WW-1:0] word_f, word_e_q, word_o0_q;
+  logic [2:0] member_e_q, own_member_e_q, member_o0_q, own_member_o0_q;
+  logic [TimeWidth-1:0] time_o0_q;
+  logic valid_o0, own_o0, result_o0, sum_o0;
+  logic [1:0] id_o0;
   logic [PW-1:0] prime_o0;
-  assign word_o0 = schedule(user_o0[4+:SW]);
-  assign member_o0 = member(word_o0[key_switch_pkg::Offset], user_o0[3:0]);
-  assign own_member_o0 = member(word_o0[key_switch_pkg::OwnOffset], user_o0[3:0]);
-  assign valid_o0 = word_o0[key_switch_pkg::Valid] && member_o0[2];
-  assign o0_own_o = word_o0[key_switch_pkg::Own] && own_member_o0[2];
+  assign word_f = schedule(user_f[4+:SW]);
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      {word_e_q, member_e_q, own_member_e_q, e_time_o} <= '0;
+      {word_o0_q, member_o0_q, own_member_o0_q, time_o0_q} <= '0;
+    end else if (en_i) begin
+      word_e_q <= word_f;
+      member_e_q <= member(word_f[key_switch_pkg::Offset], user_f[3:0]);
+      own_member_e_q <= member(word_f[key_switch_pkg::OwnOffset], user_f[3:0]);
+      e_time_o <= time_f;
+      {word_o0_q, member_o0_q, own_member_o0_q, time_o0_q} <= {word_e_q, member_e_q, own_member_e_q, e_time_o};
+    end
+  end
   // Without a product of its own, the operation's own prime and switch.
-  assign prime_o0 = word_o0[key_switch_pkg::Own] ? word_o0[key_switch_pkg::OwnPrime+:PW]
-                                                : word_o0[key_switch_pkg::Prime+:PW];
-  assign o0_prime_o = prime_o0;
-  assign o0_id_o = word_o0[key_switch_pkg::Own] ? own_member_o0[1:0] : member_o0[1:0];
-  assign o0_result_o = valid_o0 && word_o0[key_switch_pkg::Target+:2] == key_switch_pkg::ToResult;
-  assign o0_half_o = word_o0[key_switch_pkg::TargetRow];
-  assign sum_o0 = o0_own_o || (valid_o0 && word_o0[key_switch_pkg::Target+:2] == key_switch_pkg::ToSum);
+  function automatic logic [PW-1:0] prime_of(input logic [WW-1:0] word);
+    prime_of = word[key_switch_pkg::Own] ? word[key_switch_pkg::OwnPrime+:PW] : word[key_switch_pkg::Prime+:PW];
+  endfunction
+  assign e_prime_o = prime_of(word_e_q);
+  assign e_id_o = word_e_q[key_switch_pkg::Own] ? own_member_e_q[1:0] : member_e_q[1:0];
+  assign e_result_o = word_e_q[key_switch_pkg::Valid] && member_e_q[2] &&
+      word_e_q[key_switch_pkg::Target+:2] == key_switch_pkg::ToResult;
+  assign e_half_o = word_e_q[key_switch_pkg::TargetRow];
+  assign valid_o0 = word_o0_q[key_switch_pkg::Valid] && member_o0_q[2];
+  assign own_o0 = word_o0_q[key_switch_pkg::Own] && own_member_o0_q[2];
+  assign prime_o0 = prime_of(word_o0_q);
+  assign id_o0 = word_o0_q[key_switch_pkg::Own] ? own_member_o0_q[1:0] : member_o0_q[1:0];
+  assign result_o0 = valid_o0 && word_o0_q[key_switch_pkg::Target+:2] == key_switch_pkg::ToResult;
+  assign sum_o0 = own_o0 || (valid_o0 && word_o0_q[key_switch_pkg::Target+:2] == key_switch_pkg::ToSum);
+  assign o0_key_o = sum_o0;
 
   // {sum, result, own, first, half, switch, prime, time}
   localparam int unsigned OutWidth = 7 + PW + TimeWidth;
-  logic [OutWidth-1:0] out_o0, out_o1_q, out_o8, out_o9_q;
+  logic [OutWidth-1:0] out_o0, out_o1_q, out_o7, out_o8_q, out_o9_q;
   logic [SelWidth-1:0] row_sel_q;
   logic [Lanes*Width-1:0] words_o1_q;
   assign out_o0 = {
-    sum_o0, o0_result_o, o0_own_o,
-    o0_own_o ? word_o0[key_switch_pkg::OwnFirst] : word_o0[key_switch_pkg::First],
-    o0_half_o, o0_id_o, prime_o0, o0_time_o
+    sum_o0, result_o0, own_o0,
+    own_o0 ? word_o0_q[key_switch_pkg::OwnFirst] : word_o0_q[key_switch_pkg::First],
+    word_o0_q[key_switch_pkg::TargetRow], id_o0, prime_o0, time_o0_q
   };
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -260,13 +295,13 @@ module switch_chain #(
       o1_row_write_o <= 1'b0;
     end else if (en_i) begin
       out_o1_q <= out_o0;
-      o1_row_write_o <= valid_o0 && word_o0[key_switch_pkg::Target+:2] == key_switch_pkg::ToRow;
+      o1_row_write_o <= valid_o0 && word_o0_q[key_switch_pkg::Target+:2] == key_switch_pkg::ToRow;
     end
   end
   always_ff @(posedge clk_i) begin
     if (en_i) begin
-      o1_row_o   <= word_o0[key_switch_pkg::TargetRow+:RW];
-      row_sel_q  <= select(word_o0[key_switch_pkg::Prime+:PW]);
+      o1_row_o   <= word_o0_q[key_switch_pkg::TargetRow+:RW];
+      row_sel_q  <= select(word_o0_q[key_switch_pkg::Prime+:PW]);
       words_o1_q <= transformed;
     end
   end
@@ -279,32 +314,36 @@ module switch_chain #(
   end
 
   // Factors at o2, products at o9.
-  logic result_o1, own_o1, first_o9_q, result_o9_q, sum_o9_q;
-  logic [SelWidth-1:0] sel_o1, sel_o2_q, sel_o9;
+  logic result_o1, own_o1, first_o8, result_o8, result_o9_q, sum_o9_q;
+  logic [SelWidth-1:0] sel_o0, sel_o1, sel_o2_q, sel_o8, sel_o9;
   assign result_o1 = out_o1_q[OutWidth-2];
   assign own_o1 = out_o1_q[OutWidth-3];
+  assign sel_o0 = select(prime_o0);
   assign sel_o1 = select(o1_prime_o);
   always_ff @(posedge clk_i) if (en_i) sel_o2_q <= sel_o1;
 
   delay_line #(
-      .Width(OutWidth), .Depth(7), .Cleared(1'b1)
-  ) u_out_o8 (
-      .clk_i, .rst_ni, .en_i, .d_i(out_o1_q), .q_o(out_o8)
+      .Width(OutWidth), .Depth(6), .Cleared(1'b1)
+  ) u_out_o7 (
+      .clk_i, .rst_ni, .en_i, .d_i(out_o1_q), .q_o(out_o7)
   );
-  assign o8_time_o = out_o8[TimeWidth-1:0];
-  assign o8_prime_o = out_o8[TimeWidth+:PW];
-  assign o8_id_o = out_o8[TimeWidth+PW+:2];
-  assign o8_sum_o = out_o8[OutWidth-1];
-  assign o8_addend_o = out_o8[OutWidth-2];
-  assign o8_first_o = out_o8[OutWidth-4];
-
-  logic [Lanes*60-1:0] addend_o9_q;
+  assign o7_time_o = out_o7[TimeWidth-1:0];
+  assign o7_prime_o = out_o7[TimeWidth+:PW];
+  assign o7_id_o = out_o7[TimeWidth+PW+:2];
+  assign o7_sum_o = out_o7[OutWidth-1];
+  assign o7_addend_o = out_o7[OutWidth-2];
+  assign o7_first_o = out_o7[OutWidth-4];
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) out_o9_q <= '0;
-    else if (en_i) out_o9_q <= out_o8;
+    if (!rst_ni) {out_o8_q, out_o9_q} <= '0;
+    else if (en_i) {out_o8_q, out_o9_q} <= {out_o7, out_o8_q};
   end
-  always_ff @(posedge clk_i) if (en_i) addend_o9_q <= o8_addend_i;
-  assign first_o9_q = out_o9_q[OutWidth-4];
+  assign o8_time_o = out_o8_q[TimeWidth-1:0];
+  assign o8_prime_o = out_o8_q[TimeWidth+:PW];
+  assign o8_id_o = out_o8_q[TimeWidth+PW+:2];
+  assign o8_addend_o = out_o8_q[OutWidth-2];
+  assign result_o8 = out_o8_q[OutWidth-2];
+  assign first_o8 = out_o8_q[OutWidth-4];
+  assign sel_o8 = select(o8_prime_o);
   assign result_o9_q = out_o9_q[OutWidth-2];
   assign sum_o9_q = out_o9_q[OutWidth-1];
   assign sel_o9 = select(out_o9_q[TimeWidth+:PW]);
@@ -313,24 +352,29 @@ module switch_chain #(
   logic [2*Lanes-1:0][Width-1:0] products_o9, others_o9;  // for the assertions
 `endif
   for (genvar l = 0; l < Lanes; l++) begin : gen_lane
-    logic [Width-1:0] difference_o1, factor_o2_q;
+    logic [Width-1:0] own_o1_q, dividend_o1_q, difference_o1, factor_o2_q;
+    always_ff @(posedge clk_i) begin
+      if (en_i) begin
+        own_o1_q <= scaled(sel_o0, o0_own_i[60*l+:60]);
+        dividend_o1_q <= scaled(sel_o0, o0_sum_i[60*l+:60]);
+      end
+    end
     mod_add #(
         .Width(Width), .Subtract(1'b1)
     ) u_difference (
         .modulus_i(modulus(sel_o1)),
-        .a_i(scaled(sel_o1, o1_sum_i[60*l+:60])),
+        .a_i(dividend_o1_q),
         .b_i(words_o1_q[Width*l+:Width]),
         .r_o(difference_o1)
     );
     always_ff @(posedge clk_i) begin
       if (en_i) begin
-        factor_o2_q <= own_o1 ? scaled(sel_o1, o1_own_i[60*l+:60])
-                              : result_o1 ? difference_o1 : words_o1_q[Width*l+:Width];
+        factor_o2_q <= own_o1 ? own_o1_q : result_o1 ? difference_o1 : words_o1_q[Width*l+:Width];
       end
     end
     for (genvar k = 0; k < 2; k++) begin : gen_half
-      logic [Width-1:0] key_o2_q, product_o9, sum_o9;
-      logic [59:0] other;
+      logic [Width-1:0] key_o2_q, product_o9, sum_o9, other_o9_q;
+      logic [59:0] other_o8;
       always_ff @(posedge clk_i) begin
         if (en_i) begin
           key_o2_q <= result_o1 ? Width'(key_switch_pkg::special_inverse(o1_prime_o))
@@ -342,16 +386,17 @@ module switch_chain #(
       ) u_product (
           .clk_i, .en_i, .sel_i(sel_o2_q), .a_i(factor_o2_q), .b_i(key_o2_q), .c_o(product_o9)
       );
-      assign other = result_o9_q ? addend_o9_q[60*l+:60] : first_o9_q ? '0 : o9_sum_i[60*(Lanes*k+l)+:60];
+      assign other_o8 = result_o8 ? o8_addend_i[60*l+:60] : first_o8 ? '0 : o8_sum_i[60*(Lanes*k+l)+:60];
+      always_ff @(posedge clk_i) if (en_i) other_o9_q <= scaled(sel_o8, other_o8);
       mod_add #(
           .Width(Width)
       ) u_sum (
-          .modulus_i(modulus(sel_o9)), .a_i(product_o9), .b_i(scaled(sel_o9, other)), .r_o(sum_o9)
+          .modulus_i(modulus(sel_o9)), .a_i(product_o9), .b_i(other_o9_q), .r_o(sum_o9)
       );
       always_ff @(posedge clk_i) if (en_i) o10_words_o[60*(Lanes*k+l)+:60] <= plain(sel_o9, sum_o9);
 `ifndef SYNTHESIS
       assign products_o9[Lanes*k+l] = product_o9;
-      assign others_o9[Lanes*k+l] = scaled(sel_o9, other);
+      assign others_o9[Lanes*k+l] = other_o9_q;
 `endif
     end
   end
@@ -395,7 +440,7 @@ module switch_chain #(
                    en_i && converting[Conversion][SelWidth] |-> below(converting[Conversion][SelWidth-1:0], raised));
   a_transformed_residues_are_canonical :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   en_i && valid_o0 |-> below(select(word_o0[key_switch_pkg::Prime+:PW]), transformed));
+                   en_i && valid_o0 |-> below(select(word_o0_q[key_switch_pkg::Prime+:PW]), transformed));
   logic [1:0] canonical_o9;
   always_comb begin
     canonical_o9 = '1;

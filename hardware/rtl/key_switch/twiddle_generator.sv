@@ -169,6 +169,9 @@ module twiddle_generator #(
   assign full_line = full_rom[FactorWidth'({sel_of(tag_full), inverse_of(tag_full), beat_of(tag_full)})];
 
   logic [(Lanes-1)*Width-1:0] serial_first_q, serial_second_q, full, full_second;
+  // One cycle after tag_first and tag_second, when the factors are there.
+  tag_t tag_end;
+  logic second_inverse_q;
   for (genvar e = 0; e < Lanes - 1; e++) begin : gen_factor
     localparam int unsigned Group = $clog2(e + 2) - 1;
     (* ram_style = "distributed" *) logic [Width-1:0] memory[Depth];
@@ -195,9 +198,6 @@ module twiddle_generator #(
     assign full[e*Width+:Width] = product >> shift_of(sel_of(tag_end));
   end
 
-  // One cycle after tag_first and tag_second, when the factors are there.
-  tag_t tag_end;
-  logic second_inverse_q;
   always_ff @(posedge clk_i) begin
     if (en_i) begin
       tag_end <= tag_first;

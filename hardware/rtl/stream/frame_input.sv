@@ -20,6 +20,8 @@ module frame_input #(
     output logic                 tready_o,
     output logic                 ok_o,
     output logic                 taken_o,
+    output logic                 filling_o,  // with zeros, since a last flag that came early
+    output logic                 skipping_o,  // beats are discarded
     output logic [ Words*60-1:0] words_o,
     output logic                 range_o,
     output logic                 short_o,
@@ -29,6 +31,8 @@ module frame_input #(
   logic [Words-1:0] bad;
 
   assign last_beat = &time_i;
+  assign filling_o = short_q;
+  assign skipping_o = skip_q;
   assign ok_o = !need_i || short_q || (tvalid_i && !skip_q);
   assign step = need_i && en_i;
   assign taken_o = step && !short_q;
