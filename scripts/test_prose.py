@@ -68,7 +68,7 @@ def test_the_clause_of_every_rule_is_found_where_users_read() -> None:
     for sample in samples:
         page = f"A key is made. {sample}\n"
         assert len(prose.findings(page, clauses=True)) == 1, sample
-        assert found(page) == []
+        assert faults(page) == []
 
 
 def test_natural_clauses_pass() -> None:
@@ -81,12 +81,12 @@ def test_natural_clauses_pass() -> None:
 def test_a_row_of_short_sentences_is_found_and_lists_are_none() -> None:
     short = "The key is small."
     assert (
-        found(f"{' '.join([short] * prose.ROW)} A sentence that is longer than that one follows here.\n")
+        faults(f"{' '.join([short] * prose.ROW)} A sentence that is longer than that one follows here.\n")
         == []
     )
-    assert len(found(f"{' '.join([short] * (prose.ROW + 1))}\n")) == 1
-    assert found("1. *Steps.* There are two. They follow each other. At 0 .. 3 they end.\n") == []
-    assert found(f"{short}\n" + "".join(f"\n* {short}" for _ in range(9)) + "\n") == []
+    assert len(faults(f"{' '.join([short] * (prose.ROW + 1))}\n")) == 1
+    assert faults("1. *Steps.* There are two. They follow each other. At 0 .. 3 they end.\n") == []
+    assert faults(f"{short}\n" + "".join(f"\n* {short}" for _ in range(9)) + "\n") == []
 
 
 def test_code_tables_links_and_headings_are_left_alone() -> None:

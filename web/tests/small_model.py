@@ -1,4 +1,4 @@
-"""`small_model.py FOLDER digits|words|colours|slots`: models for a small ring without security, for quick tests.
+"""`small_model.py FOLDER digits|words|colours|slots`: quick models in a small ring without security.
 
 The shipped digits, a version of them that says words, a network that says which of red, green and blue a
 picture of 8 x 8 has most of; or the digits for clients that encrypt slots, with small keys at 128 bits.

@@ -524,7 +524,8 @@ def _require_chain(chain: Chain, parameters: Parameters) -> None:
     if names[0] == names[1]:
         raise MismatchError(
             f"the plan is for other {names[0]}, or for another bound on the keys' modulus; plan the program "
-            "for these parameters (keywright plan --preset or --parameters, Workload.on_parameters in Python)",
+            "for these parameters (keywright plan --preset or --parameters; in Python "
+            "Workload.on_parameters)",
             code="plan",
         )
     raise MismatchError(f"the plan is for {names[0]}, but the parameters have {names[1]}", code="plan")
