@@ -169,7 +169,7 @@ class LimitError(ServeError, ValueError):
 
     Attributes:
         what: name of the limit (``demand``): ``key_bytes``, ``key_count``, ``key_sets`` or ``message_bytes``.
-        value: bytes that are sent, that the tenant would store, or what is asked for.
+        value: the bytes sent, the bytes that the tenant would store, or the requested value.
         used: seconds used (``quota_seconds``).
         maximum: the limit.
         retry_after: seconds until there may be room, or until the next day; 0 if waiting does not help.
@@ -190,7 +190,7 @@ class EvaluationError(ServeError):
     * ``cancelled``: the client cancelled it.
     * ``not_done``: it has not finished.
 
-    What to do: ask again later (``not_done``), or check that keys and ciphertexts are those of the model.
+    What to do: ask again later (``not_done``), or check that keys and ciphertexts belong to the model.
     """
 
     code = "evaluation_failed"
@@ -315,6 +315,7 @@ class UnreachableError(ServeError, OSError):
 
     * ``unreachable``: no server answers, or the connection broke.
     * ``truncated``: it broke within an answer.
+    * ``deadline``: the call took longer than its ``deadline=``.
 
     What to do: check the address and the network, and call again.
     """
@@ -325,7 +326,7 @@ class UnreachableError(ServeError, OSError):
 class InvalidReplyError(ServeError, ValueError):
     """A malformed or truncated answer of a server (``invalid_reply``).
 
-    What to do: check that the address is that of keywright serve, and of this version.
+    What to do: check that keywright serve of this version listens at the address.
     """
 
     code = "invalid_reply"
