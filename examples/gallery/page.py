@@ -21,20 +21,20 @@ cd examples
 python -m gallery NAME
 ```
 
-The command downloads the package, whose version and digest are pinned in `examples/gallery/requirements`, and reads
-its weights. Tensors of torch are read without torch. `keywright.compile` chooses parameters and polynomials by its
-defaults. The tests are encrypted, evaluated and decrypted in the same process. *Same* counts tests whose encrypted
-label equals the label in the clear. *Right* counts those with the true label, in the clear and encrypted. *Error*
-is the largest error of any output, next to the largest output. No package, weight or sample is part of this
-repository.
+The command downloads the package, whose version and digest are pinned in `examples/gallery/requirements`,
+and reads its weights. Tensors of torch are read without torch. `keywright.compile` chooses parameters and
+polynomials by its defaults. The tests are encrypted, evaluated and decrypted in the same process. *Same*
+counts tests whose encrypted label equals the label in the clear. *Right* counts those with the true label,
+in the clear and encrypted. *Error* is the largest error of any output, next to the largest output. No
+package, weight or sample is part of this repository.
 
 """
 
 CLOSING = """
-Times are processor seconds on one thread: the whole compilation, and for each test its share of keys, the encoding
-of the model, encryption, evaluation and decryption. Keys are the bytes that a client sends once. The peak is for
-one process, which is client and server. The [record](../../{record}) contains
-parameters and wall times, which are long because other programs used the machine.
+Times are processor seconds on one thread: the whole compilation, and for each test its share of keys, the
+encoding of the model, encryption, evaluation and decryption. Keys are the bytes that a client sends once.
+The peak is for one process, which is client and server. The [record](../../{record}) contains parameters
+and wall times, which are long because other programs used the machine.
 
 ## Data and changes
 
