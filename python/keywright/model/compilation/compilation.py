@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from keywright import compiler
 from keywright._core import BootstrapperPlan, Parameters
@@ -15,6 +15,7 @@ from keywright.errors import (
     ModelRefusedError,
     OutOfMemoryError,
 )
+from keywright.errors.choices import require_choice
 from keywright.errors.engine import ParameterError
 from keywright.model.model import Model
 from keywright.model.served.entry import deep_entry, deep_literal, read_entry
@@ -68,7 +69,7 @@ class Compilation:
         name, labels: of the models.
 
     Raises:
-        ParameterError: thin clients need a preset with a bootstrapping.
+        ParameterError: there is no such kind of client, or thin clients need a preset with a bootstrapping.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Compilation:
         name: str = "model",
         labels: tuple[str, ...] = (),
     ) -> None:
+        require_choice("client", client, get_args(Client))
         if client == "thin" and (isinstance(ring, Ring) or ring in Parameters.presets()):
             what = "parameters=" if isinstance(ring, Ring) else f"parameters={ring!r}"
             raise ParameterError(
