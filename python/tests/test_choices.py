@@ -59,7 +59,7 @@ def functions(name: str, thing: Any) -> Iterator[tuple[str, Any]]:
 
 def choices() -> dict[tuple[str, str], tuple[str, ...]]:
     """Return the strings of every public parameter that takes a few, by function and parameter."""
-    out = {}
+    out: dict[tuple[str, str], tuple[str, ...]] = {}
     for room in ROOMS:
         module = importlib.import_module(room)
         for name in module.__all__:
@@ -83,9 +83,7 @@ def backend(storage: Any) -> object:
     """Make the backend of no program."""
     parameters = kw.Parameters.preset("N13_QP214_S38")
     execution: Any = None
-    return runtime.EncryptedBackend(
-        kw.Evaluator(parameters), plan=execution, storage={("transform", 0): storage}
-    )
+    return runtime.EncryptedBackend(kw.Evaluator(parameters), plan=execution, storage={(0, 0, 0): storage})
 
 
 CALLS: dict[tuple[str, str], Callable[[Any], object]] = {
