@@ -53,7 +53,7 @@ def test_the_help_of_every_command_fits_and_names_its_values(capsys: pytest.Capt
         assert not re.search(r"\(default [^:]", text), name
 
 
-NAMED = {"preset": "keywright presets", "set": "keywright presets"}
+NAMED = {"preset": "keywright presets", "bootstrap": "keywright presets"}
 """Options whose values a command lists."""
 
 

@@ -1,9 +1,9 @@
 """Compile a model and make its keys: one folder for the client, one for the server.
 
 OUT/client holds the secret key and stays with the owner of the data. OUT/server holds the parameters, the
-evaluation keys and the program, which contains the model's weights; it holds no secret of the client. MODEL is
-an ONNX model, or a folder of keywright compile for either kind of client. Without a model the command makes the
-keys of --plan, for a bootstrap or for the key switches of an application.
+evaluation keys and the program, which contains the model's weights; it holds no secret of the client. MODEL
+is an ONNX model, or a folder of keywright compile for either kind of client. Without a model the command
+makes the keys of --plan, for a bootstrap or for the key switches of an application.
 """
 
 import argparse
@@ -82,7 +82,8 @@ def _compiled(options: argparse.Namespace, plan: KeyPlan | None) -> Model:
         raise CommandError("--parameters is for plans without a model; use --preset with a model")
     if plan is not None and options.memory is not None:
         raise CommandError("--plan names the keys, and --memory plans them; give one of them")
-    model = _loaded(options) if options.model.is_dir() else compile_model(options, batch=options.batch or 1)
+    loaded = options.model.is_dir()
+    model = _loaded(options) if loaded else compile_model(options, batch=options.batch or 1)
     if plan is not None:
         return model.with_plan(plan)
     return model if options.memory is None else model.with_server_within(parse_bytes(options.memory))
