@@ -353,9 +353,9 @@ def test_ciphertexts_are_not_compared(pair: Pair) -> None:
 
 
 def test_ciphertexts_are_neither_true_nor_false(pair: Pair) -> None:
-    """All four classes; code that tests whether there is one writes ``is None``."""
+    """Of both schemes; code that tests whether there is one writes ``is None``."""
     parameters = kw.bfv.Parameters.preset(next(iter(kw.bfv.Parameters.presets())))
-    integers = kw.bfv.Encryptor(kw.SecretKey.generate(parameters))
+    integers = kw.bfv.Encryptor(kw.KeyGenerator(kw.SecretKey.generate(parameters)).public_key())
     seeded = pair.decryptor.encrypt([1.0])
     for ciphertext in (pair.x.ciphertext, seeded, integers.encrypt([1])):
         for tested in (bool, op.not_):

@@ -60,8 +60,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     terminal.table([*columns, Column("error_bound", "error at most", "number")], rows)
     terminal.note(
         "errors are relative to the program in the clear, in the worst case over all inputs; there is no "
-        "bound if the largest possible values exceed the modulus, or if a thin client decrypts; keywright infer --explain predicts "
-        "typical errors"
+        "bound if the largest possible values exceed the modulus, or if a thin client decrypts; keywright "
+        "infer --explain predicts typical errors"
     )
     if flooding is not None:
         terminal.note(

@@ -21,7 +21,7 @@ MOST_BINS = 4096
 """Largest number of bins of a feature."""
 
 Thresholds = Literal["private", "public"]
-"""Who may know the thresholds of trees."""
+"""Whether clients learn the thresholds of trees."""
 
 OPERATORS = {name.lower() for name in [*ACTIVATIONS, *INSIDE]}
 
