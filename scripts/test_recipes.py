@@ -31,7 +31,7 @@ def variables() -> dict[str, str]:
 
 def expanded(text: str) -> str:
     """Text with the values of variables that name prerequisites."""
-    return re.sub(r"\$\((\w+_NEEDS)\)", lambda found: variables()[found[1]], text)
+    return re.sub(r"\$\((\w+_NEEDS)\)", lambda match: variables()[match[1]], text)
 
 
 def crossing() -> dict[str, tuple[str, str]]:

@@ -31,12 +31,12 @@ KNOWN = {"demo.time": "3.5 s"}
 
 def test_a_mark_and_a_block_are_filled_and_stay(expressions: Expressions) -> None:
     text = "It takes <!--=demo.time-->9 s<!--/-->.\n\n<!-- block: cost -->\nold\n<!-- end -->\n"
-    made = filled(PAGE, text, KNOWN, expressions)
-    assert made == (
+    page_text = filled(PAGE, text, KNOWN, expressions)
+    assert page_text == (
         "It takes <!--=demo.time-->3.5 s<!--/-->.\n\n<!-- block: cost -->\n"
         "| 3.5 s | [r](../../benchmarks/a.txt) | 94 |\n<!-- end -->\n"
     )
-    assert filled(PAGE, made, KNOWN, expressions) == made
+    assert filled(PAGE, page_text, KNOWN, expressions) == page_text
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_what_is_no_figure_with_a_unit_is_left(text: str) -> None:
 def test_a_rule_allows_and_forbids() -> None:
     page = [{"path": "docs/how-to/page.md", "reason": "a limit", "figures": ["8 MiB", "9 MiB"]}]
     rules = {"generated": {}, "counted": {}, "page": page}
-    found = problems(PAGE, "A limit of 8 MiB, and 3.5 s.", rules)
-    assert [re.sub(r"^[^:]*: ", "", one) for one in found] == [
+    faults = problems(PAGE, "A limit of 8 MiB, and 3.5 s.", rules)
+    assert [re.sub(r"^[^:]*: ", "", one) for one in faults] == [
         "3.5 s is typed; take it from figures.toml",
         "9 MiB is allowed and not there",
     ]
@@ -84,16 +84,16 @@ def test_a_rule_allows_and_forbids() -> None:
 
 def test_no_page_has_a_typed_figure_without_a_reason() -> None:
     rules = allowed()
-    found = [one for path in pages() for one in problems(path, path.read_text(encoding="utf-8"), rules)]
-    assert not found, "\n".join(found)
+    faults = [one for path in pages() for one in problems(path, path.read_text(encoding="utf-8"), rules)]
+    assert not faults, "\n".join(faults)
     assert all(one["reason"] for one in rules["page"])
 
 
 def test_no_typed_figure_stands_on_two_pages() -> None:
     rules = allowed()
     texts = {path: path.read_text(encoding="utf-8") for path in pages()}
-    found = twice(texts, rules)
-    assert not found, "name them in figures.toml:\n" + "\n".join(found)
+    faults = twice(texts, rules)
+    assert not faults, "name them in figures.toml:\n" + "\n".join(faults)
     assert all(one["reason"] for one in rules["twice"])
     needed = {line.partition(":")[0] for line in twice(texts, {**rules, "twice": []})}
     assert needed == {figure for one in rules["twice"] for figure in one["figures"]}
@@ -122,10 +122,10 @@ def test_every_named_figure_stands_somewhere() -> None:
 def test_pictures_are_drawings_with_the_figures() -> None:
     listed = records()
     known = figures.figures(Expressions(listed))
-    made = pictures(listed, known)
-    assert all(text.startswith("<svg") and text.endswith("</svg>\n") for text in made.values())
-    assert known["digits.keys"] in made[FOLDER / "request.svg"]
-    assert known["bootstrap.lattigo"] in made[FOLDER / "peers.svg"]
+    drawings = pictures(listed, known)
+    assert all(text.startswith("<svg") and text.endswith("</svg>\n") for text in drawings.values())
+    assert known["digits.keys"] in drawings[FOLDER / "request.svg"]
+    assert known["bootstrap.lattigo"] in drawings[FOLDER / "peers.svg"]
 
 
 def test_the_picture_of_rotations_has_the_keys_of_the_demo() -> None:
@@ -145,9 +145,9 @@ UNITS = {"s": 1.0, "MB": 1e6, "GB": 1e9}
 
 def size(cell: str) -> float:
     """The first time or size of a cell, in seconds or bytes."""
-    found = SIZE.match(cell)
-    assert found, cell
-    return float(found["number"]) * UNITS[found["unit"]]
+    quantity = SIZE.match(cell)
+    assert quantity, cell
+    return float(quantity["number"]) * UNITS[quantity["unit"]]
 
 
 def test_verdicts_of_networks_rest_on_what_was_measured() -> None:

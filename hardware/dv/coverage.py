@@ -18,8 +18,8 @@ def points() -> Counter[str]:
     reached: Counter[str] = Counter()
     for path in RESULTS.glob("*/coverage.dat"):
         for line in path.read_text(encoding="utf-8").splitlines():
-            if found := re.search(r"\x01h\x02([^\x01']+).*' (\d+)$", line):
-                reached[found[1]] += int(found[2])
+            if counter := re.search(r"\x01h\x02([^\x01']+).*' (\d+)$", line):
+                reached[counter[1]] += int(counter[2])
     return reached
 
 

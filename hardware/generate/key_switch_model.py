@@ -117,9 +117,9 @@ def main() -> None:
         )
     lines += ["", "| L | alpha | slots by the model | by the schedule |", "|---:|---:|---:|---:|"]
     for level, alpha in SEARCHED:
-        found, model = search(Shape(level, alpha)).period, slots(level, alpha)
-        assert model <= found <= LIMIT * model, f"L = {level}, alpha = {alpha}: {found} slots, not {model}"
-        lines.append(f"| {level} | {alpha} | {model} | {found} |")
+        period, model = search(Shape(level, alpha)).period, slots(level, alpha)
+        assert model <= period <= LIMIT * model, f"L = {level}, alpha = {alpha}: {period} slots, not {model}"
+        lines.append(f"| {level} | {alpha} | {model} | {period} |")
     size = packed_bytes(3, 1)
     lines += MIDDLE.splitlines()
     for memory in MEMORIES:

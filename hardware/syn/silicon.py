@@ -83,11 +83,11 @@ def kinds(stat: dict[str, Any], bits: dict[str, Any]) -> dict[str, Row]:
             n * stat[cell].get("area", 0.0) for cell, n in below[name].items()
         )
         flops = sum(n for cell, n in module["num_cells_by_type"].items() if re.match("DFF|DLL|DHL", cell))
-        found = re.match(r"(?:\$paramod(?:\$[0-9a-f]+)?\\)?(\w+)", name)
-        assert found, name
-        before = rows.get(found[1], (0, 0.0, 0, 0, 0.0))
+        base_name = re.match(r"(?:\$paramod(?:\$[0-9a-f]+)?\\)?(\w+)", name)
+        assert base_name, name
+        before = rows.get(base_name[1], (0, 0.0, 0, 0, 0.0))
         count, memory = units(name), bits[name]["num_memory_bits"]
-        rows[found[1]] = (
+        rows[base_name[1]] = (
             before[0] + count,
             before[1] + count * own,
             before[2] + count * flops,

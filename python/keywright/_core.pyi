@@ -4,7 +4,19 @@ from builtins import bytes as _Bytes  # `bytes` is a property of several classes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import GenericAlias
-from typing import Any, Final, Generic, Literal, Self, TypeAlias, TypedDict, TypeVar, final, overload
+from typing import (
+    Any,
+    Final,
+    Generic,
+    Literal,
+    NoReturn,
+    Self,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    final,
+    overload,
+)
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -270,6 +282,7 @@ class BfvParameters:
 
 @final
 class BfvCiphertext:
+    def __bool__(self) -> NoReturn: ...
     @property
     def parameters(self) -> BfvParameters: ...
     @property
@@ -293,6 +306,7 @@ class BfvCiphertext:
 
 @final
 class BfvSeededCiphertext:
+    def __bool__(self) -> NoReturn: ...
     @property
     def parameters(self) -> BfvParameters: ...
     @property
@@ -747,6 +761,7 @@ class LinearTransform:
 
 @final
 class Ciphertext:
+    def __bool__(self) -> NoReturn: ...
     @property
     def parameters(self) -> Parameters: ...
     @property
@@ -784,6 +799,7 @@ class Ciphertext:
 
 @final
 class SeededCiphertext:
+    def __bool__(self) -> NoReturn: ...
     @property
     def parameters(self) -> Parameters: ...
     @property

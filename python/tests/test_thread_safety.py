@@ -51,12 +51,12 @@ def resolved(name: str) -> object:
     parts = name.split(".")
     for length in range(len(parts) - 1, 0, -1):
         try:
-            found: object = import_module(".".join(parts[:length]))
+            member: object = import_module(".".join(parts[:length]))
         except ImportError:
             continue
         for part in parts[length:]:
-            found = getattr(found, part)
-        return found
+            member = getattr(member, part)
+        return member
     raise AssertionError(name)
 
 
@@ -70,12 +70,12 @@ def documented() -> dict[str, type]:
 
 def compiled() -> dict[str, tuple[str, bool]]:
     """The text and the immutability of each compiled class, from its source."""
-    found = {}
+    classes = {}
     for source in sorted((ROOT / "crates" / "python" / "src").rglob("*.rs")):
         for match in COMPILED.finditer(source.read_text(encoding="utf-8")):
             text = " ".join(line.removeprefix("///").strip() for line in match["doc"].splitlines())
-            found[match["name"]] = text, "frozen" in match["options"]
-    return found
+            classes[match["name"]] = text, "frozen" in match["options"]
+    return classes
 
 
 def sentence(cls: type) -> str:
@@ -128,25 +128,37 @@ def arithmetic() -> tuple[list[object], Callable[[], object]]:
             widths.digits(2, 1, [4]),
         )
 
-    made = [parameters, public, spec, ciphertext, seeded, transform, encrypted, key, errors, flooding, pool]
+    objects = [
+        parameters,
+        public,
+        spec,
+        ciphertext,
+        seeded,
+        transform,
+        encrypted,
+        key,
+        errors,
+        flooding,
+        pool,
+    ]
     parts = [secret, generator, held, encryptor, decryptor, evaluator]
-    return [*made, *parts, widths], work
+    return [*objects, *parts, widths], work
 
 
 def masters() -> tuple[list[object], Callable[[], object]]:
     """Master keys, and the keys that are derived from them."""
     parameters = kw.Parameters.from_bits(11, [55, 45, 45], [50, 50, 50], 45, insecure=True)
     secret = kw.SecretKey.generate(parameters, ENTROPY)
-    made = keys.MasterKeys.generate(secret, [1, 2], [55], level=0, entropy=ENTROPY)
+    master_keys = keys.MasterKeys.generate(secret, [1, 2], [55], level=0, entropy=ENTROPY)
     specs = [kw.KeySpec.rotation(parameters, 3, level=0)]
-    return [made], lambda: (made.to_bytes(), made.derivation(specs).depth)
+    return [master_keys], lambda: (master_keys.to_bytes(), master_keys.derivation(specs).depth)
 
 
 def bootstrap() -> tuple[list[object], Callable[[], object]]:
     """A plan of a bootstrap, and its matrices."""
     widths = [50, 40, 40, 45, 45, 45] + 7 * [50] + [59, 60, 50] + 2 * [50]
     parameters = kw.Parameters.from_bits(11, widths, [50, 50, 50], 45, insecure=True)
-    made = kw.BootstrapperPlan(
+    plan = kw.BootstrapperPlan(
         parameters,
         slots_to_coeffs=2,
         coeffs_to_slots=2,
@@ -157,12 +169,12 @@ def bootstrap() -> tuple[list[object], Callable[[], object]]:
     )
     secret = kw.SecretKey.generate(parameters, ENTROPY)
     generator = kw.KeyGenerator(secret, ENTROPY)
-    held = generator.evaluation_keys(specs=made.required_keys, relinearization=False)
-    values = np.linspace(-1, 1, made.slots)
+    held = generator.evaluation_keys(specs=plan.required_keys, relinearization=False)
+    values = np.linspace(-1, 1, plan.slots)
     exhausted = kw.Encryptor(generator.public_key(), ENTROPY).encrypt(values, level=2, magnitude=1)
-    bootstrapper, evaluator = kw.Bootstrapper(made), kw.Evaluator(parameters, held)
-    return [made, bootstrapper], lambda: (
-        made.key_bytes["galois"] if "galois" in made.key_bytes else sum(made.key_bytes.values()),
+    bootstrapper, evaluator = kw.Bootstrapper(plan), kw.Evaluator(parameters, held)
+    return [plan, bootstrapper], lambda: (
+        plan.key_bytes["galois"] if "galois" in plan.key_bytes else sum(plan.key_bytes.values()),
         bootstrapper.bootstrap(evaluator, exhausted).to_bytes(),
     )
 
@@ -233,12 +245,12 @@ def similarity() -> tuple[list[object], Callable[[], object]]:
     index = search.Index.of(stored)
     shards = search.Shards([index])
     client = search.Client(shards.directory())
-    made, query = client.keys(), client.query(stored[3])
+    query_keys, query = client.keys(), client.query(stored[3])
 
     def work() -> object:
         assert len(client.query(stored[2]).data) == len(query.data)
-        return query.top(index.answer(query.data, made), 2)[0].tolist(), query.top(
-            shards.answer(query.data, made), 2
+        return query.top(index.answer(query.data, query_keys), 2)[0].tolist(), query.top(
+            shards.answer(query.data, query_keys), 2
         )[0].tolist()
 
     return [index, shards, client, query], work
@@ -307,7 +319,7 @@ def test_threads_that_share_objects_get_the_same(exercise: Exercise) -> None:
 
 
 def test_every_class_that_any_thread_may_use_is_used_by_several() -> None:
-    used = {type(made) for exercise in EXERCISES for made in exercise()[0]}
+    used = {type(instance) for exercise in EXERCISES for instance in exercise()[0]}
     claimed = {name: cls for name, cls in documented().items() if ANY in sentence(cls)}
     assert {name for name, cls in claimed.items() if cls not in used} == ELSEWHERE.keys()
     for test in ELSEWHERE.values():

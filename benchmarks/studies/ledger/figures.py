@@ -76,22 +76,22 @@ def filled(path: Path, text: str, known: Mapping[str, str], expressions: Express
         BadPage: a figure or a block is not there, or a mark begins a line.
     """
 
-    def figure(found: re.Match[str]) -> str:
-        if found["name"] not in known:
-            raise BadPage(f"{path.name}: there is no figure {found['name']!r} in figures.toml")
-        return known[found["name"]]
+    def figure(match: re.Match[str]) -> str:
+        if match["name"] not in known:
+            raise BadPage(f"{path.name}: there is no figure {match['name']!r} in figures.toml")
+        return known[match["name"]]
 
-    def block(found: re.Match[str]) -> str:
-        source = HERE / "blocks" / f"{found['name']}.md"
+    def block(match: re.Match[str]) -> str:
+        source = HERE / "blocks" / f"{match['name']}.md"
         if not source.is_file():
-            raise BadPage(f"{path.name}: there is no block {found['name']!r} in blocks")
-        made = expressions.fill(NAMED.sub(figure, source.read_text(encoding="utf-8")))
-        made = LINK.sub(lambda link: f"]({relpath(ROOT / link[1], path.parent)})", made)
-        return f"{found['name']}{found['rest']}{wrapped(made)}"
+            raise BadPage(f"{path.name}: there is no block {match['name']!r} in blocks")
+        block_text = expressions.fill(NAMED.sub(figure, source.read_text(encoding="utf-8")))
+        block_text = LINK.sub(lambda link: f"]({relpath(ROOT / link[1], path.parent)})", block_text)
+        return f"{match['name']}{match['rest']}{wrapped(block_text)}"
 
     if FIRST.search(text):
         raise BadPage(f"{path.name}: a mark begins a line; put a word before it")
-    text = SPAN.sub(lambda found: f"<!--={found['name']}-->{figure(found)}<!--/-->", text)
+    text = SPAN.sub(lambda match: f"<!--={match['name']}-->{figure(match)}<!--/-->", text)
     return BLOCK.sub(block, text)
 
 
@@ -106,7 +106,7 @@ def made_pages(expressions: Expressions) -> dict[Path, str]:
 def typed(text: str) -> Counter[str]:
     """Figures with units that are not from a record: outside marks, blocks of figures and code."""
     plain = CODE.sub(" ", OTHERS.sub("", BLOCK.sub("", SPAN.sub(" ", text))))
-    return Counter(" ".join(found[0].split()) for found in TYPED.finditer(plain))
+    return Counter(" ".join(match[0].split()) for match in TYPED.finditer(plain))
 
 
 def allowed() -> Mapping[str, Any]:
@@ -117,20 +117,20 @@ def allowed() -> Mapping[str, Any]:
 def problems(path: Path, text: str, rules: Mapping[str, Any]) -> list[str]:
     """Typed figures of a page that `typed.toml` does not allow, and what it allows in vain."""
     name = path.relative_to(ROOT).as_posix()
-    found = typed(text)
+    counts = typed(text)
     if name in rules["generated"]:
         return []
     if name in rules["counted"]:
         most = rules["counted"][name]
-        return [f"{name}: {found.total()} typed figures, at most {most}"] if found.total() > most else []
+        return [f"{name}: {counts.total()} typed figures, at most {most}"] if counts.total() > most else []
     reasons = {figure for one in rules["page"] if one["path"] == name for figure in one["figures"]}
     return [
         *(
             f"{name}: {figure} is typed; take it from figures.toml"
-            for figure in found
+            for figure in counts
             if figure not in reasons
         ),
-        *(f"{name}: {figure} is allowed and not there" for figure in sorted(reasons - set(found))),
+        *(f"{name}: {figure} is allowed and not there" for figure in sorted(reasons - set(counts))),
     ]
 
 

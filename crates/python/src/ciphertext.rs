@@ -28,6 +28,14 @@ macro_rules! stored_ciphertext {
                 ))
             }
 
+            /// The bytes of a ciphertext say nothing of its values, so it is neither true nor false.
+            fn __bool__(&self) -> pyo3::PyResult<bool> {
+                Err(pyo3::exceptions::PyTypeError::new_err(
+                    "encrypted values are neither true nor false without their secret key; decrypt them first, or \
+                     write `is None` to test whether there is a ciphertext",
+                ))
+            }
+
             fn __hash__(slf: pyo3::PyRef<'_, Self>) -> isize {
                 slf.as_ptr() as isize
             }

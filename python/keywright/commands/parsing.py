@@ -101,7 +101,8 @@ class CommandParser(Parser):
         """Give options of all commands the names of their values, and the completion of files."""
         for parser in self.commands.values():
             for action in parser._actions:
-                if action.metavar is None and action.nargs != 0 and action.option_strings:
+                given = action.nargs != 0 and action.option_strings
+                if action.metavar is None and action.choices is None and given:
                     action.metavar = METAVARS.get(action.type, "TEXT")
                 if action.type is Path:
                     action.complete = shtab.FILE  # type: ignore[attr-defined]

@@ -89,11 +89,20 @@ class OutOfRangeError(KeywrightError):
 
     code = "out_of_range"
 
-    def __init__(self, layer: str, value: float, low: float, high: float) -> None:
+    def __init__(
+        self, layer: str, value: float, low: float, high: float, *, approximated: bool = False
+    ) -> None:
+        """State the value and its range.
+
+        Args:
+            layer, value, low, high: see the attributes.
+            approximated: whether polynomials stand for activations before the layer.
+        """
+        finer = ", or with finer polynomials before this layer (activations=, error=)" if approximated else ""
         super().__init__(
             f"{layer} takes values from {low:.6g} to {high:.6g}, but this sample gives {value:.6g}, so "
             "the encrypted result would be wrong; check the sample's scale, or compile with calibration "
-            "data that cover it, or with finer polynomials before this layer (activations=, error=)"
+            f"data that cover it (calibration=){finer}"
         )
         self.layer, self.value, self.low, self.high = layer, value, low, high
 
@@ -451,12 +460,28 @@ def calibration_missing(functions: Sequence[str]) -> RefusalError:
     )
 
 
-def imprecise(text: str, share: float, allowed: float) -> RefusalError:
+def imprecise(
+    text: str, share: float, allowed: float, *, divisor: float = 1.0, preset: str | None = None
+) -> RefusalError:
     """Return the refusal of a model whose error of encryption is too large a ``share`` of the spread of an
-    output."""
+    output.
+
+    Args:
+        text: states the error.
+        share, allowed: the share, and the largest that is allowed.
+        divisor: by which clients divide inputs, so that the error of inputs grows as much.
+        preset: parameters that are precise enough, if they are known.
+    """
+    cause = (
+        f"; clients divide inputs by {divisor:g} because of their range, and errors of inputs grow by as much"
+        if divisor > 1
+        else ""
+    )
+    larger = "parameters with a larger scale (parameters=)"
+    scaled = "features scaled to a smaller range before the model, " if divisor > 1 else ""
     return RefusalError(
-        f"{text}; use parameters with a larger scale (parameters=), outputs of similar size, or "
-        f"allow more than {allowed:g} times the spread (noise=)",
+        f"{text}{cause}; use {larger if preset is None else f'parameters={preset!r}'}, {scaled}outputs of "
+        f"similar size, or allow more than {allowed:g} times the spread (noise=)",
         code="precision",
         share=share,
         allowed=allowed,

@@ -3,17 +3,20 @@
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keywright._core import SumParameters
 from keywright.errors import EncodeError, ParameterError
+from keywright.errors.choices import require_choice
 
 from .array_layout import ArrayLayout
 
 MIN_BITS, MAX_BITS = 2, 40
+
+OutOfRange = Literal["refuse", "clip"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class Encoding:
     max_weight: int
     bits: int = 30
     min_clients: int = 2
-    out_of_range: Literal["refuse", "clip"] = "refuse"
+    out_of_range: OutOfRange = "refuse"
     parameters: SumParameters = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -62,12 +65,7 @@ class Encoding:
             ("min_clients", self.min_clients, 2, self.max_clients),
         ):
             _require(what, value, low, high)
-        if self.out_of_range not in ("clip", "refuse"):
-            raise ParameterError(
-                f'out_of_range={self.out_of_range!r} must be "refuse" or "clip"',
-                what="out_of_range",
-                value=self.out_of_range,
-            )
+        require_choice("out_of_range", self.out_of_range, get_args(OutOfRange))
         object.__setattr__(self, "parameters", SumParameters(self.max_clients, self.magnitude))
 
     @property

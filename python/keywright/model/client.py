@@ -9,8 +9,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keywright._core import EvaluationKeys, Flooding, KeyGenerator, PublicKey, SecretKey
+from keywright._core import Ciphertext, EvaluationKeys, Flooding, KeyGenerator, PublicKey, SecretKey
 from keywright._progress import Progress, silent
+from keywright._reading.arrays import read_file
 from keywright.errors.engine import (
     FormatError,
     MissingKeyError,
@@ -173,6 +174,29 @@ class ModelClient:
     ) -> NDArray[np.float64]:
         """Return the outputs of ``count`` samples, (count, *output_shape); flooding as for `decrypt`."""
         return self._encryption.decrypt(objects, count, flooding=flooding)
+
+    def read_answer(self, path: Path) -> bytes:
+        """Read a ciphertext of an answer from a file.
+
+        Raises:
+            FormatError: the file is larger than any.
+        """
+        return read_file(path, self._shared.requests.most_bytes)
+
+    def error_bound(self, objects: Sequence[bytes], flooding: Flooding | None = None) -> float:
+        """Return the bound on the errors of the outputs of an answer's ciphertexts, in the worst case over
+        all inputs, against the program in the clear. It is infinite for thin clients, whose answers lack the
+        numbers that it needs.
+
+        Args:
+            objects: ciphertexts of a batch.
+            flooding: the noise that `decrypt_batch` will add.
+        """
+        if self._shared.entry is not None:
+            return math.inf
+        read = [Ciphertext.from_bytes(data, self.parameters) for data in objects]
+        bounds = [each.error_bound if flooding is None else flooding.error_bound(each) for each in read]
+        return max(bounds) * self.program.output.unit
 
     def save(self, folder: str | Path) -> None:
         """Create a folder for this client, with its secret key, that `load_client` reads. The folder stays

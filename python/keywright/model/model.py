@@ -89,6 +89,9 @@ class Source(Protocol):
     def for_samples(self, samples: int) -> "Model":
         """Return the model of the fastest batch for a number of samples."""
 
+    def precise(self, model: "Model") -> str | None:
+        """Return a preset for which the model is precise enough; None if none is known."""
+
     def refusal(self, refusal: OutOfMemoryError, model: "Model") -> OutOfMemoryError:
         """Return a refusal with the choices that may need less memory."""
 
@@ -344,6 +347,7 @@ class Model:
                 program.depth,
                 sum(step.opcode == "bootstrap" for step in program.instructions),
                 self.predicted_seconds,
+                self.entry is not None,
             ),
             Sizes(
                 len(specs),
@@ -383,8 +387,14 @@ class Model:
             ModelRefusedError: with a `RefusalError`.
         """
         if self.source is not None and not isinstance(self.source, Path):
-            fit = self.source.approximated.fit
-            require_precision(self.encrypted_error, fit.accuracy, fit.noise)
+            source, fit = self.source, self.source.approximated.fit
+            require_precision(
+                self.encrypted_error,
+                fit.accuracy,
+                fit.noise,
+                divisor=1.0 if self.entry is None else self.program.input.scale,
+                precise=lambda: source.precise(self),
+            )
 
     def for_batch(self, batch: int) -> "Model":
         """Return the same model for a number of samples in shared ciphertexts. Each batch is compiled once.

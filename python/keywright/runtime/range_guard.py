@@ -61,17 +61,26 @@ def guard(program: Program, samples: ArrayLike, largest_output: float | None = N
             peak = float(np.abs(output.values).max())
             if largest_output is not None and not peak <= largest_output:
                 most = largest_output * program.output.unit
-                raise OutOfRangeError("the output", peak * program.output.unit, -most, most)
+                raise OutOfRangeError(
+                    "the output",
+                    peak * program.output.unit,
+                    -most,
+                    most,
+                    approximated=watch.approximated,
+                )
 
 
 class _Watch:
     """Compares the operands of instructions with their ranges."""
 
     def __init__(self, program: Program) -> None:
+        self.approximated = False
         self.ranges = {range_.result: range_ for range_ in program.ranges}
 
     def look(self, step: Instruction, operands: list[ClearCiphertext]) -> None:
         """Called before every instruction."""
+        before = self.approximated
+        self.approximated |= step.opcode == "polynomial"
         range_ = self.ranges.get(step.result)
         if range_ is None:
             return
@@ -84,4 +93,6 @@ class _Watch:
         if not distances[worst] <= half * (1 + 2 * OUTSIDE):
             share = (values[worst] - range_.low) / (range_.high - range_.low)
             value = range_.model_low + share * (range_.model_high - range_.model_low)
-            raise OutOfRangeError(range_.name, float(value), range_.model_low, range_.model_high)
+            raise OutOfRangeError(
+                range_.name, float(value), range_.model_low, range_.model_high, approximated=before
+            )

@@ -21,6 +21,7 @@ from keywright.errors import (
     ParameterError,
     SearchError,
 )
+from keywright.errors.choices import require_choice
 
 Metric = Literal["cosine", "dot", "euclidean"]
 
@@ -60,11 +61,7 @@ class Quantisation:
     centre: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        if self.metric not in get_args(Metric):
-            known = ", ".join(get_args(Metric))
-            raise ParameterError(
-                f"metric={self.metric!r} is unknown; use one of {known}", what="metric", value=self.metric
-            )
+        require_choice("metric", self.metric, get_args(Metric))
         _require("dimension", self.dimension, 1, MAX_DIMENSION)
         _require("levels", self.levels, 1, MAX_LEVELS)
         if not 0 < self.radius < math.inf:

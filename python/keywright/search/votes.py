@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from keywright.errors import (
     FormatError,
     SearchError,
 )
+from keywright.errors.choices import require_choice
 
 from .client import Query
 from .index import Index
@@ -39,6 +40,9 @@ class Vote:
     weights: Weights
     labels: Sequence[Label]
     mean: bool = False
+
+    def __post_init__(self) -> None:
+        require_choice("weights", self.weights, get_args(Weights))
 
     def predict(self, query: Query, answer: bytes) -> Label:
         """Return the model's prediction for a query, from the answer of its index.

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from keywright.errors import ParameterError
+from keywright.errors.choices import require_choice
 
 from . import dual, primal
 from .problem import LOG_Q, Problem
@@ -96,8 +97,5 @@ def largest_modulus(problem: Problem, bits: float = 128.0, model: str = "matzov"
 
 
 def _model(name: str) -> CostModel:
-    if name not in MODELS:
-        raise ParameterError(
-            f"there is no cost model {name!r}; use one of {', '.join(MODELS)}", what="cost model", value=name
-        )
+    require_choice("model", name, MODELS)
     return MODELS[name]

@@ -53,6 +53,29 @@ def test_the_help_of_every_command_fits_and_names_its_values(capsys: pytest.Capt
         assert not re.search(r"\(default [^:]", text), name
 
 
+NAMED = {"preset": "keywright presets", "bootstrap": "keywright presets"}
+"""Options whose values a command lists."""
+
+
+def test_the_help_of_every_option_of_a_few_values_names_them(capsys: pytest.CaptureFixture[str]) -> None:
+    count = 0
+    for name, command in parser().commands.items():
+        for action in command._actions:
+            if action.choices is None:
+                continue
+            count += 1
+            shown = " ".join(action.help.split()) if action.help else ""
+            head = action.metavar or "{" + ",".join(map(str, action.choices)) + "}"
+            known = NAMED.get(action.dest, "")
+            assert (known and known in shown) or all(
+                str(each) in f"{head} {shown}" for each in action.choices
+            ), f"{name} {action.dest}"
+    assert count > 10
+    with pytest.raises(SystemExit):
+        main(["compile", "--help"])
+    assert "--client {slots,thin}" in capsys.readouterr().out
+
+
 USAGE = [
     ("compil", "'compil' is no command", "did you mean compile"),
     ("zzz", "'zzz' is no command", "choose from demo, infer"),

@@ -14,6 +14,10 @@ from keywright.commands.helpers.wording import in_options
         ("calibration_count=5, plan=", "--calibration-count 5, --plan"),
         ("levels=5 and compiler.Fit(batch=3)", "levels=5 and compiler.Fit(--batch 3)"),
         ("force=True, plans=", "force=True, --plan"),
+        (
+            "calibration=, finer polynomials (activations=, error=)",
+            "--calibration, finer polynomials (--activation, --error)",
+        ),
         ("a batch==3, x.batch=3, other_batch=3", "a batch==3, x.batch=3, other_batch=3"),
     ],
 )

@@ -352,6 +352,17 @@ def test_ciphertexts_are_not_compared(pair: Pair) -> None:
     assert {ciphertext: 1}[ciphertext] == 1
 
 
+def test_ciphertexts_are_neither_true_nor_false(pair: Pair) -> None:
+    """Of both schemes; code that tests whether there is one writes ``is None``."""
+    parameters = kw.bfv.Parameters.preset(next(iter(kw.bfv.Parameters.presets())))
+    integers = kw.bfv.Encryptor(kw.KeyGenerator(kw.SecretKey.generate(parameters)).public_key())
+    seeded = pair.decryptor.encrypt([1.0])
+    for ciphertext in (pair.x.ciphertext, seeded, integers.encrypt([1])):
+        for tested in (bool, op.not_):
+            with pytest.raises(TypeError, match="neither true nor false"):
+                tested(ciphertext)
+
+
 @pytest.mark.parametrize(
     ("depth", "precision", "slots"), [(0, 10, 1), (1, 20, 64), (3, 20, 4096), (2, 30, 100), (9, 24, 8192)]
 )

@@ -16,7 +16,8 @@ import pytest
 from keywright import compiler
 from keywright.errors import ModelRefusedError
 from onnx import TensorProto, helper, numpy_helper
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_wine, make_classification
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -116,7 +117,20 @@ def scaled(scale: float) -> Any:
     return make_pipeline(StandardScaler(), SVC(gamma="auto")).fit(X * scale, Y)
 
 
+def wine() -> Refusal:
+    """A model of features up to 1680, which thin clients divide."""
+    samples, labels = load_wine(return_X_y=True)
+    return Refusal(
+        make_pipeline(StandardScaler(), LogisticRegression()).fit(samples, labels),
+        samples,
+        "clients divide inputs by 4096 because of their range",
+        {"client": "thin", "parameters": None},
+        more={"parameters": "N16_QP1732_L9_S45_real"},
+    )
+
+
 CASES: dict[str, Callable[[], Refusal]] = {
+    "features of a large range for thin clients": wine,
     "a machine of large features": lambda: Refusal(
         machine(1e5), X * 1e5, "normalise before activations of large values", followed=scaled(1e5)
     ),
@@ -161,6 +175,8 @@ def test_advice_that_is_followed_helps(name: str) -> None:
         kw.compile(case.model, case.samples, **options)
     text = str(caught.value)
     assert case.advice in text
+    named = re.search(r"use parameters='(\w+)'", text)
+    assert named is None or named[1] == case.more["parameters"]
     assert set(ARGUMENT.findall(text)) - ELSEWHERE <= arguments()
     for number in NUMBER.findall(text):
         assert abs(float(number)) < MOST, text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler
+from keywright._units import format_bytes
 from keywright.cli import main
 from keywright.errors import (
     EncodeError,
@@ -25,11 +27,14 @@ from keywright.errors import (
     RefusalError,
 )
 from keywright.model import Identity, Message, Model, ModelClient, Ring
+from keywright.plan import CostModel
+from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys import plan_file
+from keywright.plan.strategies.bootstrap_time import predict_bootstrap
 from keywright.runtime.checking import run_clear
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
-from tests.serve.network import INPUTS, make_thin
+from tests.serve.network import INPUTS, make_full, make_thin
 
 Vector = NDArray[np.float64]
 DATA = files("keywright") / "data"
@@ -319,6 +324,48 @@ def test_thin_clients_need_a_bootstrapping(perceptron: onnx.ModelProto, typical:
             ParameterError, match="no bootstrapping", check=lambda error: error.code == "arguments"
         ):
             kw.compile(perceptron, typical, client="thin", parameters=choice)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        make_full,
+        lambda: make_full(batch=4),
+        make_thin,
+        lambda: make_thin(batch=4),
+        lambda: make_thin(seed=4, log_n=11),
+    ],
+    ids=["slots", "slots of a batch", "thin", "thin of a batch", "thin in a larger ring"],
+)
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_report_states_the_bytes_of_the_messages(make: Callable[[], Model], count: int) -> None:
+    """Those of one sample, and no more for part of a batch."""
+    model = make()
+    sizes, traffic = model.report.sizes, model.report.lines["traffic"]
+    client, server = model.pair(model.execution)
+    server.load_keys(client.keys())
+    batch = np.random.default_rng(5).uniform(-1, 1, (min(count, model.program.batch), INPUTS))
+    sent = client.encrypt_batch(batch)
+    answer = server.run(Message(len(batch), sent, client.identity).to_bytes())
+    ((_, returned),) = Message.from_bytes(answer).batches(model.program.batch, 1)
+    assert sum(map(len, sent)) == sizes.sent_bytes
+    if model.entry is None:
+        assert sum(map(len, returned)) == sizes.returned_bytes
+        assert "at most" not in traffic
+    else:
+        assert sizes.returned_bytes / 2 < sum(map(len, returned)) <= sizes.returned_bytes
+        assert f"at most {format_bytes(sizes.returned_bytes)} returned" in traffic
+
+
+def test_the_report_says_how_requests_enter() -> None:
+    thin, full = make_thin(), make_full()
+    assert thin.report.lines["levels"] == "3 deep, enters through a bootstrap, no bootstraps after it"
+    assert full.report.lines["levels"] == "3 deep, no bootstraps"
+    assert thin.entry is not None
+    entering = predict_bootstrap(thin.entry.plan, stored_model() or CostModel())
+    layers = sum(layer.seconds for layer in thin.program.layers)
+    assert thin.report.run.seconds == pytest.approx(layers + entering)
+    assert entering > 0
 
 
 def test_the_report_can_be_read(model: Model) -> None:

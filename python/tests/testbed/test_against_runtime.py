@@ -424,10 +424,10 @@ def test_a_model_is_what_the_runtime_computes_or_refused(name: str) -> None:
         with pytest.raises(ModelRefusedError, match=case.refused):
             approximate(model, Fit(calibration=samples))
         return
-    found = approximate(model, Fit(calibration=samples, activations={}, error=1e300))
-    outputs = found.outputs
-    if found.client_part is not None:
-        parts = found.client_part.run(outputs).values()
+    approximated = approximate(model, Fit(calibration=samples, activations={}, error=1e300))
+    outputs = approximated.outputs
+    if approximated.client_part is not None:
+        parts = approximated.client_part.run(outputs).values()
         outputs = np.concatenate(
             [np.asarray(part, np.float64).reshape(len(samples), -1) for part in parts], 1
         )

@@ -8,11 +8,11 @@ import keywright as kw
 from .fit import add_fit_arguments
 
 
-def add_model_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+def add_model_arguments(
+    parser: argparse.ArgumentParser, help_text: str = "ONNX model", *, required: bool = True
+) -> None:
     """Declare the model arguments."""
-    parser.add_argument(
-        "model", type=Path, nargs=None if required else "?", metavar="MODEL", help="ONNX model"
-    )
+    parser.add_argument("model", type=Path, nargs=None if required else "?", metavar="MODEL", help=help_text)
     add_fit_arguments(parser)
 
 

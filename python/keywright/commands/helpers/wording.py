@@ -12,6 +12,9 @@ from keywright.errors import KeywrightError, ModelRefusedError, RefusalError
 
 ARGUMENT = re.compile(r"(?<![\w.-])([a-z]+(?:_[a-z]+)*)=(?!=)(?:True\b)?(?=([\w\"'(\[{/.]?))")
 
+FIT = {"calibration", "activation", "accuracy", "error", "range", "noise"}
+"""Options by which ``keywright compile`` and others compile, as advice names them for every command."""
+
 OPTIONS = {"parameters": "preset", "input_range": "range"}
 """Options of the command line by the name of the argument of `keywright.compile` that they give."""
 
@@ -28,7 +31,7 @@ def in_options(text: str, options: Collection[str]) -> str:
         name, value = match[1], match[2]
         name = alias if (alias := OPTIONS.get(name, name)) in options else name
         name = name if name in options else name.removesuffix("s")
-        if name not in options:
+        if name not in options and name not in FIT:
             return match[0]
         return f"--{name.replace('_', '-')}{' ' if value else ''}"
 

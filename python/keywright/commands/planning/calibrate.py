@@ -68,7 +68,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bootstrap",
         choices=kw.BootstrapperPlan.presets(),
         metavar="PRESET",
-        help="bootstrapping for --check (default: one for the largest measured ring, if it has one)",
+        help="bootstrapping for --check, one of keywright presets (default: one for the "
+        "largest measured ring, if it has one)",
     )
 
 

@@ -88,7 +88,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--strategy",
         choices=["optimal", *planning.STRATEGIES],
         default="optimal",
-        help="the plan that is shown key by key (default: optimal)",
+        metavar="NAME",
+        help="the plan that is shown key by key: optimal (default), or that of a published strategy: "
+        + ", ".join(planning.STRATEGIES),
     )
     parser.add_argument(
         "--hops", type=int, default=2, choices=[1, 2, 3, 4], help="maximum number of hops (default: 2)"

@@ -46,15 +46,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     Identity.load(options.input).require(client.identity, "client", "server")
     with terminal.progress("decrypted samples", sum(batch.count for batch in batches)) as advance:
         for batch in batches:
-            ciphertexts = [kw.Ciphertext.load(path, client.parameters) for path in batch.paths]
-            if flooding is None:
-                bound = max(ciphertext.error_bound for ciphertext in ciphertexts)
-            else:
-                bound = max(map(flooding.error_bound, ciphertexts))
-            bound *= program.output.unit
-            outputs = client.decrypt_batch(
-                [bytes(ciphertext.to_bytes()) for ciphertext in ciphertexts], batch.count, flooding
-            )
+            objects = [client.read_answer(path) for path in batch.paths]
+            bound = client.error_bound(objects, flooding)
+            outputs = client.decrypt_batch(objects, batch.count, flooding)
             shown_bound = bound if np.isfinite(bound) else None
             rows += [row | {"error_bound": shown_bound} for row in predictions(program, outputs, batch.first)]
             results += list(outputs)
@@ -66,8 +60,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     terminal.table([*columns, Column("error_bound", "error at most", "number")], rows)
     terminal.note(
         "errors are relative to the program in the clear, in the worst case over all inputs; there is no "
-        "bound if the largest possible values exceed the modulus; keywright infer --explain predicts "
-        "typical errors"
+        "bound if the largest possible values exceed the modulus, or if a thin client decrypts; keywright "
+        "infer --explain predicts typical errors"
     )
     if flooding is not None:
         terminal.note(

@@ -1,13 +1,15 @@
 """Compile a model and make its keys: one folder for the client, one for the server.
 
 OUT/client holds the secret key and stays with the owner of the data. OUT/server holds the parameters, the
-evaluation keys and the program, which contains the model's weights; it holds no secret of the client. Without
-a model the command makes the keys of --plan, for a bootstrap or for the key switches of an application.
+evaluation keys and the program, which contains the model's weights; it holds no secret of the client. MODEL
+is an ONNX model, or a folder of keywright compile for either kind of client. Without a model the command
+makes the keys of --plan, for a bootstrap or for the key switches of an application.
 """
 
 import argparse
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import keywright as kw
@@ -28,12 +30,17 @@ from keywright.model import KEY_BYTES, KEY_COUNT, Demands, Model, ModelClient, r
 from keywright.model.folder import PARAMETERS, PLAN, PUBLIC_KEY, SECRET_KEY, new_folder
 from keywright.plan import KeyPlan, PlanExecution
 
+COMPILED = (
+    "calibration", "calibration_count", "activation", "accuracy", "range", "error", "preset", "batch",
+)  # fmt: skip
+"""Options that compile a model."""
+
 EXAMPLE = "keywright keygen model.onnx --calibration typical.npy --out keys"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_model_arguments(parser, required=False)
+    add_model_arguments(parser, "ONNX model, or folder of keywright compile", required=False)
     parser.add_argument("--out", type=Path, required=True, help="folder to make")
     parser.add_argument(
         "--plan",
@@ -75,10 +82,24 @@ def _compiled(options: argparse.Namespace, plan: KeyPlan | None) -> Model:
         raise CommandError("--parameters is for plans without a model; use --preset with a model")
     if plan is not None and options.memory is not None:
         raise CommandError("--plan names the keys, and --memory plans them; give one of them")
-    model = compile_model(options, batch=options.batch or 1)
+    loaded = options.model.is_dir()
+    model = _loaded(options) if loaded else compile_model(options, batch=options.batch or 1)
     if plan is not None:
         return model.with_plan(plan)
     return model if options.memory is None else model.with_server_within(parse_bytes(options.memory))
+
+
+def _loaded(options: argparse.Namespace) -> Model:
+    """Return the model of a folder of ``keywright compile``; with --memory, without its plan of keys."""
+    given = [name for name in COMPILED if getattr(options, name) not in (None, [])]
+    if given:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise CommandError(
+            f"{options.model} is compiled, and {names} would compile it again; leave that out, or name the "
+            "ONNX model"
+        )
+    model = Model.load(options.model)
+    return model if options.memory is None else replace(model, key_plan=None)
 
 
 def _of_plan(options: argparse.Namespace, plan: KeyPlan | None) -> PlanExecution:

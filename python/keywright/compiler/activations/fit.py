@@ -4,9 +4,10 @@ activations."""
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, get_args
 
 from keywright.compiler.activations.approximation.method import Method
+from keywright.errors.choices import require_choice
 
 from .functions import ACTIVATIONS, INSIDE
 
@@ -18,6 +19,9 @@ LARGEST_INPUT = 2.0**64
 
 MOST_BINS = 4096
 """Largest number of bins of a feature."""
+
+Thresholds = Literal["private", "public"]
+"""Whether clients learn the thresholds of trees."""
 
 OPERATORS = {name.lower() for name in [*ACTIVATIONS, *INSIDE]}
 
@@ -94,6 +98,7 @@ class Fit:
             of 16, 32, 64, 128 and 256 that changes at most one label of 200 on the calibration data.
 
     Raises:
+        ParameterError: `thresholds` is neither of the two.
         ValueError: a method does not exist, or a number is out of range.
     """
 
@@ -103,12 +108,11 @@ class Fit:
     error: float | None = None
     noise: float = REFUSED_NOISE
     ranges: Ranges = field(default_factory=Ranges)
-    thresholds: str = "private"
+    thresholds: Thresholds = "private"
     bins: int | None = None
 
     def __post_init__(self) -> None:
-        if self.thresholds not in ("private", "public"):
-            raise ValueError(f"thresholds must be 'private' or 'public', got {self.thresholds!r}")
+        require_choice("thresholds", self.thresholds, get_args(Thresholds))
         if self.bins is not None and not 2 <= self.bins <= MOST_BINS:
             raise ValueError(f"bins must be 2 to {MOST_BINS}, got {self.bins}")
         if self.accuracy is not None and not 0 < self.accuracy <= 1:

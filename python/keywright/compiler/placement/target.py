@@ -1,12 +1,13 @@
 """The compilation target of a network: slots and levels of ciphertexts, and bootstraps."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from keywright.compiler.layout.packing import SLOT_DOUBLINGS
 from keywright.errors import (
     ParameterError,
 )
+from keywright.errors.choices import require_choice
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.layout import next_power_of_two
 
@@ -45,7 +46,8 @@ class Target:
     Raises:
         ValueError: slots or a batch that are not a power of two, a batch above the slots, no samples, or
             levels out of order.
-        ParameterError: bootstraps of different or too many slots, or above the highest level.
+        ParameterError: an unknown packing, or bootstraps of different or too many slots, or above the
+            highest level.
     """
 
     slots: int
@@ -58,6 +60,7 @@ class Target:
     batch: int | None = None
 
     def __post_init__(self) -> None:
+        require_choice("packing", self.packing, get_args(Packing))
         levels, lowest = self.levels, self.exit_level
         if self.slots < 1 or next_power_of_two(self.slots) != self.slots:
             raise ValueError(f"slots must be a power of two, got {self.slots}")

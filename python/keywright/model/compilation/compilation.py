@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from keywright import compiler
 from keywright._core import BootstrapperPlan, Parameters
@@ -15,8 +15,10 @@ from keywright.errors import (
     ModelRefusedError,
     OutOfMemoryError,
 )
+from keywright.errors.choices import require_choice
 from keywright.errors.engine import ParameterError
 from keywright.model.model import Model
+from keywright.model.report.encrypted_error import require_precision
 from keywright.model.served.entry import deep_entry, deep_literal, read_entry
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.cost.model import CostModel
@@ -68,7 +70,7 @@ class Compilation:
         name, labels: of the models.
 
     Raises:
-        ParameterError: thin clients need a preset with a bootstrapping.
+        ParameterError: there is no such kind of client, or thin clients need a preset with a bootstrapping.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Compilation:
         name: str = "model",
         labels: tuple[str, ...] = (),
     ) -> None:
+        require_choice("client", client, get_args(Client))
         if client == "thin" and (isinstance(ring, Ring) or ring in Parameters.presets()):
             what = "parameters=" if isinstance(ring, Ring) else f"parameters={ring!r}"
             raise ParameterError(
@@ -115,6 +118,23 @@ class Compilation:
         if batch not in self._models:
             self._models[batch] = self._compile(_Batching(1, batch))
         return self._models[batch]
+
+    def precise(self, model: Model) -> str | None:
+        """Return the first preset of larger scale than a model's for which it meets its fit. Those for
+        thin clients are tried, without further bootstraps; other models have no such list."""
+        if self._client != "thin":
+            return None
+        fit = self.approximated.fit
+        for name in BOOTSTRAP_PRESETS:
+            if BootstrapperPlan.preset(name).parameters.log_scale <= model.parameters.log_scale:
+                continue
+            try:
+                other = self._levelled_thin(name, _Batching(1, model.program.batch))
+                require_precision(other.encrypted_error, fit.accuracy, fit.noise)
+            except (ModelRefusedError, ParameterError):
+                continue
+            return name
+        return None
 
     def refusal(self, refusal: OutOfMemoryError, model: Model) -> OutOfMemoryError:
         """Return a refusal with the presets of bootstraps that may need less, and the memory of the smallest

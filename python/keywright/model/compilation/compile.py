@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack, get_args
 
 import onnx
 
 from keywright import compiler
 from keywright._core import Parameters
+from keywright.compiler.activations.fit import Thresholds
 from keywright.compiler.front_ends.model_file import with_fixed_inputs
 from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.errors import ModelRefusedError
+from keywright.errors.choices import require_choice
 from keywright.errors.network import RefusalError
 from keywright.model.model import Model
 
@@ -25,7 +27,7 @@ class FitOptions(TypedDict, total=False):
     error: float | None
     noise: float
     ranges: compiler.Ranges
-    thresholds: str
+    thresholds: Thresholds
     bins: int | None
 
 
@@ -74,9 +76,10 @@ def compile(  # noqa: A001 (read as keywright.compile)
         PackageMissingError: the library that exports such a model is not installed.
         ModelRefusedError: the model cannot be compiled; with every reason.
         EncodeError: calibration data of the wrong shape or not finite.
-        ParameterError: choices that contradict each other, or ciphertexts have fewer slots than the batch has
-            samples.
+        ParameterError: a name that is none of the choices, choices that contradict each other, or ciphertexts
+            with fewer slots than the batch has samples.
     """
+    require_choice("client", client, get_args(Client))
     chosen = compiler.Fit(calibration=calibration, **fit)
     try:
         loaded = to_source(model, calibration)

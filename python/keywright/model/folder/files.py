@@ -23,6 +23,12 @@ PROGRAM = "program.kwp"
 PLAN = "plan.json"
 DESCRIPTION = "model.json"
 
+KEYS = (SECRET_KEY, PUBLIC_KEY, EVALUATION_KEYS, MASTER_KEYS)
+"""Files of keys."""
+
+MODEL = (PARAMETERS, PROGRAM, PLAN, DESCRIPTION)
+"""Files of a model."""
+
 
 def require_files(folder: Path, names: Sequence[str], origin: str) -> None:
     """Check that a folder has all files.
@@ -38,6 +44,12 @@ def require_files(folder: Path, names: Sequence[str], origin: str) -> None:
         raise FolderError(
             f"{folder} holds keys without a model, which are used from Python "
             f'(docs/tutorials/planning.md, "Without a model"); for a model name the {origin}'
+        )
+    keyless = not any(has_file(folder, name) for name in KEYS)
+    if missing and keyless and all(has_file(folder, name) for name in MODEL):
+        raise FolderError(
+            f"{folder} is a compiled model without keys; make the folders of its client and its server with "
+            f"keywright keygen {folder} --out KEYS"
         )
     if missing:
         raise FolderError(f"{folder} lacks {', '.join(missing)}; name the {origin}")

@@ -1,5 +1,6 @@
 """The predicted error of an encrypted run, compared with the spread of each output."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,12 +114,21 @@ def _kept(model: ApproximatedModel, errors: NDArray[np.float64]) -> float | None
     return float(((result == expected) & (margins(outputs) > most)).mean())
 
 
-def require_precision(error: EncryptedError | None, accuracy: float | None, noise: float) -> None:
+def require_precision(
+    error: EncryptedError | None,
+    accuracy: float | None,
+    noise: float,
+    *,
+    divisor: float = 1.0,
+    precise: Callable[[], str | None] = lambda: None,
+) -> None:
     """Refuse a program whose predicted error is too large.
 
     Args:
         accuracy: the required share of equal predictions.
         noise: largest error as a share of an output's spread.
+        divisor: by which clients divide inputs.
+        precise: finds a preset that is precise enough.
 
     Raises:
         ModelRefusedError: with a `RefusalError`.
@@ -126,9 +136,13 @@ def require_precision(error: EncryptedError | None, accuracy: float | None, nois
     if error is None:
         return
     if not error.share <= noise:
-        raise ModelRefusedError([imprecise(str(error), error.share, noise)])
+        raise ModelRefusedError(
+            [imprecise(str(error), error.share, noise, divisor=divisor, preset=precise())]
+        )
     if accuracy is not None and error.kept is not None and error.kept < accuracy:
         lost = (
             f"{error.kept:.4%} of the predictions stay the same under encryption, {accuracy:.4%} are required"
         )
-        raise ModelRefusedError([imprecise(f"{lost}: {error}", error.share, noise)])
+        raise ModelRefusedError(
+            [imprecise(f"{lost}: {error}", error.share, noise, divisor=divisor, preset=precise())]
+        )

@@ -10,8 +10,8 @@ from keywright.program.program import Program
 
 from .encrypted_error import EncryptedError
 
-SEEDED_HEADER_BYTES, HEADER_BYTES = 160, 128
-"""Approximate bytes of a ciphertext besides its residues."""
+SEEDED_HEADER_BYTES, HEADER_BYTES = 127, 96
+"""Bytes of a ciphertext besides its residues."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,15 @@ class RunFigures:
         batch: samples that share ciphertexts.
         depth: levels from the input to the result.
         bootstraps: number of them.
-        seconds: predicted for a batch, on one thread.
+        seconds: predicted for a batch, on one thread; with the bootstrap by which thin clients enter.
+        entered: whether requests enter through a bootstrap, as those of thin clients do.
     """
 
     batch: int
     depth: int
     bootstraps: int
     seconds: float
+    entered: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,9 @@ class Sizes:
     Attributes:
         keys: number of evaluation keys of the plan.
         key_bytes: their bytes as they are sent, once.
-        sent_bytes, returned_bytes: of the ciphertexts of a batch.
+        sent_bytes: of the ciphertexts of a batch, which may have fewer samples.
+        returned_bytes: of the ciphertexts of its answer; for thin clients the most, because low bits are left
+            out of answers with small errors.
     """
 
     keys: int
@@ -99,10 +103,11 @@ class ModelReport:
         table = {
             "parameters": self.ring.parameters,
             "ring degree": f"2^{self.ring.log_n}{smaller}",
-            "levels": f"{self.run.depth} deep, {self.run.bootstraps or 'no'} bootstraps",
+            "levels": f"{self.run.depth} deep, {self._bootstraps}",
             "keys": f"{self.sizes.keys}, {format_bytes(self.sizes.key_bytes)}, sent once",
             "traffic": f"{format_bytes(self.sizes.sent_bytes)} sent and "
-            f"{format_bytes(self.sizes.returned_bytes)} returned for {sample}",
+            f"{'at most ' if self.run.entered else ''}{format_bytes(self.sizes.returned_bytes)} returned "
+            f"for {sample}",
             "time": f"about {format_seconds(self.run.seconds)} for {sample} on one thread, predicted",
         }
         if self.fit is None:
@@ -116,6 +121,12 @@ class ModelReport:
         for number, warning in enumerate(self.warnings, 1):
             table[f"warning {number}"] = warning
         return table
+
+    @property
+    def _bootstraps(self) -> str:
+        count = self.run.bootstraps
+        inside = f"{count or 'no'} {'bootstrap' if count == 1 else 'bootstraps'}"
+        return f"enters through a bootstrap, {inside} after it" if self.run.entered else inside
 
     @property
     def warnings(self) -> tuple[str, ...]:

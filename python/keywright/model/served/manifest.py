@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keywright._core import ClientParameters, KeySpec, Parameters, read_key_set_head
 from keywright.errors import KeywrightError, SecurityError
+from keywright.errors.choices import require_choice
 from keywright.errors.engine import FormatError
 from keywright.errors.network import OutOfRangeError
 from keywright.program.interface import ClientSteps
@@ -73,6 +74,9 @@ class CiphertextFormat:
     parameters: bytes
     client: bytes
     scale: int
+
+    def __post_init__(self) -> None:
+        require_choice("packing", self.packing, get_args(Packing))
 
 
 @dataclass(frozen=True)

@@ -213,6 +213,13 @@ class PlanExecution:
         masters = self.plan.masters
         return DEFAULT_DERIVATION_HOPS if masters is None else masters.max_hops
 
+    @property
+    def _making(self) -> str:
+        """Return how to make the plan's keys."""
+        if self.network is None:
+            return "make them with keywright keygen --plan"
+        return "make them for this model, with keywright keygen and its folder or with its client's save_keys"
+
     def _masters(self) -> Masters:
         if self.plan.masters is None:
             raise MismatchError(
@@ -229,8 +236,7 @@ class PlanExecution:
     def _match_masters(self, masters: MasterKeys | None) -> None:
         if masters is None:
             raise MismatchError(
-                "the plan derives keys from master keys, but there are none; make "
-                "them with keywright keygen --plan",
+                f"the plan derives keys from master keys, but there are none; {self._making}",
                 code="plan",
             )
         widths = tuple(prime.bit_length() for prime in masters.extra)
@@ -239,7 +245,7 @@ class PlanExecution:
             digests = [sha256(repr(entry).encode()).hexdigest() for entry in (result, expected)]
             raise MismatchError(
                 f"the master keys have digest {digests[0][:16]}, but those of the plan {digests[1][:16]}; "
-                "make them with keywright keygen --plan",
+                f"{self._making}",
                 found=digests[0],
                 expected=digests[1],
                 code="plan",
@@ -287,8 +293,7 @@ class PlanExecution:
         result, expected = keys_digest(keys), keys_digest(planned)
         if result != expected:
             raise MismatchError(
-                f"the keys have digest {result[:16]}, but those of the plan {expected[:16]}; make them "
-                "with keywright keygen --plan",
+                f"the keys have digest {result[:16]}, but those of the plan {expected[:16]}; {self._making}",
                 found=result,
                 expected=expected,
                 code="plan",

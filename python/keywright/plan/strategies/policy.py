@@ -3,14 +3,18 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Literal, get_args
 
 from keywright.errors import WorkloadError
+from keywright.errors.choices import require_choice
 from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.key_plan import PlannedKey
 from keywright.plan.ring.chain import Chain, Shape, shapes
 from keywright.plan.ring.galois import Automorphism
 from keywright.plan.workload.workload import Workload
+
+Digits = Literal["maximum", "dynamic"]
+Levels = Literal["all", "needed"]
 
 
 @dataclass(frozen=True)
@@ -23,10 +27,18 @@ class KeyPolicy:
             ciphertext primes as special primes, and one key for each alpha that occurs (KDS section 5.2).
         levels: "all" makes keys for the top level; "needed" for the highest level at which a key is used (KDS
             section 5.3).
+
+    Raises:
+        ParameterError: a name is none of these.
     """
 
-    alpha: int | Literal["maximum", "dynamic"]
-    levels: Literal["all", "needed"]
+    alpha: int | Digits
+    levels: Levels
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.alpha, int):
+            require_choice("alpha", self.alpha, get_args(Digits))
+        require_choice("levels", self.levels, get_args(Levels))
 
     def keys(
         self, workload: Workload, model: CostModel, uses: Mapping[Automorphism | None, Iterable[int]]

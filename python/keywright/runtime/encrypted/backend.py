@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,7 @@ from keywright._core import (
     polynomial_depth,
 )
 from keywright.errors import FormatError
+from keywright.errors.choices import require_choice
 from keywright.errors.engine import OperandError
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.diagonals import Place, Storage
@@ -131,6 +132,8 @@ class EncryptedBackend:
     ) -> None:
         self.evaluator, self.bootstrappers = evaluator, tuple(bootstrappers)
         self._on_step, self._slots = on_step, 0
+        for way in (storage or {}).values():
+            require_choice("storage", way, get_args(Storage))
         self._transforms = Transforms(plan, storage or {})
 
     def with_keys(

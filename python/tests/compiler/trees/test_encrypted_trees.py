@@ -6,6 +6,7 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
+from keywright.compiler.activations.fit import Thresholds
 from keywright.compiler.trees.paths import STEP_BITS
 from keywright.runtime.checking import run_clear
 
@@ -16,7 +17,7 @@ COUNT = 24
 
 @pytest.mark.parametrize("thresholds", ["private", "public"])
 @pytest.mark.parametrize("name", ["tree of depth 8 with missing values", "forest of three labels"])
-def test_labels_are_those_of_the_quantised_model(name: str, thresholds: str) -> None:
+def test_labels_are_those_of_the_quantised_model(name: str, thresholds: Thresholds) -> None:
     model, samples = fitted(name)
     compiled = kw.compile(model, calibration=samples, thresholds=thresholds, bins=32, batch=4)
     outputs = compiled.predict(samples[:COUNT])

@@ -8,6 +8,7 @@ import onnxruntime
 import pytest
 import skl2onnx
 from keywright import compiler
+from keywright.compiler.activations.fit import Thresholds
 from keywright.compiler.approximating import begin
 from keywright.compiler.trees.ensemble import Ensemble
 from keywright.compiler.trees.quantising import quantise
@@ -45,7 +46,7 @@ MODELS: dict[str, tuple[Any, Any]] = {
 }
 
 
-def answered(model: onnx.ModelProto, samples: Any, thresholds: str = "public") -> dict[str, Any]:
+def answered(model: onnx.ModelProto, samples: Any, thresholds: Thresholds = "public") -> dict[str, Any]:
     source = begin(model, compiler.Fit()).model
     assert isinstance(source, Ensemble)
     fit = compiler.Fit(calibration=samples, thresholds=thresholds)
