@@ -96,7 +96,7 @@ def _show(
     largest: float,
     terminal: Terminal,
 ) -> None:
-    """Print the last digit, what the server received in its place, and beside them the answers."""
+    """Print the last digit, what the server received in its place, and the answers."""
     drawable = (sys.stdout.encoding or "").lower().startswith("utf")
     pixels = np.asarray(image, np.float64)[-1]
     noise = np.frombuffer(inference.batches.request[-pixels.size :], np.uint8).reshape(pixels.shape) / 256
