@@ -29,7 +29,8 @@ def key_table(model: Model, candidates: Sequence[planning.PlanExecution]) -> lis
     The second row has the fewest bytes of the candidates among which the first row was chosen; `keywright
     plan` searches further. One strategy has a key for every rotation, as in libraries whose keys have no
     level; another has powers of two, from which other rotations are composed. Each set includes the
-    relinearization keys. Bytes count the file that a client sends and the server's memory, both with seeds. Times are predicted, relative to the model's own plan.
+    relinearization keys. Bytes count the file that a client sends and the server's
+    memory, both with seeds. Times are predicted, relative to the model's own plan.
     """
     own, costs = model.execution, stored_model() or planning.CostModel()
     seconds = planning.predict_plan(own.plan, costs).seconds
