@@ -74,7 +74,7 @@ def test_a_checkout_that_is_ready_passes(checkout: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "found"),
+    ("name", "text", "problems"),
     [
         ("new", "text", {"tree"}),
         ("web/client/package.json", json.dumps({"version": "1.1.0"}), {"version"}),
@@ -92,7 +92,7 @@ def test_what_is_missing_is_found(checkout: Path, name: str, text: str, problems
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "problems"),
     [
         ("vectors/releases/1.2.0/SHA256SUMS", "golden files"),
         ("target/packages/files/SHA256SUMS", "packages"),

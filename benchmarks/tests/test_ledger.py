@@ -73,7 +73,9 @@ def test_every_record_that_is_listed_is_there_and_used() -> None:
 def test_every_paper_has_a_page_with_five_lines_first() -> None:
     listed = records()
     papers = [paper(CLAIMS / f"{name}.toml", Expressions(listed)) for name in PAPERS]
-    written = {path.relative_to(DOCS).as_posix(): text for path, text in pages().items()}
+    written = {
+        path.relative_to(DOCS).as_posix(): text for path, text in pages().items() if DOCS in path.parents
+    }
     for one in papers:
         assert sum(claim.first for claim in one.claims) == FIRST
         assert one.short in written["README.md"]

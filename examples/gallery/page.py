@@ -21,21 +21,20 @@ cd examples
 python -m gallery NAME
 ```
 
-The command downloads the package, whose version and digest are pinned in `examples/gallery/requirements`,
-and reads its weights. Tensors of torch are read without torch. `keywright.compile` chooses parameters and
-polynomials by its defaults. The tests are encrypted, evaluated and decrypted in the same process. *Same*
-counts tests whose encrypted label equals the label in the clear. *Right* counts those with the true label, in
-the clear and encrypted. *Error* is the largest of any output, beside the largest output. No package, weight
-or sample is part of this repository.
+The command downloads the package, whose version and digest are pinned in `examples/gallery/requirements`, and reads
+its weights. Tensors of torch are read without torch. `keywright.compile` chooses parameters and polynomials by its
+defaults. The tests are encrypted, evaluated and decrypted in the same process. *Same* counts tests whose encrypted
+label equals the label in the clear. *Right* counts those with the true label, in the clear and encrypted. *Error*
+is the largest error of any output, next to the largest output. No package, weight or sample is part of this
+repository.
 
 """
 
 CLOSING = """
-Times are processor seconds on one thread: all of compiling, and for each test its share of keys, the encoding
-of the model, encryption, evaluation and decryption. Keys are the bytes that a client sends once. The peak is
-of one process, which is client and server. The
-[record](../../{record}) has wall times and parameters. Other programs used the
-machine meanwhile, so its wall times are long.
+Times are processor seconds on one thread: the whole compilation, and for each test its share of keys, the encoding
+of the model, encryption, evaluation and decryption. Keys are the bytes that a client sends once. The peak is for
+one process, which is client and server. The [record](../../{record}) contains
+parameters and wall times, which are long because other programs used the machine.
 
 ## Data and changes
 
@@ -56,12 +55,12 @@ def text(record: Path) -> str:
     parts.append(CLOSING.format(record=record.relative_to(ROOT).as_posix()))
     parts += table([("`NAME`", "tests", "what differs from the published model"), *map(notes, lines)])
     if refused:
-        parts.append("\n## What is refused\n\n")
+        parts.append("\n## Refused models\n\n")
         parts += table([("`NAME`: model", "package, licence", "reasons"), *map(reasons, refused)])
     if waiting := sorted(set(names()) - {line["name"] for line in lines}):
         shown = "".join(f"* `{name}`: {entry(name).title}\n" for name in waiting)
         parts.append(
-            f"\n## Without a record\n\nThese commands exist as well, and have not been measured:\n\n{shown}"
+            f"\n## Without a record\n\nThese commands also exist, but have not been measured:\n\n{shown}"
         )
     return "".join(parts)
 

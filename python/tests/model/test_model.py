@@ -165,7 +165,7 @@ def test_a_client_is_kept_in_a_folder(model: Model, typical: Vector, tmp_path: P
 
 def test_keys_of_another_client_are_no_use(model: Model, typical: Vector) -> None:
     client, server = model.client(), model.server()
-    with pytest.raises(MissingKeyError, match="load_keys", check=lambda error: error.code == "client"):
+    with pytest.raises(MissingKeyError, match="load_keys", check=lambda error: error.code == "server"):
         server.run(client.encrypt(typical[0]))
     server.load_keys(model.client().keys())
     with pytest.raises(kw.errors.MismatchError, check=lambda error: error.code == "key"):
@@ -316,7 +316,7 @@ def test_a_model_for_thin_clients_has_both_halves(tmp_path: Path) -> None:
 def test_thin_clients_need_a_bootstrapping(perceptron: onnx.ModelProto, typical: Vector) -> None:
     for choice in (small(), "N14_QP426_S33"):
         with pytest.raises(
-            ParameterError, match="no bootstrapping", check=lambda error: error.code == "bootstrap"
+            ParameterError, match="no bootstrapping", check=lambda error: error.code == "arguments"
         ):
             kw.compile(perceptron, typical, client="thin", parameters=choice)
 

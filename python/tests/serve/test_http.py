@@ -91,9 +91,12 @@ def test_the_manifest_and_the_page_are_served(server: Server, thin: Model) -> No
     assert (status, page) == (200, b"<p>page</p>")
 
 
-def test_without_a_page_a_browser_gets_a_description(service: Service, thin: Model) -> None:
+def test_without_a_page_a_browser_gets_a_description(thin: Model, tmp_path: Path) -> None:
     browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-    with listening(service, page=None) as server:
+    with (
+        contextlib.closing(Service(thin, tmp_path / "state", workers=WORKERS)) as service,
+        listening(service, page=None) as server,
+    ):
         status, page, headers = ask(server, "GET", "/", headers=browser)
         assert status == 200
         assert headers["content-type"] == "text/html; charset=utf-8"
