@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import shutil
 import signal
 import stat
@@ -303,11 +304,15 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert picture.read_text().startswith("<?xml")
     assert f"{planned['keys']} keys" in picture.read_text()
     capsys.readouterr()
-    assert main(["demo", "--samples", "1", "--picture", str(tmp_path / "rotations.png")]) == 0
+    assert main(["demo", "--picture", str(tmp_path / "rotations.png")]) == 0
     text = capsys.readouterr().out
-    assert "1 of 1 answers as in the clear" in text
+    assert "8 of 8 answers as in the clear" in text
     assert max(map(len, text.splitlines())) <= 80
     assert len(text.splitlines()) <= 24
+    # The words that readers of one screen need, and that `figures.toml` reads.
+    for words in ("the last digit", "--threads", "keys, sent once", "sent once  in memory  predicted time"):
+        assert words in text
+    assert re.search("smallest, planned for bytes +[0-9]+ +[0-9.]+ MiB .* [0-9.]+x", text)
 
 
 def test_info(keys: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,8 +1,8 @@
 """Classify handwritten digits that the server never sees; takes a few seconds.
 
 The client makes keys, encrypts digits and decrypts answers. The server evaluates a convolutional network on
-ciphertexts. The output shows a digit, the noise that the server received instead, the answers, bytes and
-times, and compares the keys with common key sets.
+ciphertexts. The output shows the last digit, the noise that the server received instead, the answers, bytes
+and times, and compares the keys with common key sets. It fits a terminal of 24 lines and 80 columns.
 """
 
 import argparse
@@ -10,6 +10,7 @@ import sys
 from importlib.resources import files
 from pathlib import Path
 from statistics import median
+from textwrap import wrap
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +28,10 @@ from keywright.runtime import run_clear
 
 EXAMPLE = "keywright demo --samples 3"
 
-WORK_COLUMNS = [
-    Column("work", "work"),
-    Column("seconds", "time", "seconds"),
-    Column("bytes", "bytes", "bytes"),
-]
+KEYS = """\
+A level counts the multiplications still possible. Keys for low levels are
+smaller: more of them, one for each level in use, can take fewer bytes."""
+"""What the table of keys does not say in its words."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,33 +76,48 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         for row in rows:
             terminal.record(row)
     else:
-        _show(images[-1], inference, rows, terminal)
-    terminal.table(WORK_COLUMNS, _work(model, inference))
+        _show(images[-1], inference, rows, float(np.abs(clear).max()), terminal)
+    columns = [
+        Column("work", f"work, with --threads {kw.threads()}"),
+        Column("seconds", "time", "seconds"),
+        Column("bytes", "bytes", "bytes"),
+    ]
+    terminal.table(columns, _work(model, inference))
     terminal.table(KEY_COLUMNS, key_table(model, compiled.candidates))
+    terminal.text(KEYS)
     if options.picture is not None:
         draw_rotations(model.execution.plan, options.picture, terminal)
 
 
 def _show(
-    image: NDArray[np.float64], inference: Inference, rows: list[dict[str, Value]], terminal: Terminal
+    image: NDArray[np.float64],
+    inference: Inference,
+    rows: list[dict[str, Value]],
+    largest: float,
+    terminal: Terminal,
 ) -> None:
     """Print the last digit, what the server received in its place, and the answers."""
     drawable = (sys.stdout.encoding or "").lower().startswith("utf")
     pixels = np.asarray(image, np.float64)[-1]
     noise = np.frombuffer(inference.batches.request[-pixels.size :], np.uint8).reshape(pixels.shape) / 256
     pictures = [shaded(each, SHADES if drawable else ASCII_SHADES) for each in (pixels, noise)]
-    left = ["the client draws", *pictures[0]]
-    right = [f"the server receives {format_bytes(inference.batches.sent_bytes)} of noise", *pictures[1]]
-    for line in beside(left, right):
-        terminal.text(line)
-    answers = " ".join(str(row["encrypted"]) for row in rows)
+    drawn = beside(["the last digit", *pictures[0]], ["the server sees", *pictures[1]])
+    count = len(rows)
     same = sum(row["encrypted"] == row["clear"] for row in rows)
-    right_ones = sum(row["encrypted"] == row["digit"] for row in rows)
-    largest = float(np.max([row["difference"] for row in rows]))
-    terminal.text(f"the client decrypts {answers}")
-    terminal.text(
-        f"{same} of {len(rows)} answers as in the clear (scores within {largest:.1g}), {right_ones} right\n"
-    )
+    true = sum(row["encrypted"] == row["digit"] for row in rows)
+    error = float(np.max([row["difference"] for row in rows]))
+    sent = format_bytes(inference.batches.sent_bytes)
+    paragraphs = [
+        f"Digits that the client encrypts: {count}. The server receives {sent} of noise for each.",
+        "The client decrypts the answers:",
+        " ".join(str(row["encrypted"]) for row in rows),
+        f"{same} of {count} answers as in the clear;",
+        f"the scores, at most {largest:.3g} in size, differ by {error:.1g} or less.",
+        f"{true} of {count} are the digit that was written.",
+    ]
+    for line in beside(drawn, [line for each in paragraphs for line in wrap(each, 39)]):
+        terminal.text(line)
+    terminal.text("")
 
 
 def _work(model: Model, inference: Inference) -> list[dict[str, Value]]:

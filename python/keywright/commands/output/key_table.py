@@ -1,4 +1,4 @@
-"""Compares the keys of a model with common key sets: bytes as sent and as held, and time."""
+"""Compares the keys of a model with common key sets: bytes as sent and in memory, and predicted time."""
 
 from collections.abc import Sequence
 
@@ -17,9 +17,9 @@ USUAL = {
 KEY_COLUMNS = [
     Column("set", "evaluation keys"),
     Column("keys", "keys", "number"),
-    Column("sent_bytes", "sent", "bytes"),
-    Column("held_bytes", "held", "bytes"),
-    Column("relative", "time", "ratio"),
+    Column("sent_bytes", "sent once", "bytes"),
+    Column("held_bytes", "in memory", "bytes"),
+    Column("relative", "predicted time", "ratio"),
 ]
 
 
@@ -29,8 +29,8 @@ def key_table(model: Model, candidates: Sequence[planning.PlanExecution]) -> lis
     The second row has the fewest bytes of the candidates among which the first row was chosen; `keywright
     plan` searches further. One strategy has a key for every rotation, as in libraries whose keys have no
     level; another has powers of two, from which other rotations are composed. Each set includes the
-    relinearization keys. Sent are the bytes of a client's file, and held the bytes in a server's memory, both
-    with seeds. Times are predicted, relative to the model's own plan.
+    relinearization keys. Bytes count the file that a client sends and the server's
+    memory, both with seeds. Times are predicted, relative to the model's own plan.
     """
     own, costs = model.execution, stored_model() or planning.CostModel()
     seconds = planning.predict_plan(own.plan, costs).seconds
@@ -44,9 +44,9 @@ def key_table(model: Model, candidates: Sequence[planning.PlanExecution]) -> lis
             "relative": planning.predict_plan(plan, costs).seconds / seconds,
         }
 
-    rows = [row("this model's, as planned", own.plan, own)]
+    rows = [row("used here, as planned", own.plan, own)]
     smallest = min(candidates, key=lambda execution: execution.plan.stored_bytes)
-    rows.append(row("the same, planned for bytes", smallest.plan, smallest))
+    rows.append(row("smallest, planned for bytes", smallest.plan, smallest))
     for strategy, name in USUAL.items():
         plan = planning.STRATEGIES[strategy].plan(own.plan.workload, costs)
         rows.append(row(name, plan, model.with_plan(plan).execution))
