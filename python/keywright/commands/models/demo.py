@@ -54,7 +54,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         require_picture(options.picture)
     with terminal.progress("compiling", None):
         compiled = kw.compile((data / "digits.onnx").read_bytes(), batch=1)
-        # The same keys are run, tabled and canvas.
+        # The same keys are run, tabled and drawn.
         model = compiled.with_plan(compiled.execution.plan)
     images, labels = images[: options.samples], labels[: options.samples]
     planned = model.plan_process(len(images), default_budget())
