@@ -101,7 +101,7 @@ def _show(
     pixels = np.asarray(image, np.float64)[-1]
     noise = np.frombuffer(inference.batches.request[-pixels.size :], np.uint8).reshape(pixels.shape) / 256
     pictures = [shaded(each, SHADES if drawable else ASCII_SHADES) for each in (pixels, noise)]
-    drawn = beside(["the last digit", *pictures[0]], ["the server sees", *pictures[1]])
+    canvas = beside(["the last digit", *pictures[0]], ["the server sees", *pictures[1]])
     count = len(rows)
     same = sum(row["encrypted"] == row["clear"] for row in rows)
     true = sum(row["encrypted"] == row["digit"] for row in rows)
@@ -115,7 +115,7 @@ def _show(
         f"the scores, at most {largest:.3g} in size, differ by {error:.1g} or less.",
         f"{true} of {count} are the digit that was written.",
     ]
-    for line in beside(drawn, [line for each in paragraphs for line in wrap(each, 39)]):
+    for line in beside(canvas, [line for each in paragraphs for line in wrap(each, 39)]):
         terminal.text(line)
     terminal.text("")
 
