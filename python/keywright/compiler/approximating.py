@@ -148,7 +148,7 @@ class Opening:
         model: in standard operators, or an ensemble of trees.
         fit: with the features of the calibration data.
         first_steps: if there are any.
-        values: whether the model's outputs are known to be values, as of a regression.
+        values: whether the model's outputs are known to be values, like those of a regression.
     """
 
     model: onnx.ModelProto | Ensemble

@@ -19,7 +19,7 @@ from .written_out import with_erf
 Result = TypeVar("Result")
 
 VALUES = "keywright.values"
-"""Metadata of a model whose outputs are values, as of a regression: the largest one is no label."""
+"""Metadata of a model whose outputs are values, like those of a regression: the largest one is no label."""
 
 
 def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
