@@ -87,7 +87,7 @@ class ExactRun:
             to compare.
         inputs: of the activations.
         signed: whether a single output's sign is the model's prediction.
-        several: whether outputs are values of their own, like those of a regression or of several labels, so that no
+        several: whether outputs are values, like those of a regression, or scores of several labels: no
             largest one is a prediction.
     """
 
