@@ -17,7 +17,7 @@ from keywright.compiler.activations.choosing import choose, outputs_of
 from keywright.compiler.activations.fit import OPERATORS, Fit
 from keywright.compiler.activations.ranges import ExactRun, run_exact
 from keywright.compiler.front_ends.classical import standardised
-from keywright.compiler.front_ends.model_file import load_model
+from keywright.compiler.front_ends.model_file import gives_values, load_model
 from keywright.compiler.front_ends.onnx_importer import ImportedModel, import_model
 from keywright.compiler.front_ends.operators.attention.masks import require_hidden
 from keywright.compiler.front_ends.operators.attention.softmax import more_halvings
@@ -137,7 +137,7 @@ def approximate(
     read = read_model(opening.model, opening.fit, max_plaintext_bytes)
     if read.reasons:
         raise ModelRefusedError(read.reasons)
-    return opening.approximated(put_polynomials(read, opening.fit))
+    return opening.approximated(put_polynomials(read, opening.fit, values=opening.values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,11 +148,13 @@ class Opening:
         model: in standard operators, or an ensemble of trees.
         fit: with the features of the calibration data.
         first_steps: if there are any.
+        values: whether the model's outputs are known to be values, like those of a regression.
     """
 
     model: onnx.ModelProto | Ensemble
     fit: Fit
     first_steps: FirstSteps | None
+    values: bool = False
 
     def approximated(self, model: ApproximatedModel) -> ApproximatedModel:
         """Return a model with the first steps."""
@@ -186,7 +188,9 @@ def begin(model: Source, fit: Fit) -> Opening:
     if isinstance(model, Ensemble):
         return Opening(model, fit, None)
     try:
-        whole = standardised(load_model(model))
+        loaded = load_model(model)
+        values = gives_values(loaded)
+        whole = standardised(loaded)
         require_independent(whole)
         started = _started(whole, fit.calibration)
         features = fit.calibration
@@ -201,7 +205,7 @@ def begin(model: Source, fit: Fit) -> Opening:
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
     fit = replace(fit, calibration=features)
-    return Opening(rest if ensemble is None else ensemble, fit, started.steps)
+    return Opening(rest if ensemble is None else ensemble, fit, started.steps, values)
 
 
 def _approximated_ensemble(ensemble: Ensemble, fit: Fit) -> ApproximatedModel:
@@ -284,8 +288,11 @@ def _bits(calibration: ArrayLike) -> NDArray[np.bool_] | None:
     return None if samples.ndim == 0 else np.asarray(((samples == 0) | (samples == 1)).all(axis=0))
 
 
-def put_polynomials(read: ReadModel, fit: Fit) -> ApproximatedModel:
+def put_polynomials(read: ReadModel, fit: Fit, *, values: bool = False) -> ApproximatedModel:
     """Return the model with polynomials for activations.
+
+    Args:
+        values: whether several outputs are values, not scores of labels.
 
     Raises:
         ModelRefusedError: the required accuracy, or the default one, cannot be reached.
@@ -294,7 +301,7 @@ def put_polynomials(read: ReadModel, fit: Fit) -> ApproximatedModel:
     graph = read.graph
     signed = read.client_part is not None and read.client_part.takes_signs
     run = run_exact(graph, _samples(graph, fit.calibration))
-    run = replace(run, signed=signed, several=len(read.scores) > 1)
+    run = replace(run, signed=signed, several=values or len(read.scores) > 1)
     if fit.accuracy is not None and (run.several or (run.outputs.shape[1] == 1 and not signed)):
         raise ModelRefusedError([no_labels()])
     try:

@@ -187,7 +187,7 @@ def _approximated(
     if read.graph.output >= 0:
         reasons += _too_deep(read.graph, target, measured=fit.calibration is not None)
     _refuse(reasons)
-    return opening.approximated(put_polynomials(read, fit))
+    return opening.approximated(put_polynomials(read, fit, values=opening.values))
 
 
 def _report(

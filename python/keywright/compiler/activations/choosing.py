@@ -38,7 +38,7 @@ UNDECIDED_SIGN = 1 / 64
 larger, because every sample near the class boundary is near 0."""
 
 CONSTANT = 1e-9
-"""A single output that varies by less than this share of its size is constant."""
+"""An output that varies by less than this share of its size is constant."""
 
 FIRST_SAMPLES = 4
 """Samples on which a choice is tried first: most choices are too coarse, and a few samples show it."""
@@ -85,27 +85,33 @@ class Requirement:
 
     Attributes:
         accuracy: minimum share of equal predictions.
-        error: maximum change of an output.
+        error: maximum change of an output; of each, (outputs,), by default.
         undecided: predictions whose two best outputs are closer, or whose single output is closer to 0, may
             change.
     """
 
     accuracy: float
-    error: float
+    error: float | Vector
     undecided: float = 0.0
 
     @staticmethod
     def of(fit: Fit, run: ExactRun) -> "Requirement":
-        """Return the requirements of a fit, or the default ones. A single output that is a value is judged by
-        what it varies: its distance from 0 may be a constant."""
+        """Return the requirements of a fit, or the default ones. Each output is judged by what it varies: its
+        distance from 0 may be a constant. Of values that is half of its range; of outputs that may be scores,
+        whose ranges often begin near 0, the range."""
         outputs = run.outputs
         largest = float(np.abs(outputs).max(initial=0.0))
-        if outputs.shape[1] == 1 and len(outputs) and not run.signed:
-            half = float(np.ptp(outputs)) / 2
-            largest = half if half > CONSTANT * largest else largest
+        each = np.full(outputs.shape[1], largest)
+        if len(outputs) and not run.signed:
+            scores = outputs.shape[1] > 1 and not run.several
+            ranges = np.ptp(outputs, axis=0) / (1 if scores else 2)
+            constant = ranges <= CONSTANT * np.abs(outputs).max(axis=0)
+            each = np.where(constant, largest, np.minimum(ranges, largest))
+        if outputs.shape[1] == 1:
+            largest = float(each[0])
         if fit.accuracy is None and fit.error is None:
             share = UNDECIDED_SIGN if outputs.shape[1] == 1 else UNDECIDED
-            return Requirement(1.0, DEFAULT_CHANGE * largest, share * largest)
+            return Requirement(1.0, DEFAULT_CHANGE * each, share * largest)
         error = LOOSEST_CHANGE * largest if fit.error is None else fit.error
         return Requirement(fit.accuracy or 0.0, error)
 
@@ -148,8 +154,8 @@ def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> Chosen:
         best.graph.depth(),
         default=None
         if required
-        else f"outputs within {target.error:.3g}, a sixteenth of the largest, or of half the "
-        f"range of a single value, and "
+        else f"outputs within {np.min(target.error):.3g}, a sixteenth of the range of an output, or of half "
+        "the range of a value, and "
         f"every prediction that is decided by more than {target.undecided:.3g}",
         loosest=loosest(best.fitted),
     )
@@ -304,7 +310,7 @@ def _follows(graph: Graph, run: ExactRun, target: Requirement) -> bool:
         if equal is not None:
             lost |= ~equal & (margins(exact) > target.undecided)
         missed += int(lost.sum())
-        if missed > allowed or changes.max() > target.error:
+        if missed > allowed or np.any(changes > target.error):
             return False
     return True
 

@@ -87,7 +87,8 @@ class ExactRun:
             to compare.
         inputs: of the activations.
         signed: whether a single output's sign is the model's prediction.
-        several: whether outputs are several scores, so that no largest one is a prediction.
+        several: whether outputs are values, like those of a regression, or scores of several labels: no
+            largest one is a prediction.
     """
 
     samples: Vector
@@ -99,7 +100,7 @@ class ExactRun:
 
     def predictions(self, outputs: Vector) -> NDArray[np.int64] | None:
         """Return the predictions of outputs, (count, n): indices of the largest, or signs; None if a single
-        output, or each of several scores, is a value."""
+        output, or each of several, is a value."""
         return None if self.several else predictions(outputs, signed=self.signed)
 
     @property

@@ -18,6 +18,9 @@ from .written_out import with_erf
 
 Result = TypeVar("Result")
 
+VALUES = "keywright.values"
+"""Metadata of a model whose outputs are values, like those of a regression: the largest one is no label."""
+
 
 def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
     """Return the model as a protobuf object, from a path, bytes, or the object itself; checked by onnx.
@@ -46,6 +49,11 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
     standard = _parsed(lambda: with_erf(loaded))
     _parsed(lambda: onnx.checker.check_model(standard))
     return standard
+
+
+def gives_values(model: onnx.ModelProto) -> bool:
+    """Whether a model says that its outputs are values, none of them a score of a label."""
+    return any(entry.key == VALUES for entry in model.metadata_props)
 
 
 def with_fixed_inputs(model: onnx.ModelProto, fixed: Mapping[str, ArrayLike]) -> onnx.ModelProto:

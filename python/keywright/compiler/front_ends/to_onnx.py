@@ -25,7 +25,7 @@ from keywright.errors.network import (
 )
 from keywright.program.client.samples import first_samples
 
-from .model_file import load_model
+from .model_file import VALUES, load_model
 from .scikit_learn import pipeline, two_precisions
 from .scikit_learn.machines import centred
 
@@ -45,7 +45,11 @@ COMPARED, DIFFERENT = 64, 2.0**-6
 of the spread of an output, that roundings do not explain, there and between samples of a module."""
 
 CONSTANT = 1e-5
-"""Spreads below this share of the largest output are not looked at: single precision hardly shows them."""
+"""Spreads of probabilities and of features below this share of the largest are not looked at: single
+precision hardly shows them. Values are compared by any spread."""
+
+ROUNDED = 2.0**-40
+"""Values that vary by less than this share of their size are constant but for roundings."""
 
 
 def to_onnx(model: object, example: Any = None) -> onnx.ModelProto:
@@ -72,35 +76,52 @@ def to_onnx(model: object, example: Any = None) -> onnx.ModelProto:
         sample = _one_sample(example, "a torch.nn.Module")
         return _from_torch(model, sample, np.asarray(example, np.float32)[:2])
     if _is_of(model, "sklearn", "sklearn.base", "BaseEstimator"):
-        if example is not None and (pipeline.is_table(example) or pipeline.has_clear_steps(model)):
-            try:
-                written = pipeline.write(model, example, to_onnx)
-            except RefusalError as reason:
-                raise ModelRefusedError([reason]) from reason
-            few = first_samples(example, COMPARED)
-            _require_same(model, written, pipeline.fed(written, few), few)
-            return written
-        sample = _one_sample(example, "a scikit-learn estimator")
-        return _of_features(model, np.asarray(example), sample)
+        exported = _from_estimator(model, example)
+        if _gives_values(model):
+            exported.metadata_props.add(key=VALUES, value="true")
+        return exported
     raise TypeError(
         "a model is an ONNX model, its bytes or its path, a torch.nn.Module or a fitted scikit-learn "
         f"estimator; got {type(model).__module__}.{type(model).__qualname__}"
     )
 
 
+def _gives_values(model: Any) -> bool:
+    """Whether an estimator is a regressor."""
+    return bool(importlib.import_module("sklearn.base").is_regressor(model))
+
+
+def _gives_labels(model: Any) -> bool:
+    return hasattr(model, "classes_") or hasattr(model, "decision_function")
+
+
+def _from_estimator(model: Any, example: Any) -> onnx.ModelProto:
+    if example is not None and (pipeline.is_table(example) or pipeline.has_clear_steps(model)):
+        try:
+            written = pipeline.write(model, example, to_onnx)
+        except RefusalError as reason:
+            raise ModelRefusedError([reason]) from reason
+        few = first_samples(example, COMPARED)
+        _require_same(model, written, pipeline.fed(written, few), few)
+        return written
+    sample = _one_sample(example, "a scikit-learn estimator")
+    return _of_features(model, np.asarray(example), sample)
+
+
 def _of_features(
     model: Any, example: np.ndarray[Any, Any], sample: np.ndarray[Any, np.dtype[np.float32]]
 ) -> onnx.ModelProto:
-    """Return an estimator as ONNX, in a precision that does not lose its features, with which it computes
-    what the estimator does.
+    """Return an estimator as ONNX, in a precision that does not lose its features or its values, with which
+    it computes what the estimator does.
 
     Raises:
         ModelRefusedError: there is none; with the reason of the first that was tried.
     """
     lost, first = _lost_share(example), example[:1].astype(np.float64)
     ways: list[Callable[[], onnx.ModelProto | None]] = []
-    if lost > LOST:
+    if max(lost, _lost_values(model, example[:COMPARED])) > LOST:
         ways.append(lambda: _from_scikit_learn(model, first))
+    if lost > LOST:
         ways.append(lambda: two_precisions.exported(model, first, _from_scikit_learn))
     if lost <= MOST_LOST:
         ways.append(lambda: _from_scikit_learn(model, sample))
@@ -153,6 +174,18 @@ def _lost_share(example: ArrayLike | None) -> float:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         shares = SINGLE * np.abs(samples).max(axis=0) / samples.std(axis=0)
     return float(np.max(shares, where=np.isfinite(shares), initial=0.0))
+
+
+def _lost_values(model: Any, samples: np.ndarray[Any, Any]) -> float:
+    """Return the same for the values that an estimator predicts; 0 for labels."""
+    if not _gives_values(model):
+        return 0.0
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _lost_share(model.predict(samples))
+    except Exception:  # noqa: BLE001 (of any library)
+        return 0.0  # samples that the estimator refuses: the exporter says why
 
 
 def _exporter(module: str, package: str, extra: str) -> ModuleType:
@@ -268,7 +301,7 @@ def _require_same(
     Raises:
         ModelRefusedError: with a `RefusalError`.
     """
-    labelled = hasattr(model, "classes_") or hasattr(model, "decision_function")
+    labelled = _gives_labels(model)
     methods = ("predict_proba",) if labelled else ("predict", "transform")
     method = next((name for name in methods if hasattr(model, name)), None)
     try:
@@ -298,7 +331,10 @@ def _require_same(
     apart = np.abs(values.reshape(target.shape) - target).reshape(len(target), -1).max(axis=0)
     spread = target.reshape(len(target), -1).std(axis=0)
     # A single sample, or outputs that are constant but for roundings, have no spread.
-    spread = np.maximum(spread, CONSTANT * np.abs(target).max(initial=0.0))
+    size = np.abs(target).reshape(len(target), -1).max(axis=0)
+    if method != "predict":
+        spread = np.maximum(spread, CONSTANT * np.max(size, initial=0.0))
+    spread = np.where(spread > ROUNDED * size, spread, CONSTANT * size)
     if len(target) > 1 and np.any(apart > DIFFERENT * spread):
         place = int(np.argmax(apart - DIFFERENT * spread))
         text = (

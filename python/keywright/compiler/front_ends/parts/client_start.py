@@ -349,6 +349,8 @@ class _Flow:
 
     def divided(self, nodes: set[int]) -> Started:
         """Return both halves."""
+        for name in self._cut(nodes) & set(self.used):
+            nodes = nodes | self._selected(name, nodes)
         cut = sorted(self._cut(nodes), key=lambda name: (self.maker.get(name, -1), name))
         if not cut:
             raise RefusalError(
@@ -384,6 +386,37 @@ class _Flow:
             steps = FirstSteps(data, inputs, shape, True, self.columns)
         rest = self._rest(nodes, values, {name: shapes[name] for name in cut}, whole=whole)
         return Started(rest, steps)
+
+    def _selected(self, name: str, nodes: set[int]) -> set[int]:
+        """Let the client give only those columns of an input that the server reads: others may hold gaps,
+        which the client fills. Return the node that selects them, if any."""
+        constants = {tensor.name: tensor for tensor in self.graph.initializer}
+        readers = [
+            node
+            for index, node in enumerate(self.nodes)
+            if index not in nodes and name in node.input and node.op_type not in ("Shape", "Size")
+        ]
+        columns: list[NDArray[np.int64]] = []
+        for node in readers:
+            axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 0)
+            if node.op_type != "Gather" or axis != 1 or node.input[1] not in constants:
+                return set()
+            columns.append(numpy_helper.to_array(constants[node.input[1]]))
+        if len(self.shape_of(name)) != 1 or name in {value.name for value in self.graph.output}:
+            return set()
+        width = self.shape_of(name)[0]
+        used = np.unique(np.concatenate([np.ravel(each) % width for each in columns]))
+        if len(used) == width:
+            return set()
+        own = f"{name}/used"
+        for number, (node, each) in enumerate(zip(readers, columns, strict=True)):
+            places = np.asarray(np.searchsorted(used, each % width), np.int64)
+            self.graph.initializer.append(numpy_helper.from_array(places, f"{own}/{number}"))
+            node.input[:] = [own, f"{own}/{number}"]
+        self.graph.initializer.append(numpy_helper.from_array(used.astype(np.int64), f"{own}/columns"))
+        self.graph.node.append(helper.make_node("Gather", [name, f"{own}/columns"], [own], own, axis=1))
+        self._read()
+        return {len(self.nodes) - 1}
 
     def _constants_of(self, nodes: set[int]) -> set[int]:
         """Return the nodes that compute constants for some nodes."""

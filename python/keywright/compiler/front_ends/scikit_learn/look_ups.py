@@ -128,7 +128,9 @@ def _transformed(transformer: Any, rows: Sequence[Sequence[Any]]) -> NDArray[np.
     """Return what a transformer gives for rows, as numbers."""
     width = len(rows[0])
     texts = any(isinstance(each, str) for row in rows for each in row)
-    table = np.empty((len(rows), width), object if texts else np.float64)
+    # Categories learnt from a table of objects are objects, even numbers.
+    objects = any(np.asarray(each).dtype.kind == "O" for each in getattr(transformer, "categories_", ()))
+    table = np.empty((len(rows), width), object if texts or objects else np.float64)
     for place, row in enumerate(rows):
         table[place] = row
     result = transformer.transform(table)

@@ -32,7 +32,7 @@ def centred(model: Any) -> Any:
     if kernel == "linear" and type(machine).__name__ in ("SVR", "NuSVR"):
         linear = import_module("sklearn.linear_model").LinearRegression()
         linear.coef_ = np.asarray(machine.coef_, np.float64).ravel()
-        linear.intercept_ = float(np.ravel(machine.intercept_)[0])
+        linear.intercept_ = np.float64(np.ravel(machine.intercept_)[0])
         linear.n_features_in_ = machine.n_features_in_
         return pipeline([*steps[:-1], (name, linear)])
     if kernel == "linear" and type(machine).__name__ == "OneClassSVM":
