@@ -17,6 +17,7 @@ from keywright._core import (
     LinearTransform,
 )
 from keywright.errors import (
+    EncodeError,
     OperandError,
 )
 
@@ -113,13 +114,13 @@ class _Value(_Incomparable, Generic[AnyEvaluator, AnyCiphertext, AnyOperand]):
 class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
     """A ciphertext bound to an evaluator, for formulas; made by ``evaluator(ciphertext)``.
 
-    The operators ``+ - *`` take another value, a ciphertext, or numbers on either side; ``/`` takes numbers;
-    ``@`` a matrix on either side; ``**`` a positive integer; ``<<`` and ``>>`` rotate the slots. Products are
-    relinearized and rescaled. If the operands of a sum differ in scale, as products of different origin do,
-    an operand that is a product with numbers, such as a mean, is computed again at the scale of the other.
-    Otherwise the operand of the higher level is brought to the scale of the other, which uses one of its
-    spare levels, and the sum has the level of the lower operand. Two operands of the same level take one more
-    level. Without a spare level the sum raises `ScaleError`.
+    The operators ``+ - *`` take another value, a ciphertext, or numbers on either side, one for every slot or
+    one for all; ``/`` takes numbers; ``@`` a matrix on either side; ``**`` a positive integer; ``<<`` and
+    ``>>`` rotate the slots. Products are relinearized and rescaled. If the operands of a sum differ in scale,
+    as products of different origin do, an operand that is a product with numbers, such as a mean, is computed
+    again at the scale of the other. Otherwise the operand of the higher level is brought to the scale of the
+    other, which uses one of its spare levels, and the sum has the level of the lower operand. Two operands of
+    the same level take one more level. Without a spare level the sum raises `ScaleError`.
 
     Thread safety: any number of threads may use one at the same time.
 
@@ -147,6 +148,19 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         if slots is None:
             raise OperandError("the values are packed in coefficients; encrypt them in slots", code="packing")
         return slots
+
+    def _numbers(self, operand: "ArrayLike") -> "ArrayLike":
+        """Return a copy of numbers, one for every slot or one for all, as numpy broadcasts them."""
+        numbers, shape, slots = deepcopy(operand), np.shape(operand), self.ciphertext.slots
+        if len(shape) != 1 or slots is None or shape[0] >= slots:
+            return numbers
+        if shape == (1,):
+            return np.asarray(numbers).item()  # type: ignore[no-any-return]
+        raise EncodeError(
+            f"{shape[0]} numbers meet {slots} encrypted values; give {slots} numbers, or one for all",
+            count=shape[0],
+            bound=slots,
+        )
 
     def _aligned(self, other: "Encrypted") -> tuple[Ciphertext, Ciphertext]:
         """Return both ciphertexts at one scale, if there is a way: a product with numbers has any scale near
@@ -178,7 +192,7 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
             other = self._with(other)
         if isinstance(other, Encrypted):
             return self._with(self.evaluator.add(*self._aligned(other)))
-        numbers = deepcopy(other)
+        numbers = self._numbers(other)
         return self._moved(lambda ct: self.evaluator.add(ct, numbers))
 
     def __sub__(self, other: "Operand") -> Self:
@@ -186,14 +200,14 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
             other = self._with(other)
         if isinstance(other, Encrypted):
             return self._with(self.evaluator.sub(*self._aligned(other)))
-        numbers = deepcopy(other)
+        numbers = self._numbers(other)
         return self._moved(lambda ct: self.evaluator.sub(ct, numbers))
 
     def __mul__(self, other: "Operand") -> Self:
         factor, source, evaluator = _ciphertext(other), self.ciphertext, self.evaluator
         if isinstance(factor, Ciphertext):
             return self._with(evaluator.multiply(source, factor))
-        numbers = deepcopy(factor)
+        numbers = self._numbers(factor)
         product = self._moved(lambda ct: evaluator.multiply(ct, numbers))
         if product.ciphertext.level < source.level:
             product._at_scale = lambda scale: evaluator.multiply(source, numbers, scale=scale)
@@ -262,13 +276,19 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
 
     def polyval(self, coefficients: "ArrayLike") -> Self:
         """Evaluate the polynomial with these coefficients, constant term first; uses ceil(log2(degree + 1))
-        levels."""
+        levels.
+
+        Raises:
+            EncodeError: there is no coefficient.
+        """
+        if np.size(coefficients) == 0:
+            raise EncodeError("a polynomial has at least one coefficient; give its constant term", count=0)
         return self._with(self.evaluator.polynomial(self.ciphertext, coefficients))
 
     def sign(self, bits: int = 8, *, range: float = 1.0) -> Self:  # noqa: A002 (the range of the values)
         """Return the sign of values in [-range, range], by a composition of minimax polynomials. The result
-        declares its range: values outside give numbers of any size, and decryption refuses numbers above
-        twice the range.
+        declares its range, but values outside, even slightly, give numbers of any size, and decryption does
+        not refuse all of these: choose a range with a margin.
 
         Args:
             bits: 4 to 14. `keywright.compiler.activations.approximation.composite.sign_composite` gives the
@@ -319,7 +339,7 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
 
 
 def _positive(range: float) -> float:  # noqa: A002
-    if not 0 < range < float("inf"):
+    if np.ndim(range) or not 0 < range < float("inf"):
         raise ValueError(f"range must be a finite number above 0, got {range}")
     return float(range)
 

@@ -89,7 +89,11 @@ class Encoding:
         Raises:
             ParameterError: it is not a whole number from 1 to ``max_weight``.
         """
-        if isinstance(weight, (int, float)) and not isinstance(weight, bool) and weight == weight // 1:
+        if (
+            isinstance(weight, (int, float, np.integer))
+            and not isinstance(weight, bool)
+            and weight == weight // 1
+        ):
             _require("number of samples", int(weight), 1, self.max_weight)
             return int(weight)
         raise ParameterError(
@@ -99,18 +103,24 @@ class Encoding:
         )
 
     def encode(
-        self, values: NDArray[np.float64], weight: int, layout: ArrayLayout | None = None
+        self, values: NDArray[np.generic], weight: int, layout: ArrayLayout | None = None
     ) -> tuple[NDArray[np.int64], int]:
         """Return the weighted values as integers, and the number of clipped values.
 
         Args:
-            values: of all arrays, one after another.
+            values: of all arrays, one after another: real numbers, which are rounded from double precision.
             weight: number of samples of the client.
             layout: layout of the arrays, which names them in errors.
 
         Raises:
-            EncodeError: a value is not finite, or exceeds the bound and ``out_of_range`` is "refuse".
+            EncodeError: the values are not real numbers, or one is not finite, or exceeds the bound and
+                ``out_of_range`` is "refuse".
+            ParameterError: the weight is not a whole number from 1 to ``max_weight``.
         """
+        weight = self.require_weight(weight)
+        if values.dtype.kind not in "buif":
+            raise EncodeError(f"values are of type {values.dtype}; they must be real numbers")
+        values = values.astype(np.float64)
         name = str if layout is None else layout.name
         finite = np.isfinite(values)
         if not finite.all():

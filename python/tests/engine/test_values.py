@@ -399,3 +399,23 @@ def test_circuits_without_parameters() -> None:
     ):
         with pytest.raises(kw.errors.ParameterError, match=part):
             kw.Parameters.for_circuit(**needs)
+
+
+@pytest.mark.parametrize("operation", [op.add, op.sub, op.mul])
+@pytest.mark.parametrize("count", [0, 1, 2, SLOTS - 1, SLOTS])
+def test_numbers_are_one_for_all_or_one_for_every_slot(
+    pair: Pair, operation: Callable[[Any, Any], Any], count: int
+) -> None:
+    numbers = np.full(count, 0.5)
+    if count in (1, SLOTS):
+        assert pair.error(operation(pair.x, numbers), operation(pair.v, numbers)) < 1e-4
+        return
+    with pytest.raises(kw.errors.EncodeError, match=f"{count} numbers meet {SLOTS} encrypted values"):
+        operation(pair.x, numbers)
+
+
+def test_empty_polynomials_and_ranges_of_many_numbers_are_refused(pair: Pair) -> None:
+    with pytest.raises(kw.errors.EncodeError, match="at least one coefficient"):
+        pair.x.polyval([])
+    with pytest.raises(ValueError, match="range must be a finite number"):
+        pair.x.sign(range=np.ones(SLOTS))  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from keywright.errors import EncodeError, ParameterError
 from keywright.federated import ArrayLayout, Encoding, EncryptedSum, EncryptedUpdate, SumKey, SumParameters
 from numpy.typing import NDArray
 
@@ -223,3 +224,31 @@ def test_layouts_from_outside_are_checked(entries: object) -> None:
     data = entries if isinstance(entries, str) else json.dumps(entries)
     with pytest.raises(kw.errors.FormatError):
         ArrayLayout.from_bytes(data.encode())
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(["?", "i1", "i2", "i4", "i8", "u1", "u8", "f2", "f4", "f8", "c16"]),
+    st.sampled_from([2, 8, 24, 40]),
+    st.one_of(st.integers(-1, 2001), st.sampled_from([1.5, float("nan"), float("inf"), True, 10**9])),
+    st.floats(-4, 4),
+)
+def test_any_type_and_weight_averages_within_the_bound_or_is_refused(
+    dtype: str, bits: int, weight: Any, value: float
+) -> None:
+    encoding = Encoding(bound=4.0, max_clients=6, max_weight=1000, bits=bits)
+    kind = np.dtype(dtype).kind
+    ends: list[float] = [np.iinfo(dtype).min, np.iinfo(dtype).max] if kind in "iu" else []
+    if kind == "f":
+        ends = [float(np.finfo(dtype).min), float("nan"), float("inf")]
+    taken = type(weight) is int and 1 <= weight <= 1000
+    for number in (value, 0, 3, *ends):
+        values = np.full(3, abs(value) if number == value and kind in "?u" else number).astype(dtype)
+        exact = values.astype(complex)
+        if not taken or kind == "c" or not (np.abs(exact) <= 4).all():
+            with pytest.raises((EncodeError, ParameterError)):
+                encoding.encode(values, weight)
+            continue
+        integers, _ = encoding.encode(values, weight)
+        error = np.abs(encoding.decode(integers, weight) - exact.real)
+        assert error.max() <= encoding.error_bound(1, weight) * (1 + 1e-9) + 1e-12
