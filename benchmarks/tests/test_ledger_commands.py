@@ -64,6 +64,9 @@ def test_a_command_is_read_by_its_program(command: str, monkeypatch: pytest.Monk
                 assert (
                     ROOT / "crates" / crate.removeprefix("keywright-") / "examples" / f"{example}.rs"
                 ).exists()
+            case ["python", "-m", "gallery", name]:
+                assert folder == ROOT / "examples"
+                assert list((folder / "gallery").rglob(f"{name}.py"))
             case ["python", "-m", module, *arguments]:
                 assert folder == ROOT / "benchmarks"
                 spec = importlib.util.find_spec(module)

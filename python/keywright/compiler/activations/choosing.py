@@ -96,15 +96,15 @@ class Requirement:
 
     @staticmethod
     def of(fit: Fit, run: ExactRun) -> "Requirement":
-        """Return the requirements of a fit, or the default ones. Each output is judged by what it varies: its
-        distance from 0 may be a constant. Of values that is half of its range; of outputs that may be scores,
-        whose ranges often begin near 0, the range."""
+        """Return the requirements of a fit, or the default ones. An output that is a value is judged by half
+        of its range: its distance from 0 may be a constant. Outputs that may be scores of labels are judged
+        by the largest of them."""
         outputs = run.outputs
         largest = float(np.abs(outputs).max(initial=0.0))
         each = np.full(outputs.shape[1], largest)
-        if len(outputs) and not run.signed:
-            scores = outputs.shape[1] > 1 and not run.several
-            ranges = np.ptp(outputs, axis=0) / (1 if scores else 2)
+        scores = outputs.shape[1] > 1 and not run.several
+        if len(outputs) and not run.signed and not scores:
+            ranges = np.ptp(outputs, axis=0) / 2
             constant = ranges <= CONSTANT * np.abs(outputs).max(axis=0)
             each = np.where(constant, largest, np.minimum(ranges, largest))
         if outputs.shape[1] == 1:
@@ -154,8 +154,8 @@ def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> Chosen:
         best.graph.depth(),
         default=None
         if required
-        else f"outputs within {np.min(target.error):.3g}, a sixteenth of the range of an output, or of half "
-        "the range of a value, and "
+        else f"outputs within {np.min(target.error):.3g}, a sixteenth of the largest, or of half the "
+        "range of a value, and "
         f"every prediction that is decided by more than {target.undecided:.3g}",
         loosest=loosest(best.fitted),
     )

@@ -71,7 +71,7 @@ class Fit:
     Methods that `activations` does not fix are chosen: the cheapest polynomials with which the program
     follows the model on all calibration data as closely as `accuracy` and `error` require. Without these
     requirements, no prediction may change that the model decides by more than 1/256 of its largest output. No
-    output may change by more than a sixteenth of its range, or of half its range if it is a value. No sample
+    output may change by more than a sixteenth of it, or of half its own range if it is a value. No sample
     may leave the range of a later polynomial. The compiler refuses a model if no polynomials meet this rule,
     or if the target has too few levels. Methods that `activations` fixes are not part of the rule; if they
     miss it, the report warns.
