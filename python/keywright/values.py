@@ -68,6 +68,7 @@ class _Value(_Incomparable, Generic[AnyEvaluator, AnyCiphertext, AnyOperand]):
         def __mul__(self, other: AnyOperand | Self) -> Self: ...
         def __neg__(self) -> Self: ...
         def __lshift__(self, steps: int) -> Self: ...
+        def _squared(self) -> Self: ...
 
     def __init__(self, evaluator: AnyEvaluator, ciphertext: AnyCiphertext) -> None:
         self.evaluator = evaluator
@@ -75,9 +76,6 @@ class _Value(_Incomparable, Generic[AnyEvaluator, AnyCiphertext, AnyOperand]):
 
     def _with(self, ciphertext: AnyCiphertext) -> Self:
         return type(self)(self.evaluator, ciphertext)
-
-    def _squared(self) -> Self:
-        raise NotImplementedError
 
     def __radd__(self, other: AnyOperand) -> Self:
         return self + other
