@@ -197,7 +197,9 @@ def _report(
     are those of the program, whose outputs ``restored`` turns into the model's."""
     if model.trees is not None:
         return model.trees.report
-    return report(graph, run, model.fitted, restored, model.fit) if len(run.samples) else None
+    if not len(run.samples):
+        return None
+    return replace(report(graph, run, model.fitted, restored, model.fit), rounding=model.rounding)
 
 
 def _refuse(reasons: Sequence[RefusalError]) -> None:
