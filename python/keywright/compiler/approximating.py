@@ -75,7 +75,6 @@ class ApproximatedModel:
         trees: the ensemble that the graph computes, if it is one; the run then is on its bits.
         steps: what the client computes or checks before; the model and the run are about the results, the
             features.
-        rounding: how the real numbers of a quantised model differ from its integers; None for others.
     """
 
     graph: Graph
@@ -86,7 +85,6 @@ class ApproximatedModel:
     client_part: ClientPart | None
     trees: QuantisedEnsemble | None = None
     steps: ClientSteps = field(default_factory=ClientSteps)
-    rounding: OutputDifference | None = None
 
     @property
     def least_log_scale(self) -> int:
@@ -164,7 +162,7 @@ class Opening:
     def approximated(self, model: ApproximatedModel) -> ApproximatedModel:
         """Return a model with the first steps."""
         steps = replace(model.steps, first=self.first_steps)
-        return replace(model, steps=steps, rounding=self.rounding)
+        return replace(model, steps=steps, run=replace(model.run, rounding=self.rounding))
 
 
 def _started(model: onnx.ModelProto, samples: Any) -> Started:

@@ -197,9 +197,7 @@ def _report(
     are those of the program, whose outputs ``restored`` turns into the model's."""
     if model.trees is not None:
         return model.trees.report
-    if not len(run.samples):
-        return None
-    return replace(report(graph, run, model.fitted, restored, model.fit), rounding=model.rounding)
+    return report(graph, run, model.fitted, restored, model.fit) if len(run.samples) else None
 
 
 def _refuse(reasons: Sequence[RefusalError]) -> None:

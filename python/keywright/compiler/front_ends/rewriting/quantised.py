@@ -2,7 +2,7 @@
 
 A quantiser maps x to clip(round(x / scale) + zero, least, most). Here it does not round: encrypted values are
 real numbers, and rounding them would cost more than the model. It clips only at an end that calibration data
-pass by more than a step, because exporters write a ReLU so. Weights keep the values to which they were rounded.
+pass by more than a step, because exporters write a ReLU so. Weights keep the values they were rounded to.
 By how much the outputs differ from those of the rounded model is measured on calibration data.
 """
 
