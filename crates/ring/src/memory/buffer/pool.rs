@@ -143,7 +143,7 @@ impl Pool {
 pub(super) fn take(length: usize) -> Option<PooledBlock> {
     let bytes = length.checked_mul(8)?.checked_next_multiple_of(page_bytes())?;
     // Idle memory must not hide that small allocations already use the reserve.
-    if crate::reserve::is_low() {
+    if crate::memory::reserve::is_low() {
         lock().exhausted = true;
         trim();
         return None;

@@ -17,9 +17,9 @@ use crate::{Modulus, ShoupFactor};
 
 /// A vector of factors `w` with `floor(w * 2^WORD / q)`.
 #[derive(Clone, Copy)]
-pub(super) struct Factor {
-    pub(super) value: __m512i,
-    pub(super) quotient: __m512i,
+pub(crate) struct Factor {
+    pub(crate) value: __m512i,
+    pub(crate) quotient: __m512i,
 }
 
 /// A sum of products, `high * 2^WORD + low`.
@@ -28,14 +28,14 @@ pub(super) struct Factor {
 /// At most [`LAZY_TERMS`] products of canonical residues (or of a row and a constant, see [`crate::conversion`]), and
 /// at most one canonical residue in `low`.
 #[derive(Clone, Copy)]
-pub(super) struct Sum {
-    pub(super) high: __m512i,
-    pub(super) low: __m512i,
+pub(crate) struct Sum {
+    pub(crate) high: __m512i,
+    pub(crate) low: __m512i,
 }
 
 /// The number of products that a [`Sum`] holds. Narrow: a product is below `2^50 q = 2^52 q / 4`, so twelve of them are
 /// below `3q 2^52`, and below `4q` once reduced by 52 bits. Wide: twelve are below `12 * 2^122 < 2^126`.
-pub(super) const LAZY_TERMS: usize = 12;
+pub(crate) const LAZY_TERMS: usize = 12;
 
 /// `q^-1` modulo `2^64` for odd `q`, by Newton iteration from three correct bits.
 pub(super) const fn inverse_of_odd(q: u64) -> u64 {
@@ -51,9 +51,9 @@ pub(super) const fn inverse_of_odd(q: u64) -> u64 {
 /// Arithmetic modulo one prime on eight lanes.
 ///
 /// # Safety
-/// All functions need AVX-512 F, DQ, VL and IFMA, which [`super::Avx512`] proves. They are inlined into functions that
+/// All functions need AVX-512 F, DQ, VL and IFMA, which [`crate::backend::avx512::Avx512`] proves. They are inlined into functions that
 /// enable these features.
-pub(super) trait Lanes: Copy {
+pub(crate) trait Lanes: Copy {
     /// Bits of a lane that hold the residue; quotients of factors are scaled by this power of two.
     const WORD: u32;
     /// The arithmetic of forward transforms modulo a prime that is [`is_short`](super::short::is_short).
@@ -106,7 +106,7 @@ pub(super) trait Lanes: Copy {
 }
 
 /// The quotient of a canonical factor for [`Lanes::product`].
-pub(super) fn quotient<L: Lanes>(m: &Modulus, w: u64) -> u64 {
+pub(crate) fn quotient<L: Lanes>(m: &Modulus, w: u64) -> u64 {
     ((u128::from(w) << L::WORD) / u128::from(m.value())) as u64
 }
 
@@ -115,7 +115,7 @@ pub(super) fn quotient<L: Lanes>(m: &Modulus, w: u64) -> u64 {
 /// # Safety
 /// The CPU has AVX-512 F and DQ.
 #[inline(always)]
-pub(super) unsafe fn lift_small(q: __m512i, values: __m512i) -> __m512i {
+pub(crate) unsafe fn lift_small(q: __m512i, values: __m512i) -> __m512i {
     // SAFETY: the caller has the CPU features.
     unsafe { _mm512_mask_add_epi64(values, _mm512_movepi64_mask(values), values, q) }
 }
@@ -125,7 +125,7 @@ pub(super) unsafe fn lift_small(q: __m512i, values: __m512i) -> __m512i {
 /// # Safety
 /// The CPU has AVX-512 F.
 #[inline(always)]
-pub(super) unsafe fn splat_factor<L: Lanes>(w: ShoupFactor) -> Factor {
+pub(crate) unsafe fn splat_factor<L: Lanes>(w: ShoupFactor) -> Factor {
     // floor(floor(w 2^64 / q) / 2^(64 - WORD)) = floor(w 2^WORD / q).
     let quotient = w.quotient >> (64 - L::WORD);
     // SAFETY: the caller has the CPU features.
@@ -139,7 +139,7 @@ pub(super) unsafe fn splat_factor<L: Lanes>(w: ShoupFactor) -> Factor {
 /// # Safety
 /// `p` addresses 16 words, aligned to a cache line; the CPU has AVX-512 F.
 #[inline(always)]
-pub(super) unsafe fn load_factor(p: *const u64) -> Factor {
+pub(crate) unsafe fn load_factor(p: *const u64) -> Factor {
     // SAFETY: 16 aligned words by contract.
     unsafe { Factor { value: _mm512_load_si512(p.cast()), quotient: _mm512_load_si512(p.add(8).cast()) } }
 }
@@ -149,7 +149,7 @@ pub(super) unsafe fn load_factor(p: *const u64) -> Factor {
 /// # Safety
 /// `p` addresses 2 words; the CPU has AVX-512 F.
 #[inline(always)]
-pub(super) unsafe fn broadcast_factor(p: *const u64) -> Factor {
+pub(crate) unsafe fn broadcast_factor(p: *const u64) -> Factor {
     // SAFETY: 2 words by contract.
     unsafe { Factor { value: _mm512_set1_epi64(*p as i64), quotient: _mm512_set1_epi64(*p.add(1) as i64) } }
 }

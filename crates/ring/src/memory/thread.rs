@@ -4,7 +4,7 @@ use std::io;
 use std::sync::mpsc::sync_channel;
 use std::thread::{Builder, JoinHandle};
 
-use crate::reserve::require_room;
+use super::reserve::require_room;
 
 /// Starts a thread, and returns once it runs: then it has what the C library takes for it, and the next thread is asked
 /// about what is left.

@@ -9,7 +9,7 @@ use crate::conversion::Column;
 
 /// Primes below `2^50`, on 52-bit multiply-add.
 #[derive(Clone, Copy)]
-pub(super) struct Narrow {
+pub(crate) struct Narrow {
     q: __m512i,
     two_q: __m512i,
     /// `2^52 - q`: adding its product subtracts `q`'s, modulo `2^52`.

@@ -12,13 +12,13 @@
 //! so any limb, and any part of one, can be computed alone.
 //!
 //! ChaCha8 serves public data only (the uniform half of keys and ciphertexts). Secrets come from ChaCha20, see
-//! [`crate::sampling`].
+//! [`super::sampling`].
 
 use zeroize::Zeroize;
 
+pub use super::chacha::CHUNK_WORDS;
+use super::chacha::{self, CHACHA8, CHUNK_BLOCKS, LANES};
 use crate::Modulus;
-pub use crate::chacha::CHUNK_WORDS;
-use crate::chacha::{self, CHACHA8, CHUNK_BLOCKS, LANES};
 
 /// Attempts after which a residue is reduced instead of rejected; reached with probability below `2^-255`.
 pub const MAX_ATTEMPTS: u8 = 255;

@@ -30,7 +30,7 @@ use zeroize::Zeroizing;
 /// Random words that are turned into samples at once: they fit the first-level cache.
 const BLOCK: usize = 1024;
 /// The same for few samples: a small machine requests no more, and has no larger stack.
-const SMALL_BLOCK: usize = crate::expander::CHUNK_WORDS;
+const SMALL_BLOCK: usize = super::expander::CHUNK_WORDS;
 
 /// Fills `out` with the samples that `sampler` makes, one per fresh random word.
 fn sample(rng: &mut SecretRng, out: &mut [i64], sampler: impl Fn(&[u64], &mut [i64])) {

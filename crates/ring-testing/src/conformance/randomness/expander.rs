@@ -1,7 +1,7 @@
 use keywright_ring::expander::CHUNK_WORDS;
 use keywright_ring::{Backend, Modulus, Seed, StreamId};
 
-use super::{assert_limb, portable};
+use crate::conformance::{assert_limb, portable};
 use crate::samples::edge_primes;
 
 /// Uniform limbs equal those of the portable back end bit for bit, for every field of the stream identifier, every

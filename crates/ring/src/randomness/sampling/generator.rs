@@ -2,7 +2,7 @@
 
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::chacha::{self, CHUNK_BLOCKS, CHUNK_WORDS};
+use crate::randomness::chacha::{self, CHUNK_BLOCKS, CHUNK_WORDS};
 use crate::{Backend, Process, RingError, Seed, backend};
 
 /// ChaCha20 (RFC 8439's block function with a 64-bit block number and a nonce of zero) as a generator of secrets. Its

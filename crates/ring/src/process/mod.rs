@@ -10,6 +10,9 @@
 //!
 //! Neither sign sees a copy that the system does not know about, above all the snapshot of a virtual machine.
 
+#[cfg(feature = "std")]
+pub(crate) mod fork;
+
 use crate::RingError;
 
 /// A process, as remembered by an object that must stay in one process.

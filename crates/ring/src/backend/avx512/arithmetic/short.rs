@@ -14,16 +14,16 @@ use crate::conversion::Column;
 /// most `4q` stay below `38q`, which is below `2^52`. A word that becomes canonical is at most three layers after a
 /// product, so it is below `8q`.
 #[derive(Clone, Copy)]
-pub(super) struct Short<L>(L);
+pub(crate) struct Short<L>(L);
 
 /// The bound of words of [`Short`], in units of `q`.
 const GROWTH: u64 = 38;
 
 /// Larger primes are not short.
-pub(super) const LARGEST: u64 = (1 << 52) / GROWTH;
+pub(crate) const LARGEST: u64 = (1 << 52) / GROWTH;
 
 /// Whether a prime is short.
-pub(super) fn is_short(m: &Modulus) -> bool {
+pub(crate) fn is_short(m: &Modulus) -> bool {
     m.value() <= LARGEST
 }
 

@@ -1,7 +1,7 @@
 use keywright_ring::Backend;
 use keywright_ring::expander::CHUNK_WORDS;
 
-use super::{assert_limb, portable};
+use crate::conformance::{assert_limb, portable};
 use crate::samples::SplitMix64;
 
 /// The key stream equals that of the portable back end, also where the block number exceeds 32 bits.

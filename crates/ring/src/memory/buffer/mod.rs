@@ -113,7 +113,7 @@ impl Buffer {
     fn allocate(length: usize) -> Self {
         let layout = layout(length);
         #[cfg(feature = "std")]
-        if crate::reserve::is_low() {
+        if super::reserve::is_low() {
             pool::trim();
             out_of_memory(layout);
         }

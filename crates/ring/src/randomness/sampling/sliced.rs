@@ -161,7 +161,7 @@ mod tests {
     use zeroize::Zeroizing;
 
     use super::*;
-    use crate::sampling::{SecretRng, gaussian};
+    use crate::randomness::sampling::{SecretRng, gaussian};
 
     /// Random words and those around every threshold, for every length of the last slice.
     #[test]
@@ -181,7 +181,7 @@ mod tests {
         }
         let mut expected = vec![0; words.len()];
         gaussian::samples(&words, &mut expected);
-        assert!(expected.contains(&crate::sampling::GAUSSIAN_BOUND));
+        assert!(expected.contains(&crate::randomness::sampling::GAUSSIAN_BOUND));
         for length in (0..100).chain([words.len()]) {
             let mut seen = vec![i64::MAX; length];
             samples(&words[..length], &mut seen);

@@ -8,7 +8,7 @@ use crate::conversion::Column;
 
 /// Primes below `2^61`, on 32-bit products.
 #[derive(Clone, Copy)]
-pub(super) struct Wide {
+pub(crate) struct Wide {
     q: __m512i,
     two_q: __m512i,
     four_q: __m512i,
