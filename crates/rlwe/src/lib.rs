@@ -22,11 +22,8 @@ mod parallel;
 mod parameters;
 #[cfg(feature = "std")]
 pub mod residency;
-mod security;
-mod subring;
 pub mod switch;
 pub mod ternary;
-mod widths;
 
 pub use encryption::{
     AddMessage, ENCRYPTION_STREAM, RlweCiphertext, SeededRlweCiphertext, decrypt, encrypt_zero,
@@ -40,11 +37,11 @@ pub use keys::{
     ServedHop, StoredKey, SwitchingKey, SwitchingKeys, UniformPart, stream_id,
 };
 pub use parallel::{MAX_THREADS, for_each_index, for_each_item, join, prefix, threads};
+pub use parameters::security::{maximum_log_qp, require_secure};
+pub use parameters::subring::{MAX_SUBRINGS, SubringLiteral};
+pub use parameters::widths::PrimeWidths;
 pub use parameters::{Parameters, ParametersLiteral, Security};
-pub use security::{maximum_log_qp, require_secure};
-pub use subring::{MAX_SUBRINGS, SubringLiteral};
 pub use switch::{
     Decomposed, Finish, ModDown, ModUpDigits, SwitchLayout, SwitchPlan, SwitchWork, Work, raise_modulus,
     ring_down, ring_up,
 };
-pub use widths::PrimeWidths;

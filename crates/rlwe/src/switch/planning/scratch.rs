@@ -1,9 +1,9 @@
 //! Memory of running key switches, in limbs of `N` words, from counts of primes alone. Tests compare it with the actual
 //! allocations.
 
-use super::SwitchLayout;
 use super::coalescing::used_rows;
 use crate::parallel::run_length;
+use crate::switch::SwitchLayout;
 use crate::{KeySpec, Parameters, RlweError};
 
 /// Peak limbs of scratch of `threads` threads: `runs` tasks over `targets` primes in all, each with `per_prime` limbs

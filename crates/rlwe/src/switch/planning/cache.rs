@@ -4,8 +4,8 @@ use alloc::sync::Arc;
 
 use keywright_ring::{Automorphism, Buffer, RingError};
 
-use super::SwitchLayout;
 use super::plan::{PlanId, SwitchPlan, identify};
+use crate::switch::SwitchLayout;
 use crate::{KeySpec, ModDown, Parameters, RlweError};
 
 /// Plans, automorphisms and monomials made so far. A child that was forked while a list was locked makes them each
@@ -95,7 +95,7 @@ fn inverse_of_x(parameters: &Parameters, prime: usize) -> Arc<Buffer> {
 
 impl Parameters {
     /// `X^-1` modulo prime `prime` in evaluation form; computed once if there is a standard library.
-    pub(super) fn inverse_of_x(&self, prime: usize) -> Arc<Buffer> {
+    pub(crate) fn inverse_of_x(&self, prime: usize) -> Arc<Buffer> {
         #[cfg(feature = "std")]
         if let Ok(mut list) = self.plans().inverses_of_x.lock() {
             return list.entry(prime).or_insert_with(|| inverse_of_x(self, prime)).clone();

@@ -9,7 +9,7 @@ use crate::{Parameters, SecretKey};
 impl SecretKey {
     /// Part `part` of this secret `s = sum_i X^i s_i(Y)`, `Y = X^k`, in the smaller ring of `Y`: `s_0`, or
     /// `Y s_{k - part}`.
-    pub(super) fn part_in(&self, ring: &Parameters, part: usize) -> Self {
+    pub(crate) fn part_in(&self, ring: &Parameters, part: usize) -> Self {
         let (n, k) = (ring.n(), self.parameters().n() / ring.n());
         let (s, mut out) = (self.coefficients(), Zeroizing::new(Vec::with_capacity(n)));
         if part == 0 {
@@ -24,7 +24,7 @@ impl SecretKey {
     }
 
     /// This secret `s'(Y)` in the larger ring of `X`: `s'(X^k)`.
-    pub(super) fn embedded_in(&self, ring: &Parameters) -> Self {
+    pub(crate) fn embedded_in(&self, ring: &Parameters) -> Self {
         let k = ring.n() / self.parameters().n();
         let mut out = Zeroizing::new(alloc::vec![0; ring.n()]);
         out.iter_mut().step_by(k).zip(self.coefficients()).for_each(|(out, &s)| *out = s);

@@ -305,3 +305,6 @@ impl core::fmt::Debug for Parameters {
         f.write_str(&text)
     }
 }
+pub(crate) mod security;
+pub(crate) mod subring;
+pub(crate) mod widths;

@@ -6,14 +6,14 @@
 //! the input `D c`, the coarse digits, and the special modulus `P D`, which must not be below a coarse digit. The same
 //! key thus needs fewer transforms.
 //!
-//! [`super::SwitchLayout::all`] lists the legal numbers of rows; [`crate::EvaluationKeys`] chooses one by
-//! [`super::SwitchLayout::rank`].
+//! [`crate::switch::SwitchLayout::all`] lists the legal numbers of rows; [`crate::EvaluationKeys`] chooses one by
+//! [`crate::switch::SwitchLayout::rank`].
 
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::PrimeWidths;
-use crate::widths::fits;
+use crate::parameters::widths::fits;
 
 /// The rows of a key that a ciphertext at `level` uses.
 pub(crate) fn used_rows(key_digits: &[Range<usize>], level: usize) -> usize {

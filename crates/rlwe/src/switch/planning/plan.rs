@@ -29,7 +29,7 @@ use alloc::vec::Vec;
 
 use keywright_ring::{Conversion, Modulus, ShoupFactor};
 
-use super::{ModDown, SwitchLayout};
+use crate::switch::{ModDown, SwitchLayout};
 use crate::{KeySpec, Parameters, RlweError};
 
 /// All constants of one kind of key switch; shared by every key and ciphertext it fits.
@@ -40,18 +40,18 @@ pub struct SwitchPlan {
     /// The final division: by the key's special primes, merged primes, and `q_level` when rescaling.
     pub mod_down: ModDown,
     /// Per ciphertext prime, `D mod q_i`, when primes are merged.
-    pub(super) input_factor: Option<Vec<ShoupFactor>>,
+    pub(crate) input_factor: Option<Vec<ShoupFactor>>,
     /// Per digit, the conversion to every target (kept, then removed).
-    pub(super) mod_up: Vec<Conversion>,
+    pub(crate) mod_up: Vec<Conversion>,
     /// When rescaling: per kept prime `q_level^-1`, the factor of an addend modulo the ciphertext's own primes.
-    pub(super) addend_factor: Option<Vec<ShoupFactor>>,
+    pub(crate) addend_factor: Option<Vec<ShoupFactor>>,
     /// When rescaling: `P D mod q_level`, the factor of the addend before the division.
-    pub(super) addend_lift: Option<ShoupFactor>,
+    pub(crate) addend_lift: Option<ShoupFactor>,
 }
 
 /// The properties that determine a [`SwitchPlan`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct PlanId {
+pub(crate) struct PlanId {
     level: usize,
     ends: Vec<usize>,
     special: Vec<usize>,
@@ -74,7 +74,7 @@ impl PlanId {
 }
 
 /// The layout of a use of a key of this spec, with `coalesce` rows per digit, and the lookup key of its plan.
-pub(super) fn identify(
+pub(crate) fn identify(
     parameters: &Parameters,
     spec: &KeySpec,
     level: usize,
@@ -107,7 +107,7 @@ pub(super) fn identify(
 }
 
 impl SwitchPlan {
-    pub(super) fn build(parameters: &Parameters, layout: SwitchLayout, rescale: bool) -> Self {
+    pub(crate) fn build(parameters: &Parameters, layout: SwitchLayout, rescale: bool) -> Self {
         let level = layout.level;
         let modulus = |i: usize| *parameters.modulus(i);
         let special: Vec<usize> = layout.removed().collect();
