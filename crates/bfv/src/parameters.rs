@@ -4,9 +4,9 @@ use std::sync::Arc;
 use keywright_ring::{Backend, RaceOnce, Ring, ShoupFactor, backend, ntt_primes};
 use keywright_rlwe::{Parameters, ParametersLiteral, RlweError, SecretDistribution, Security};
 
-use crate::batching::Batching;
-use crate::plain_modulus::PlainModulus;
-use crate::scaling::Scaling;
+use crate::arithmetic::batching::Batching;
+use crate::arithmetic::plain_modulus::PlainModulus;
+use crate::arithmetic::scaling::Scaling;
 use crate::{BfvError, Packing, preset};
 
 /// Plaintext moduli are below `2^MAX_PLAINTEXT_BITS`.

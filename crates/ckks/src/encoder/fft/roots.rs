@@ -9,13 +9,13 @@ const TERMS: u32 = 15;
 
 /// A complex number in double-double.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Root {
-    pub(super) re: DoubleDouble,
-    pub(super) im: DoubleDouble,
+pub(crate) struct Root {
+    pub(crate) re: DoubleDouble,
+    pub(crate) im: DoubleDouble,
 }
 
 impl Root {
-    pub(super) fn mul(self, other: Self) -> Self {
+    pub(crate) fn mul(self, other: Self) -> Self {
         Self {
             re: self.re.mul(other.re).add(self.im.mul(other.im).neg()),
             im: self.re.mul(other.im).add(self.im.mul(other.re)),
@@ -58,7 +58,7 @@ fn direct(e: u64, log_order: u32) -> Root {
 }
 
 /// All powers of `exp(2 pi i / 2^log_order)`, as products of one entry of each of two tables.
-pub(super) struct Roots {
+pub(crate) struct Roots {
     log_order: u32,
     fine_bits: u32,
     coarse: Vec<Root>,
@@ -67,7 +67,7 @@ pub(super) struct Roots {
 
 impl Roots {
     /// Takes about `2^(log_order / 2)` evaluations of the series; `log_order >= 3`.
-    pub(super) fn new(log_order: u32) -> Self {
+    pub(crate) fn new(log_order: u32) -> Self {
         let fine_bits = log_order / 2;
         let coarse = (0..1 << (log_order - fine_bits)).map(|e| direct(e << fine_bits, log_order)).collect();
         let fine = (0..1 << fine_bits).map(|e| direct(e, log_order)).collect();
@@ -75,7 +75,7 @@ impl Roots {
     }
 
     /// `exp(2 pi i e / 2^log_order)`, with an error below `2^-98` in each part.
-    pub(super) fn get(&self, e: u64) -> Root {
+    pub(crate) fn get(&self, e: u64) -> Root {
         let e = e & ((1 << self.log_order) - 1);
         let (high, low) = (e >> self.fine_bits, e & ((1 << self.fine_bits) - 1));
         self.coarse[high as usize].mul(self.fine[low as usize])

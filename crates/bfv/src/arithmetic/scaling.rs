@@ -14,7 +14,7 @@ use keywright_ring::conversion::Column;
 use keywright_ring::{Conversion, Modulus, Ring, ShoupFactor};
 use keywright_rlwe::Parameters;
 
-use crate::plain_modulus::PlainModulus;
+use super::plain_modulus::PlainModulus;
 
 pub(crate) struct Scaling {
     /// Auxiliary primes in use.

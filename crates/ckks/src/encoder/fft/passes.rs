@@ -13,15 +13,15 @@
 //! second step multiplies by `v` in row `j` and, as `5^l = 1 + 4lo mod 16l`, by `i^o v` in row `j + l`, where `o = 3`
 //! modulo 4, except that `o = 1` for `l = 1`. For `l = 1` rows `l` and `3l` are swapped instead.
 
-use super::dispatch::dispatched;
+use crate::encoder::dispatch::dispatched;
 
 /// The factors of a radix-4 pass from `l` to `4l` rows: entry `j` of `half` is `exp(2 pi i 5^j / 8l)`, of `quarter`
 /// its root `exp(2 pi i 5^j / 16l)`, and of `product` their product. Real parts first.
 #[derive(Debug, Clone)]
-pub(super) struct Factors {
-    pub(super) half: [Vec<f64>; 2],
-    pub(super) quarter: [Vec<f64>; 2],
-    pub(super) product: [Vec<f64>; 2],
+pub(crate) struct Factors {
+    pub(crate) half: [Vec<f64>; 2],
+    pub(crate) quarter: [Vec<f64>; 2],
+    pub(crate) product: [Vec<f64>; 2],
 }
 
 /// `W` complex numbers.
@@ -241,7 +241,7 @@ fn inverse_first<const W: usize>(f: &Factors, l: usize, src: [&[f64]; 2], dst: [
 
 dispatched! {
     /// Radix-4 pass from `l` to `4l` rows.
-    pub(super) fn forward_radix4(f: &Factors, l: usize, src: [&[f64]; 2], dst: [&mut [f64]; 2]) {
+    pub(crate) fn forward_radix4(f: &Factors, l: usize, src: [&[f64]; 2], dst: [&mut [f64]; 2]) {
         match (src[0].len() / (4 * l), l) {
             (1, 8..) => forward_last::<8>(f, l, src, dst),
             (1, _) => forward_last::<1>(f, l, src, dst),
@@ -253,7 +253,7 @@ dispatched! {
 
 dispatched! {
     /// Radix-4 pass from `4l` to `l` rows, times 4.
-    pub(super) fn inverse_radix4(f: &Factors, l: usize, src: [&[f64]; 2], dst: [&mut [f64]; 2]) {
+    pub(crate) fn inverse_radix4(f: &Factors, l: usize, src: [&[f64]; 2], dst: [&mut [f64]; 2]) {
         match (src[0].len() / (4 * l), l) {
             (1, 8..) => inverse_first::<8>(f, l, src, dst),
             (1, _) => inverse_first::<1>(f, l, src, dst),
@@ -265,7 +265,7 @@ dispatched! {
 
 dispatched! {
     /// Radix-2 pass from one row to two: `w = exp(2 pi i / 8)`.
-    pub(super) fn forward_radix2(w: [f64; 2], src: [&[f64]; 2], dst: [&mut [f64]; 2]) {
+    pub(crate) fn forward_radix2(w: [f64; 2], src: [&[f64]; 2], dst: [&mut [f64]; 2]) {
         let h = src[0].len() / 2;
         let ((a_re, b_re), (a_im, b_im)) = (src[0].split_at(h), src[1].split_at(h));
         let [dst_re, dst_im] = dst;
@@ -281,7 +281,7 @@ dispatched! {
 
 dispatched! {
     /// Radix-2 pass from two rows to one, times 2.
-    pub(super) fn inverse_radix2(w: [f64; 2], src: [&[f64]; 2], dst: [&mut [f64]; 2]) {
+    pub(crate) fn inverse_radix2(w: [f64; 2], src: [&[f64]; 2], dst: [&mut [f64]; 2]) {
         let h = src[0].len() / 2;
         let ((c_re, d_re), (c_im, d_im)) = (src[0].split_at(h), src[1].split_at(h));
         let [dst_re, dst_im] = dst;

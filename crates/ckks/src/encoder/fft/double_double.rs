@@ -2,9 +2,9 @@
 
 /// `hi + lo` with `|lo| <= ulp(hi) / 2`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct DoubleDouble {
-    pub(super) hi: f64,
-    pub(super) lo: f64,
+pub(crate) struct DoubleDouble {
+    pub(crate) hi: f64,
+    pub(crate) lo: f64,
 }
 
 /// `a + b` exactly, for `|a| >= |b|` or `a = 0`.
@@ -41,34 +41,34 @@ fn two_product(a: f64, b: f64) -> DoubleDouble {
 impl DoubleDouble {
     /// An `f64` exactly.
     #[inline(always)]
-    pub(super) const fn from_f64(hi: f64) -> Self {
+    pub(crate) const fn from_f64(hi: f64) -> Self {
         Self { hi, lo: 0.0 }
     }
 
     /// An integer below `2^62` in magnitude, exactly.
     #[inline(always)]
-    pub(super) fn from_i64(x: i64) -> Self {
+    pub(crate) fn from_i64(x: i64) -> Self {
         // Both halves have at most 32 bits.
         fast_two_sum((x >> 31) as f64 * 2_147_483_648.0, (x & 0x7FFF_FFFF) as f64)
     }
 
     /// Sum, with an error of at most `2^-104` of the larger operand.
     #[inline(always)]
-    pub(super) fn add(self, other: Self) -> Self {
+    pub(crate) fn add(self, other: Self) -> Self {
         let s = two_sum(self.hi, other.hi);
         fast_two_sum(s.hi, s.lo + (self.lo + other.lo))
     }
 
     /// Product, with a relative error of at most `2^-102`.
     #[inline(always)]
-    pub(super) fn mul(self, other: Self) -> Self {
+    pub(crate) fn mul(self, other: Self) -> Self {
         let p = two_product(self.hi, other.hi);
         fast_two_sum(p.hi, p.lo + (self.hi * other.lo + self.lo * other.hi))
     }
 
     /// Negation, exact.
     #[inline(always)]
-    pub(super) fn neg(self) -> Self {
+    pub(crate) fn neg(self) -> Self {
         Self { hi: -self.hi, lo: -self.lo }
     }
 
