@@ -5,9 +5,9 @@ use core::fmt;
 use keywright_rlwe::{ParametersLiteral, Security};
 use sha2::{Digest, Sha256};
 
+use super::parameters::{decode_security, security_code};
 use crate::FrameError;
 use crate::fields::{FieldReader, FieldWriter, Fields};
-use crate::parameters::{decode_security, security_code};
 
 /// First 16 bytes of the SHA-256 of `"keywright parameters"` and the canonical encoding of a [`ParametersLiteral`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

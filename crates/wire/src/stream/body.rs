@@ -7,8 +7,8 @@ use keywright_frame::packing::{find_not_canonical, pack_every_width, packed_len,
 use keywright_ring::{Domain, Modulus, Poly};
 use keywright_rlwe::KeyIdentity;
 
+use super::header::{Header, read_exact, verify};
 use crate::WireError;
-use crate::header_io::{Header, read_exact, verify};
 
 /// Residues that are packed and checked at once: their bytes stay in the first-level cache.
 const CHUNK: usize = 2048;
