@@ -5,8 +5,8 @@ use keywright_ckks::Evaluator;
 use keywright_ring::Poly;
 use keywright_rlwe::noise::{self, Variance};
 
-use super::keys::KeyFinder;
-use super::tiers::Tier;
+use super::rotations::keys::KeyFinder;
+use super::rotations::tiers::Tier;
 use super::{BsgsPlan, GiantSteps};
 use crate::CircuitError;
 
@@ -52,7 +52,7 @@ impl SwitchErrors {
         let babies =
             inputs.iter().zip(plans).map(|(tiers, plan)| of_babies(evaluator, tiers, plan)).collect();
         let division = noise::division_parts(rlwe);
-        let switched = |rotation: &super::rotation::Rotation| {
+        let switched = |rotation: &super::rotations::rotation::Rotation| {
             noise::key_switch_parts(rlwe, &rotation.key_use.plan, &rotation.key_use.key)
         };
         let mut before = Variance::default();
