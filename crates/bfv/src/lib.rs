@@ -18,7 +18,8 @@ mod parameters;
 mod plaintext;
 mod presets;
 
-pub use ciphertext::{Ciphertext, Packing, SeededCiphertext};
+pub use arithmetic::batching::Packing;
+pub use ciphertext::{Ciphertext, SeededCiphertext};
 pub use decryption::Decryptor;
 pub use encryption::Encryptor;
 pub use error::BfvError;

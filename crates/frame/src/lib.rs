@@ -39,7 +39,7 @@ pub use descriptors::message::MessageFields;
 pub use error::FrameError;
 pub use fields::{FieldReader, FieldSink, FieldWriter, Fields, FixedBuffer};
 pub use header::{
-    FIXED_BYTES, FORMAT_VERSION, FRAME_BYTES, FixedHeader, MAGIC, MAX_DESCRIPTOR_BYTES, MAX_EXTRA_PRIMES,
+    FIXED_BYTES, FORMAT_VERSION, FRAME_BYTES, FixedHeader, MAX_DESCRIPTOR_BYTES, MAX_EXTRA_PRIMES,
     MAX_KEY_ENTRY_BYTES, MAX_KEYS, key_identity_len, object_len,
 };
-pub use kind::Kind;
+pub use kind::{Kind, MAGIC};

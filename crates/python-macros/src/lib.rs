@@ -14,8 +14,8 @@ const INTEGERS: [(&str, &str); 7] = [
 ];
 
 /// Converts the integers among the arguments of a function, or of all functions of a block, by
-/// `crate::arguments::integers::argument`, whose error for one out of range has the argument's name and bounds. Stands above
-/// `#[pyfunction]` or `#[pymethods]`.
+/// `crate::arguments::integers::argument`, whose error for one out of range has the argument's name and bounds. Stands
+/// above `#[pyfunction]` or `#[pymethods]`.
 #[proc_macro_attribute]
 pub fn integers(_: TokenStream, item: TokenStream) -> TokenStream {
     functions(item)

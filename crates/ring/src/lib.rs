@@ -26,8 +26,9 @@ pub use backend::{Backend, BackendKind};
 pub use conversion::{Conversion, Decomposer};
 pub use error::RingError;
 pub use memory::buffer::{
-    Buffer, BufferUse, OutOfMemory, buffer_use, recycled_bytes, reset_peak, return_large_blocks, trim_cache,
+    Buffer, BufferUse, buffer_use, recycled_bytes, reset_peak, return_large_blocks, trim_cache,
 };
+pub use memory::out_of_memory::OutOfMemory;
 #[cfg(feature = "std")]
 pub use memory::reserve::Reserve;
 #[cfg(feature = "std")]
@@ -36,10 +37,10 @@ pub use memory::shared::{SharedFile, SharedWords, SharedWriter};
 pub use memory::thread::start_thread;
 pub use modulus::{Modulus, NARROW_BITS, ShoupFactor};
 pub use poly::{Coefficient, Domain, Evaluation, Poly, Scaled};
-pub use primes::ntt_primes;
+pub use primes::{MAX_LOG_N, MIN_LOG_N, ntt_primes};
 pub use process::Process;
 #[cfg(feature = "std")]
 pub use process::fork::{ForkMutex, PerProcess, RaceOnce};
 pub use randomness::expander::{Seed, StreamId};
 pub use randomness::{expander, sampling};
-pub use ring::{MAX_LOG_N, MIN_LOG_N, Ring};
+pub use ring::Ring;

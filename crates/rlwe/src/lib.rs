@@ -37,10 +37,10 @@ pub use keys::{
     ServedHop, StoredKey, SwitchingKey, SwitchingKeys, UniformPart, stream_id,
 };
 pub use parallel::{MAX_THREADS, for_each_index, for_each_item, join, prefix, threads};
+pub use parameters::Parameters;
+pub use parameters::literal::{MAX_SUBRINGS, ParametersLiteral, Security, SubringLiteral};
 pub use parameters::security::{maximum_log_qp, require_secure};
-pub use parameters::subring::{MAX_SUBRINGS, SubringLiteral};
 pub use parameters::widths::PrimeWidths;
-pub use parameters::{Parameters, ParametersLiteral, Security};
 pub use switch::{
     Decomposed, Finish, ModDown, ModUpDigits, SwitchLayout, SwitchPlan, SwitchWork, Work, raise_modulus,
     ring_down, ring_up,

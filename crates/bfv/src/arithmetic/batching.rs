@@ -4,7 +4,27 @@
 //! `j` of the first row is the value at `psi^(5^j)`, of the second row the value at `psi^(-5^j)`. So `X -> X^(5^k)`
 //! rotates both rows by `k` to the left and `X -> X^(2N-1)` swaps them. Values are given row by row.
 
+use std::fmt;
+
 use keywright_ring::{Backend, Ring};
+
+/// The places of a message's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Packing {
+    /// In a matrix of 2 rows and `N/2` columns, row by row; ciphertexts multiply value by value.
+    Slots,
+    /// In the `N` coefficients; ciphertexts multiply as polynomials modulo `X^N + 1`.
+    Coefficients,
+}
+
+impl fmt::Display for Packing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Slots => "slots",
+            Self::Coefficients => "coefficients",
+        })
+    }
+}
 
 /// The transform modulo `t` and the positions of the slots in it.
 pub(crate) struct Batching {

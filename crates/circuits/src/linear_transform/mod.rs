@@ -53,6 +53,7 @@
 //! errors of different slots of one key switch or rounding are uncorrelated, and so are those of different keys, so
 //! they grow by the Euclidean norm of a row too.
 
+mod blocks;
 mod evaluation;
 mod matrix;
 mod plan;
@@ -63,11 +64,11 @@ mod scratch;
 pub use evaluation::evaluate::evaluate;
 pub(crate) use evaluation::raised::evaluate_raised;
 pub use matrix::diagonals::{Diagonals, diagonals_of};
-pub use matrix::norms::Spread;
+pub use matrix::norms::{Spread, diagonal_variance};
 pub use matrix::storage::{Storage, coefficient_transforms, transformed_words};
 pub use matrix::transform::LinearTransform;
 pub use plan::{BsgsPlan, GiantSteps, SwitchShape, TransformCost};
-pub use prediction::{SwitchErrors, diagonal_variance};
+pub use prediction::SwitchErrors;
 pub(crate) use rotations::rotation::raised_element;
 pub use scratch::ScratchShape;
 

@@ -12,7 +12,7 @@ use crate::CircuitError;
 
 /// The errors that one evaluation of a sum of transforms adds, as variances of coefficients of the input at its scale.
 /// They are known before any key is made and any diagonal is encoded, from [`keywright_rlwe::EvaluationKeys::outline`].
-/// For the encoding of diagonals see [`diagonal_variance`].
+/// For the encoding of diagonals see [`super::diagonal_variance`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct SwitchErrors {
     /// For each input and each of its baby steps, in the order of its plan, the error of the rotated input before it is
@@ -91,10 +91,4 @@ fn of_babies(evaluator: &Evaluator<'_>, tiers: &[Tier<'_>], plan: &BsgsPlan) -> 
         }
     }
     babies
-}
-
-/// `E |e|^2` in a slot of a diagonal of that period, encoded at a scale: each of `2p` coefficients has an error up to
-/// 1/2.
-pub fn diagonal_variance(period: usize, scale: f64) -> f64 {
-    period as f64 / 6.0 / (scale * scale)
 }

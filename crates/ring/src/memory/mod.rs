@@ -2,6 +2,7 @@
 //! shared between processes, and threads that start only where there is memory.
 
 pub(crate) mod buffer;
+pub(crate) mod out_of_memory;
 #[cfg(feature = "std")]
 pub(crate) mod reserve;
 #[cfg(feature = "std")]

@@ -9,11 +9,13 @@ mod switching_keys;
 
 pub use generator::KeyGenerator;
 pub use public::{PUBLIC_KEY_STREAM, PublicKey};
-pub use secrets::secret::{SecretDistribution, SecretKey};
+pub use secrets::distribution::SecretDistribution;
+pub use secrets::secret::SecretKey;
 pub use sequence::{KeySequence, SwitchingKeys};
 pub use sets::route::{Hop, KeyRoutes, Route};
 pub use sets::set::{EvaluationKeys, KeyUse, ServedHop};
 pub use switching_keys::key::{SwitchingKey, UniformPart, stream_id};
+pub use switching_keys::layout::KeyLayout;
 pub use switching_keys::row::KeyRow;
 pub use switching_keys::spec::{KeyElement, KeySpec};
-pub use switching_keys::stored::{KeyLayout, KeySource, LoadedKey, StoredKey};
+pub use switching_keys::stored::{KeySource, LoadedKey, StoredKey};

@@ -1,87 +1,21 @@
+//! Parameters: their description, its checks, and the tables made from them.
+
+pub(crate) mod literal;
+pub(crate) mod security;
+pub(crate) mod subring;
+pub(crate) mod widths;
+
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use keywright_ring::conversion::MIN_SOURCE_BITS;
-use keywright_ring::{Backend, Modulus, Ring, backend, ntt_primes};
+use keywright_ring::{Backend, Modulus, Ring, backend};
 
+use self::literal::MAX_PRIMES;
 use crate::switch::PlanCache;
-use crate::{PrimeWidths, RlweError, SecretDistribution, SubringLiteral, require_secure};
-
-/// Whether 128-bit security is enforced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Security {
-    /// Every key and the ciphertext modulus are checked against the 128-bit bound.
-    Classical128,
-    /// Nothing is checked: for experiments on insecure parameters. Every report shows it.
-    InsecureForExperiments,
-}
-
-/// Most ciphertext primes, and most special primes.
-const MAX_PRIMES: usize = 64;
-
-/// Plain description of parameters, not yet checked.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ParametersLiteral {
-    /// `log2(N)`.
-    pub log_n: u32,
-    /// Ciphertext primes `q_0 .. q_L`.
-    pub q: Vec<u64>,
-    /// Special primes that are never part of a ciphertext.
-    pub p: Vec<u64>,
-    /// Distribution of the secret.
-    pub secret: SecretDistribution,
-    /// Whether the bound is enforced.
-    pub security: Security,
-    /// Smaller rings that ciphertexts of low levels can be switched to, from the largest down.
-    pub subrings: Vec<SubringLiteral>,
-}
-
-impl ParametersLiteral {
-    /// Chooses the largest primes of the given widths: special primes first, so that they are not below ciphertext
-    /// primes of the same width, then `q_0, q_1, ...` in order.
-    ///
-    /// # Errors
-    /// [`RlweError::Count`] for no or too many widths, [`RlweError::Ring`] if there are not enough primes of a width.
-    pub fn from_bits(log_n: u32, q_bits: &[u32], p_bits: &[u32]) -> Result<Self, RlweError> {
-        for (what, list, min) in [("ciphertext primes", q_bits, 1), ("special primes", p_bits, 0)] {
-            if list.len() < min || list.len() > MAX_PRIMES {
-                return Err(RlweError::Count { what, count: list.len(), min, max: MAX_PRIMES });
-            }
-        }
-        let mut taken: Vec<u64> = Vec::new();
-        let mut choose = |widths: &[u32]| -> Result<Vec<u64>, RlweError> {
-            let mut chosen = Vec::with_capacity(widths.len());
-            for &bits in widths {
-                let prime = ntt_primes(log_n, bits, 1, &taken)?[0];
-                taken.push(prime);
-                chosen.push(prime);
-            }
-            Ok(chosen)
-        };
-        let p = choose(p_bits)?;
-        let q = choose(q_bits)?;
-        let (secret, security) = (SecretDistribution::Ternary, Security::Classical128);
-        Ok(Self { log_n, q, p, secret, security, subrings: Vec::new() })
-    }
-
-    /// The same for runs of equal widths, as `(bits, count)`.
-    ///
-    /// # Errors
-    /// As [`Self::from_bits`].
-    pub fn from_runs(log_n: u32, q: &[(u32, usize)], p: &[(u32, usize)]) -> Result<Self, RlweError> {
-        let widths = |runs: &[(u32, usize)]| -> Vec<u32> {
-            runs.iter().flat_map(|&(bits, count)| core::iter::repeat_n(bits, count)).collect()
-        };
-        Self::from_bits(log_n, &widths(q), &widths(p))
-    }
-
-    /// The same without the security bound, for experiments on data that need no protection.
-    pub fn insecure(self) -> Self {
-        Self { security: Security::InsecureForExperiments, ..self }
-    }
-}
+use crate::{ParametersLiteral, PrimeWidths, RlweError, SecretDistribution, Security, require_secure};
 
 struct Inner {
     literal: ParametersLiteral,
@@ -305,6 +239,3 @@ impl core::fmt::Debug for Parameters {
         f.write_str(&text)
     }
 }
-pub(crate) mod security;
-pub(crate) mod subring;
-pub(crate) mod widths;

@@ -7,12 +7,10 @@ use keywright_rlwe::{Decomposed, LoadedKey, StoredKey, for_each_item};
 
 use super::products::{groups, transpose};
 use crate::CircuitError;
+use crate::linear_transform::blocks::GIANTS;
 use crate::linear_transform::rotations::keys::Giant;
 use crate::linear_transform::rotations::rotation::Rotation;
 use crate::linear_transform::{GiantSteps, LinearTransform};
-
-/// Giant steps that are divided and decomposed together.
-pub(crate) const GIANTS: usize = 8;
 
 /// `sum_j rot(w_j, j)` modulo `Q P`. The rotations are those of the giant steps other than 0 in order, or that of the
 /// chain: `w_0 + rot(w_1 + rot(w_2 + .., step), step)`.

@@ -8,20 +8,11 @@ use keywright_ring::{Automorphism, Buffer, Evaluation, Poly, Ring};
 use keywright_rlwe::for_each_item;
 
 use crate::linear_transform::LinearTransform;
+use crate::linear_transform::blocks::{BABY_WORDS, BLOCK, GROUP, TRANSFORMED_WORDS, row_words};
 use crate::linear_transform::matrix::real::{COEFFICIENT_LIMIT, PairTransform, transform};
 use crate::linear_transform::matrix::storage::{Place, Storage, mirrored, repeated};
 use crate::linear_transform::rotations::hoisting::{BatchPlace, LoadedRotations};
 use crate::linear_transform::rotations::tiers::Input;
-
-/// Primes that digits are raised to together: their conversion rows come from a far cache and are read once for all.
-pub(crate) const GROUP: usize = 2;
-
-/// Words of baby steps that a thread keeps, 64 MiB: at `N = 2^16`, 32 baby steps modulo two primes. More are made in
-/// batches, and each batch adds to the sums once.
-pub(crate) const BABY_WORDS: usize = 1 << 23;
-
-/// The most words of a limb that all giant steps visit together.
-pub(crate) const BLOCK: usize = 1024;
 
 /// The least.
 const LEAST_BLOCK: usize = 128;
@@ -31,15 +22,6 @@ const MOST_REPEATS: usize = 8;
 
 /// Words of baby steps that all giant steps visit together, 512 KiB: they stay in the second-level cache.
 const NEAR_WORDS: usize = 1 << 16;
-
-/// Words of diagonals that are transformed at a time, 8 MiB: they are used before they leave the cache.
-pub(crate) const TRANSFORMED_WORDS: usize = 1 << 20;
-
-/// Words from one half of a baby step to the next. A power of two would let all of them compete for the same sets of a
-/// cache. With this distance, their blocks are in different sets, and so are their lines.
-pub(crate) fn row_words(n: usize) -> usize {
-    n + BLOCK.min(n / 8) + 8
-}
 
 /// The location of a baby step in memory.
 #[derive(Clone, Copy)]

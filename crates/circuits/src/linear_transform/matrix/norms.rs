@@ -74,6 +74,12 @@ impl RowSums {
     }
 }
 
+/// `E |e|^2` in a slot of a diagonal of that period, encoded at a scale: each of `2p` coefficients has an error up to
+/// 1/2.
+pub fn diagonal_variance(period: usize, scale: f64) -> f64 {
+    period as f64 / 6.0 / (scale * scale)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,10 +6,9 @@ use keywright_ring::{Evaluation, Poly, ShoupFactor};
 use keywright_rlwe::{ModDown, RlweError, for_each_item};
 
 use super::diagonals::{Diagonal, Diagonals};
-use super::norms::{RowNorms, RowSums, Spread};
+use super::norms::{RowNorms, RowSums, Spread, diagonal_variance};
 use super::storage::{Place, Storage, Stored};
 use crate::CircuitError;
-use crate::linear_transform::prediction::diagonal_variance;
 use crate::linear_transform::{BsgsPlan, ENCODING_UNITS, ScratchShape};
 
 /// The diagonals that share a giant step.

@@ -60,23 +60,10 @@ fn layout(capacity: usize) -> Layout {
     }
 }
 
-/// There is no memory for a buffer: the payload of the panic that [`Buffer`] raises. A boundary that catches it
-/// (`std::panic::catch_unwind`) abandons the work, and the process continues. Without the standard library the process
-/// ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "there is no memory for {bytes} bytes; allow the process more, or use fewer keys or threads, or keep diagonals as \
-     coefficients"
-)]
-pub struct OutOfMemory {
-    /// Bytes that were requested.
-    pub bytes: usize,
-}
-
 #[cold]
 fn out_of_memory(layout: Layout) -> ! {
     #[cfg(feature = "std")]
-    std::panic::resume_unwind(std::boxed::Box::new(OutOfMemory { bytes: layout.size() }));
+    std::panic::resume_unwind(std::boxed::Box::new(crate::OutOfMemory { bytes: layout.size() }));
     #[cfg(not(feature = "std"))]
     handle_alloc_error(layout)
 }

@@ -1,4 +1,5 @@
 //! Secret keys.
 
+pub(crate) mod distribution;
 pub(crate) mod ring_secrets;
 pub(crate) mod secret;

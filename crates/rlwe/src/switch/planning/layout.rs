@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use super::coalescing::{coarser_digits, merged_primes, used_rows};
 use crate::PrimeWidths;
-use crate::noise::exp2;
+use crate::parameters::widths::exp2;
 
 /// The digits and primes of a key switch at a level, for keys of any rows.
 ///
