@@ -98,7 +98,8 @@ pub struct SubringLiteral {
 
 impl ParametersLiteral {
     /// The literal with further subrings, sorted. Subrings without named special primes get all those of these
-    /// parameters, and a key takes as many of them as its own bound allows. [`crate::Parameters::new`] checks the result.
+    /// parameters, and a key takes as many of them as its own bound allows. [`crate::Parameters::new`] checks the
+    /// result.
     #[must_use]
     pub fn with_subrings(mut self, subrings: &[(u32, usize, Option<Vec<usize>>)]) -> Self {
         for (log_n, level, special) in subrings {

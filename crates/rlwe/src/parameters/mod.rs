@@ -1,5 +1,7 @@
-//! Parameters: their description, its checks, and the tables made from them.
+//! Parameters: their description, its checks, and the tables made from them; descriptions of switching keys.
 
+pub(crate) mod distribution;
+pub(crate) mod key_spec;
 pub(crate) mod literal;
 pub(crate) mod security;
 pub(crate) mod subring;
@@ -14,7 +16,7 @@ use keywright_ring::conversion::MIN_SOURCE_BITS;
 use keywright_ring::{Backend, Modulus, Ring, backend};
 
 use self::literal::MAX_PRIMES;
-use crate::switch::PlanCache;
+use crate::planning::cache::PlanCache;
 use crate::{ParametersLiteral, PrimeWidths, RlweError, SecretDistribution, Security, require_secure};
 
 struct Inner {

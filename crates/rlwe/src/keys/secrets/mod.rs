@@ -1,5 +1,4 @@
 //! Secret keys.
 
-pub(crate) mod distribution;
 pub(crate) mod ring_secrets;
 pub(crate) mod secret;

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use keywright_ring::Automorphism;
 
-use crate::switch::used_rows;
+use crate::planning::coalescing::used_rows;
 use crate::{Hop, KeyElement, KeyIdentity, KeyRoutes, KeySpec, Parameters, RlweError, StoredKey, SwitchPlan};
 
 /// One use of a key at one level.

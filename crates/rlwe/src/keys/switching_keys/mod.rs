@@ -1,7 +1,6 @@
-//! Switching keys: their descriptions, rows, and stored forms.
+//! Switching keys: their layouts, rows, and stored forms.
 
 pub(crate) mod key;
 pub(crate) mod layout;
 pub(crate) mod row;
-pub(crate) mod spec;
 pub(crate) mod stored;

@@ -51,8 +51,8 @@ pub(super) const fn inverse_of_odd(q: u64) -> u64 {
 /// Arithmetic modulo one prime on eight lanes.
 ///
 /// # Safety
-/// All functions need AVX-512 F, DQ, VL and IFMA, which [`crate::backend::avx512::Avx512`] proves. They are inlined into functions that
-/// enable these features.
+/// All functions need AVX-512 F, DQ, VL and IFMA, which [`crate::backend::avx512::Avx512`] proves. They are inlined
+/// into functions that enable these features.
 pub(crate) trait Lanes: Copy {
     /// Bits of a lane that hold the residue; quotients of factors are scaled by this power of two.
     const WORD: u32;

@@ -6,8 +6,8 @@
 //! the input `D c`, the coarse digits, and the special modulus `P D`, which must not be below a coarse digit. The same
 //! key thus needs fewer transforms.
 //!
-//! [`crate::switch::SwitchLayout::all`] lists the legal numbers of rows; [`crate::EvaluationKeys`] chooses one by
-//! [`crate::switch::SwitchLayout::rank`].
+//! [`crate::SwitchLayout::all`] lists the legal numbers of rows; [`crate::EvaluationKeys`] chooses one by
+//! [`crate::SwitchLayout::rank`].
 
 use alloc::vec::Vec;
 use core::ops::Range;

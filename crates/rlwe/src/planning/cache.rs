@@ -4,8 +4,8 @@ use alloc::sync::Arc;
 
 use keywright_ring::{Automorphism, Buffer, RingError};
 
+use super::layout::SwitchLayout;
 use super::plan::{PlanId, SwitchPlan, identify};
-use crate::switch::SwitchLayout;
 use crate::{KeySpec, ModDown, Parameters, RlweError};
 
 /// Plans, automorphisms and monomials made so far. A child that was forked while a list was locked makes them each

@@ -39,14 +39,14 @@ impl ModDown {
     }
 
     /// The scaled residues of a remainder modulo removed prime `i` from its evaluations, which are left unspecified.
-    pub(super) fn scale(&self, parameters: &Parameters, i: usize, limb: &mut [u64], out: &mut [u64]) {
+    pub(crate) fn scale(&self, parameters: &Parameters, i: usize, limb: &mut [u64], out: &mut [u64]) {
         let factor = self.conversion.decomposer().sources()[i].factor;
         parameters.ring().inverse_scaled(self.removed[i], limb, factor, out);
     }
 
     /// The remainder, given by its scaled residues, modulo the kept primes from `first` on, with transforms begun;
     /// [`keywright_ring::Ring::finish_limb`] ends them.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         &self,
         parameters: &Parameters,
         first: usize,
@@ -59,7 +59,7 @@ impl ModDown {
     }
 
     /// The inverse of the divisor modulo prime `i`.
-    pub(super) fn factor(&self, i: usize) -> ShoupFactor {
+    pub(crate) fn factor(&self, i: usize) -> ShoupFactor {
         self.factor[i]
     }
 

@@ -19,8 +19,8 @@ use keywright_client::{
 use keywright_rlwe::{ParametersLiteral, SecretDistribution, Security};
 use keywright_thin_server as server;
 
+use super::encryption::client_pair;
 use crate::StudyError;
-use crate::thin_encrypt::client_pair;
 
 /// Factor by which dropped bits may increase an error.
 const GROWTH: f64 = 2.0;

@@ -2,8 +2,8 @@
 //! allocations.
 
 use super::coalescing::used_rows;
+use super::layout::SwitchLayout;
 use crate::parallel::run_length;
-use crate::switch::SwitchLayout;
 use crate::{KeySpec, Parameters, RlweError};
 
 /// Peak limbs of scratch of `threads` threads: `runs` tasks over `targets` primes in all, each with `per_prime` limbs

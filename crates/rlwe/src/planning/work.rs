@@ -13,8 +13,8 @@
 //! leaves ModDown to the transform and visits `2 t + l + 1` limbs. A giant step divides one half first, leaves the
 //! other division to the transform, and visits `5 t` more limbs.
 
+use super::layout::SwitchLayout;
 use crate::PrimeWidths;
-use crate::switch::SwitchLayout;
 
 /// Counts of kernels on limbs of `N` words; pairs are counts modulo narrow primes and modulo wider ones.
 ///
@@ -142,8 +142,8 @@ impl SwitchLayout {
     }
 
     /// The work of a switch to a smaller ring, in limbs of that ring, with keys of `parts` parts that use this many
-    /// rows each: see [`mod@crate::switch::ring_down`]. The components of one half are `parts` products and sums of neighbours
-    /// each, those of the other half one sum.
+    /// rows each: see [`mod@crate::switch::ring_down`]. The components of one half are `parts` products and sums of
+    /// neighbours each, those of the other half one sum.
     pub fn ring_down_work(&self, widths: &PrimeWidths, rows: usize, seeded: bool, parts: usize) -> Work {
         let (kept, parts) = (self.level as i64 + 1, parts as i64);
         let SwitchWork { shared, whole, baby, .. } = self.work(widths, rows, seeded);

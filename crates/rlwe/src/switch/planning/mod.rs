@@ -1,8 +1,0 @@
-//! The arithmetic of key switches, known from parameters alone: digits, constants, work and memory.
-
-pub(crate) mod cache;
-pub mod coalescing;
-pub(crate) mod layout;
-pub mod plan;
-pub(crate) mod scratch;
-pub(crate) mod work;
