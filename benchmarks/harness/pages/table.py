@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from harness import machine
 from harness.folders import today
+from harness.measurement import machine
 
 MISSING = "-"
 """Text of a cell without a figure."""

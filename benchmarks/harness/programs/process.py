@@ -11,8 +11,8 @@ from typing import Any
 
 from harness.console import Console
 from harness.folders import HERE
-from harness.schedule import child_environment
-from harness.targets import prepared
+from harness.programs.schedule import child_environment
+from harness.programs.targets import prepared
 
 
 class PeerEnded(SystemExit):

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from harness.console import Console, last_line
 from harness.folders import HERE
+from harness.programs.targets import Executable, Target, Unavailable
 from harness.record import BadRecord, Record, parse
 from harness.sets import Case
-from harness.targets import Executable, Target, Unavailable
 
 
 @dataclass(frozen=True)
