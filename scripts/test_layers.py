@@ -1,8 +1,8 @@
 """Dependencies between parts of the project.
 
 Crates depend on nothing outside of `crates/`. No wheel has the insecure scheme. Rooms of the Python package
-import only rooms below them, its files and folders do not import each other in a circle, nothing imports
-benchmarks, scripts or tests, and no folder is too full.
+import only rooms below them, nothing imports benchmarks, scripts or tests. In the package and in every crate,
+files and folders do not name each other in a circle. No folder of modules is too full.
 """
 
 import ast
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rust_modules import Crate
 
 ROOT = Path(__file__).parents[1]
 CRATES = ROOT / "crates"
@@ -56,7 +57,33 @@ FLOORS = sorted({path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE
 """Folders whose subfolders and files import in one direction only: all."""
 
 MAX_MODULES = 8
-"""Maximum number of modules in a folder, without `__init__.py`."""
+"""Maximum number of modules in a folder, without the file that lists them or is the folder's own."""
+
+OWN_FILES = frozenset(
+    {"__init__.py", "__main__.py", "conftest.py", "lib.rs", "main.rs", "mod.rs", "tests.rs"}
+)
+
+LIBRARIES = (
+    "python/keywright",
+    *sorted(f"crates/{path.parent.name}/src" for path in CRATES.glob("*/Cargo.toml")),
+    "benchmarks/harness",
+    "benchmarks/suite/src",
+    "fuzz/src",
+    "hardware/vectors/src",
+)
+"""Folders of modules. All others are collections: examples, scripts, studies, tests, vectors and blocks of
+hardware, where each file is run, instantiated or read by itself and found by its name."""
+
+UPWARD = {
+    # Parameters keep the plans of their switches, so that each is computed once.
+    ("rlwe", "parameters/mod.rs"): {"planning/cache.rs"},
+    # A generator of secrets keeps the back end that computes its stream; back ends have the samplers' tables.
+    ("ring", "randomness/sampling/generator.rs"): {"backend/mod.rs"},
+}
+"""By crate and file, what it names above itself, with the reason."""
+
+UNORDERED = {("client", ".")}
+"""Floors of crates whose rooms name each other in a circle, though no two of their files do."""
 
 
 def manifest(path: Path) -> dict[str, Any]:
@@ -216,25 +243,104 @@ def exported(package: str) -> set[str]:
     return names | (rooms if package == "keywright" else set())
 
 
-@pytest.mark.parametrize("floor", FLOORS, ids=str)
-def test_no_rooms_of_a_floor_import_each_other_in_a_circle(floor: str) -> None:
-    above = PACKAGE / floor
+def room_arrows(arrows: Mapping[Path, Iterable[Path]], floor: Path) -> dict[Path, set[Path]]:
+    """The same arrows between the files and folders of one folder, each folder as one."""
 
     def room(path: Path) -> Path:
-        return above / path.relative_to(above).parts[0]
+        return floor / path.relative_to(floor).parts[0]
 
     rooms: dict[Path, set[Path]] = {}
-    for path, targets in arrows().items():
-        if path.is_relative_to(above):
-            inside = {room(target) for target in targets if target.is_relative_to(above)}
+    for path, targets in arrows.items():
+        if path.is_relative_to(floor):
+            inside = {room(target) for target in targets if target.is_relative_to(floor)}
             rooms.setdefault(room(path), set()).update(inside - {room(path)})
-    assert not circle(rooms)
+    return rooms
 
 
-@pytest.mark.parametrize("folder", FLOORS)
-def test_no_folder_has_more_modules_than_a_reader_takes_in(folder: str) -> None:
-    held = [path.name for path in (PACKAGE / folder).glob("*.py") if path.name != "__init__.py"]
-    assert len(held) <= MAX_MODULES, held
+@pytest.mark.parametrize("floor", FLOORS, ids=str)
+def test_no_rooms_of_a_floor_import_each_other_in_a_circle(floor: str) -> None:
+    assert not circle(room_arrows(arrows(), PACKAGE / floor))
+
+
+def folders(library: str) -> list[Path]:
+    """A folder of modules with all its subfolders."""
+    top = ROOT / library
+    return sorted({path.parent for kind in ("*.py", "*.rs") for path in top.rglob(kind)})
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_no_folder_has_more_modules_than_a_reader_takes_in(library: str) -> None:
+    assert folders(library)
+    for folder in folders(library):
+        kept = [path.name for path in folder.iterdir() if path.suffix in (".py", ".rs")]
+        held = sorted({*kept} - OWN_FILES)
+        # Programs of a crate, each started by its name.
+        assert len(held) <= MAX_MODULES or folder.name == "bin", (folder, held)
+
+
+CRATE_NAMES = sorted(path.parents[1].name for path in CRATES.glob("*/src/lib.rs"))
+
+
+@cache
+def crate_arrows(name: str) -> dict[Path, set[Path]]:
+    """From each file of a crate to those that it names, downward. Error types are left out: they are named
+    everywhere, and name the types and bounds of all modules in their messages."""
+    crate = Crate(CRATES / name / "src")
+
+    def above(path: Path) -> set[Path]:
+        inside = path.relative_to(crate.source).as_posix()
+        return {crate.source / target for target in UPWARD.get((name, inside), ())}
+
+    return {
+        path: {target for target in targets - above(path) if target.name != "error.rs"}
+        for path, targets in crate.arrows.items()
+        if path.name != "error.rs"
+    }
+
+
+@pytest.mark.parametrize("name", CRATE_NAMES)
+def test_no_modules_of_a_crate_name_each_other_in_a_circle(name: str) -> None:
+    assert not circle(crate_arrows(name))
+
+
+@pytest.mark.parametrize("name", CRATE_NAMES)
+def test_no_rooms_of_a_crate_name_each_other_in_a_circle(name: str) -> None:
+    arrows, source = crate_arrows(name), CRATES / name / "src"
+    for floor in folders(f"crates/{name}/src"):
+        if (name, floor.relative_to(source).as_posix()) not in UNORDERED:
+            assert not circle(room_arrows(arrows, floor)), floor
+
+
+@pytest.mark.parametrize(("name", "path"), list(UPWARD))
+def test_every_arrow_upward_that_is_allowed_exists(name: str, path: str) -> None:
+    source = CRATES / name / "src"
+    arrows = Crate(source).arrows
+    assert UPWARD[name, path] <= {target.relative_to(source).as_posix() for target in arrows[source / path]}
+
+
+def test_the_arrows_of_a_crate_are_read_through_what_its_rooms_export(tmp_path: Path) -> None:
+    sources = {
+        "lib.rs": "mod kernels; mod ring; pub use kernels::ntt::Ntt; // use ring::Ring\n",
+        "kernels/mod.rs": 'pub(crate) mod ntt;\nfn text() -> &\'static str { "crate::ring::Ring" }\n',
+        "kernels/ntt.rs": "pub struct Ntt;\n#[cfg(test)]\nmod tests { use crate::ring::Ring; }\n",
+        "ring.rs": "use std::fmt;\nuse crate::{Ntt};\npub struct Ring(Ntt);\n",
+    }
+    for name, text in sources.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    arrows = {
+        path.relative_to(tmp_path).as_posix(): targets for path, targets in Crate(tmp_path).arrows.items()
+    }
+    assert arrows == {
+        "lib.rs": set(),
+        "kernels/mod.rs": set(),
+        "kernels/ntt.rs": set(),
+        "ring.rs": {tmp_path / "kernels/ntt.rs"},
+    }
+    (tmp_path / "kernels/ntt.rs").write_text(
+        "pub struct Ntt(pub super::super::ring::Ring);\n", encoding="utf-8"
+    )
+    assert circle(Crate(tmp_path).arrows)
 
 
 def test_the_package_imports_nothing_of_benchmarks_scripts_or_tests() -> None:

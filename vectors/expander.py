@@ -1,4 +1,4 @@
-"""Uniform limbs by the definition in crates/ring/src/expander.rs.
+"""Uniform limbs by the definition in crates/ring/src/randomness/expander.rs.
 
 Each line: seed (hex), object, digit, limb, prime, number of residues, fold of all residues,
 then the first eight.

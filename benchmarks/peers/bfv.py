@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from harness.peer import peak_rss_bytes
+from harness.programs.peer import peak_rss_bytes
 
 LOG_N = 13
 WIDTHS = (43, 43, 43, 42, 43)

@@ -30,8 +30,8 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import onnx
-from harness.clock import timed
 from harness.folders import record_folder
+from harness.measurement.clock import timed
 from keywright.compiler.activations.functions import gelu
 from keywright.runtime import run_clear
 from numpy.typing import NDArray

@@ -20,8 +20,8 @@ from statistics import median
 import keywright as kw
 import numpy as np
 import onnx
-from harness.clock import Seconds, timed
 from harness.folders import record_folder
+from harness.measurement.clock import Seconds, timed
 from keywright import compiler
 from keywright.model import Model
 from keywright.runtime.checking import run_clear, run_onnxruntime

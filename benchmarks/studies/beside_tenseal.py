@@ -19,13 +19,13 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import onnx
-from harness.clock import timed
 from harness.console import Console
 from harness.folders import BUILD, record_folder
-from harness.process import PeerProcess
-from harness.schedule import pin
-from harness.table import heading, markdown, quotients, spread
-from harness.targets import Unavailable
+from harness.measurement.clock import timed
+from harness.pages.table import heading, markdown, quotients, spread
+from harness.programs.process import PeerProcess
+from harness.programs.schedule import pin
+from harness.programs.targets import Unavailable
 from keywright.runtime.checking import run_clear, run_onnxruntime
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper

@@ -13,12 +13,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from harness import machine
 from harness.console import Console
 from harness.folders import BUILD, HERE, record_folder
-from harness.programs import output
-from harness.table import markdown
-from harness.targets import prepared
+from harness.measurement import machine
+from harness.pages.table import markdown
+from harness.programs.suite import output
+from harness.programs.targets import prepared
 
 Record = dict[str, Any]
 

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness import machine
 from harness.console import Console
 from harness.folders import BUILD, HERE, record_folder
-from harness.programs import output
-from harness.table import markdown
-from harness.targets import Unavailable, prepared, step
+from harness.measurement import machine
+from harness.pages.table import markdown
+from harness.programs.suite import output
+from harness.programs.targets import Unavailable, prepared, step
 
 SHOWN = (
     "preset",

@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
-from harness.clock import timed
 from harness.folders import HERE, record_folder
-from harness.machine import describe
+from harness.measurement.clock import timed
+from harness.measurement.machine import describe
 from numpy.typing import NDArray
 
 from studies.attention import Encoder

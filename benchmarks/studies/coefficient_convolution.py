@@ -25,11 +25,11 @@ from typing import Any
 
 import keywright as kw
 import numpy as np
-from harness import machine
 from harness.console import Console
 from harness.folders import record_folder
-from harness.peer import peak_rss_bytes
-from harness.programs import build, output
+from harness.measurement import machine
+from harness.programs.peer import peak_rss_bytes
+from harness.programs.suite import build, output
 from keywright.plan import (
     STRATEGIES,
     AutomorphismGroup,

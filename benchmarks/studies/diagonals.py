@@ -14,9 +14,9 @@ from typing import Any
 
 import keywright as kw
 import numpy as np
-from harness.clock import timed
 from harness.folders import record_folder
-from harness.table import heading, markdown, spread
+from harness.measurement.clock import timed
+from harness.pages.table import heading, markdown, spread
 
 LEVELS, LOG_PERIODS = (4, 7, 10), (12, 13, 14, 15)
 KINDS = ("encoded", "coefficients")

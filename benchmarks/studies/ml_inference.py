@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 import onnx
-from harness import machine
 from harness.console import Console
 from harness.folders import HERE, record_folder
-from harness.table import heading, markdown
+from harness.measurement import machine
+from harness.pages.table import heading, markdown
 from keywright.runtime.checking import run_onnxruntime
 
 from studies.networks.networks import mnist

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from harness.console import Console, StepFailed
 from harness.folders import BUILD, HERE, record_folder, today
-from harness.machine import commit
-from harness.table import markdown
+from harness.measurement.machine import commit
+from harness.pages.table import markdown
 
 TARGET = "aarch64-unknown-linux-gnu"
 LIBRARIES = Path("/usr/aarch64-linux-gnu")

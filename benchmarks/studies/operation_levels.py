@@ -17,8 +17,8 @@ from pathlib import Path
 
 import keywright as kw
 import numpy as np
-from harness import machine
 from harness.folders import record_folder
+from harness.measurement import machine
 from numpy.typing import NDArray
 
 LEVELS = range(4, 29, 4)

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from harness import machine
-from harness.clock import timed
 from harness.console import Console
 from harness.folders import record_folder
-from harness.table import markdown
+from harness.measurement import machine
+from harness.measurement.clock import timed
+from harness.pages.table import markdown
 
 if TYPE_CHECKING:
     import keywright as kw

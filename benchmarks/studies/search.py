@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import machine
 from harness.console import Console
 from harness.folders import record_folder
+from harness.measurement import machine
 
 CHUNK = 50_000
 K = 10

@@ -20,14 +20,14 @@ from typing import Any
 
 import keywright as kw
 import numpy as np
-from harness import machine
-from harness.clock import timed
 from harness.console import Console
 from harness.folders import BUILD, HERE, record_folder
-from harness.process import PeerProcess
-from harness.schedule import pin
-from harness.table import heading, markdown, quotients, spread
-from harness.targets import Unavailable, prepared
+from harness.measurement import machine
+from harness.measurement.clock import timed
+from harness.pages.table import heading, markdown, quotients, spread
+from harness.programs.process import PeerProcess
+from harness.programs.schedule import pin
+from harness.programs.targets import Unavailable, prepared
 
 SHAPE: dict[str, Any] = {
     "log_n": 16,

@@ -22,8 +22,8 @@ from typing import Any
 
 import keywright as kw
 import numpy as np
-from harness.clock import Seconds, timed
 from harness.folders import record_folder
+from harness.measurement.clock import Seconds, timed
 from keywright.compiler.front_ends.trees.objects import to_source
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer

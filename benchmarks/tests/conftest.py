@@ -3,8 +3,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from harness.programs.schedule import Measurement
 from harness.record import parse
-from harness.schedule import Measurement
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness.prose import WIDTH, wrapped
+from harness.pages.prose import WIDTH, wrapped
 from studies.bootstrapping_keys import grid
 from studies.ledger.__main__ import pages
 from studies.ledger.claims import FIRST, PAPERS, BadClaim, paper

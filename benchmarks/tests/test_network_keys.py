@@ -4,7 +4,7 @@ from pathlib import Path
 from string import Template
 
 import pytest
-from harness.prose import wrapped
+from harness.pages.prose import wrapped
 from keywright.plan import STRATEGIES, CostModel
 from studies.network_keys import __main__ as study
 from studies.network_keys import ark, kds, pictures, printed

@@ -2,10 +2,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from harness.pages.table import Spread, duration, times
+from harness.programs.schedule import Measurement, Outcome
 from harness.record import Row, parse
-from harness.schedule import Measurement, Outcome
 from harness.sets import read_set
-from harness.table import Spread, duration, times
 from studies.operations import plot
 from studies.operations.ratios import tabulate
 from studies.operations.report import Report

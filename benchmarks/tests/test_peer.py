@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from harness.peer import TOLERANCE, Bench, Options, ParameterSet, parse_options
+from harness.programs.peer import TOLERANCE, Bench, Options, ParameterSet, parse_options
 from harness.record import parse
 
 SETS = str(Path(__file__).parent.parent / "sets.json")
@@ -59,6 +59,6 @@ def test_bad_options_end_with_usage(bad: list[str], capsys: pytest.CaptureFixtur
 
 def test_times_are_per_operation(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0.0, 8.0] * 3)
-    monkeypatch.setattr("harness.peer.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("harness.programs.peer.time.perf_counter", lambda: next(clock))
     bench().measure("rotate_hoisted", 2, lambda: None, lambda _: 0.0, operations=8)
     assert parse(capsys.readouterr().out).median_s == 1.0

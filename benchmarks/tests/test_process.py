@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import process
 from harness.console import Console
-from harness.targets import Executable
+from harness.programs import process
+from harness.programs.targets import Executable
 
 
 def test_a_peer_that_ends_says_how(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

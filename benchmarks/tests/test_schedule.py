@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from harness.console import Console
-from harness.schedule import Measurement, Outcome, Schedule, rotated
+from harness.programs.schedule import Measurement, Outcome, Schedule, rotated
+from harness.programs.targets import Executable, Target, Unavailable
 from harness.sets import Case
-from harness.targets import Executable, Target, Unavailable
 
 Line = Callable[..., str]
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from harness.programs.schedule import Measurement
 from harness.record import FIELDS, BadRecord
 from harness.record import parse as parse_record
-from harness.schedule import Measurement
 from studies.thin_clients import modes, peers, switches, video
 
 SIZES = {"log_n": 16, "numbers": 65536, "bytes_down": 819_280, "key_bytes": 0, "levels": 9, "threads": 1}

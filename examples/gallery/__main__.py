@@ -16,7 +16,7 @@ from .measure import measure
 from .packages import CACHE, install, pinned
 
 sys.path.append(str(page.ROOT / "benchmarks"))
-from harness import machine
+from harness.measurement import machine
 
 GIGABYTE = 10**9
 

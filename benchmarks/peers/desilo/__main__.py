@@ -8,7 +8,7 @@ from typing import Any
 
 import desilofhe
 import numpy as np
-from harness.peer import HOISTED_ROTATIONS, Bench, leave, parse_options
+from harness.programs.peer import HOISTED_ROTATIONS, Bench, leave, parse_options
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ import time
 from importlib.metadata import version
 from typing import Any
 
-from harness.peer import HOISTED_ROTATIONS, Bench, Options, ParameterSet, leave, parse_options
+from harness.programs.peer import HOISTED_ROTATIONS, Bench, Options, ParameterSet, leave, parse_options
 
 
 def main() -> None:

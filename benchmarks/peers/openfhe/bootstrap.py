@@ -16,7 +16,7 @@ import time
 from importlib.metadata import version
 from typing import Any
 
-from harness.peer import leave, peak_rss_bytes
+from harness.programs.peer import leave, peak_rss_bytes
 
 LOG_N = 16
 LOG_SCALE = 54

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import orion
 import torch
-from harness.peer import peak_rss_bytes
+from harness.programs.peer import peak_rss_bytes
 
 from peers.orion.networks import BOOTSTRAP, NETWORKS
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import tenseal.sealapi as seal
-from harness.peer import HOISTED_ROTATIONS, Bench, ParameterSet, leave, parse_options
+from harness.programs.peer import HOISTED_ROTATIONS, Bench, ParameterSet, leave, parse_options
 
 MAX_LOG_N = 15
 """Largest ring degree that SEAL 4 accepts with its security check on."""

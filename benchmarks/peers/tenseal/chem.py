@@ -16,7 +16,7 @@ import sys
 from typing import Any
 
 import tenseal
-from harness.clock import timed
+from harness.measurement.clock import timed
 
 
 class Chem:

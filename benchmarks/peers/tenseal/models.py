@@ -15,8 +15,8 @@ from importlib.metadata import version
 from typing import Any
 
 import tenseal
-from harness.clock import timed
-from harness.peer import peak_rss_bytes
+from harness.measurement.clock import timed
+from harness.programs.peer import peak_rss_bytes
 
 
 class Model:

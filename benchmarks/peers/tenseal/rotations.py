@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 import numpy as np
-from harness.clock import timed
+from harness.measurement.clock import timed
 from tenseal import sealapi as seal
 
 

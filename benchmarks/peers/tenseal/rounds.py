@@ -13,8 +13,8 @@ import sys
 from typing import Any
 
 import tenseal
-from harness.clock import timed
-from harness.peer import peak_rss_bytes
+from harness.measurement.clock import timed
+from harness.programs.peer import peak_rss_bytes
 
 Parts = list[bytes]
 

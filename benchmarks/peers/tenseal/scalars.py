@@ -12,8 +12,8 @@ import sys
 from typing import Any
 
 import tenseal
-from harness.clock import timed
-from harness.peer import peak_rss_bytes
+from harness.measurement.clock import timed
+from harness.programs.peer import peak_rss_bytes
 
 
 def one_by_one(context: Any, values: list[float]) -> list[Any]:

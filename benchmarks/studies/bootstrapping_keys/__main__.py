@@ -15,9 +15,9 @@ from pathlib import Path
 import keywright as kw
 from harness.console import Console
 from harness.folders import record_folder
-from harness.plot import or_say
-from harness.programs import build, output
-from harness.table import heading
+from harness.pages.plot import or_say
+from harness.pages.table import heading
+from harness.programs.suite import build, output
 
 from studies.bootstrapping_keys import page, plot, relinearization, rotations, rule
 from studies.bootstrapping_keys.cases import SETS, Case, schedule, word

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.plot import new_figure, save_svg
+from harness.pages.plot import new_figure, save_svg
 
 from studies.bootstrapping_keys.paper import ALPHAS_STATED, CONSUMED, LARGEST_DEPTH, PRIMES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from harness.plot import new_figure
+from harness.pages.plot import new_figure
 
 from studies.bootstrapping_keys import paper
 from studies.bootstrapping_keys.report import Tables

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.plot import new_figure
+from harness.pages.plot import new_figure
+from harness.pages.table import MISSING, markdown
 from harness.record import BadRecord
-from harness.table import MISSING, markdown
 
 SHOWN = (1, 2, 4, 8, 16)
 """The alphas of the paper's dotted lines."""

@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 
-from harness.table import MISSING, markdown
+from harness.pages.table import MISSING, markdown
 
 from studies.bootstrapping_keys import paper
 from studies.bootstrapping_keys.cases import Alpha, Case, static

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import keywright as kw
-from harness.plot import new_figure
+from harness.pages.plot import new_figure
 
 PRESET = "N16_QP1746_L16_S50"
 """The shipped bootstrapping of the paper's setting: scale 2^50, depth 16."""

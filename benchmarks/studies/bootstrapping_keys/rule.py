@@ -16,8 +16,8 @@ from pathlib import Path
 
 from harness.console import Console
 from harness.folders import record_folder
-from harness.programs import build, output
-from harness.table import MISSING, heading, markdown
+from harness.pages.table import MISSING, heading, markdown
+from harness.programs.suite import build, output
 
 from studies.bootstrapping_keys import page, paper
 from studies.bootstrapping_keys.cases import Case, static

@@ -12,14 +12,14 @@ from typing import Any
 
 import keywright as kw
 import numpy as np
-from harness.clock import Seconds, timed
 from harness.console import Console
 from harness.folders import BUILD, HERE, record_folder
-from harness.peer import peak_rss_bytes
-from harness.process import PeerProcess
-from harness.schedule import pin
-from harness.table import heading, markdown, quotients, spread
-from harness.targets import Unavailable
+from harness.measurement.clock import Seconds, timed
+from harness.pages.table import heading, markdown, quotients, spread
+from harness.programs.peer import peak_rss_bytes
+from harness.programs.process import PeerProcess
+from harness.programs.schedule import pin
+from harness.programs.targets import Unavailable
 from keywright.insecure import ChemEncryptor
 from numpy.typing import NDArray
 

@@ -22,12 +22,12 @@ from typing import Any
 
 import keywright as kw
 import numpy as np
-from harness.clock import timed
 from harness.folders import HERE, record_folder
-from harness.plot import new_figure
-from harness.programs import output
-from harness.schedule import pin
-from harness.table import heading, markdown, quotients, spread
+from harness.measurement.clock import timed
+from harness.pages.plot import new_figure
+from harness.pages.table import heading, markdown, quotients, spread
+from harness.programs.schedule import pin
+from harness.programs.suite import output
 from keywright.insecure import ChemDistinguisher, ChemEncryptor
 
 from studies.cached_encryption.radix import additions, worst_case

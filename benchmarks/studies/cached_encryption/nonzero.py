@@ -8,7 +8,7 @@ table; FILE is the source distribution of pysptk 1.0.1, which has a recording of
 import argparse
 from pathlib import Path
 
-from harness.table import heading, markdown
+from harness.pages.table import heading, markdown
 
 from studies.cached_encryption.radix import additions
 from studies.cached_encryption.tensors import Tensors, mnist, recording

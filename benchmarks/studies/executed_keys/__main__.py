@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import machine
 from harness.console import Console
 from harness.folders import HERE, record_folder
+from harness.measurement import machine
 from keywright import compiler
 from keywright.commands.helpers.inputs import parse_bytes
 from keywright.plan import CostModel, KeyPlan, Workload

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.plot import new_figure, save_svg
+from harness.pages.plot import new_figure, save_svg
 
 from studies.ledger.key_sets import SETS
 from studies.ledger.records import ROOT, Record, records, value_of

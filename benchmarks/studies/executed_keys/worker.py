@@ -11,7 +11,7 @@ from typing import Any
 
 import keywright as kw
 import numpy as np
-from harness.peer import leave, peak_rss_bytes
+from harness.programs.peer import leave, peak_rss_bytes
 from keywright import compiler
 from keywright._core import inspect, key_set_head
 from keywright.plan import CostModel

@@ -21,8 +21,8 @@ import numpy as np
 import onnx
 from harness.console import Console
 from harness.folders import BUILD, HERE, record_folder, today
-from harness.table import markdown
-from harness.targets import Unavailable, environment
+from harness.pages.table import markdown
+from harness.programs.targets import Unavailable, environment
 
 from studies.exporters.watching import WrongError, watch
 from studies.exporters.writing.files import SAMPLES

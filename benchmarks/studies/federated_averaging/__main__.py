@@ -28,9 +28,9 @@ from typing import Any
 import keywright as kw
 from harness.console import Console
 from harness.folders import BUILD, HERE, record_folder
-from harness.schedule import pin
-from harness.table import heading, markdown, quotients, spread
-from harness.targets import Unavailable
+from harness.pages.table import heading, markdown, quotients, spread
+from harness.programs.schedule import pin
+from harness.programs.targets import Unavailable
 
 from studies.federated_averaging.bandwidth import bandwidth
 from studies.federated_averaging.flower import (

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from harness.folders import record_folder
-from harness.plot import new_figure
+from harness.pages.plot import new_figure
 from keywright.federated import ArrayLayout, Encoding, EncryptedSum, SumKey
 
 from studies.federated_averaging.updates import (

@@ -8,7 +8,7 @@ from typing import Any
 
 import keywright as kw
 import numpy as np
-from harness.clock import timed
+from harness.measurement.clock import timed
 from keywright.federated import EncryptedSum
 
 from studies.federated_averaging.ways import SESSION, Shared

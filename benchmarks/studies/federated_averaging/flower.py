@@ -28,7 +28,7 @@ from flwr.server.workflow import SecAggPlusWorkflow
 from flwr.server.workflow.constant import MAIN_CONFIGS_RECORD, MAIN_PARAMS_RECORD
 from flwr.server.workflow.constant import Key as WorkflowKey
 from flwr.serverapp.strategy import FedAvg
-from harness.clock import Seconds, timed
+from harness.measurement.clock import Seconds, timed
 from keywright.federated import (
     Encoding,
     EncryptedFedAvg,

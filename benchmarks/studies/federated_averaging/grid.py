@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from flwr.app import Message
 from flwr.clientapp import ClientApp
-from harness.clock import Seconds, timed
+from harness.measurement.clock import Seconds, timed
 from keywright.federated.loopback import LoopbackGrid, parsed
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness.plot import new_figure
+from harness.pages.plot import new_figure
 
 STAGES = (
     ("client_cpu_s", "encryption on a client, CPU s"),

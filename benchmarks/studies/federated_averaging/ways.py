@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import keywright as kw
 import numpy as np
-from harness.clock import Seconds, timed
 from harness.console import Console
-from harness.process import PeerProcess
+from harness.measurement.clock import Seconds, timed
+from harness.programs.process import PeerProcess
 from keywright.federated import (
     ArrayLayout,
     Encoding,

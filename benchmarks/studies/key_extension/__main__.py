@@ -16,7 +16,7 @@ from pathlib import Path
 
 import keywright as kw
 from harness.folders import record_folder
-from harness.table import heading, markdown
+from harness.pages.table import heading, markdown
 from keywright.plan.cost.model import TYPICAL_WEIGHTS
 
 from studies.bootstrapping_keys.paper import PRIMES

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.prose import wrapped
+from harness.pages.prose import wrapped
 
 from studies.ledger.claims import FOLDER as CLAIMS
 from studies.ledger.claims import PAPERS, paper

@@ -21,7 +21,7 @@ from os.path import relpath
 from pathlib import Path
 from typing import Any
 
-from harness.prose import wrapped
+from harness.pages.prose import wrapped
 
 from studies.ledger.expressions import Expressions
 from studies.ledger.records import ROOT

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from os.path import relpath
 from pathlib import Path
 
-from harness.prose import wrapped
-from harness.table import markdown
+from harness.pages.prose import wrapped
+from harness.pages.table import markdown
 
 from studies.ledger.claims import VERDICTS, Claim, Paper
 from studies.ledger.records import ROOT, Record

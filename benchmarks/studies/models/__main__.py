@@ -17,11 +17,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness import machine
 from harness.console import Console
 from harness.folders import BUILD, HERE, record_folder
-from harness.table import heading, markdown
-from harness.targets import Unavailable, environment
+from harness.measurement import machine
+from harness.pages.table import heading, markdown
+from harness.programs.targets import Unavailable, environment
 from keywright.commands.helpers.inputs import parse_bytes
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import keywright as kw
 import numpy as np
-from harness.clock import timed
-from harness.peer import peak_rss_bytes
+from harness.measurement.clock import timed
+from harness.programs.peer import peak_rss_bytes
 from keywright.plan.memory.machine import default_budget
 from keywright.runtime import simulate
 from keywright.runtime.checking import run_clear

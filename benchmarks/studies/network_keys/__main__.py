@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 
-from harness.prose import wrapped
+from harness.pages.prose import wrapped
 from keywright.plan import Chain, CostModel
 from keywright.plan.cost.model import Weights
 from published import convfhe

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from harness.table import markdown
+from harness.pages.table import markdown
 
 GB = 1e9
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.plot import new_figure, save_svg
+from harness.pages.plot import new_figure, save_svg
 
 from studies.network_keys.ark import FIGURE_7, Planned
 

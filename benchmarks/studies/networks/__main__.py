@@ -20,11 +20,11 @@ from typing import IO, Any
 
 import numpy as np
 import onnx
-from harness import machine
 from harness.console import Console
 from harness.folders import record_folder
+from harness.measurement import machine
+from harness.pages.table import heading
 from harness.record import BadRecord
-from harness.table import heading
 from keywright.commands.helpers.inputs import parse_bytes
 from keywright.runtime.checking import run_clear, run_onnxruntime
 from numpy.typing import NDArray

@@ -22,10 +22,10 @@ import numpy as np
 import onnx
 from harness.console import Console
 from harness.folders import BUILD, record_folder
-from harness.process import PeerEnded, PeerProcess
-from harness.schedule import pin
-from harness.table import heading, markdown, quotients, spread
-from harness.targets import Unavailable
+from harness.pages.table import heading, markdown, quotients, spread
+from harness.programs.process import PeerEnded, PeerProcess
+from harness.programs.schedule import pin
+from harness.programs.targets import Unavailable
 from keywright.commands.helpers.inputs import parse_bytes
 from keywright.runtime.checking import run_onnxruntime
 from numpy.typing import NDArray

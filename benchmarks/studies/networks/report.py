@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from harness.table import markdown, spread
+from harness.pages.table import markdown, spread
 
 from studies.networks.record import Record
 

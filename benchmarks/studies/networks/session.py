@@ -10,7 +10,7 @@ from typing import Any
 
 import keywright as kw
 import numpy as np
-from harness.peer import peak_rss_bytes
+from harness.programs.peer import peak_rss_bytes
 from keywright import compiler
 from keywright.commands.helpers.inputs import load_inputs
 from keywright.compiler import Program

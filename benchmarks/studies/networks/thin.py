@@ -22,10 +22,10 @@ from typing import IO, Any
 import keywright as kw
 import numpy as np
 import onnx
-from harness import machine
 from harness.console import Console
 from harness.folders import HERE, record_folder
-from harness.table import heading, markdown, spread
+from harness.measurement import machine
+from harness.pages.table import heading, markdown, spread
 from keywright import client, compiler, runtime
 from keywright.commands.helpers.inputs import parse_bytes
 from keywright.model import Model

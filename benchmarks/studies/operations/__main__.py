@@ -8,13 +8,13 @@ import os
 import sys
 from pathlib import Path
 
-from harness import machine
 from harness.console import Console
 from harness.folders import BUILD, HERE, record_folder, today
-from harness.plot import or_say
-from harness.schedule import Measurement, Outcome, Schedule, pin, prepare
+from harness.measurement import machine
+from harness.pages.plot import or_say
+from harness.programs.schedule import Measurement, Outcome, Schedule, pin, prepare
+from harness.programs.targets import TARGETS
 from harness.sets import WORKS, ParameterSet, read_set
-from harness.targets import TARGETS
 
 from studies.operations import plot
 from studies.operations.ratios import tabulate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.plot import new_figure
+from harness.pages.plot import new_figure
 from harness.record import Row
 
 from studies.operations.ratios import Table

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from harness.pages.table import Spread
+from harness.programs.schedule import Measurement
+from harness.programs.targets import KEYWRIGHT
 from harness.record import Row
-from harness.schedule import Measurement
 from harness.sets import WORKS
-from harness.table import Spread
-from harness.targets import KEYWRIGHT
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.pages.table import MISSING, duration, markdown_line, times
+from harness.programs.schedule import Outcome
+from harness.programs.targets import KEYWRIGHT
 from harness.record import Row
-from harness.schedule import Outcome
 from harness.sets import ParameterSet
-from harness.table import MISSING, duration, markdown_line, times
-from harness.targets import KEYWRIGHT
 
 from studies.operations.ratios import Cell, Table
 

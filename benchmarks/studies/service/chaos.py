@@ -33,8 +33,8 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 
-from harness import machine
 from harness.folders import record_folder
+from harness.measurement import machine
 from keywright.model import Manifest, Model
 
 from studies.service.models import save, weights

@@ -40,7 +40,7 @@ from typing import Any
 import keywright as kw
 import numpy as np
 from harness.folders import record_folder
-from harness.machine import describe
+from harness.measurement.machine import describe
 from keywright._core import EvaluationKeys
 from keywright.model import Model
 from keywright.serve.storage import open_storage

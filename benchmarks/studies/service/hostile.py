@@ -47,7 +47,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from harness.folders import record_folder
-from harness.machine import describe
+from harness.measurement.machine import describe
 from keywright.client import RemoteModel
 from keywright.model import Model
 from keywright.runtime.checking import run_clear

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from harness.folders import record_folder
-from harness.machine import describe
+from harness.measurement.machine import describe
 from keywright.client import RemoteModel
 from keywright.model import Model
 from keywright.runtime.checking import run_clear

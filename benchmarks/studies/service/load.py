@@ -34,8 +34,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import machine
 from harness.folders import record_folder
+from harness.measurement import machine
 from keywright.model import Model
 from keywright.model.served import framing
 from keywright.serve import Service

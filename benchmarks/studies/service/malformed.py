@@ -36,7 +36,7 @@ from urllib.parse import urlsplit
 import keywright as kw
 import numpy as np
 from harness.folders import record_folder
-from harness.machine import describe
+from harness.measurement.machine import describe
 from keywright import compiler
 from keywright.client import RemoteModel
 from keywright.model import Model

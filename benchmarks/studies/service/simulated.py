@@ -20,8 +20,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-from harness import machine
 from harness.folders import record_folder
+from harness.measurement import machine
 from keywright.model.served import framing
 from keywright.serve.workers.worker import digest_of
 

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from harness.console import Console
 from harness.folders import HERE, record_folder
-from harness.plot import or_say
-from harness.programs import build, output
-from harness.schedule import pin
+from harness.pages.plot import or_say
+from harness.pages.table import heading
+from harness.programs.schedule import pin
+from harness.programs.suite import build, output
 from harness.sets import read_set
-from harness.table import heading
 
 from studies.thin_clients import modes, peers, switches, video
 

@@ -8,8 +8,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.pages.table import markdown
 from harness.record import BadRecord
-from harness.table import markdown
 
 TIMES = ("encrypt_s", "decrypt_s", "server_s", "bootstrap_s")
 

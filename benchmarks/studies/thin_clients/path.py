@@ -15,8 +15,8 @@ from typing import Any
 
 import keywright as kw
 import numpy as np
-from harness import machine
-from harness.clock import timed
+from harness.measurement import machine
+from harness.measurement.clock import timed
 
 PRESET = "N16_QP1732_L9_S45"
 MOST_BITS = 30

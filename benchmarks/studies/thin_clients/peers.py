@@ -11,10 +11,10 @@ from pathlib import Path
 
 from harness.console import Console
 from harness.folders import BUILD
-from harness.schedule import Measurement, Outcome, Schedule, prepare
+from harness.pages.table import Spread, duration, markdown, times
+from harness.programs.schedule import Measurement, Outcome, Schedule, prepare
+from harness.programs.targets import TARGETS, Executable, Target
 from harness.sets import Case, ParameterSet
-from harness.table import Spread, duration, markdown, times
-from harness.targets import TARGETS, Executable, Target
 
 THIN = ("thin-30", "thin-60")
 FULL = ("keywright", "lattigo", "openfhe")

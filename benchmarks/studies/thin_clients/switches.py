@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.pages.table import markdown
 from harness.record import BadRecord
-from harness.table import markdown
 
 from studies.thin_clients.modes import bits
 

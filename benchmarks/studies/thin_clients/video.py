@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness.plot import new_figure
+from harness.pages.plot import new_figure
 from harness.record import BadRecord
 from numpy.typing import NDArray
 

@@ -2,25 +2,7 @@ use std::fmt;
 
 use keywright_rlwe::{KeyIdentity, RlweCiphertext, SeededRlweCiphertext, noise};
 
-use crate::{BfvError, BfvParameters, NoiseEstimate, Plaintext};
-
-/// The places of a message's values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Packing {
-    /// In a matrix of 2 rows and `N/2` columns, row by row; ciphertexts multiply value by value.
-    Slots,
-    /// In the `N` coefficients; ciphertexts multiply as polynomials modulo `X^N + 1`.
-    Coefficients,
-}
-
-impl fmt::Display for Packing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Slots => "slots",
-            Self::Coefficients => "coefficients",
-        })
-    }
-}
+use crate::{BfvError, BfvParameters, NoiseEstimate, Packing, Plaintext};
 
 /// An encrypted message.
 #[derive(Clone)]

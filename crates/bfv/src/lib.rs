@@ -7,7 +7,7 @@
 //! based on Halevi, Polyakov and Shoup (ePrint 2018/117).
 #![forbid(unsafe_code)]
 
-mod batching;
+mod arithmetic;
 mod ciphertext;
 mod decryption;
 mod encryption;
@@ -15,12 +15,11 @@ mod error;
 mod evaluator;
 mod noise;
 mod parameters;
-mod plain_modulus;
 mod plaintext;
 mod presets;
-mod scaling;
 
-pub use ciphertext::{Ciphertext, Packing, SeededCiphertext};
+pub use arithmetic::batching::Packing;
+pub use ciphertext::{Ciphertext, SeededCiphertext};
 pub use decryption::Decryptor;
 pub use encryption::Encryptor;
 pub use error::BfvError;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use keywright_ring::{Backend, RaceOnce, Ring, ShoupFactor, backend, ntt_primes};
 use keywright_rlwe::{Parameters, ParametersLiteral, RlweError, SecretDistribution, Security};
 
-use crate::batching::Batching;
-use crate::plain_modulus::PlainModulus;
-use crate::scaling::Scaling;
-use crate::{BfvError, Packing, preset};
+use crate::arithmetic::batching::Batching;
+use crate::arithmetic::plain_modulus::PlainModulus;
+use crate::arithmetic::scaling::Scaling;
+use crate::{BfvError, Packing};
 
 /// Plaintext moduli are below `2^MAX_PLAINTEXT_BITS`.
 pub const MAX_PLAINTEXT_BITS: u32 = 60;
@@ -116,14 +116,6 @@ impl BfvParameters {
             scalings,
             rlwe,
         })))
-    }
-
-    /// A preset by name.
-    ///
-    /// # Errors
-    /// [`BfvError::UnknownPreset`].
-    pub fn preset(name: &str) -> Result<Self, BfvError> {
-        Self::new(preset(name)?.literal()?)
     }
 
     /// The literal of these parameters.

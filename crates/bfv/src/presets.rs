@@ -1,7 +1,7 @@
 use keywright_ring::ntt_primes;
 use keywright_rlwe::{ParametersLiteral, RlweError};
 
-use crate::{BfvError, BfvLiteral};
+use crate::{BfvError, BfvLiteral, BfvParameters};
 
 /// A named parameter set with slots.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,5 +46,15 @@ impl Preset {
     pub fn literal(&self) -> Result<BfvLiteral, RlweError> {
         let plaintext_modulus = ntt_primes(self.log_n, self.t_bits, 1, &[])?[0];
         Ok(BfvLiteral { rlwe: ParametersLiteral::from_runs(self.log_n, self.q, self.p)?, plaintext_modulus })
+    }
+}
+
+impl BfvParameters {
+    /// A preset by name.
+    ///
+    /// # Errors
+    /// [`BfvError::UnknownPreset`].
+    pub fn preset(name: &str) -> Result<Self, BfvError> {
+        Self::new(preset(name)?.literal()?)
     }
 }

@@ -3,10 +3,8 @@
 use crate::fields::{FieldReader, FieldSink, FieldWriter};
 use keywright_rlwe::KeyIdentity;
 
-use crate::{CHECKSUM_BYTES, Checksum, FrameError, IDENTITY_BYTES, IdentityBytes, Kind};
+use crate::{CHECKSUM_BYTES, Checksum, FrameError, IDENTITY_BYTES, IdentityBytes, Kind, MAGIC};
 
-/// First bytes of every object. The first is not ASCII, and a transfer that rewrites line ends changes the last three.
-pub const MAGIC: [u8; 8] = *b"\x89KWRT\r\n\x1a";
 /// Format version, the only one that is written and read.
 pub const FORMAT_VERSION: u16 = 2;
 /// Longest descriptor of an object other than a key set.

@@ -1,6 +1,7 @@
 use core::fmt;
 
-use crate::MAGIC;
+/// First bytes of every object. The first is not ASCII, and a transfer that rewrites line ends changes the last three.
+pub const MAGIC: [u8; 8] = *b"\x89KWRT\r\n\x1a";
 
 /// The kind of an object. Codes with the top bit set are secrets: no method that a server calls reads them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -24,26 +24,22 @@
 extern crate alloc;
 
 mod checksum;
-mod ciphertext;
+mod descriptors;
 mod error;
 mod fields;
 mod header;
-mod identity;
-mod key;
 mod kind;
-mod message;
 pub mod packing;
-mod parameters;
 
 pub use checksum::{CHECKSUM_BYTES, Checksum, Mismatch};
-pub use ciphertext::{CiphertextDescriptor, SeededDescriptor};
+pub use descriptors::ciphertext::{CiphertextDescriptor, SeededDescriptor};
+pub use descriptors::identity::{Fingerprint, IDENTITY_BYTES, Identity, IdentityBytes};
+pub use descriptors::key::KeyDescriptor;
+pub use descriptors::message::MessageFields;
 pub use error::FrameError;
 pub use fields::{FieldReader, FieldSink, FieldWriter, Fields, FixedBuffer};
 pub use header::{
-    FIXED_BYTES, FORMAT_VERSION, FRAME_BYTES, FixedHeader, MAGIC, MAX_DESCRIPTOR_BYTES, MAX_EXTRA_PRIMES,
+    FIXED_BYTES, FORMAT_VERSION, FRAME_BYTES, FixedHeader, MAX_DESCRIPTOR_BYTES, MAX_EXTRA_PRIMES,
     MAX_KEY_ENTRY_BYTES, MAX_KEYS, key_identity_len, object_len,
 };
-pub use identity::{Fingerprint, IDENTITY_BYTES, Identity, IdentityBytes};
-pub use key::KeyDescriptor;
-pub use kind::Kind;
-pub use message::MessageFields;
+pub use kind::{Kind, MAGIC};

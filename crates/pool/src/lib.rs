@@ -12,8 +12,6 @@
 //! encryptions of zero, and the attack that breaks it.
 #![forbid(unsafe_code)]
 
-pub mod bfv;
-pub mod ckks;
 mod error;
 pub mod file;
 #[cfg(feature = "insecure")]
@@ -22,6 +20,7 @@ mod metrics;
 mod options;
 mod pool;
 mod producer;
+mod schemes;
 mod shared;
 mod zero;
 
@@ -30,4 +29,5 @@ pub use file::{PoolFile, PoolFileOptions};
 pub use metrics::Metrics;
 pub use options::{PoolOptions, WhenEmpty};
 pub use pool::EncryptionPool;
+pub use schemes::{bfv, ckks};
 pub use zero::{Zero, ZeroKey};

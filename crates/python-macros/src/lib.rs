@@ -14,8 +14,8 @@ const INTEGERS: [(&str, &str); 7] = [
 ];
 
 /// Converts the integers among the arguments of a function, or of all functions of a block, by
-/// `crate::integers::argument`, whose error for one out of range has the argument's name and bounds. Stands above
-/// `#[pyfunction]` or `#[pymethods]`.
+/// `crate::arguments::integers::argument`, whose error for one out of range has the argument's name and bounds. Stands
+/// above `#[pyfunction]` or `#[pymethods]`.
 #[proc_macro_attribute]
 pub fn integers(_: TokenStream, item: TokenStream) -> TokenStream {
     functions(item)
@@ -86,7 +86,7 @@ fn parameter(tokens: Vec<TokenTree>) -> TokenStream {
         && let Some(TokenTree::Ident(name)) = place.checked_sub(1).map(|before| &tokens[before])
         && let Some(bounded) = tokens[place..].iter().find_map(integer)
     {
-        let (name, helper) = (packed(&name.to_string()), "crate::integers::argument");
+        let (name, helper) = (packed(&name.to_string()), "crate::arguments::integers::argument");
         let attribute = format!("#[pyo3(from_py_with = {helper}::<{}, {}, {bounded}, _>)]", name[0], name[1]);
         out.extend(attribute.parse::<TokenStream>().into_iter().flatten());
     }

@@ -9,8 +9,8 @@ use keywright_bench::{
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::arguments::integers::integers;
 use crate::errors::{Failure, Refusal};
-use crate::integers::integers;
 use crate::threads::compute_detached;
 
 /// The interval at which the interpreter's thread checks for signals while it waits for a message.

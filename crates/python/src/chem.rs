@@ -5,11 +5,11 @@ use keywright_ring::{ForkMutex, sampling::SecretRng};
 use keywright_rlwe::{Parameters, RlweCiphertext, RlweError};
 use pyo3::prelude::*;
 
+use crate::arguments::integers::integers;
 use crate::bfv::ciphertext::PyBfvCiphertext;
 use crate::ckks::ciphertext::PyCiphertext;
+use crate::classes::getters::getters;
 use crate::errors::{Failure, Refusal};
-use crate::getters::getters;
-use crate::integers::integers;
 use crate::keys::public_key::PyPublicKey;
 use crate::parameters::keys::KeyParameters;
 use crate::randomness::rng;

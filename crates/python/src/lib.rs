@@ -5,22 +5,18 @@
 //! and run on the threads of [`threads`].
 #![forbid(unsafe_code)]
 
-mod array;
+mod arguments;
 mod bench;
 mod bfv;
 #[cfg(feature = "insecure")]
 mod chem;
-mod ciphertext;
 mod circuits;
 mod ckks;
+mod classes;
 mod errors;
-mod evaluator;
-mod getters;
 mod inspect;
-mod integers;
 mod keys;
 mod memory;
-mod operand;
 mod parameters;
 mod pools;
 mod randomness;
@@ -61,17 +57,15 @@ mod _core {
         },
         inspect::{contains_secret, inspect},
         keys::{
-            derivation::PyDerivation,
-            derivation_tree::PyDerivationTree,
+            derivations::{derivation::PyDerivation, tree::PyDerivationTree},
+            descriptions::{spec::PyKeySpec, widths::PyPrimeWidths},
             evaluation_keys::PyEvaluationKeys,
             generator::PyKeyGenerator,
             master_keys::{PyMasterKeys, master_key_bytes, maximum_log_qp},
             public_key::PyPublicKey,
             secret_key::PySecretKey,
             set_head::{key_set_head, read_key_set_head},
-            spec::PyKeySpec,
             switching_key::PySwitchingKey,
-            widths::PyPrimeWidths,
         },
         memory::{
             memory_use, polynomial_scratch, recycled_bytes, reset_memory_peak, transform_scratch, trim_memory,

@@ -7,14 +7,14 @@ use keywright_rlwe::SwitchLayout;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::arguments::integers::integers;
 use crate::circuits::bootstrapper_plan::PyBootstrapperPlan;
 use crate::circuits::linear_transform::checked_periods;
 use crate::circuits::plan_arguments::parse_kept;
 use crate::circuits::polynomial::plan;
+use crate::classes::getters::getters;
 use crate::errors::Failure;
-use crate::getters::getters;
-use crate::integers::integers;
-use crate::keys::spec::PyKeySpec;
+use crate::keys::descriptions::spec::PyKeySpec;
 use crate::parameters::ckks::PyParameters;
 use crate::threads::thread_count;
 

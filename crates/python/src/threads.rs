@@ -11,8 +11,8 @@ use keywright_rlwe::MAX_THREADS;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use crate::arguments::integers::integers;
 use crate::errors::{Failure, Refusal};
-use crate::integers::integers;
 
 /// A forked child has the memory of its parent's threads but not the threads, so it starts its own. It also leaves the
 /// parent's lock alone, which another thread may have held.

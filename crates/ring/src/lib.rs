@@ -11,49 +11,36 @@ extern crate std;
 
 pub mod automorphism;
 pub mod backend;
-mod buffer;
-mod chacha;
 pub mod conversion;
 mod error;
-pub mod expander;
-#[cfg(feature = "std")]
-mod fork;
+mod memory;
 pub mod modulus;
 pub mod poly;
 pub mod primes;
 mod process;
-#[cfg(feature = "std")]
-mod reserve;
+mod randomness;
 mod ring;
-pub mod sampling;
-#[cfg(feature = "std")]
-#[cfg_attr(not(target_os = "linux"), path = "unshared.rs")]
-mod shared;
-#[cfg(feature = "std")]
-mod thread;
-/// What `shared` is on other systems: its tests run everywhere.
-#[cfg(all(test, feature = "std", target_os = "linux"))]
-#[expect(dead_code, unreachable_pub, reason = "what other systems export")]
-mod unshared;
 
 pub use automorphism::{Automorphism, galois_inverse, rotation_element};
 pub use backend::{Backend, BackendKind};
-pub use buffer::{
-    Buffer, BufferUse, OutOfMemory, buffer_use, recycled_bytes, reset_peak, return_large_blocks, trim_cache,
-};
 pub use conversion::{Conversion, Decomposer};
 pub use error::RingError;
-pub use expander::{Seed, StreamId};
+pub use memory::buffer::{
+    Buffer, BufferUse, buffer_use, recycled_bytes, reset_peak, return_large_blocks, trim_cache,
+};
+pub use memory::out_of_memory::OutOfMemory;
 #[cfg(feature = "std")]
-pub use fork::{ForkMutex, PerProcess, RaceOnce};
+pub use memory::reserve::Reserve;
+#[cfg(feature = "std")]
+pub use memory::shared::{SharedFile, SharedWords, SharedWriter};
+#[cfg(feature = "std")]
+pub use memory::thread::start_thread;
 pub use modulus::{Modulus, NARROW_BITS, ShoupFactor};
 pub use poly::{Coefficient, Domain, Evaluation, Poly, Scaled};
-pub use primes::ntt_primes;
+pub use primes::{MAX_LOG_N, MIN_LOG_N, ntt_primes};
 pub use process::Process;
 #[cfg(feature = "std")]
-pub use reserve::Reserve;
-pub use ring::{MAX_LOG_N, MIN_LOG_N, Ring};
-#[cfg(feature = "std")]
-pub use shared::{SharedFile, SharedWords, SharedWriter};
-#[cfg(feature = "std")]
-pub use thread::start_thread;
+pub use process::fork::{ForkMutex, PerProcess, RaceOnce};
+pub use randomness::expander::{Seed, StreamId};
+pub use randomness::{expander, sampling};
+pub use ring::Ring;

@@ -4,6 +4,11 @@ use alloc::vec::Vec;
 
 use crate::{Modulus, RingError, modulus::MAX_BITS};
 
+/// Smallest supported `log2(N)`.
+pub const MIN_LOG_N: u32 = 10;
+/// Largest supported `log2(N)`.
+pub const MAX_LOG_N: u32 = 17;
+
 /// Deterministic Miller-Rabin for `n < 2^61`: the first twelve prime bases decide every 64-bit integer
 /// (Sorenson and Webster, 2015).
 pub fn is_prime(n: u64) -> bool {
@@ -36,7 +41,7 @@ pub fn is_prime(n: u64) -> bool {
 /// [`RingError::NotEnoughPrimes`] if there are fewer; [`RingError::Degree`] and [`RingError::ModulusRange`] if that
 /// degree supports no prime of that width.
 pub fn ntt_primes(log_n: u32, bits: u32, count: usize, exclude: &[u64]) -> Result<Vec<u64>, RingError> {
-    if !(crate::MIN_LOG_N..=crate::MAX_LOG_N).contains(&log_n) {
+    if !(MIN_LOG_N..=MAX_LOG_N).contains(&log_n) {
         return Err(RingError::Degree(log_n));
     }
     if !(2..=MAX_BITS).contains(&bits) {

@@ -3,13 +3,8 @@ use alloc::vec::Vec;
 
 use crate::backend::NttPlan;
 use crate::conversion::{Column, Decomposer, ScaledPart};
-use crate::primes::{is_prime, primitive_root};
+use crate::primes::{MAX_LOG_N, MIN_LOG_N, is_prime, primitive_root};
 use crate::{Backend, Buffer, Coefficient, Evaluation, Modulus, Poly, RingError, ShoupFactor};
-
-/// Smallest supported `log2(N)`.
-pub const MIN_LOG_N: u32 = 10;
-/// Largest supported `log2(N)`.
-pub const MAX_LOG_N: u32 = 17;
 
 /// `Z[X]/(X^N + 1)` modulo a list of distinct primes, with their transforms, on one back end.
 ///

@@ -20,13 +20,11 @@ mod keys;
 pub mod noise;
 mod parallel;
 mod parameters;
+mod planning;
 #[cfg(feature = "std")]
 pub mod residency;
-mod security;
-mod subring;
 pub mod switch;
 pub mod ternary;
-mod widths;
 
 pub use encryption::{
     AddMessage, ENCRYPTION_STREAM, RlweCiphertext, SeededRlweCiphertext, decrypt, encrypt_zero,
@@ -35,16 +33,19 @@ pub use encryption::{
 pub use error::RlweError;
 pub use identity::KeyIdentity;
 pub use keys::{
-    EvaluationKeys, Hop, KeyElement, KeyGenerator, KeyLayout, KeyRoutes, KeyRow, KeySequence, KeySource,
-    KeySpec, KeyUse, LoadedKey, PUBLIC_KEY_STREAM, PublicKey, Route, SecretDistribution, SecretKey,
-    ServedHop, StoredKey, SwitchingKey, SwitchingKeys, UniformPart, stream_id,
+    EvaluationKeys, Hop, KeyGenerator, KeyLayout, KeyRoutes, KeyRow, KeySequence, KeySource, KeyUse,
+    LoadedKey, PUBLIC_KEY_STREAM, PublicKey, Route, SecretKey, ServedHop, StoredKey, SwitchingKey,
+    SwitchingKeys, UniformPart, stream_id,
 };
 pub use parallel::{MAX_THREADS, for_each_index, for_each_item, join, prefix, threads};
-pub use parameters::{Parameters, ParametersLiteral, Security};
-pub use security::{maximum_log_qp, require_secure};
-pub use subring::{MAX_SUBRINGS, SubringLiteral};
-pub use switch::{
-    Decomposed, Finish, ModDown, ModUpDigits, SwitchLayout, SwitchPlan, SwitchWork, Work, raise_modulus,
-    ring_down, ring_up,
-};
-pub use widths::PrimeWidths;
+pub use parameters::Parameters;
+pub use parameters::distribution::SecretDistribution;
+pub use parameters::key_spec::{KeyElement, KeySpec};
+pub use parameters::literal::{MAX_SUBRINGS, ParametersLiteral, Security, SubringLiteral};
+pub use parameters::security::{maximum_log_qp, require_secure};
+pub use parameters::widths::PrimeWidths;
+pub use planning::layout::SwitchLayout;
+pub use planning::mod_down::ModDown;
+pub use planning::plan::SwitchPlan;
+pub use planning::work::{SwitchWork, Work};
+pub use switch::{Decomposed, Finish, ModUpDigits, raise_modulus, ring_down, ring_up};

@@ -196,20 +196,6 @@ pub fn bound(variance: f64) -> f64 {
     TAIL * sqrt(variance)
 }
 
-/// `2^x`, for a `core` without a floating-point library; accurate to about `2^-45`.
-pub(crate) fn exp2(x: f64) -> f64 {
-    let whole = x as i32 - i32::from(x < 0.0);
-    let fraction = (x - f64::from(whole)) * core::f64::consts::LN_2;
-    // Taylor series of e^y for y in [0, ln 2).
-    let (mut term, mut sum) = (1.0, 1.0);
-    for k in 1..20 {
-        term *= fraction / f64::from(k);
-        sum += term;
-    }
-    let biased = (1023 + whole).clamp(1, 2046) as u64;
-    sum * f64::from_bits(biased << 52)
-}
-
 /// Newton's square root, for a `core` without one.
 fn sqrt(x: f64) -> f64 {
     if x <= 0.0 {
@@ -227,10 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn elementary_functions() {
-        for x in [-300.5, -1.0, -0.25, 0.0, 0.5, 1.0, 49.999, 250.3] {
-            assert!((exp2(x) / x.exp2() - 1.0).abs() < 1e-12, "{x}");
-        }
+    fn square_roots() {
         for x in [0.0, 1e-30, 0.5, 2.0, 1e5, 3.7e40] {
             assert!((sqrt(x) - x.sqrt()).abs() <= 1e-12 * x.sqrt());
         }

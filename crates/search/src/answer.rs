@@ -14,9 +14,11 @@ use keywright_ring::{Buffer, Evaluation, Poly};
 use keywright_rlwe::{KeyIdentity, SecretKey, for_each_item, noise};
 use zeroize::Zeroize;
 
+use crate::SearchError;
 use crate::error::in_range;
-use crate::{MAX_ROWS, SearchError};
 
+/// Most vectors of one index: more are shards.
+pub const MAX_ROWS: usize = 1 << 26;
 /// Coefficients are packed in groups of eight.
 const PACKED_TOGETHER: usize = 8;
 /// Largest error of a score before it is rounded, in units of the score.

@@ -6,13 +6,11 @@ use keywright_ring::{Buffer, Evaluation, Poly};
 use keywright_rlwe::for_each_item;
 
 use crate::SearchError;
-use crate::answer::{Answer, AnswerShape};
+use crate::answer::{Answer, AnswerShape, MAX_ROWS};
 use crate::error::in_range;
 use crate::expansion::{Expansion, Part};
 use crate::query::require_odd;
 
-/// Most vectors of one index: more are shards.
-pub const MAX_ROWS: usize = 1 << 26;
 /// Components of a query whose ciphertexts are in memory at once.
 const CHUNK: usize = 128;
 /// Components of a block that are transformed before their products are summed: with their factors they stay in the

@@ -16,9 +16,9 @@ mod expansion;
 mod index;
 mod query;
 
-pub use answer::{Answer, AnswerShape};
+pub use answer::{Answer, AnswerShape, MAX_ROWS};
 pub use encrypted::EncryptedIndex;
 pub use error::SearchError;
 pub use expansion::expansion_elements;
-pub use index::{Index, MAX_ROWS};
+pub use index::Index;
 pub use query::query_values;

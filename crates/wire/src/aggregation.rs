@@ -8,8 +8,8 @@ use keywright_aggregation::{
 use keywright_frame::{FieldReader, FieldWriter};
 use keywright_ring::Seed;
 
-use crate::body::{BodyReader, BodyWriter};
 use crate::object::{Descriptor, Record};
+use crate::stream::body::{BodyReader, BodyWriter};
 use crate::{Kind, Wire, WireError, error::in_range};
 
 /// Bytes of a [`Contributor`] in a body.

@@ -11,13 +11,13 @@ use keywright_rlwe::{KeyIdentity, Parameters, ParametersLiteral};
 use crate::aggregation::{SumDescriptor, UpdateDescriptor};
 use crate::bfv::{BfvCiphertextDescriptor, BfvSeededDescriptor};
 use crate::ckks::{CkksCiphertextDescriptor, CkksSeededDescriptor, PlaintextDescriptor};
-use crate::header_io::Header;
 use crate::key_set::{Directory, KeyEntry};
 use crate::master_keys::MasterDescriptor;
 use crate::object::Descriptor;
 use crate::rlwe::polynomial::PolynomialDescriptor;
 use crate::rlwe::secret_key::SecretKeyDescriptor;
 use crate::search::AnswerDescriptor;
+use crate::stream::header::Header;
 use crate::{Identity, Kind, WireError};
 
 /// The content of a header.

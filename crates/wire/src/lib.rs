@@ -38,11 +38,8 @@
 
 mod aggregation;
 mod bfv;
-mod body;
 mod ckks;
 mod error;
-mod file;
-mod header_io;
 mod inspect;
 mod key_set;
 mod master_keys;
@@ -51,6 +48,7 @@ mod rlwe;
 mod scheme;
 mod search;
 mod sequence;
+mod stream;
 
 pub use aggregation::{SumDescriptor, UpdateDescriptor};
 pub use bfv::{BfvCiphertextDescriptor, BfvSeededDescriptor, ValueDescriptor};
@@ -58,7 +56,6 @@ pub use ckks::{
     CkksCiphertextDescriptor, CkksDescriptor, CkksSeededDescriptor, MessageDescriptor, PlaintextDescriptor,
 };
 pub use error::WireError;
-pub use file::{AtomicFile, open_file};
 pub use inspect::{Content, Info, inspect, ring_of};
 pub use key_set::{
     Arrival, KeyEntry, KeySetFile, KeySetLoader, KeySetReader, KeySetWriter, KeySharing, SharedKeyLoader,
@@ -73,3 +70,4 @@ pub use rlwe::ciphertext::MAX_POLYNOMIALS;
 pub use rlwe::polynomial::PolynomialDescriptor;
 pub use search::AnswerDescriptor;
 pub use sequence::{sequence_from_bytes, sequence_to_bytes};
+pub use stream::file::{AtomicFile, open_file};

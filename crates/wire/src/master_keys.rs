@@ -11,10 +11,10 @@ use keywright_frame::{FieldReader, FieldWriter, MAX_EXTRA_PRIMES};
 use keywright_rlwe::Parameters;
 use keywright_rlwe::derive::{MasterKeys, MasterParameters};
 
-use crate::body::{BodyReader, BodyWriter};
 use crate::error::in_range;
 use crate::key_set::{Directory, read_key};
 use crate::object::{Descriptor, Record};
+use crate::stream::body::{BodyReader, BodyWriter};
 use crate::{Kind, Wire, WireError};
 
 /// The extra primes, and the keys in stored order.

@@ -13,8 +13,8 @@ use keywright_ring::Seed;
 use keywright_rlwe::{KeyIdentity, KeySpec, Parameters, ParametersLiteral};
 use zeroize::Zeroizing;
 
-use crate::body::{BodyReader, BodyWriter};
-use crate::header_io::Header;
+use crate::stream::body::{BodyReader, BodyWriter};
+use crate::stream::header::Header;
 use crate::{AtomicFile, Identity, Kind, WireError, open_file};
 
 /// The fields that determine the shape of a body. They can be read without the parameters.

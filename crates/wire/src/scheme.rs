@@ -26,7 +26,7 @@ macro_rules! literal {
 
             fn write_body<W: std::io::Write>(
                 &self,
-                _: &mut $crate::body::BodyWriter<W>,
+                _: &mut $crate::stream::body::BodyWriter<W>,
                 (): &(),
             ) -> Result<(), $crate::WireError> {
                 Ok(())
@@ -34,7 +34,7 @@ macro_rules! literal {
 
             fn read_body<R: std::io::Read>(
                 descriptor: Self,
-                _: &mut $crate::body::BodyReader<R>,
+                _: &mut $crate::stream::body::BodyReader<R>,
                 (): &(),
             ) -> Result<Self, $crate::WireError> {
                 Ok(descriptor)
@@ -77,7 +77,7 @@ macro_rules! ciphertext {
 
             fn write_body<W: std::io::Write>(
                 &self,
-                body: &mut $crate::body::BodyWriter<W>,
+                body: &mut $crate::stream::body::BodyWriter<W>,
                 parameters: &$parameters,
             ) -> Result<(), $crate::WireError> {
                 self.$field.write_body(body, parameters.rlwe())
@@ -85,7 +85,7 @@ macro_rules! ciphertext {
 
             fn read_body<R: std::io::Read>(
                 descriptor: $descriptor,
-                body: &mut $crate::body::BodyReader<R>,
+                body: &mut $crate::stream::body::BodyReader<R>,
                 parameters: &$parameters,
             ) -> Result<Self, $crate::WireError> {
                 let $descriptor { rlwe, $fit $(, $other)* } = descriptor;

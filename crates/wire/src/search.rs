@@ -8,8 +8,8 @@ use keywright_rlwe::KeyIdentity;
 use keywright_search::{Answer, AnswerShape, MAX_ROWS};
 
 use crate::bfv::ValueDescriptor;
-use crate::body::{BodyReader, BodyWriter};
 use crate::object::{Descriptor, Record};
+use crate::stream::body::{BodyReader, BodyWriter};
 use crate::{Kind, Wire, WireError, error::in_range};
 
 /// The shape of an answer.

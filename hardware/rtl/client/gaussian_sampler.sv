@@ -1,5 +1,5 @@
-// Discrete Gaussian residues from uniform words, as crates/ring/src/sampling/gaussian.rs defines them: 63 bits select
-// the magnitude, the lowest one the sign.
+// Discrete Gaussian residues from uniform words, as crates/ring/src/randomness/sampling/gaussian.rs defines them: 63
+// bits select the magnitude, the lowest one the sign.
 //
 // Every entry of the table is compared in every cycle: timing and control activity do not depend on the sample.
 module gaussian_sampler #(

@@ -1,4 +1,4 @@
-// Uniform residues of a limb from the words of ChaCha8 streams, as crates/ring/src/expander.rs defines them.
+// Uniform residues of a limb from the words of ChaCha8 streams, as crates/ring/src/randomness/expander.rs defines them.
 //
 // Sixteen blocks are a chunk, read across: position 8 w + k of a chunk is word w of block 2k in its low half and of
 // block 2k + 1 in its high half. Two chunks are held: one fills while the other is read. A memory for each parity of

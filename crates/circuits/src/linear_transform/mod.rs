@@ -53,34 +53,24 @@
 //! errors of different slots of one key switch or rounding are uncorrelated, and so are those of different keys, so
 //! they grow by the Euclidean norm of a row too.
 
-mod baby_steps;
-mod diagonals;
-mod evaluate;
-mod giant_steps;
-mod hoisting;
-mod keys;
-mod norms;
+mod blocks;
+mod evaluation;
+mod matrix;
 mod plan;
 mod prediction;
-mod products;
-mod raised;
-mod real;
-mod rotation;
+mod rotations;
 mod scratch;
-mod storage;
-mod tiers;
-mod transform;
 
-pub use diagonals::{Diagonals, diagonals_of};
-pub use evaluate::evaluate;
-pub use norms::Spread;
+pub use evaluation::evaluate::evaluate;
+pub(crate) use evaluation::raised::evaluate_raised;
+pub use matrix::diagonals::{Diagonals, diagonals_of};
+pub use matrix::norms::{Spread, diagonal_variance};
+pub use matrix::storage::{Storage, coefficient_transforms, transformed_words};
+pub use matrix::transform::LinearTransform;
 pub use plan::{BsgsPlan, GiantSteps, SwitchShape, TransformCost};
-pub use prediction::{SwitchErrors, diagonal_variance};
-pub(crate) use raised::evaluate_raised;
-pub(crate) use rotation::raised_element;
+pub use prediction::SwitchErrors;
+pub(crate) use rotations::rotation::raised_element;
 pub use scratch::ScratchShape;
-pub use storage::{Storage, coefficient_transforms, transformed_words};
-pub use transform::LinearTransform;
 
 /// Error of encoding from computing the embedding in `f64`. With `u = 2^-53`, a diagonal has an error of at most
 /// `4 u log2(n)` of its Euclidean norm ([`keywright_ckks::encoder::Embedding`]); a slot has, in the root mean square,

@@ -5,14 +5,14 @@ use keywright_ckks::Evaluator;
 use keywright_ring::Poly;
 use keywright_rlwe::noise::{self, Variance};
 
-use super::keys::KeyFinder;
-use super::tiers::Tier;
+use super::rotations::keys::KeyFinder;
+use super::rotations::tiers::Tier;
 use super::{BsgsPlan, GiantSteps};
 use crate::CircuitError;
 
 /// The errors that one evaluation of a sum of transforms adds, as variances of coefficients of the input at its scale.
 /// They are known before any key is made and any diagonal is encoded, from [`keywright_rlwe::EvaluationKeys::outline`].
-/// For the encoding of diagonals see [`diagonal_variance`].
+/// For the encoding of diagonals see [`super::diagonal_variance`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct SwitchErrors {
     /// For each input and each of its baby steps, in the order of its plan, the error of the rotated input before it is
@@ -52,7 +52,7 @@ impl SwitchErrors {
         let babies =
             inputs.iter().zip(plans).map(|(tiers, plan)| of_babies(evaluator, tiers, plan)).collect();
         let division = noise::division_parts(rlwe);
-        let switched = |rotation: &super::rotation::Rotation| {
+        let switched = |rotation: &super::rotations::rotation::Rotation| {
             noise::key_switch_parts(rlwe, &rotation.key_use.plan, &rotation.key_use.key)
         };
         let mut before = Variance::default();
@@ -91,10 +91,4 @@ fn of_babies(evaluator: &Evaluator<'_>, tiers: &[Tier<'_>], plan: &BsgsPlan) -> 
         }
     }
     babies
-}
-
-/// `E |e|^2` in a slot of a diagonal of that period, encoded at a scale: each of `2p` coefficients has an error up to
-/// 1/2.
-pub fn diagonal_variance(period: usize, scale: f64) -> f64 {
-    period as f64 / 6.0 / (scale * scale)
 }

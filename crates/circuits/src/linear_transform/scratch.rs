@@ -1,8 +1,7 @@
 use keywright_rlwe::SwitchLayout;
 use keywright_rlwe::switch::division_limbs;
 
-use super::giant_steps::GIANTS;
-use super::products::{BABY_WORDS, BLOCK, GROUP, TRANSFORMED_WORDS, row_words};
+use super::blocks::{BABY_WORDS, BLOCK, GIANTS, GROUP, TRANSFORMED_WORDS, row_words};
 use super::{BsgsPlan, GiantSteps};
 
 /// Counts of a block row of transforms that determine the memory of its evaluation.

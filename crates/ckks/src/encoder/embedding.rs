@@ -8,8 +8,8 @@ use num_complex::Complex64;
 use zeroize::Zeroize;
 
 use super::dispatch::Isa;
-use super::passes::{Factors, forward_radix2, forward_radix4, inverse_radix2, inverse_radix4};
-use super::roots::{Root, Roots};
+use super::fft::passes::{Factors, forward_radix2, forward_radix4, inverse_radix2, inverse_radix4};
+use super::fft::roots::{Root, Roots};
 
 /// Transforms between the `2n` real coefficients of a polynomial of `R[Y]/(Y^2n + 1)` and its `n` slots, its values at
 /// `exp(2 pi i 5^j / 4n)`, for every power of two `n` up to `N/2`.

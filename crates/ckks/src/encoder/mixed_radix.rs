@@ -19,8 +19,8 @@ use keywright_ring::{Modulus, ShoupFactor};
 use zeroize::Zeroize;
 
 use super::dispatch::{Isa, dispatched};
-use super::double_double::DoubleDouble;
 use super::embedding::default_isa;
+use super::fft::double_double::DoubleDouble;
 use super::integers::reduce_signed;
 
 /// Coefficients that pass through all primes at a time: their digits stay in the first-level cache.

@@ -23,14 +23,12 @@
 //! slot at any scale.
 
 mod dispatch;
-mod double_double;
 mod embedding;
 mod error;
+mod fft;
 mod integers;
 mod magnitude;
 mod mixed_radix;
-mod passes;
-mod roots;
 #[cfg(test)]
 mod tests;
 

@@ -22,7 +22,18 @@ use crate::engine::{CHUNK, Engine};
 use crate::error::{frame_error, in_range, require_len};
 use crate::keys::key::ENCRYPTION;
 use crate::objects::{Object, ObjectWriter, ShortFields, keyed_len};
-use crate::{ClientError, ClientParameters, Form, Layout, Sink};
+use crate::{ClientError, ClientParameters, Layout, Sink};
+
+/// The form of a written ciphertext.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Form {
+    /// Whole, in evaluation form: kinds `0103` and, made with the secret, `0104` of `docs/reference/format.md`.
+    #[default]
+    Evaluations,
+    /// In [`crate::CompactForm`], without this many low bits of the coefficients of each half: kind `0105`. For a
+    /// ciphertext made with the secret, the second half is a seed, and nothing of it can be dropped.
+    Compact(Dropped),
+}
 
 /// Low bits that are dropped from the coefficients of `c_0` and of `c_1`.
 pub type Dropped = [u32; 2];

@@ -13,20 +13,9 @@ use keywright_rlwe::KeyIdentity;
 use crate::engine::{BLOCK, Engine, residue, values, wipe};
 use crate::error::{frame_error, in_range, require_len};
 use crate::keys::key::{ENCRYPTION, PublicKey, sub_uniform};
-use crate::objects::compact_form::{Dropped, body_bytes, descriptor, put_coefficients, require_dropped};
+use crate::objects::compact_form::{Form, body_bytes, descriptor, put_coefficients, require_dropped};
 use crate::objects::{ObjectWriter, ShortFields};
 use crate::{ClientError, ClientParameters, Layout, Numbers, Sink, Word};
-
-/// The form of a written ciphertext.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Form {
-    /// Whole, in evaluation form: kinds `0103` and, made with the secret, `0104` of `docs/reference/format.md`.
-    #[default]
-    Evaluations,
-    /// In [`crate::CompactForm`], without this many low bits of the coefficients of each half: kind `0105`. For a
-    /// ciphertext made with the secret, the second half is a seed, and nothing of it can be dropped.
-    Compact(Dropped),
-}
 
 /// Encrypts numbers under a public key and writes the ciphertext, half by half.
 ///

@@ -5,9 +5,9 @@ mod decrypt;
 mod encrypt;
 mod parameters;
 
-pub use compact_form::{CompactForm, Dropped, SecondHalf, write_compact};
+pub use compact_form::{CompactForm, Dropped, Form, SecondHalf, write_compact};
 pub use decrypt::Answer;
-pub use encrypt::{Form, encrypt, encrypt_symmetric};
+pub use encrypt::{encrypt, encrypt_symmetric};
 pub use parameters::{ClientLiteral, ClientParameters};
 
 use keywright_frame::packing::{find_not_canonical, pack, packed_len, unpack};

@@ -8,9 +8,9 @@ use keywright_wire::{Fingerprint, Identity, WireError};
 use zeroize::Zeroizing;
 
 use super::disk::{self, Lock};
+use super::options::{MAX_CAPACITY, PoolFileOptions};
 use super::register::too_long;
 use super::seal::{NONCE, Sealer, TAG, derive};
-use super::{MAX_CAPACITY, PoolFileOptions};
 use crate::{FileProblem, PoolError, Zero, ZeroKey};
 
 /// The last byte is the version.

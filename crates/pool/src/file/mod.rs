@@ -38,6 +38,7 @@
 
 mod data;
 mod disk;
+mod options;
 mod register;
 mod seal;
 
@@ -52,24 +53,9 @@ use zeroize::Zeroizing;
 use crate::error::require_owner;
 use crate::{FileProblem, PoolError, Zero, ZeroKey};
 use data::{Data, Header};
+pub use options::{MAX_CAPACITY, PoolFileOptions};
 use register::{Record, Register};
 use seal::Sealer;
-
-/// Most slots of one file.
-pub const MAX_CAPACITY: u64 = 1 << 32;
-
-/// The storage of a pool's entries on the disk.
-#[derive(Debug)]
-pub struct PoolFileOptions {
-    /// The data file, created if it does not exist.
-    pub path: PathBuf,
-    /// The key that encrypts it. A holder of the key and the file can read messages encrypted with its entries.
-    pub key: Zeroizing<[u8; 32]>,
-    /// Number of slots of a new file.
-    pub capacity: u64,
-    /// Folder of the register; by default [`default_register`].
-    pub register: Option<PathBuf>,
-}
 
 /// `$XDG_STATE_HOME/keywright/pools`, or `$HOME/.local/state/keywright/pools`.
 ///

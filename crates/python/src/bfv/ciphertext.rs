@@ -1,8 +1,8 @@
 use keywright_bfv::{Ciphertext, Packing};
 use pyo3::prelude::*;
 
-use crate::ciphertext::whole_ciphertext;
-use crate::getters::getters;
+use crate::classes::ciphertext::whole_ciphertext;
+use crate::classes::getters::getters;
 use crate::parameters::bfv::PyBfvParameters;
 
 /// Encrypted integers modulo t, with their level and an estimate of their noise. Immutable.

@@ -2,14 +2,14 @@ use keywright_bfv::Decryptor;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
+use crate::arguments::integers::integers;
+use crate::arguments::operand::unbound;
 use crate::bfv::ciphertext::PyBfvCiphertext;
 use crate::bfv::plaintext;
 use crate::bfv::seeded_ciphertext::PyBfvSeededCiphertext;
+use crate::classes::getters::getters;
 use crate::errors::Failure;
-use crate::getters::getters;
-use crate::integers::integers;
 use crate::keys::secret_key::PySecretKey;
-use crate::operand::unbound;
 use crate::parameters::keys::KeyParameters;
 use crate::randomness::Randomness;
 use crate::stored::opaque;

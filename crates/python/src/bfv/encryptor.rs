@@ -1,11 +1,11 @@
 use keywright_bfv::Encryptor;
 use pyo3::prelude::*;
 
+use crate::arguments::integers::integers;
 use crate::bfv::ciphertext::PyBfvCiphertext;
 use crate::bfv::plaintext;
+use crate::classes::getters::getters;
 use crate::errors::Failure;
-use crate::getters::getters;
-use crate::integers::integers;
 use crate::keys::public_key::PyPublicKey;
 use crate::parameters::keys::KeyParameters;
 use crate::randomness::Randomness;

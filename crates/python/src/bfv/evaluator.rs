@@ -1,13 +1,13 @@
 use keywright_bfv::{BfvError, Ciphertext, Evaluator};
 use pyo3::prelude::*;
 
-use crate::array::Integers;
+use crate::arguments::array::Integers;
+use crate::arguments::integers::integers;
+use crate::arguments::operand;
 use crate::bfv::ciphertext::PyBfvCiphertext;
+use crate::classes::evaluator::{evaluator_methods, operations};
 use crate::errors::Failure;
-use crate::evaluator::{evaluator_methods, operations};
-use crate::integers::integers;
 use crate::keys::evaluation_keys::PyEvaluationKeys;
-use crate::operand;
 use crate::parameters::bfv::PyBfvParameters;
 use crate::parameters::keys::KeyParameters;
 

@@ -4,7 +4,7 @@ use keywright_bfv::{BfvError, BfvParameters, Packing, Plaintext};
 use keywright_ring::sampling::SecretRng;
 use pyo3::prelude::*;
 
-use crate::array::Integers;
+use crate::arguments::array::Integers;
 use crate::errors::{Failure, Refusal};
 use crate::randomness::Randomness;
 use crate::threads::compute;

@@ -2,8 +2,8 @@ use keywright_bfv::SeededCiphertext;
 use pyo3::prelude::*;
 
 use crate::bfv::ciphertext::{PyBfvCiphertext, packing_name};
-use crate::ciphertext::seeded_ciphertext;
-use crate::getters::getters;
+use crate::classes::ciphertext::seeded_ciphertext;
+use crate::classes::getters::getters;
 use crate::parameters::bfv::PyBfvParameters;
 
 /// A BFV ciphertext made with the secret key. One half of it is a 32-byte seed: half the bytes to send. `expand`

@@ -12,15 +12,15 @@ use keywright_thin_server as server;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::array::{Numbers, log_slots};
+use crate::arguments::array::{Numbers, log_slots};
+use crate::arguments::integers::{CountOrName, integers};
 use crate::circuits::arithmetic::named;
 use crate::circuits::plan_arguments::{
     ORDERS, parse_budget, parse_design, parse_iterations, parse_kept, parse_values,
 };
+use crate::classes::getters::getters;
 use crate::errors::{Failure, Refusal};
-use crate::getters::getters;
-use crate::integers::{CountOrName, integers};
-use crate::keys::spec::PyKeySpec;
+use crate::keys::descriptions::spec::PyKeySpec;
 use crate::parameters::ckks::PyParameters;
 use crate::parameters::keys::KeyParameters;
 use crate::stored::not_pickled;

@@ -4,11 +4,11 @@ use keywright_ckks::{Evaluator, Packing};
 use keywright_rlwe::noise::{self, Variance};
 use pyo3::prelude::*;
 
-use crate::array::{Numbers, log_slots};
+use crate::arguments::array::{Numbers, log_slots};
+use crate::arguments::integers::integers;
 use crate::circuits::polynomial::plan;
+use crate::classes::getters::getters;
 use crate::errors::Failure;
-use crate::getters::getters;
-use crate::integers::integers;
 use crate::keys::evaluation_keys::PyEvaluationKeys;
 use crate::parameters::ckks::PyParameters;
 use crate::stored::not_pickled;

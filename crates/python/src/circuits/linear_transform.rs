@@ -10,14 +10,14 @@ use keywright_rlwe::{KeyElement, KeySpec};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::array::{Numbers, log_slots, matrix_rows, real_rows};
+use crate::arguments::array::{Numbers, log_slots, matrix_rows, real_rows};
+use crate::arguments::integers::{integers, named};
 use crate::circuits::plan_arguments::parse_storage;
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::ckks::evaluator::PyEvaluator;
+use crate::classes::getters::getters;
 use crate::errors::{Failure, Refusal};
-use crate::getters::getters;
-use crate::integers::{integers, named};
-use crate::keys::spec::{PyKeySpec, rotation};
+use crate::keys::descriptions::spec::{PyKeySpec, rotation};
 use crate::parameters::ckks::PyParameters;
 use crate::parameters::keys::KeyParameters;
 use crate::stored::not_pickled;

@@ -6,8 +6,8 @@ use keywright_circuits::bootstrapping::{
 use keywright_circuits::linear_transform::Storage;
 use keywright_rlwe::Parameters;
 
+use crate::arguments::integers::CountOrName;
 use crate::errors::{Failure, Refusal};
-use crate::integers::CountOrName;
 
 pub(super) fn parse_budget(budget: CountOrName) -> Result<KeyBudget, Refusal> {
     let choices = [("fastest", KeyBudget::Fastest), ("fewest", KeyBudget::Fewest)];

@@ -2,12 +2,12 @@ use keywright_circuits::polynomial::{self, Basis, Polynomial, PolynomialPlan};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::array::Numbers;
+use crate::arguments::array::Numbers;
+use crate::arguments::integers::integers;
 use crate::circuits::arithmetic::named;
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::ckks::evaluator::PyEvaluator;
 use crate::errors::{Failure, Refusal};
-use crate::integers::integers;
 
 /// The basis with a name; the Chebyshev basis is on [-1, 1] by default.
 fn parse_basis(name: &str, interval: Option<(f64, f64)>) -> Result<Basis, Failure> {

@@ -1,8 +1,8 @@
 use keywright_ckks::{Ciphertext, Packing};
 use pyo3::prelude::*;
 
-use crate::ciphertext::whole_ciphertext;
-use crate::getters::getters;
+use crate::classes::ciphertext::whole_ciphertext;
+use crate::classes::getters::getters;
 use crate::parameters::ckks::PyParameters;
 
 /// An encrypted vector, with its level, its scale and an estimate of its error. Immutable.

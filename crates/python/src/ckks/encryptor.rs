@@ -1,11 +1,11 @@
 use keywright_ckks::{CkksParameters, Encryptor, Magnitude, Packing};
 use pyo3::prelude::*;
 
-use crate::array::{Numbers, log_slots};
+use crate::arguments::array::{Numbers, log_slots};
+use crate::arguments::integers::integers;
 use crate::ckks::ciphertext::PyCiphertext;
+use crate::classes::getters::getters;
 use crate::errors::Failure;
-use crate::getters::getters;
-use crate::integers::integers;
 use crate::keys::public_key::PyPublicKey;
 use crate::parameters::keys::KeyParameters;
 use crate::randomness::Randomness;

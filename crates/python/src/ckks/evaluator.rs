@@ -1,14 +1,14 @@
 use keywright_ckks::{Ciphertext, Evaluator, Magnitude};
 use pyo3::prelude::*;
 
-use crate::array::{Numbers, log_slots};
+use crate::arguments::array::{Numbers, log_slots};
+use crate::arguments::integers::integers;
+use crate::arguments::operand;
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::ckks::plaintext;
+use crate::classes::evaluator::{evaluator_methods, operations};
 use crate::errors::{Failure, Refusal};
-use crate::evaluator::{evaluator_methods, operations};
-use crate::integers::integers;
 use crate::keys::evaluation_keys::PyEvaluationKeys;
-use crate::operand;
 use crate::parameters::ckks::PyParameters;
 use crate::parameters::keys::KeyParameters;
 

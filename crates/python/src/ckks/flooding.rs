@@ -1,10 +1,10 @@
 use keywright_ckks::Flooding;
 use pyo3::prelude::*;
 
+use crate::arguments::integers::integers;
 use crate::ckks::ciphertext::PyCiphertext;
+use crate::classes::getters::getters;
 use crate::errors::Failure;
-use crate::getters::getters;
-use crate::integers::integers;
 use crate::stored::not_pickled;
 
 /// The flooding of decryptions under one secret before they are shared, and the number of decryptions left.

@@ -3,7 +3,7 @@
 
 use keywright_ckks::{Ciphertext, CkksError, Complex64, Evaluator, Magnitude, Packing, Plaintext};
 
-use crate::array::Numbers;
+use crate::arguments::array::Numbers;
 use crate::errors::{Failure, Refusal};
 
 /// A vector or a scalar at the level of `a`, in its packing, at a scale, with the declared magnitude if there is one.

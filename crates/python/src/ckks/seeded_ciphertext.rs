@@ -1,9 +1,9 @@
 use keywright_ckks::SeededCiphertext;
 use pyo3::prelude::*;
 
-use crate::ciphertext::seeded_ciphertext;
 use crate::ckks::ciphertext::{PyCiphertext, packing_name, slots};
-use crate::getters::getters;
+use crate::classes::ciphertext::seeded_ciphertext;
+use crate::classes::getters::getters;
 use crate::parameters::ckks::PyParameters;
 
 /// A ciphertext made with the secret key. One half of it is a 32-byte seed: half the bytes to send. `expand` returns

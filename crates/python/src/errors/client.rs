@@ -4,7 +4,7 @@ use keywright_client::ClientError;
 use keywright_thin_server::ServerError;
 
 use super::description::table;
-use super::rlwe::{ring, rlwe};
+use super::schemes::rlwe::{ring, rlwe};
 use super::wire::wire;
 
 table! { client(py, ClientError);

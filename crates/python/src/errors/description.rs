@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// Class and attributes of an exception.
-pub(super) type Described<'py> = (&'static str, Bound<'py, PyDict>);
+pub(crate) type Described<'py> = (&'static str, Bound<'py, PyDict>);
 
 /// A class, and its attributes by name.
 macro_rules! described {
@@ -22,7 +22,7 @@ macro_rules! table {
     ($name:ident($py:ident, $error:ident); $($(#[$meta:meta])* $variant:pat =>
         $($class:literal { $($attribute:ident $(= $value:expr)?),* })? $($inner:ident($field:ident))? $($other:block)?,
     )*) => {
-        pub(super) fn $name<'py>(
+        pub(crate) fn $name<'py>(
             $py: ::pyo3::Python<'py>,
             error: &$error,
         ) -> ::pyo3::PyResult<$crate::errors::description::Described<'py>> {

@@ -1,12 +1,10 @@
 //! Every error of the engine as its exception of `keywright.errors`, with the value and its bound as attributes.
 
-mod bfv;
-mod ckks;
 mod client;
 mod description;
 mod pools;
 mod refusal;
-mod rlwe;
+mod schemes;
 mod search;
 mod sums;
 mod wire;
@@ -29,13 +27,13 @@ use keywright_wire::WireError;
 use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
 
-use bfv::bfv;
-use ckks::{circuit, ckks};
 use client::{client, server};
 use description::{Described, described, exception};
 use pools::pool;
 pub(crate) use refusal::Refusal;
 use refusal::refusal;
+use schemes::bfv::bfv;
+use schemes::ckks::{circuit, ckks};
 use search::search;
 use sums::aggregation;
 use wire::{system_text, wire};

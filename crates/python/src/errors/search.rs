@@ -3,8 +3,8 @@
 use keywright_search::SearchError;
 use pyo3::prelude::*;
 
-use super::bfv::bfv;
 use super::description::{Described, described};
+use super::schemes::bfv::bfv;
 
 pub(super) fn search<'py>(py: Python<'py>, error: &SearchError) -> PyResult<Described<'py>> {
     match error {

@@ -3,7 +3,7 @@
 use keywright_aggregation::AggregationError;
 
 use super::description::table;
-use super::rlwe::rlwe;
+use super::schemes::rlwe::rlwe;
 
 table! { aggregation(py, AggregationError);
     E::Rlwe(error) => rlwe(error),

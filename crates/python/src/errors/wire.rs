@@ -3,7 +3,7 @@
 use keywright_wire::WireError;
 
 use super::description::table;
-use super::rlwe::{element_name, rlwe};
+use super::schemes::rlwe::{element_name, rlwe};
 use super::sums::aggregation;
 
 table! { wire(py, WireError);

@@ -12,11 +12,11 @@ use keywright_wire::{KeySetLoader, KeySharing, SharedKeyLoader, Wire, WireError,
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyIterator, PyList};
 
+use super::descriptions::spec::{PyKeySpec, specs_for};
+use crate::arguments::integers::integers;
+use crate::classes::getters::getters;
 use crate::errors::{Failure, file};
-use crate::getters::getters;
-use crate::integers::integers;
 use crate::keys::master_keys::PyMasterKeys;
-use crate::keys::spec::{PyKeySpec, specs_for};
 use crate::keys::switching_key::PySwitchingKey;
 use crate::parameters::keys::KeyParameters;
 use crate::stored::{Source, known, not_pickled, read};

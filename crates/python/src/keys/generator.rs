@@ -5,13 +5,13 @@ use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, Switchin
 use keywright_wire::{AtomicFile, KeySetWriter};
 use pyo3::prelude::*;
 
+use super::descriptions::spec::{PyKeySpec, conjugation, rotation, spec, specs_for};
+use crate::arguments::integers::integers;
 use crate::errors::{Failure, file};
-use crate::integers::integers;
 use crate::keys::evaluation_keys::PyEvaluationKeys;
 use crate::keys::progress::report;
 use crate::keys::public_key::PyPublicKey;
 use crate::keys::secret_key::PySecretKey;
-use crate::keys::spec::{PyKeySpec, conjugation, rotation, spec, specs_for};
 use crate::keys::switching_key::PySwitchingKey;
 use crate::parameters::keys::KeyParameters;
 use crate::randomness::Randomness;
@@ -191,7 +191,7 @@ impl PyKeyGenerator {
         elements.sort();
         elements.dedup();
         elements.extend(relinearization.then_some(KeyElement::Relinearization));
-        elements.extend(conjugation.then(|| crate::keys::spec::conjugation(parameters)));
+        elements.extend(conjugation.then(|| super::descriptions::spec::conjugation(parameters)));
         let mut required = elements
             .into_iter()
             .map(|element| spec(parameters, element, level, alpha, seeded, None))

@@ -5,9 +5,9 @@ use keywright_rlwe::derive::{MasterKeys, MasterParameters};
 use keywright_rlwe::{KeyElement, KeySpec, RlweError, StoredKey};
 use pyo3::prelude::*;
 
+use crate::arguments::integers::integers;
+use crate::classes::getters::getters;
 use crate::errors::Failure;
-use crate::getters::getters;
-use crate::integers::integers;
 use crate::keys::progress::report;
 use crate::keys::secret_key::PySecretKey;
 use crate::parameters::keys::KeyParameters;

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use keywright_rlwe::PublicKey;
 use pyo3::prelude::*;
 
-use crate::getters::getters;
+use crate::classes::getters::getters;
 use crate::parameters::keys::KeyParameters;
 use crate::stored::{Rings, known, not_pickled, read, serialized};
 

@@ -6,8 +6,8 @@ use keywright_wire::WireSecret;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::classes::getters::getters;
 use crate::errors::{Failure, file};
-use crate::getters::getters;
 use crate::parameters::keys::KeyParameters;
 use crate::randomness::rng;
 use crate::stored::opaque;

@@ -3,8 +3,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use super::descriptions::spec::{PyKeySpec, specs_for};
 use crate::errors::Failure;
-use crate::keys::spec::{PyKeySpec, specs_for};
 use crate::parameters::keys::KeyParameters;
 
 /// The first bytes of a stored set of these keys: its header, with every key and the length of the whole.

@@ -3,10 +3,10 @@ use std::sync::Arc;
 use keywright_rlwe::SwitchingKey;
 use pyo3::prelude::*;
 
+use super::descriptions::spec::PyKeySpec;
+use crate::arguments::integers::integers;
+use crate::classes::getters::getters;
 use crate::errors::Failure;
-use crate::getters::getters;
-use crate::integers::integers;
-use crate::keys::spec::PyKeySpec;
 use crate::parameters::keys::KeyParameters;
 use crate::stored::{known, not_pickled, read, serialized};
 use crate::threads::compute;

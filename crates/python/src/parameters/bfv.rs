@@ -2,9 +2,9 @@ use keywright_bfv::{BfvLiteral, BfvParameters, PRESETS};
 use keywright_rlwe::Security;
 use pyo3::prelude::*;
 
+use crate::arguments::integers::integers;
+use crate::classes::getters::getters;
 use crate::errors::Failure;
-use crate::getters::getters;
-use crate::integers::integers;
 use crate::parameters::methods::parameter_methods;
 
 /// BFV parameters: ring degree, primes, plaintext modulus. Immutable, checked for security, cheap to share.

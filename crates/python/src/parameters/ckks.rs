@@ -2,9 +2,9 @@ use keywright_ckks::{Circuit, CkksLiteral, CkksParameters, PRESETS};
 use keywright_rlwe::{SecretDistribution, Security};
 use pyo3::prelude::*;
 
+use crate::arguments::integers::integers;
+use crate::classes::getters::getters;
 use crate::errors::Failure;
-use crate::getters::getters;
-use crate::integers::integers;
 use crate::parameters::methods::parameter_methods;
 
 /// CKKS parameters: ring degree, primes, scale. Immutable, checked for security, cheap to share.

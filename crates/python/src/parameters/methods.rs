@@ -8,7 +8,7 @@ macro_rules! parameter_methods {
         }
 
         $crate::stored::not_pickled!($class);
-        $crate::getters::getters! { $class, self;
+        $crate::classes::getters::getters! { $class, self;
             /// log2 of the ring degree.
             log_n: u32 = self.0.rlwe().log_n();
             /// Ciphertext primes q_0 .. q_L.

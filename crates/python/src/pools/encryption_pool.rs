@@ -10,12 +10,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use zeroize::Zeroizing;
 
-use crate::array::{Integers, Numbers, log_slots};
+use crate::arguments::array::{Integers, Numbers, log_slots};
+use crate::arguments::integers::integers;
 use crate::bfv::plaintext;
 use crate::ckks::encryptor::declaration;
+use crate::classes::getters::getters;
 use crate::errors::{Failure, Refusal};
-use crate::getters::getters;
-use crate::integers::integers;
 use crate::keys::public_key::PyPublicKey;
 use crate::keys::secret_key::PySecretKey;
 use crate::parameters::keys::KeyParameters;

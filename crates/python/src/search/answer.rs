@@ -3,8 +3,8 @@ use keywright_search::Answer;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
+use crate::classes::getters::getters;
 use crate::errors::Failure;
-use crate::getters::getters;
 use crate::keys::secret_key::PySecretKey;
 use crate::parameters::bfv::PyBfvParameters;
 use crate::stored::{known, not_pickled, read, serialized};

@@ -7,10 +7,10 @@ use numpy::{
 };
 use pyo3::prelude::*;
 
-use crate::array::Integers;
+use crate::arguments::array::Integers;
+use crate::arguments::integers::integers;
 use crate::bfv::seeded_ciphertext::PyBfvSeededCiphertext;
 use crate::errors::Failure;
-use crate::integers::integers;
 use crate::keys::evaluation_keys::PyEvaluationKeys;
 use crate::parameters::bfv::PyBfvParameters;
 use crate::search::answer::PySearchAnswer;

@@ -4,8 +4,8 @@ use keywright_aggregation::{EncryptedSum, EncryptedUpdate, SumParameters};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::classes::getters::getters;
 use crate::errors::Failure;
-use crate::getters::getters;
 use crate::stored::{not_pickled, read, serialized};
 use crate::sums::parameters::PySumParameters;
 use crate::threads::compute;

@@ -9,9 +9,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use zeroize::Zeroizing;
 
+use crate::arguments::integers::integers;
+use crate::classes::getters::getters;
 use crate::errors::{Failure, file};
-use crate::getters::getters;
-use crate::integers::integers;
 use crate::randomness::{Randomness, rng};
 use crate::stored::opaque;
 use crate::sums::encrypted::{PyEncryptedSum, PyEncryptedUpdate};

@@ -1,9 +1,9 @@
 use keywright_aggregation::SumParameters;
 use pyo3::prelude::*;
 
+use crate::arguments::integers::integers;
+use crate::classes::getters::getters;
 use crate::errors::Failure;
-use crate::getters::getters;
-use crate::integers::integers;
 use crate::stored::not_pickled;
 
 /// Ring, modulus and scale for exact sums of encrypted vectors of integers.

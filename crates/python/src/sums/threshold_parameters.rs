@@ -8,9 +8,9 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::arguments::integers::integers;
+use crate::classes::getters::getters;
 use crate::errors::Failure;
-use crate::getters::getters;
-use crate::integers::integers;
 use crate::stored::not_pickled;
 use crate::threads::compute;
 

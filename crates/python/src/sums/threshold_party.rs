@@ -5,9 +5,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use zeroize::{Zeroize, Zeroizing};
 
+use crate::arguments::integers::integers;
+use crate::classes::getters::getters;
 use crate::errors::Failure;
-use crate::getters::getters;
-use crate::integers::integers;
 use crate::randomness::rng;
 use crate::stored::{self, not_pickled, opaque};
 use crate::sums::threshold_parameters::PyThresholdParameters;

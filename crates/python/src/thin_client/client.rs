@@ -7,11 +7,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use zeroize::Zeroizing;
 
-use crate::array::Integers;
+use crate::arguments::array::Integers;
+use crate::arguments::integers::integers;
+use crate::classes::getters::getters;
 use crate::errors::Failure;
-use crate::getters::getters;
-use crate::integers::integers;
-use crate::keys::spec::{PyKeySpec, specs_for};
+use crate::keys::descriptions::spec::{PyKeySpec, specs_for};
 use crate::parameters::keys::KeyParameters;
 use crate::stored::opaque;
 use crate::thin_client::entropy::platform;

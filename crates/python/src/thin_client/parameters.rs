@@ -5,11 +5,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use zeroize::Zeroizing;
 
-use crate::array::{Integers, log_slots};
+use crate::arguments::array::{Integers, log_slots};
+use crate::arguments::integers::integers;
 use crate::ckks::ciphertext::PyCiphertext;
+use crate::classes::getters::getters;
 use crate::errors::{Failure, Refusal};
-use crate::getters::getters;
-use crate::integers::integers;
 use crate::parameters::ckks::PyParameters;
 use crate::stored::not_pickled;
 use crate::threads::compute;

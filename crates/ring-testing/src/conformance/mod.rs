@@ -1,17 +1,15 @@
 //! The suite. Every function takes a back end. On a mismatch it panics and names the kernel, the prime and the degree.
 
 mod conversion;
-mod expander;
 mod halves;
 mod inner_product;
 mod permutation;
 mod planes;
 mod pointwise;
-mod sampling;
+mod randomness;
 mod transform;
 
 pub use conversion::{conversion_equals_portable, conversion_is_exact};
-pub use expander::expansion_equals_portable;
 pub use halves::{halves_are_joined, halves_are_separated};
 pub use inner_product::{
     inner_product_equals_portable, inner_product_is_the_sum, inner_products_are_the_sums,
@@ -19,7 +17,8 @@ pub use inner_product::{
 pub use permutation::permutation_is_the_automorphism;
 pub use planes::{planes_are_added, sums_are_folded};
 pub use pointwise::pointwise_is_modular_arithmetic;
-pub use sampling::{key_stream_equals_portable, samples_equal_portable};
+pub use randomness::expander::expansion_equals_portable;
+pub use randomness::sampling::{key_stream_equals_portable, samples_equal_portable};
 pub use transform::{subring_transform_is_the_rings, transform_equals_portable, transform_is_evaluation};
 
 use keywright_ring::{Backend, Ring, backend};

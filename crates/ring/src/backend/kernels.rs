@@ -156,6 +156,18 @@ pub trait Kernels: Send + Sync {
     /// In place of values `s_i`, `i < M`, in the first half `(s_i + s_(M-1-i)) factors[0]`, in the second half
     /// `(s_(M-1-i) - s_i) factors[1]`, for `i < M/2`. `M` is a multiple of 32.
     fn separate_halves(&self, m: &Modulus, factors: [ShoupFactor; 2], values: &mut [u64]) {
-        halves::separate(self, m, factors, values);
+        // Words that are separated at a time.
+        const BLOCK: usize = 512;
+        let (low, high) = values.split_at_mut(values.len() / 2);
+        high.reverse();
+        let mut kept = [0; BLOCK];
+        for (low, high) in low.chunks_mut(BLOCK).zip(high.chunks_mut(BLOCK)) {
+            let kept = &mut kept[..low.len()];
+            kept.copy_from_slice(low);
+            self.add_assign(m, low, high);
+            self.mul_scalar_assign(m, low, factors[0]);
+            self.sub_assign(m, high, kept);
+            self.mul_scalar_assign(m, high, factors[1]);
+        }
     }
 }

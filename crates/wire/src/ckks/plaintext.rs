@@ -4,9 +4,9 @@ use keywright_ckks::{CkksParameters, ErrorEstimate, Plaintext};
 use keywright_frame::{FieldReader, FieldWriter};
 
 use super::MessageDescriptor;
-use crate::body::{BodyReader, BodyWriter};
 use crate::object::{Descriptor, Record};
 use crate::rlwe::{moduli, poly_len, require_shape};
+use crate::stream::body::{BodyReader, BodyWriter};
 use crate::{Kind, Wire, WireError, error::in_range};
 
 /// Shape and message of a plaintext. Its deviation is 0: its error is the rounding that its scale implies.

@@ -4,8 +4,8 @@ use keywright_rlwe::{EvaluationKeys, KeyIdentity, Parameters, SwitchingKey};
 
 use super::{Directory, KeyEntry, read_key};
 use crate::WireError;
-use crate::header_io::Header;
 use crate::object::open;
+use crate::stream::header::Header;
 
 /// A stored key set from which single keys are read, at one seek each.
 pub struct KeySetFile<R: Read + Seek> {

@@ -23,8 +23,8 @@ pub use reader::KeySetReader;
 pub use shared::{KeySharing, SharedKeyLoader, shared_keys};
 pub use writer::KeySetWriter;
 
-use crate::body::{BodyReader, BodyWriter};
-use crate::header_io::Header;
+use super::stream::body::{BodyReader, BodyWriter};
+use super::stream::header::Header;
 use crate::object::{Record, read_after};
 use crate::rlwe::switching_key::require_made;
 use crate::{Kind, Wire, WireError};

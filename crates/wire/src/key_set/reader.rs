@@ -4,9 +4,9 @@ use keywright_rlwe::{EvaluationKeys, KeyIdentity, Parameters, SwitchingKey};
 
 use super::{Directory, KeyEntry, read_key};
 use crate::WireError;
-use crate::body::BodyReader;
-use crate::header_io::Header;
 use crate::object::open;
+use crate::stream::body::BodyReader;
+use crate::stream::header::Header;
 
 /// Reads a key set key by key, from any source. An iterator of keys, which ends after the first error.
 pub struct KeySetReader<R: Read> {

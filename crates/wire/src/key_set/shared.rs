@@ -18,9 +18,9 @@ use keywright_rlwe::{
 
 use super::{Directory, KeySetLoader, require_spec};
 use crate::WireError;
-use crate::header_io::Header;
 use crate::object::{Record, header, open};
 use crate::rlwe::switching_key::digits;
+use crate::stream::header::Header;
 
 /// The interval at which a caller that waits for the memory is asked whether to continue.
 const PATIENCE: Duration = Duration::from_millis(50);

@@ -3,8 +3,8 @@ use std::io::Write;
 use keywright_rlwe::{EvaluationKeys, KeyIdentity, KeySpec, Parameters, SwitchingKey};
 
 use super::{Directory, require_spec};
-use crate::body::BodyWriter;
 use crate::object::header;
+use crate::stream::body::BodyWriter;
 use crate::{Wire, WireError};
 
 /// Writes a key set key by key: the specs first, then every key as soon as it exists.

@@ -4,8 +4,8 @@ use keywright_frame::{CiphertextDescriptor, SeededDescriptor};
 use keywright_rlwe::{KeyIdentity, Parameters, RlweCiphertext, SeededRlweCiphertext};
 
 use super::{moduli, poly_len, require_shape};
-use crate::body::{BodyReader, BodyWriter};
 use crate::object::Record;
+use crate::stream::body::{BodyReader, BodyWriter};
 use crate::{Kind, Wire, WireError, error::in_range};
 
 /// Most polynomials of one ciphertext: the product of two ciphertexts of degree 3 without relinearization.

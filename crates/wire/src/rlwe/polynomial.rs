@@ -6,8 +6,8 @@ use keywright_ring::{Coefficient, Domain, Evaluation, Poly};
 use keywright_rlwe::Parameters;
 
 use super::{moduli, poly_len, require_shape};
-use crate::body::{BodyReader, BodyWriter};
 use crate::object::{Descriptor, Record};
+use crate::stream::body::{BodyReader, BodyWriter};
 use crate::{Kind, Wire, WireError, error::in_range};
 
 /// Shape of a polynomial.

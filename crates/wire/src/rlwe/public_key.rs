@@ -4,8 +4,8 @@ use keywright_ring::Seed;
 use keywright_rlwe::{KeyIdentity, Parameters, PublicKey};
 
 use super::{moduli, poly_len, require_shape};
-use crate::body::{BodyReader, BodyWriter};
 use crate::object::Record;
+use crate::stream::body::{BodyReader, BodyWriter};
 use crate::{Kind, Wire, WireError};
 
 /// The seed of `a` in the header, `b` in the body.

@@ -6,8 +6,8 @@ use keywright_frame::{FieldReader, FieldWriter};
 use keywright_rlwe::{KeyIdentity, Parameters, RlweError, SecretKey};
 use zeroize::Zeroizing;
 
-use crate::body::{BodyReader, BodyWriter};
 use crate::object::{Descriptor, Record};
+use crate::stream::body::{BodyReader, BodyWriter};
 use crate::{Kind, WireError, WireSecret};
 
 /// A secret needs no description besides its parameters.

@@ -5,8 +5,8 @@ use keywright_ring::Modulus;
 use keywright_rlwe::{KeyIdentity, KeyLayout, KeyRow, KeySpec, Parameters, SwitchingKey, UniformPart};
 
 use super::poly_len;
-use crate::body::{BodyReader, BodyWriter};
 use crate::object::Record;
+use crate::stream::body::{BodyReader, BodyWriter};
 use crate::{Kind, Wire, WireError, error::in_range};
 
 /// Checks a spec as strictly as key generation does, and counts its digits.

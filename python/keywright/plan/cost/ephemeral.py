@@ -1,7 +1,7 @@
 """Keys to and from the ephemeral sparse secret, under which ModRaise runs.
 
 Each can be made in only one way. They switch values below q_0, so they have one digit and a special prime of
-at least q_0 at any level (crates/rlwe/src/switch/plan.rs, "Raising the modulus"). A plan does not choose
+at least q_0 at any level (crates/rlwe/src/planning/plan.rs, "Raising the modulus"). A plan does not choose
 them, but its bytes and its time include them.
 """
 

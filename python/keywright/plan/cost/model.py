@@ -1,6 +1,6 @@
 """The cost of a key switch: counts of its work, with weights.
 
-The engine counts the work (`keywright._core.PrimeWidths`; crates/rlwe/src/switch/work.rs has the formulas).
+The engine counts the work (`keywright._core.PrimeWidths`; crates/rlwe/src/planning/work.rs has the formulas).
 This module scales counts to polynomials of 2^16 coefficients and converts them to seconds by the weights of a
 machine. Rotations of one ciphertext share the decomposition. Baby and giant steps of a linear transform
 divide differently from other switches (docs/explanation/planning.md). Primes of at most 50 bits and wider

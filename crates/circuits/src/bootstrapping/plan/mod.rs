@@ -7,8 +7,7 @@
 //! | `bootstrapper_plan.rs` | the plan: levels and scales |
 //! | `construction.rs` | from the literal to the plan |
 //! | `factors.rs` | the ways to evaluate the factors of the transforms, and a plan with others |
-//! | `key_queries.rs` | the keys that are needed, made and checked |
-//! | `key_groups.rs` | the key switches, for a key planner |
+//! | `keys/` | the keys that are needed, made and checked; the key switches, for a key planner |
 //! | `operations.rs` | everything else that takes time, for a key planner |
 //! | `scratch.rs` | the memory that stages take while they run |
 
@@ -16,8 +15,7 @@ mod bootstrapper_plan;
 mod construction;
 mod factors;
 mod iterations;
-mod key_groups;
-mod key_queries;
+mod keys;
 mod literal;
 mod operations;
 mod scratch;
@@ -25,6 +23,6 @@ mod scratch;
 pub use bootstrapper_plan::BootstrapperPlan;
 pub use factors::FactorSteps;
 pub use iterations::Iterations;
-pub use key_groups::{KeyGroup, SwitchForm};
+pub use keys::groups::{KeyGroup, SwitchForm};
 pub use literal::{BootstrapperLiteral, Order};
 pub use operations::StageOperation;

@@ -1,4 +1,4 @@
-//! The operations of a bootstrapping that take time, except for the key switches of [`super::key_groups`].
+//! The operations of a bootstrapping that take time, except for the key switches of [`super::keys::groups`].
 
 use super::bootstrapper_plan::BootstrapperPlan;
 use super::literal::Order;

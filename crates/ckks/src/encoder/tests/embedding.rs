@@ -1,6 +1,6 @@
 use super::{Random, U, embeddings, norm};
-use crate::encoder::double_double::DoubleDouble;
-use crate::encoder::roots::{Root, Roots};
+use crate::encoder::fft::double_double::DoubleDouble;
+use crate::encoder::fft::roots::{Root, Roots};
 use num_complex::Complex64;
 
 /// The slots by definition, in double-double.

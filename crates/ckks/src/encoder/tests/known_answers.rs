@@ -2,7 +2,7 @@
 
 use super::{Embedding, Random, U, norm};
 use crate::encoder::Integers;
-use crate::encoder::roots::Roots;
+use crate::encoder::fft::roots::Roots;
 use keywright_ring::Modulus;
 use num_complex::Complex64;
 

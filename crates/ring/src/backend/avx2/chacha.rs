@@ -3,8 +3,8 @@
 
 use core::arch::x86_64::*;
 
-use crate::chacha::{CHACHA8, CHACHA20};
-use crate::expander::{self, CHUNK_WORDS};
+use crate::randomness::chacha::{CHACHA8, CHACHA20};
+use crate::randomness::expander::{self, CHUNK_WORDS};
 use crate::{Modulus, Seed, StreamId};
 
 #[inline]
@@ -82,7 +82,7 @@ pub(super) fn chunk(state: &[u32; 16], number: u32, out: &mut [u64; CHUNK_WORDS]
     }
 }
 
-/// Chunks of ChaCha20's key stream: [`crate::chacha::key_stream`].
+/// Chunks of ChaCha20's key stream: [`crate::randomness::chacha::key_stream`].
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn key_stream(key: &[u32; 16], first: u64, out: &mut [u64]) {
     let mut state = *key;

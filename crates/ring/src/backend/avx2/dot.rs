@@ -21,7 +21,7 @@ use super::residues::{Field, Words, load_words, store, store_words};
 use crate::Modulus;
 use crate::backend::UniformRow;
 use crate::conversion::Column;
-use crate::expander::{self, CHUNK_WORDS};
+use crate::randomness::expander::{self, CHUNK_WORDS};
 
 /// Products between reductions.
 const TERMS: usize = 6;

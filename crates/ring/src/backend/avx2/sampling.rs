@@ -2,7 +2,7 @@
 
 use core::arch::x86_64::*;
 
-use crate::sampling::{CUMULATIVE, TERNARY_THRESHOLDS, gaussian_samples, ternary_samples};
+use crate::randomness::sampling::{CUMULATIVE, TERNARY_THRESHOLDS, gaussian_samples, ternary_samples};
 
 /// Words compared with one threshold: four registers.
 const BLOCK: usize = 16;

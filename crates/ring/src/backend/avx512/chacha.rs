@@ -3,8 +3,8 @@
 
 use core::arch::x86_64::*;
 
-use crate::chacha::{CHACHA8, CHACHA20, CHUNK_BLOCKS};
-use crate::expander::{self, CHUNK_WORDS};
+use crate::randomness::chacha::{CHACHA8, CHACHA20, CHUNK_BLOCKS};
+use crate::randomness::expander::{self, CHUNK_WORDS};
 use crate::{Modulus, Seed, StreamId};
 
 /// One chunk of words.
@@ -48,7 +48,7 @@ fn blocks<const DOUBLE_ROUNDS: usize>(state: &[u32; 16], number: u32) -> [__m512
     s
 }
 
-/// Chunks of ChaCha20's key stream: [`crate::chacha::key_stream`].
+/// Chunks of ChaCha20's key stream: [`crate::randomness::chacha::key_stream`].
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
 pub(super) fn key_stream(key: &[u32; 16], first: u64, out: &mut [u64]) {
     let mut state = *key;

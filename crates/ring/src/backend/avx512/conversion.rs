@@ -3,7 +3,7 @@
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
 
-use super::lanes::{LAZY_TERMS, Lanes, Sum};
+use super::arithmetic::lanes::{LAZY_TERMS, Lanes, Sum};
 use crate::conversion::{Column, Decomposer, FRACTION_BITS, MAX_TERMS, SPLIT_BITS};
 
 /// Vectors that are summed side by side.

@@ -3,7 +3,7 @@
 
 use core::arch::x86_64::*;
 
-use super::lanes::{Lanes, splat_factor};
+use super::arithmetic::lanes::{Lanes, splat_factor};
 use crate::backend::halves;
 use crate::{Modulus, ShoupFactor};
 

@@ -4,11 +4,11 @@
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
 
+use super::arithmetic::lanes::{LAZY_TERMS, Lanes, Sum};
 use super::chacha::{self, Chunk};
-use super::lanes::{LAZY_TERMS, Lanes, Sum};
 use crate::Modulus;
 use crate::backend::{Term, UniformRow};
-use crate::expander::{self, CHUNK_WORDS};
+use crate::randomness::expander::{self, CHUNK_WORDS};
 
 /// Rows of one group of digits at one chunk: digits, `b` rows and `a` rows.
 type Pointers = [[*const u64; 3]; LAZY_TERMS];

@@ -3,31 +3,28 @@
 //!
 //! Narrow primes use the 52-bit instructions, wide ones 32-bit products. Lazy ranges are those of [`lanes`].
 
+mod arithmetic;
 mod chacha;
 mod conversion;
 mod fetch;
 mod halves;
 mod inner_product;
-mod lanes;
-mod narrow;
 mod ntt;
 mod planes;
 mod pointwise;
 mod sampling;
-mod short;
-mod wide;
 
 use alloc::boxed::Box;
 
-use self::narrow::Narrow;
-use self::wide::Wide;
+use self::arithmetic::narrow::Narrow;
+use self::arithmetic::wide::Wide;
 use super::methods::{methods, proven};
 use super::{
     Backend, BackendKind, Kernels, NttPlan, Planes, Sampling, UniformRow, avx2, require_length,
     require_planes, require_planes_mut,
 };
 use crate::conversion::ScaledLayout;
-use crate::expander::CHUNK_WORDS;
+use crate::randomness::expander::CHUNK_WORDS;
 use crate::{Modulus, ShoupFactor};
 
 /// The back end for CPUs with AVX-512 F, DQ, VL, IFMA and VBMI2.

@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 use core::arch::x86_64::*;
 
-use super::lanes::{Lanes, splat_factor};
-use super::wide::Wide;
+use super::arithmetic::lanes::{Lanes, splat_factor};
+use super::arithmetic::wide::Wide;
 use crate::Modulus;
 use crate::backend::portable::planes;
 

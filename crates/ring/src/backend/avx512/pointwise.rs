@@ -2,7 +2,7 @@
 
 use core::arch::x86_64::*;
 
-use super::lanes::{self, Lanes, splat_factor};
+use super::arithmetic::lanes::{self, Lanes, splat_factor};
 use crate::backend::Quotient;
 use crate::{Automorphism, Modulus, ShoupFactor};
 

@@ -2,7 +2,7 @@
 
 use core::arch::x86_64::*;
 
-use crate::sampling::{CUMULATIVE, TERNARY_THRESHOLDS, gaussian_samples, ternary_samples};
+use crate::randomness::sampling::{CUMULATIVE, TERNARY_THRESHOLDS, gaussian_samples, ternary_samples};
 
 /// The cumulative distribution as a search tree of 31 nodes, level by level. Node `p` of level `l` is one below the
 /// threshold of rank `(2 p + 1) 2^(4 - l) - 1`. Ranks beyond the table are never reached, since no uniform 63-bit value

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use super::super::portable::Portable;
+use super::arithmetic::short;
 use super::*;
 use crate::backend::Quotient;
 use crate::conversion::{Column, ScaledPart};

@@ -4,8 +4,8 @@
 use core::arch::aarch64::*;
 
 use super::residues::{load_integers, store_integers};
-use crate::chacha::{CHACHA8, CHACHA20};
-use crate::expander::{self, CHUNK_WORDS};
+use crate::randomness::chacha::{CHACHA8, CHACHA20};
+use crate::randomness::expander::{self, CHUNK_WORDS};
 use crate::{Modulus, Seed, StreamId};
 
 /// Rotation to the left by 16 bits, an exchange of halves.
@@ -81,7 +81,7 @@ pub(super) fn chunk(state: &[u32; 16], number: u32, out: &mut [u64; CHUNK_WORDS]
     }
 }
 
-/// Chunks of ChaCha20's key stream: [`crate::chacha::key_stream`].
+/// Chunks of ChaCha20's key stream: [`crate::randomness::chacha::key_stream`].
 #[target_feature(enable = "neon")]
 pub(super) fn key_stream(key: &[u32; 16], first: u64, out: &mut [u64]) {
     let mut state = *key;

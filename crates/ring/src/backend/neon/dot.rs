@@ -20,7 +20,7 @@ use super::chacha;
 use super::residues::{Field, load, load_words, store, store_integers};
 use crate::Modulus;
 use crate::backend::UniformRow;
-use crate::expander::{self, CHUNK_WORDS};
+use crate::randomness::expander::{self, CHUNK_WORDS};
 
 /// Products between reductions.
 pub(super) const TERMS: usize = 6;

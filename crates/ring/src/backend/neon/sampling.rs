@@ -3,7 +3,7 @@
 use core::arch::aarch64::*;
 
 use super::residues::{Words, load_integers};
-use crate::sampling::{CUMULATIVE, TERNARY_THRESHOLDS, gaussian_samples, ternary_samples};
+use crate::randomness::sampling::{CUMULATIVE, TERNARY_THRESHOLDS, gaussian_samples, ternary_samples};
 
 /// Words compared with one threshold: eight registers.
 const BLOCK: usize = 16;

@@ -6,7 +6,7 @@ use core::array::from_fn;
 use super::kernels::canonical;
 use crate::backend::UniformRow;
 use crate::conversion::Column;
-use crate::expander::{self, CHUNK_WORDS};
+use crate::randomness::expander::{self, CHUNK_WORDS};
 use crate::{Modulus, Seed, StreamId};
 
 /// Products summed in registers.

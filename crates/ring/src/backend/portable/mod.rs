@@ -13,7 +13,8 @@ use super::{
     require_planes_mut,
 };
 use crate::conversion::ScaledLayout;
-use crate::{Modulus, ShoupFactor, chacha, expander, sampling};
+use crate::randomness::{chacha, expander, sampling};
+use crate::{Modulus, ShoupFactor};
 
 #[derive(Debug)]
 pub(super) struct Portable;

@@ -5,11 +5,11 @@ use core::mem::MaybeUninit;
 
 use super::super::conversion;
 use super::super::fetch::Fetch;
-use super::super::lanes::{Lanes, broadcast_factor, lift_small};
 use super::passes::{Rows, butterfly, butterfly_signed, layer, layers, rows};
 use super::tables::{HEAD, TAIL_WORDS, pass_words};
 use super::{RUN, TAIL, pass_log_radix, tail};
 use crate::Modulus;
+use crate::backend::avx512::arithmetic::lanes::{Lanes, broadcast_factor, lift_small};
 use crate::conversion::{Column, ScaledPart};
 
 /// The inner product of one part of terms with a column, fused with the first pass over that part. The pass's operands

@@ -3,10 +3,10 @@
 use core::arch::x86_64::*;
 
 use super::super::fetch::Fetch;
-use super::super::lanes::{Lanes, broadcast_factor, splat_factor};
 use super::passes::{Rows, butterfly_inverse, layer_inverse, layers_inverse, rows};
 use super::tables::{HEAD, TAIL_WORDS, pass_words};
 use super::{RUN, TAIL, pass_log_radix, scaled_layout, tail};
+use crate::backend::avx512::arithmetic::lanes::{Lanes, broadcast_factor, splat_factor};
 use crate::{Modulus, ShoupFactor};
 
 /// Transforms `length` canonical words in place; the output is canonical.

@@ -14,8 +14,8 @@ mod tail;
 use alloc::boxed::Box;
 use core::marker::PhantomData;
 
-use super::lanes::Lanes;
-use super::short::is_short;
+use super::arithmetic::lanes::Lanes;
+use super::arithmetic::short::is_short;
 #[cfg(feature = "std")]
 use crate::RaceOnce;
 use crate::backend::NttPlan;

@@ -7,7 +7,7 @@
 
 use core::arch::x86_64::*;
 
-use super::super::lanes::{Factor, Lanes};
+use crate::backend::avx512::arithmetic::lanes::{Factor, Lanes};
 
 /// Rows of words, `stride` words apart.
 #[derive(Clone, Copy)]

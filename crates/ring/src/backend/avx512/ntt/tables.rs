@@ -15,8 +15,8 @@
 
 use alloc::vec::Vec;
 
-use super::super::lanes::{Lanes, quotient};
 use super::{TAIL, pass_log_radix};
+use crate::backend::avx512::arithmetic::lanes::{Lanes, quotient};
 use crate::backend::portable::ntt::reversed_powers;
 use crate::{Buffer, Modulus};
 

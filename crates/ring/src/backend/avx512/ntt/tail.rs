@@ -6,11 +6,11 @@
 
 use core::arch::x86_64::*;
 
-use super::super::lanes::{Factor, Lanes, broadcast_factor, load_factor};
 use super::passes::{
     butterfly, butterfly_inverse, butterfly_signed, layer, layer_inverse, layers, layers_inverse, rows,
 };
 use super::tables::LANE_FACTORS;
+use crate::backend::avx512::arithmetic::lanes::{Factor, Lanes, broadcast_factor, load_factor};
 
 /// Words of a factor by lane, with its quotient.
 const FACTOR: usize = 16;

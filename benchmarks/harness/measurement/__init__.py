@@ -1,0 +1,1 @@
+"""The machine of a measurement, and its clock."""

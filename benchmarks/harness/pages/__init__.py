@@ -1,0 +1,1 @@
+"""Pages of a record: tables, prose and pictures."""

@@ -1,0 +1,5 @@
+//! Arguments of Python as values of the engine.
+
+pub(crate) mod array;
+pub(crate) mod integers;
+pub(crate) mod operand;

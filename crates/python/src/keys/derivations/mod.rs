@@ -1,0 +1,4 @@
+//! Derivations of keys from master keys.
+
+pub(crate) mod derivation;
+pub(crate) mod tree;

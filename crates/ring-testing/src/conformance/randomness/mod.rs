@@ -1,0 +1,4 @@
+//! Expansion of public seeds, and samples.
+
+pub(crate) mod expander;
+pub(crate) mod sampling;

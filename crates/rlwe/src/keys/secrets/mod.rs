@@ -1,0 +1,4 @@
+//! Secret keys.
+
+pub(crate) mod ring_secrets;
+pub(crate) mod secret;
