@@ -134,8 +134,8 @@ class OperandError(KeywrightError, ValueError):
     * ``packing``: different numbers of slots, or coefficients where slots are needed.
     * ``range``: values that may be outside the range of a function.
 
-    What to do: relinearize, encrypt with the packing that the operation takes, pass what the program takes, or
-    declare a magnitude that is within the range.
+    What to do: relinearize, encrypt with the packing that the operation takes, pass what the program takes,
+    or declare a magnitude that is within the range.
 
     Attributes:
         left: packing of the left operand.
