@@ -153,8 +153,8 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
 
     def _numbers(self, operand: "ArrayLike") -> "ArrayLike":
         """Return a copy of numbers, one for every slot or one for all, as numpy broadcasts them."""
-        numbers, shape, slots = deepcopy(operand), np.shape(operand), self.ciphertext.slots
-        if len(shape) != 1 or slots is None or shape[0] >= slots:
+        numbers, shape, slots = deepcopy(operand), _shape(operand), self.ciphertext.slots
+        if shape is None or len(shape) != 1 or slots is None or shape[0] >= slots:
             return numbers
         if shape == (1,):
             return np.asarray(numbers).item()  # type: ignore[no-any-return]
@@ -283,7 +283,7 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         Raises:
             EncodeError: there is no coefficient.
         """
-        if np.size(coefficients) == 0:
+        if 0 in (_shape(coefficients) or ()):
             raise EncodeError("a polynomial has at least one coefficient; give its constant term", count=0)
         return self._with(self.evaluator.polynomial(self.ciphertext, coefficients))
 
@@ -300,7 +300,7 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         Raises:
             ParameterError: there is no composition for so many bits.
             ValueError: the range is not a finite number above 0.
-            OperandError: by their declared magnitude, the values may be outside the range.
+            OperandError: by their declared magnitude, the values may be outside the range, or are complex.
             NoiseError: the errors of the values hide their signs.
         """
         return self._sign(bits, range, "the values of sign")
@@ -391,6 +391,10 @@ def _require_range(values: Ciphertext, range: float, what: str, unit: float) -> 
 
     No result shows that an operand was outside: it can be any number, those of the function's own range, too.
     """
+    if not values.real:
+        raise OperandError(
+            f"{what} are real numbers, and these are complex; encrypt an array of real numbers", code="range"
+        )
     largest = values.magnitude_bound
     if largest > range * (1 + _ROUNDING):
         enough = float(np.nextafter(np.float32(unit * largest), np.float32(np.inf)))
@@ -408,6 +412,14 @@ def _sign_stages(bits: int) -> "Sequence[NDArray[np.float64]]":
     composite = import_module("keywright.compiler.activations.approximation.composite")
     stages: Sequence[NDArray[np.float64]] = composite.sign_composite(bits).stages
     return stages
+
+
+def _shape(operand: "ArrayLike") -> tuple[int, ...] | None:
+    """Return the shape of numbers; None for what the engine refuses, with a reason."""
+    try:
+        return None if np.ma.is_masked(operand) else np.shape(operand)
+    except (TypeError, ValueError, RuntimeError):
+        return None
 
 
 def _ciphertext(operand: "Operand") -> "Ciphertext | ArrayLike":

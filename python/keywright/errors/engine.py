@@ -132,7 +132,7 @@ class OperandError(KeywrightError, ValueError):
     * ``levels``: fewer levels than the operation consumes, in the clear.
     * ``operands``: other numbers of ciphertexts, slots, levels or rings than the program takes.
     * ``packing``: different numbers of slots, or coefficients where slots are needed.
-    * ``range``: values that may be outside the range of a function.
+    * ``range``: values that may be outside the range of a function, or are complex where it takes real ones.
 
     What to do: relinearize, encrypt with the packing that the operation takes, pass what the program takes,
     or declare a magnitude that is within the range.

@@ -3,6 +3,7 @@ requirements."""
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 import operator as op
@@ -402,6 +403,63 @@ def test_errors_that_hide_signs_are_refused(pair: Pair, name: str) -> None:
     assert x.ciphertext.error_bound > size / 4
     with pytest.raises(kw.errors.NoiseError, match="hide their signs", check=lambda e: e.code == "values"):
         apply(name, x, y, range=size)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_real_values_refuse_complex_ones(pair: Pair, name: str) -> None:
+    values = pair.encryptor.encrypt(np.full(SLOTS, 0.5 + 0.5j), slots=SLOTS, magnitude=1)
+    assert pair.x.ciphertext.real
+    assert not values.real
+    with pytest.raises(
+        kw.errors.OperandError, match="are complex", check=lambda error: error.code == "range"
+    ):
+        apply(name, pair.x.evaluator(values), pair.y)
+
+
+@pytest.mark.parametrize("declared", [1.0, 0.25])
+def test_one_value_above_its_declaration_is_refused(pair: Pair, declared: float) -> None:
+    """Among so many small ones that all coefficients are small. Decryption allows twice the declaration."""
+    encryptor, slots = pair.encryptor, pair.parameters.max_slots
+    for value, allowed in ((1.9, True), (2.1, False), (-2.1, False), (40.0, False)):
+        values = np.zeros(slots)
+        values[7] = value * declared
+        ciphertext = pair.x.evaluator.declare(encryptor.encrypt(values, magnitude=64), declared)
+        with (
+            contextlib.nullcontext()
+            if allowed
+            else pytest.raises(
+                kw.errors.NoiseError,
+                match="a value of the decryption",
+                check=lambda error: error.code == "overflow",
+            )
+        ):
+            pair.decryptor.decrypt(ciphertext)
+
+
+def test_arrays_that_lose_what_they_say_are_refused(pair: Pair) -> None:
+    """By everything that takes numbers in the engine."""
+
+    class Tensor:
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+            raise RuntimeError("requires grad")
+
+    evaluator, x = pair.x.evaluator, pair.x.ciphertext
+    one_masked = np.ma.masked_array(np.ones(SLOTS), np.arange(SLOTS) == 3)
+    takers: tuple[Callable[[Any], object], ...] = (
+        pair.encryptor.encrypt,
+        pair.encryptor.encrypt_coefficients,
+        pair.decryptor.encrypt,
+        pair.decryptor.encrypt_coefficients,
+        lambda numbers: evaluator.add(x, numbers),
+        lambda numbers: evaluator.multiply(x, numbers),
+        lambda numbers: evaluator.polynomial(x, numbers),
+        lambda numbers: pair.x * numbers,
+        pair.x.polyval,
+    )
+    for numbers in (np.ma.masked_array([1.0], [True]), one_masked, Tensor(), [1.0, [2.0, 3.0]]):
+        for taker in takers:
+            with pytest.raises(kw.errors.EncodeError, match=r"masked|no array of numbers"):
+                taker(numbers)
 
 
 def test_extrema_declare_their_range(pair: Pair) -> None:
