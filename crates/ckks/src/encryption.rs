@@ -381,7 +381,8 @@ fn require_values_allowed(
         return Ok(slots);
     }
     for value in &mut slots {
-        (value.re, value.im).zeroize();
+        value.re.zeroize();
+        value.im.zeroize();
     }
     Err(CkksError::Overflow { what: "value", log_value: largest.log2(), log_limit: allowed.log2() })
 }
