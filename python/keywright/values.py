@@ -18,6 +18,7 @@ from keywright._core import (
 )
 from keywright.errors import (
     EncodeError,
+    NoiseError,
     OperandError,
 )
 
@@ -34,6 +35,9 @@ AnyOperand = TypeVar("AnyOperand")
 
 _GRID = np.cos(np.linspace(0.0, np.pi, 4097))
 """Points of [-1, 1] at which the stages of a sign are largest, up to their errors."""
+
+_ROUNDING = 1e-9
+"""Relative excess of a magnitude over a range that rounding can cause."""
 
 NEAR = 0.5
 """Relative difference of scales below which numbers are encoded at another one: at most one bit of precision
@@ -149,8 +153,8 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
 
     def _numbers(self, operand: "ArrayLike") -> "ArrayLike":
         """Return a copy of numbers, one for every slot or one for all, as numpy broadcasts them."""
-        numbers, shape, slots = deepcopy(operand), np.shape(operand), self.ciphertext.slots
-        if len(shape) != 1 or slots is None or shape[0] >= slots:
+        numbers, shape, slots = deepcopy(operand), _shape(operand), self.ciphertext.slots
+        if shape is None or len(shape) != 1 or slots is None or shape[0] >= slots:
             return numbers
         if shape == (1,):
             return np.asarray(numbers).item()  # type: ignore[no-any-return]
@@ -279,57 +283,97 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         Raises:
             EncodeError: there is no coefficient.
         """
-        if np.size(coefficients) == 0:
+        if 0 in (_shape(coefficients) or ()):
             raise EncodeError("a polynomial has at least one coefficient; give its constant term", count=0)
         return self._with(self.evaluator.polynomial(self.ciphertext, coefficients))
 
     def sign(self, bits: int = 8, *, range: float = 1.0) -> Self:  # noqa: A002 (the range of the values)
-        """Return the sign of values in [-range, range], by a composition of minimax polynomials. The result
-        declares its range, but values outside, even slightly, give numbers of any size, and decryption does
-        not refuse all of these: choose a range with a margin.
+        """Return the sign of values in [-range, range], by a composition of minimax polynomials. Outside of
+        the range these can be any number, so values that may be there are refused.
 
         Args:
             bits: 4 to 14. `keywright.compiler.activations.approximation.composite.sign_composite` gives the
                 error, the distance from 0, for range 1, from which it holds, and the number of levels.
-            range: the largest absolute value. A range other than 1 uses one more level.
+            range: a bound on the absolute values, not below the one that they declare
+                (`Ciphertext.magnitude_bound`). A range other than 1 uses one more level.
 
         Raises:
             ParameterError: there is no composition for so many bits.
             ValueError: the range is not a finite number above 0.
+            OperandError: by their declared magnitude, the values may be outside the range, or are complex.
+            NoiseError: the errors of the values hide their signs.
         """
-        evaluator, value = self.evaluator, self._over(range).ciphertext
-        # The caller vouches for the range. Without it, bounds are those of polynomials far outside of it.
-        largest = 1.0
-        for stage in _sign_stages(bits):
-            value = evaluator.polynomial(evaluator.declare(value, largest), stage, "chebyshev")
-            largest = max(1.0, float(np.abs(chebval(_GRID, stage)).max()))
-        return self._with(evaluator.declare(value, largest))
+        return self._sign(bits, range, "the values of sign")
 
     def abs(self, bits: int = 8, *, range: float = 1.0) -> Self:  # noqa: A002
         """Return the absolute value of values in [-range, range], with an error of at most 2^(1 - bits) times
-        the range; uses one level more than `sign`."""
-        return self * self.sign(bits, range=range)
+        the range; uses one level more than `sign`, with the same errors."""
+        return self * self._sign(bits, range, "the values of abs")
 
     def maximum(self, other: "Operand", bits: int = 8, *, range: float = 1.0) -> Self:  # noqa: A002
         """Return the larger of two values in [-range, range], with an error of at most 2^(1 - bits) times the
-        range; uses two levels more than `sign`."""
-        mean, half = (self + other) / 2, (self - other) / 2
-        return mean + half.abs(bits, range=range)
+        range; uses two levels more than `sign`, with the same errors."""
+        mean, distance, largest = self._extremum(other, bits, range, "maximum")
+        return self._with(self.evaluator.declare((mean + distance).ciphertext, largest))
 
     def minimum(self, other: "Operand", bits: int = 8, *, range: float = 1.0) -> Self:  # noqa: A002
         """Return the smaller of two values in [-range, range]; see `maximum`."""
-        mean, half = (self + other) / 2, (self - other) / 2
-        return mean - half.abs(bits, range=range)
+        mean, distance, largest = self._extremum(other, bits, range, "minimum")
+        return self._with(self.evaluator.declare((mean - distance).ciphertext, largest))
 
     def compare(self, other: "Operand", bits: int = 8, *, range: float = 1.0) -> Self:  # noqa: A002
         """Compare two values in [-range, range]: 1 where this value is larger, 0 where it is smaller, 1/2
         where they are equal. Close values give other results; see `sign` for half the difference. Uses two
-        more levels than `sign`."""
-        return (((self - other) / (2 * _positive(range))).sign(bits) + 1) / 2
+        more levels than `sign`, with the same errors."""
+        half = (self - other) / (2 * _positive(range))
+        return (half._sign(bits, 1.0, "half the differences of compare", unit=range) + 1) / 2
+
+    def _extremum(
+        self,
+        other: "Operand",
+        bits: int,
+        range: float,  # noqa: A002
+        name: str,
+    ) -> tuple[Self, Self, float]:
+        """Return the mean of two values, half their distance, and a bound on the larger and the smaller."""
+        mean, half = (self + other) / 2, (self - other) / 2
+        distance = half * half._sign(bits, range, f"half the differences of {name}")
+        theirs = _ciphertext(other)
+        bound = theirs.magnitude_bound if isinstance(theirs, Ciphertext) else float(np.abs(theirs).max())
+        return mean, distance, max(self.ciphertext.magnitude_bound, bound) + 2.0 ** (1 - bits) * range
+
+    def _sign(self, bits: int, range: float, what: str, unit: float = 1.0) -> Self:  # noqa: A002
+        """Return the sign of values that cannot be outside the range.
+
+        Args:
+            what: the values, in words.
+            unit: factor of the numbers in an error.
+        """
+        _require_range(self.ciphertext, _positive(range), what, unit)
+        evaluator, value = self.evaluator, self._over(range).ciphertext
+        errors, largest = [value.error_bound], 1.0
+        for stage in _sign_stages(bits):
+            if not errors[-1] < 1:
+                break
+            # Errors move values out of the range of the polynomial, where it is steeper.
+            reached = evaluator.declare(value, largest + errors[-1])
+            value = evaluator.polynomial(reached, stage, "chebyshev")
+            largest = max(1.0, float(np.abs(chebval(largest * _GRID, stage)).max()))
+            errors.append(value.error_bound)
+        if not errors[-1] < 1:
+            raise NoiseError(
+                f"{what} have errors of up to {errors[0]:.3g} of the range {unit * range:.6g}, which hide "
+                "their signs; encrypt with a larger scale (precision=), declare a smaller magnitude, or use "
+                "a larger range= or fewer bits=",
+                code="values",
+                error_bound=errors[-1],
+                limit=1.0,
+            )
+        return self._with(evaluator.declare(value, largest))
 
     def _over(self, range: float) -> Self:  # noqa: A002
         """Return the values divided by their range."""
-        return self if _positive(range) == 1 else self / range
+        return self if range == 1 else self / range
 
     def __lshift__(self, steps: int) -> Self:
         """Rotate the slots to the left: ``numpy.roll(slots, -steps)``."""
@@ -342,12 +386,40 @@ def _positive(range: float) -> float:  # noqa: A002
     return float(range)
 
 
+def _require_range(values: Ciphertext, range: float, what: str, unit: float) -> None:  # noqa: A002
+    """Refuse values that are not certainly in [-range, range].
+
+    No result shows that an operand was outside: it can be any number, those of the function's own range, too.
+    """
+    if not values.real:
+        raise OperandError(
+            f"{what} are real numbers, and these are complex; encrypt an array of real numbers", code="range"
+        )
+    largest = values.magnitude_bound
+    if largest > range * (1 + _ROUNDING):
+        enough = float(np.nextafter(np.float32(unit * largest), np.float32(np.inf)))
+        raise OperandError(
+            f"{what} may be as large as {unit * largest:.6g}, by their declared magnitude, and the range is "
+            f"{unit * range:.6g}; pass range={enough:.9g}, encrypt with a smaller magnitude=, or, if you "
+            "know that the values are smaller, use evaluator.declare",
+            code="range",
+        )
+
+
 def _sign_stages(bits: int) -> "Sequence[NDArray[np.float64]]":
     """Return the Chebyshev coefficients of the stages of `Encrypted.sign`; the import of networks takes
     long."""
     composite = import_module("keywright.compiler.activations.approximation.composite")
     stages: Sequence[NDArray[np.float64]] = composite.sign_composite(bits).stages
     return stages
+
+
+def _shape(operand: "ArrayLike") -> tuple[int, ...] | None:
+    """Return the shape of numbers; None for what the engine refuses, with a reason."""
+    try:
+        return None if np.ma.is_masked(operand) else np.shape(operand)
+    except (TypeError, ValueError, RuntimeError):
+        return None
 
 
 def _ciphertext(operand: "Operand") -> "Ciphertext | ArrayLike":

@@ -303,7 +303,7 @@ impl<'k> Decryptor<'k> {
             .collect();
         coefficients.zeroize();
         ciphertext.parameters.embedding().to_slots(log_slots, &mut slots);
-        Ok(slots)
+        require_values_allowed(ciphertext, slots, noise)
     }
 
     /// Decrypts real values: the real parts of slots, or coefficients.
@@ -356,15 +356,40 @@ fn require_allowed(
     };
     let largest = largest(coefficients.iter().step_by(gap));
     let half = ciphertext.parameters.rlwe().log2_q(ciphertext.level()) - 1.0;
-    let added = noise.iter().fold(0, |most: u64, n| most.max(n.unsigned_abs())) as f64;
-    let allowed = (ciphertext.log2_largest() + 1.0).exp2() + added;
+    let allowed = (ciphertext.log2_largest() + 1.0).exp2() + largest_noise(noise);
     // Logarithms look their argument up in a table, so only refused values have theirs computed.
     if largest < (half + LOG_SHARE).exp2() && largest <= allowed {
         return Ok(coefficients);
     }
     coefficients.zeroize();
     let log_limit = (half + LOG_SHARE).min(allowed.log2());
-    Err(CkksError::Overflow { log_value: largest.log2(), log_limit })
+    Err(CkksError::Overflow { what: "coefficient", log_value: largest.log2(), log_limit })
+}
+
+/// Refuses slots of which one is above twice what the ciphertext's estimate and the added noise allow. A single slot is
+/// spread over all coefficients, each of which can be far below their limit.
+fn require_values_allowed(
+    ciphertext: &Ciphertext,
+    mut slots: Vec<Complex64>,
+    noise: &[i64],
+) -> Result<Vec<Complex64>, CkksError> {
+    let largest = slots.iter().fold(0.0, |largest: f64, value| largest.max(value.norm_sqr())).sqrt();
+    let scaled =
+        (ciphertext.log2_largest() + 1.0).exp2() + ciphertext.packing.spread() * largest_noise(noise);
+    let allowed = scaled / ciphertext.scale;
+    if largest <= allowed {
+        return Ok(slots);
+    }
+    for value in &mut slots {
+        value.re.zeroize();
+        value.im.zeroize();
+    }
+    Err(CkksError::Overflow { what: "value", log_value: largest.log2(), log_limit: allowed.log2() })
+}
+
+/// The largest absolute value of some noise.
+fn largest_noise(noise: &[i64]) -> f64 {
+    noise.iter().fold(0, |most: u64, n| most.max(n.unsigned_abs())) as f64
 }
 
 /// The largest absolute value; reads all values.

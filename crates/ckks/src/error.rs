@@ -66,12 +66,14 @@ pub enum CkksError {
     },
     /// A decryption that is larger than its ciphertext allows.
     #[error(
-        "a coefficient of the decryption is above 2^{log_value:.1}, and the ciphertext allows none above \
+        "a {what} of the decryption is above 2^{log_value:.1}, and the ciphertext allows none above \
          2^{log_limit:.1}: it belongs to another secret key, or its values exceeded the modulus or their declared range. \
          Decrypt with the key that encrypted it; keep inputs in the range of the computation"
     )]
     Overflow {
-        /// `log2` of the largest coefficient.
+        /// "coefficient" or "value".
+        what: &'static str,
+        /// `log2` of the largest.
         log_value: f64,
         /// `log2` of the allowed bound.
         log_limit: f64,

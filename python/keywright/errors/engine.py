@@ -132,9 +132,10 @@ class OperandError(KeywrightError, ValueError):
     * ``levels``: fewer levels than the operation consumes, in the clear.
     * ``operands``: other numbers of ciphertexts, slots, levels or rings than the program takes.
     * ``packing``: different numbers of slots, or coefficients where slots are needed.
+    * ``range``: values that may be outside the range of a function, or are complex where it takes real ones.
 
-    What to do: relinearize, encrypt with the packing that the operation takes, or pass
-    what the program takes.
+    What to do: relinearize, encrypt with the packing that the operation takes, pass what the program takes,
+    or declare a magnitude that is within the range.
 
     Attributes:
         left: packing of the left operand.
@@ -303,6 +304,7 @@ class NoiseError(KeywrightError, ArithmeticError):
     * ``flooding``: the noise that protects the key would hide the values.
     * ``queries``: every decryption that the flooding covers was used.
     * ``overflow``: values beyond the ciphertext's bound: they overflowed, or the key is wrong.
+    * ``values``: the operands of a function have errors that hide what it would compute.
     * ``wrong_result``: a measured program whose result is off by more than its bound.
 
     What to do: use parameters with a larger modulus or scale, fewer operations, or smaller values.
@@ -313,9 +315,9 @@ class NoiseError(KeywrightError, ArithmeticError):
         queries: number of decryptions that the flooding covers.
         bits: its bits of statistical security; None if all queries are used.
         lost_bits: bits of precision that it costs.
-        error_bound: bound on the error after flooding.
+        error_bound: bound on the error after flooding, or of the operand (``values``).
         limit: what that bound must stay below: the bound on the values, or the capacity of the modulus.
-        log_value: log2 of the largest coefficient (``overflow``).
+        log_value: log2 of the largest coefficient or value (``overflow``).
         log_limit: log2 of the bound.
     """
 

@@ -3,6 +3,7 @@
 use keywright_ckks::{CkksParameters, Complex64};
 use keywright_ring::OutOfMemory;
 use numpy::{Element, PyArray1, PyArrayMethods};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
 use crate::errors::{Failure, Refusal};
@@ -18,7 +19,18 @@ struct Array<'py> {
 
 impl<'py> Array<'py> {
     fn new(values: &Bound<'py, PyAny>) -> Result<Self, Failure> {
-        let array = values.py().import("numpy")?.call_method1("asarray", (values,))?;
+        let numpy = values.py().import("numpy")?;
+        if numpy.getattr("ma")?.call_method1("is_masked", (values,))?.extract()? {
+            let reason = "values are masked; give the masked ones a number, for instance values.filled(0)";
+            return Err(Refusal::Values(reason.into()).into());
+        }
+        let array = numpy.call_method1("asarray", (values,)).map_err(|error| {
+            if error.is_instance_of::<PyException>(values.py()) {
+                Refusal::Values(format!("values are no array of numbers: {error}")).into()
+            } else {
+                Failure::from(error)
+            }
+        })?;
         let dimensions = array.getattr("ndim")?.extract()?;
         let dtype = array.getattr("dtype")?;
         let kind = dtype.getattr("kind")?.extract()?;

@@ -30,7 +30,9 @@ impl PyEvaluator {
     ///     coefficients: real, the constant first.
     ///     basis: "monomial" for powers, "chebyshev" for Chebyshev polynomials of the interval.
     ///     interval: the range of the slots' values, for the Chebyshev basis; (-1, 1) by default. An interval of
-    ///         another width than 2 costs one more level.
+    ///         another width than 2 costs one more level. Values outside have the polynomial's value there, which can
+    ///         be far from the function that it approximates. Bounds of the result follow from the magnitude that a
+    ///         declares; if that reaches no further than the farther end, they rest on the interval.
     ///     scale: exact scale of the result, that of a by default.
     ///
     /// Raises:

@@ -54,6 +54,8 @@ getters! { PyCiphertext, self;
     error_bound: f64 = self.0.error_bound();
     /// Bound on the absolute value of every value, derived without decrypting.
     magnitude_bound: f64 = self.0.estimate.magnitude;
+    /// Whether all values are real, by what was encrypted and by its operations: imaginary parts are errors then.
+    real: bool = self.0.estimate.real;
     /// -log2 of the error bound: bits after the point that are right.
     precision_bits: f64 = -self.0.error_bound().log2();
 }
