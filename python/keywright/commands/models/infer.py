@@ -142,7 +142,7 @@ def explain_batches(compiled: Model, terminal: Terminal) -> None:
             try:
                 other = compiled.for_batch(batch)
             except (ParameterError, ModelRefusedError):
-                break  # there are fewer slots, or its diagonals are too large
+                break  # there are fewer slots, or its diagonals or errors are too large
             rows.append(batch_row(other))
             if len(rows) > 1 and rows[-1]["seconds"] >= rows[-2]["seconds"]:
                 break
@@ -193,6 +193,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     guard_samples(compiled.client(), samples, force=options.force, terminal=terminal)
     with terminal.progress("planning keys and memory", None):
         compiled, planned = compiled.plan_batches(len(samples), budget, key_memory(options))
+    for warning in compiled.warnings_of(planned):
+        terminal.warn(warning)
     program = compiled.program
     compile_seconds = time.perf_counter() - start
     batch = f", {compiled.program.batch} samples at a time" if compiled.program.batch > 1 else ""
