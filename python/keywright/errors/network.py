@@ -489,8 +489,8 @@ def imprecise(
     uses = [larger if preset is None else f"parameters={preset!r}", *ways]
     uses += ["features scaled to a smaller range before the model"] if divisor > 1 else []
     return RefusalError(
-        f"{text}{cause}; use {', '.join(uses)}, outputs of similar size, or allow more than {allowed:g} times "
-        "the spread (noise=)",
+        f"{text}{cause}; use {', '.join(uses)}, outputs of similar size, or allow more than {allowed:g} "
+        "times the spread (noise=)",
         code="precision",
         share=share,
         allowed=allowed,

@@ -382,8 +382,8 @@ class Model:
 
     @cached_property
     def encrypted_error(self) -> EncryptedError | None:
-        """The predicted error of encryption with the keys of `execution`; None for a loaded model, and without
-        calibration data."""
+        """The predicted error of encryption with the keys of `execution`; None for a loaded model, and
+        without calibration data."""
         return self.error_with(self.execution)
 
     def error_with(self, execution: PlanExecution) -> EncryptedError | None:

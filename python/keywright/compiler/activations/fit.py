@@ -72,9 +72,9 @@ class Fit:
     follows the model on all calibration data as closely as `accuracy` and `error` require. Without these
     requirements, no prediction may change that the model decides by more than 1/256 of its largest output. No
     output may change by more than a sixteenth of half its own range without outliers; scores of labels, of
-    the largest of them. No sample may leave the range of a later polynomial. The compiler refuses a model if no polynomials meet this rule,
-    or if the target has too few levels. Methods that `activations` fixes are not part of the rule; if they
-    miss it, the report warns.
+    the largest of them. No sample may leave the range of a later polynomial. The compiler refuses a model if
+    no polynomials meet this rule, or if the target has too few levels. Methods that `activations` fixes are
+    not part of the rule; if they miss it, the report warns.
 
     Attributes:
         calibration: typical inputs, (count, *input_shape); a mapping of arrays for several inputs, or of
