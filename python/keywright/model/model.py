@@ -480,8 +480,8 @@ class Model:
         """Try the model: encrypt samples, evaluate them as ciphertexts and decrypt, all in this process,
         which does the work of `client` and `server`. Every call makes new keys. Unless `compile` was given a
         batch, the fastest batch for these samples is used, or one of smaller errors if those of encryption
-        are larger than the fit allows (see `plan_batches`). A warning says so if they are large, or may
-        change predictions. The program of each batch is compiled once.
+        are larger than the fit allows (see `plan_batches`). A warning says if they are large, and which
+        predictions they may have changed. The program of each batch is compiled once.
 
         Args:
             samples: one, of shape ``program.input.shape``, or several, (count, *input_shape); what
@@ -506,15 +506,16 @@ class Model:
         if not force:
             ModelClient(self.shared).guard_features(values)
         model, planned = self.plan_batches(len(values), memory, key_memory)
-        for text in model.warnings_of(planned):
-            warnings.warn(text, stacklevel=2)
         outputs = model.infer(values, planned, progress).outputs
+        for text in model.warnings_about(outputs, planned):
+            warnings.warn(text, stacklevel=2)
         return outputs[0] if single else outputs
 
-    def warnings_of(self, planned: ProcessPlan) -> tuple[str, ...]:
-        """Return warnings about the error of encryption with the keys of a plan from `plan_batches`."""
+    def warnings_about(self, outputs: NDArray[np.float64], planned: ProcessPlan) -> tuple[str, ...]:
+        """Return warnings about the error of encryption of outputs, (count, *output_shape), with the keys of
+        a plan from `plan_batches`."""
         error = self.error_with(planned.execution)
-        return () if error is None else error.warnings
+        return () if error is None else error.warnings_about(outputs)
 
     def infer(
         self, samples: NDArray[np.float64], planned: ProcessPlan, progress: Progress = silent

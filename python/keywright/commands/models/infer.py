@@ -193,14 +193,14 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     guard_samples(compiled.client(), samples, force=options.force, terminal=terminal)
     with terminal.progress("planning keys and memory", None):
         compiled, planned = compiled.plan_batches(len(samples), budget, key_memory(options))
-    for warning in compiled.warnings_of(planned):
-        terminal.warn(warning)
     program = compiled.program
     compile_seconds = time.perf_counter() - start
     batch = f", {compiled.program.batch} samples at a time" if compiled.program.batch > 1 else ""
     terminal.note(f"{compiled.program.depth} levels deep{batch}; {compiled.parameters!r}")
     predicted = predict_error(compiled.program, planned.execution, samples, terminal)
     inference = compiled.infer(samples, planned, terminal.progress)
+    for warning in compiled.warnings_about(inference.outputs, planned):
+        terminal.warn(warning)
     if options.out is not None:
         with new_file(options.out) as path, path.open("wb") as file:
             np.save(file, inference.outputs)

@@ -1,14 +1,14 @@
 """The predicted error of an encrypted run, compared with the spread of each output."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keywright import compiler
-from keywright.compiler.activations.choosing import escaping, margins, outputs_of
-from keywright.compiler.activations.spread import CONSTANT, outliers_of, spread_of
+from keywright.compiler.activations.choosing import escaping, outputs_of
+from keywright.compiler.activations.spread import outliers_of, spread_of
 from keywright.compiler.approximating import ApproximatedModel
 from keywright.errors import (
     ModelRefusedError,
@@ -18,6 +18,8 @@ from keywright.errors.network import imprecise
 from keywright.model.exchange.interface import FRACTION_BITS
 from keywright.plan.keys.execution import PlanExecution
 from keywright.runtime import simulate
+
+from .label_rule import LabelRule
 
 SAMPLES = 4
 """Calibration samples that are simulated at least, or a batch of them if that is more."""
@@ -34,7 +36,7 @@ WARNED_SHARE = 0.01
 """Errors above this share of an output's spread are warned of; `keywright.compiler.Fit.noise` refuses."""
 
 SHOWN_ROWS = 5
-"""Rows of outliers that a message names."""
+"""Rows that a message names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +52,9 @@ class Outliers:
     distance: float = 0.0
 
     def __str__(self) -> str:
-        shown = ", ".join(map(str, self.rows[:SHOWN_ROWS])) + (", ..." if self.rows[SHOWN_ROWS:] else "")
         return (
-            f"outliers in {'row' if len(self.rows) == 1 else 'rows'} {shown} of the calibration data, up to "
-            f"{self.distance:.2g} times as far from the median as ordinary values, leave these few bits"
+            f"outliers in {_rows(self.rows)} of the calibration data, up to {self.distance:.2g} times as far "
+            "from the median as ordinary values, leave these few bits"
         )
 
 
@@ -63,13 +64,17 @@ class Labels:
 
     Attributes:
         undecided: those whose prediction errors of the predicted size may change, although it is no tie.
+        ties: those whose best outputs are equal in the model itself.
         samples: number of samples with a prediction.
         kept: share of them whose prediction neither polynomials nor errors of that size change.
+        rule: how predictions follow from outputs.
     """
 
     undecided: int
+    ties: int
     samples: int
     kept: float
+    rule: LabelRule
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,22 +121,52 @@ class EncryptedError:
     @property
     def warnings(self) -> tuple[str, ...]:
         """A warning if the share is large, or if errors of that size may change a prediction."""
-        undecided = 0 if self.labels is None else self.labels.undecided
-        if self.share <= WARNED_SHARE and not undecided:
-            return ()
-        ways = ["parameters with a larger scale (parameters=)", *self.ways]
-        return (f"{self.described}; use {' or '.join(ways)}",)
+        return () if self.share <= WARNED_SHARE and not self._effect else (self._warning(self._effect),)
+
+    def warnings_about(self, outputs: NDArray[np.float64]) -> tuple[str, ...]:
+        """Return a warning if the share is large, or if errors may have changed one of some predictions.
+
+        Args:
+            outputs: decrypted, (count, *output_shape).
+        """
+        rows, effect = self.undecided(outputs), ""
+        if len(rows):
+            effect = f"; that may have changed the prediction of {_rows(rows.tolist())} of the samples"
+        return () if self.share <= WARNED_SHARE and not effect else (self._warning(effect),)
+
+    def undecided(self, outputs: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the rows whose prediction may be another one without errors of the predicted size, (count,).
+        There are none if the model has no predictions, or ties of its own.
+
+        Args:
+            outputs: decrypted, (count, *output_shape).
+        """
+        if self.labels is None or self.labels.ties:
+            return np.zeros(0, np.int64)
+        flat = outputs.reshape(len(outputs), -1)
+        return np.flatnonzero(self.labels.rule.undecided(flat, float(self.errors.max())))
 
     @property
     def described(self) -> str:
         """The error, what it may change, and the rows of the calibration data that are its cause, if any."""
-        text = str(self)
-        if self.labels is not None and self.labels.undecided:
-            text += (
-                f"; that may change the prediction of {self.labels.undecided} of {self.labels.samples} "
-                "calibration samples"
-            )
-        return f"{text}; {self.outliers}" if self.outliers.rows else text
+        return f"{self}{self._effect}{self._cause}"
+
+    @property
+    def _effect(self) -> str:
+        if self.labels is None or not self.labels.undecided:
+            return ""
+        return (
+            f"; that may change the prediction of {self.labels.undecided} of {self.labels.samples} "
+            "calibration samples"
+        )
+
+    @property
+    def _cause(self) -> str:
+        return f"; {self.outliers}" if self.outliers.rows else ""
+
+    def _warning(self, effect: str) -> str:
+        ways = ["parameters with a larger scale (parameters=)", *self.ways]
+        return f"{self}{effect}{self._cause}; use {' or '.join(ways)}"
 
     @property
     def ways(self) -> list[str]:
@@ -212,15 +247,21 @@ def _labels(
         model.trees.report is None or model.trees.report.outputs.agreement is None
     ):
         return None  # an ensemble of values
-    exact = model.outputs
-    result, expected = model.run.predictions(outputs), model.run.predictions(exact)
+    rule = LabelRule(model.run, None if model.trees is not None else model.client_part)
+    result, expected = rule.labels(outputs), rule.labels(model.outputs)
     if result is None or expected is None:
         return None
-    most = float(errors.max()) * (1 if len(errors) == 1 else 2)
-    margin = margins(outputs)
-    tie = margins(exact) <= CONSTANT * np.abs(exact).max(initial=0.0)
-    kept = (result == expected) & (margin > most)
-    return Labels(int((~tie & (margin <= most)).sum()), len(outputs), float(kept.mean()))
+    ties = rule.ties(model.outputs)
+    undecided = rule.undecided(outputs, float(errors.max()))
+    kept = (result == expected).all(axis=1) & ~undecided
+    return Labels(int((~ties & undecided).sum()), int(ties.sum()), len(outputs), float(kept.mean()), rule)
+
+
+def _rows(rows: Sequence[int]) -> str:
+    """Return the first of some rows as text."""
+    shown = ", ".join(map(str, rows[:SHOWN_ROWS]))
+    more = f" and {len(rows) - SHOWN_ROWS} more" if len(rows) > SHOWN_ROWS else ""
+    return f"{'row' if len(rows) == 1 else 'rows'} {shown}{more}"
 
 
 def require_precision(
