@@ -256,3 +256,6 @@ def test_every_output_of_a_network_is_judged_by_itself(outliers: bool) -> None:
     expected = np.tanh(samples @ first) @ (last * units) + offsets
     errors = np.abs(compiled.predict(samples[:16]) - expected[:16])
     assert (errors.max(axis=0) <= np.ptp(expected, axis=0) / 32).all()
+    assert compiled.report.warnings == ()
+    rough = kw.compile(model, calibration, activations={"tanh": "chebyshev:1"})
+    assert "times half of its range" in rough.report.warnings[0]

@@ -111,6 +111,7 @@ def read_report(entry: Mapping[str, Any]) -> FitReport:
             _least(entry["largest_output"], "largest_output"),
             None if agreement is None else _least(agreement, "agreement"),
             _least(entry.get("spread", 0.0), "spread"),
+            _least(entry.get("share", 0.0), "share"),
         ),
         bins=_count(entry, "bins") if "bins" in entry else 0,
     )
