@@ -143,13 +143,14 @@ def test_required_errors_hold_under_encryption() -> None:
         outputs = compiled.predict(fresh)
     assert np.abs(outputs - kw.runtime.run_clear(compiled.program, fresh)).max() <= 0.1
     with pytest.raises(ModelRefusedError, match=r"\(error=\).*batch=1"):
-        compiled.for_batch(64)
+        compiled.for_batch(FRESH)
+    assert compiled.plan_batches(FRESH)[0].program.batch < FRESH
     with pytest.raises(ModelRefusedError, match=r"required \(accuracy=\).*batch=1"):
         kw.compile(model, samples, accuracy=1.0, noise=1.0, samples=FRESH)
 
 
-def test_little_memory_takes_no_keys_whose_errors_are_refused() -> None:
-    """Keys that fit the memory are judged, not those that were planned first."""
+def test_errors_are_stated_for_each_choice_of_keys() -> None:
+    """Little memory takes other keys, which are judged for themselves."""
     samples = np.random.default_rng(3).normal(size=(COUNT, FEATURES))
     model = MODELS["three classes"].fit(samples, targets_of("three classes", samples))
     compiled = kw.compile(model, samples)
