@@ -361,4 +361,5 @@ def report(
             None if same is None else float(same.mean()),
             share=float((changes.max(axis=0) / np.where(sizes > 0, sizes, 1.0)).max()),
         ),
+        rounding=run.rounding,
     )
