@@ -306,7 +306,9 @@ def put_polynomials(read: ReadModel, fit: Fit, *, values: bool = False) -> Appro
     graph = read.graph
     signed = read.client_part is not None and read.client_part.takes_signs
     run = run_exact(graph, _samples(graph, fit.calibration))
-    run = replace(run, signed=signed, several=values or len(read.scores) > 1)
+    several = values or len(read.scores) > 1
+    scores = signed or (read.client_part is not None and not several and run.outputs.shape[1] > 1)
+    run = replace(run, signed=signed, several=several, scores=scores)
     if fit.accuracy is not None and (run.several or (run.outputs.shape[1] == 1 and not signed)):
         raise ModelRefusedError([no_labels()])
     try:

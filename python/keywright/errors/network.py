@@ -383,7 +383,8 @@ def inaccurate(
         bins: bins of each feature of trees, where nothing else is approximated.
     """
     required = [] if accuracy is None else [f"{accuracy:.4%} equal predictions"]
-    required += [] if error is None else [f"outputs within {error:g}"]
+    share = "" if bins else ", of which encryption has a sixteenth"
+    required += [] if error is None else [f"outputs within {error:g}{share}"]
     reached = "" if agreement is None else f"{agreement:.4%} equal predictions and "
     less = "require less (accuracy=, error=)" if default is None else "allow more (accuracy=, error=)"
     finest = f"{bins} bins of each feature" if bins else "the finest polynomials"
@@ -461,7 +462,13 @@ def calibration_missing(functions: Sequence[str]) -> RefusalError:
 
 
 def imprecise(
-    text: str, share: float, allowed: float, *, divisor: float = 1.0, preset: str | None = None
+    text: str,
+    share: float,
+    allowed: float,
+    *,
+    ways: Sequence[str] = (),
+    divisor: float = 1.0,
+    preset: str | None = None,
 ) -> RefusalError:
     """Return the refusal of a model whose error of encryption is too large a ``share`` of the spread of an
     output.
@@ -469,6 +476,7 @@ def imprecise(
     Args:
         text: states the error.
         share, allowed: the share, and the largest that is allowed.
+        ways: other ways out.
         divisor: by which clients divide inputs, so that the error of inputs grows as much.
         preset: parameters that are precise enough, if they are known.
     """
@@ -478,10 +486,11 @@ def imprecise(
         else ""
     )
     larger = "parameters with a larger scale (parameters=)"
-    scaled = "features scaled to a smaller range before the model, " if divisor > 1 else ""
+    uses = [larger if preset is None else f"parameters={preset!r}", *ways]
+    uses += ["features scaled to a smaller range before the model"] if divisor > 1 else []
     return RefusalError(
-        f"{text}{cause}; use {larger if preset is None else f'parameters={preset!r}'}, {scaled}outputs of "
-        f"similar size, or allow more than {allowed:g} times the spread (noise=)",
+        f"{text}{cause}; use {', '.join(uses)}, outputs of similar size, or allow more than {allowed:g} "
+        "times the spread (noise=)",
         code="precision",
         share=share,
         allowed=allowed,

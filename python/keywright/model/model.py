@@ -1,5 +1,6 @@
 """A model: a program with its parameters, for clients that encrypt slots or for thin clients."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -52,7 +53,7 @@ from .exchange.requests import HEADER_BYTES, Requests
 from .exchange.shared import Shared
 from .folder.description import Description
 from .folder.files import DESCRIPTION, PARAMETERS, PLAN, PROGRAM, has_file, new_folder
-from .report.encrypted_error import EncryptedError, predict_error, require_precision
+from .report.encrypted_error import EncryptedError, follows, predict_error, require_precision
 from .report.report import (
     ModelReport,
     RingFigures,
@@ -290,9 +291,10 @@ class Model:
     def plan_batches(
         self, samples: int, budget: int | None = None, key_memory: int | None = None
     ) -> tuple["Model", ProcessPlan]:
-        """Return a model and a plan that evaluate samples within a budget. The model has the fastest batch;
-        if that does not fit and no batch was requested, it takes half as many samples at a time, a quarter,
-        and so on.
+        """Return a model and a plan that evaluate samples within a budget. The model has the fastest batch,
+        or its own if the errors of encryption with the fastest, or with the keys that fit, are larger than
+        its fit allows. If a batch does not fit and none was requested, it takes half as many samples at a
+        time, a quarter, and so on.
 
         Args:
             samples: number of samples.
@@ -302,6 +304,7 @@ class Model:
         Raises:
             OutOfMemoryError: not even one sample at a time fits the budget. The message names presets of
                 bootstraps that may need less.
+            ModelRefusedError: the errors of encryption with all that fits are larger than its fit allows.
         """
         budget = default_budget() if budget is None else budget
         source = None if isinstance(self.source, Path) or self.key_plan is not None else self.source
@@ -309,14 +312,21 @@ class Model:
             source = None
         model = self if source is None else source.for_samples(samples)
         while True:
+            batch = model.program.batch // 2
             try:
-                return model, model.plan_process(samples, budget, key_memory)
+                planned = model.plan_process(samples, budget, key_memory)
             except OutOfMemoryError as refusal:
                 if source is None:
                     raise
-                if model.program.batch == 1:
+                if batch == 0:
                     raise source.refusal(refusal, model) from None
-            model = source.for_batch(model.program.batch // 2)
+            else:
+                error = model.error_with(planned.execution)
+                if source is None or batch == 0 or follows(error, source.approximated.fit):
+                    model.require_precision(planned.execution)
+                    return model, planned
+                batch = min(self.program.batch, batch)  # its own was accepted
+            model = source.for_batch(batch)
 
     def _plan(self, process: Process, budget: int) -> ProcessPlan:
         return plan_process(self.candidates, self._entered, process, budget, stored_model() or CostModel())
@@ -372,16 +382,34 @@ class Model:
 
     @cached_property
     def encrypted_error(self) -> EncryptedError | None:
-        """The predicted error of encryption; None for a loaded model, and without calibration data."""
+        """The predicted error of encryption with the keys of `execution`; None for a loaded model, and
+        without calibration data."""
+        return self.error_with(self.execution)
+
+    def error_with(self, execution: PlanExecution) -> EncryptedError | None:
+        """Return the predicted error of encryption with other keys, such as those of one of `candidates`."""
         if self.source is None or isinstance(self.source, Path):
             return None
         network = self.source.approximated
         if not len(network.run.samples):
             return None
-        return predict_error(network, self.program, self.execution, self.entry_index)
+        for plan, error in self._errors:
+            if plan == execution.plan:
+                return error
+        error = predict_error(network, self.program, execution, self.entry_index)
+        self._errors.append((execution.plan, error))
+        return error
 
-    def require_precision(self) -> None:
+    @cached_property
+    def _errors(self) -> list[tuple[KeyPlan, EncryptedError | None]]:
+        """Plans of keys whose errors are known."""
+        return []
+
+    def require_precision(self, execution: PlanExecution | None = None) -> None:
         """Refuse a compiled model whose predicted error of encryption is larger than its fit allows.
+
+        Args:
+            execution: its keys; by default those of `execution`.
 
         Raises:
             ModelRefusedError: with a `RefusalError`.
@@ -389,9 +417,8 @@ class Model:
         if self.source is not None and not isinstance(self.source, Path):
             source, fit = self.source, self.source.approximated.fit
             require_precision(
-                self.encrypted_error,
-                fit.accuracy,
-                fit.noise,
+                self.error_with(execution or self.execution),
+                fit,
                 divisor=1.0 if self.entry is None else self.program.input.scale,
                 precise=lambda: source.precise(self),
             )
@@ -402,7 +429,7 @@ class Model:
         Raises:
             ParameterError: the ciphertexts have fewer slots; or the model was loaded, and is for another
                 batch.
-            ModelRefusedError: its diagonals are too large.
+            ModelRefusedError: its diagonals are too large, or its errors of encryption.
         """
         if self.program.batch == batch:
             return self
@@ -414,7 +441,9 @@ class Model:
                 batch=batch,
                 slots=self.program.batch,
             )
-        return self.source.for_batch(batch)
+        model = self.source.for_batch(batch)
+        model.require_precision()
+        return model
 
     def simulate(
         self, samples: Any, *, public: bool = False, repetitions: int = REPETITIONS, seed: int = SEED
@@ -450,7 +479,9 @@ class Model:
     ) -> NDArray[np.float64]:
         """Try the model: encrypt samples, evaluate them as ciphertexts and decrypt, all in this process,
         which does the work of `client` and `server`. Every call makes new keys. Unless `compile` was given a
-        batch, the fastest batch for these samples is used; the program of each batch is compiled once.
+        batch, the fastest batch for these samples is used, or one of smaller errors if those of encryption
+        are larger than the fit allows (see `plan_batches`). A warning says if they are large, and which
+        predictions they may have changed. The program of each batch is compiled once.
 
         Args:
             samples: one, of shape ``program.input.shape``, or several, (count, *input_shape); what
@@ -468,13 +499,23 @@ class Model:
             OutOfRangeError: a sample leaves a range of the program.
             EncodeError: another shape, no samples, or values that are not finite.
             OutOfMemoryError: keys and diagonals do not fit the memory.
+            ModelRefusedError: errors of encryption with the keys that fit the memory are larger than the fit
+                allows.
         """
         values, single = self.program.features(samples)
         if not force:
             ModelClient(self.shared).guard_features(values)
         model, planned = self.plan_batches(len(values), memory, key_memory)
         outputs = model.infer(values, planned, progress).outputs
+        for text in model.warnings_about(outputs, planned):
+            warnings.warn(text, stacklevel=2)
         return outputs[0] if single else outputs
+
+    def warnings_about(self, outputs: NDArray[np.float64], planned: ProcessPlan) -> tuple[str, ...]:
+        """Return warnings about the error of encryption of outputs, (count, *output_shape), with the keys of
+        a plan from `plan_batches`."""
+        error = self.error_with(planned.execution)
+        return () if error is None else error.warnings_about(outputs)
 
     def infer(
         self, samples: NDArray[np.float64], planned: ProcessPlan, progress: Progress = silent

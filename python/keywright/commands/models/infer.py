@@ -142,7 +142,7 @@ def explain_batches(compiled: Model, terminal: Terminal) -> None:
             try:
                 other = compiled.for_batch(batch)
             except (ParameterError, ModelRefusedError):
-                break  # there are fewer slots, or its diagonals are too large
+                break  # there are fewer slots, or its diagonals or errors are too large
             rows.append(batch_row(other))
             if len(rows) > 1 and rows[-1]["seconds"] >= rows[-2]["seconds"]:
                 break
@@ -199,6 +199,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     terminal.note(f"{compiled.program.depth} levels deep{batch}; {compiled.parameters!r}")
     predicted = predict_error(compiled.program, planned.execution, samples, terminal)
     inference = compiled.infer(samples, planned, terminal.progress)
+    for warning in compiled.warnings_about(inference.outputs, planned):
+        terminal.warn(warning)
     if options.out is not None:
         with new_file(options.out) as path, path.open("wb") as file:
             np.save(file, inference.outputs)

@@ -23,6 +23,7 @@ from keywright.program.fit_report import (
 from .fit import Fit
 from .fitting import Approximation, approximate, replace_activations
 from .ranges import ExactRun, MeasuredRange
+from .spread import half_range_of
 
 LOOSEST_CHANGE = 1.0
 """Bound on the change of an output, as a share of the largest output, if only the share of equal predictions
@@ -37,8 +38,8 @@ UNDECIDED_SIGN = 1 / 64
 """The same for a single output whose sign is the prediction: it is closer to 0 than this share. The share is
 larger, because every sample near the class boundary is near 0."""
 
-CONSTANT = 1e-9
-"""An output that varies by less than this share of its size is constant."""
+ENCRYPTED_SHARE = 1 / 16
+"""Share of a required error that polynomials leave to encryption."""
 
 FIRST_SAMPLES = 4
 """Samples on which a choice is tried first: most choices are too coarse, and a few samples show it."""
@@ -96,23 +97,21 @@ class Requirement:
 
     @staticmethod
     def of(fit: Fit, run: ExactRun) -> "Requirement":
-        """Return the requirements of a fit, or the default ones. An output that is a value is judged by half
-        of its range: its distance from 0 may be a constant. Outputs that may be scores of labels are judged
-        by the largest of them."""
+        """Return the requirements of a fit, or the default ones. An output is judged by half of its own range
+        without outliers: its distance from 0 may be a constant, and others may have another unit. Scores of
+        labels are compared with each other, and judged by the largest of them."""
         outputs = run.outputs
         largest = float(np.abs(outputs).max(initial=0.0))
         each = np.full(outputs.shape[1], largest)
-        scores = outputs.shape[1] > 1 and not run.several
-        if len(outputs) and not run.signed and not scores:
-            ranges = np.ptp(outputs, axis=0) / 2
-            constant = ranges <= CONSTANT * np.abs(outputs).max(axis=0)
-            each = np.where(constant, largest, np.minimum(ranges, largest))
+        if len(outputs) and not run.scores:
+            ranges = half_range_of(outputs)
+            each = np.where(ranges > 0, np.minimum(ranges, largest), largest)
         if outputs.shape[1] == 1:
             largest = float(each[0])
         if fit.accuracy is None and fit.error is None:
             share = UNDECIDED_SIGN if outputs.shape[1] == 1 else UNDECIDED
             return Requirement(1.0, DEFAULT_CHANGE * each, share * largest)
-        error = LOOSEST_CHANGE * largest if fit.error is None else fit.error
+        error = LOOSEST_CHANGE * largest if fit.error is None else (1 - ENCRYPTED_SHARE) * fit.error
         return Requirement(fit.accuracy or 0.0, error)
 
 
@@ -154,8 +153,8 @@ def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> Chosen:
         best.graph.depth(),
         default=None
         if required
-        else f"outputs within {np.min(target.error):.3g}, a sixteenth of the largest, or of half the "
-        "range of a value, and "
+        else f"outputs within {np.min(target.error):.3g}, a sixteenth of the largest score, or of "
+        "half the range of a value, and "
         f"every prediction that is decided by more than {target.undecided:.3g}",
         loosest=loosest(best.fitted),
     )
@@ -296,6 +295,17 @@ def margins(outputs: Vector) -> Vector:
     return np.asarray(best - second, np.float64)
 
 
+def escaping(graph: Graph, samples: Vector) -> NDArray[np.bool_]:
+    """Return which samples leave a range of a graph, (count,): clients refuse them."""
+    guarded = _guarded(graph)
+    return np.concatenate([_escaped(guarded, values) for _, values in graph.runs(samples)])
+
+
+def _escaped(guarded: Sequence[tuple[int, str, Domain]], values: Mapping[int, Vector]) -> NDArray[np.bool_]:
+    left = [domain.left(values[number]) for number, _, domain in guarded]
+    return np.any(left, axis=0) if left else np.zeros(len(next(iter(values.values()))), np.bool_)
+
+
 def _follows(graph: Graph, run: ExactRun, target: Requirement) -> bool:
     """Whether a graph follows the model; stops at the first samples that show it does not. A sample that
     errors of polynomials drive out of a later range has no answer: clients refuse it."""
@@ -304,9 +314,7 @@ def _follows(graph: Graph, run: ExactRun, target: Requirement) -> bool:
     for chunk, values in graph.runs(run.samples, FIRST_SAMPLES):
         exact = run.outputs[chunk]
         changes, equal = _compare(values[graph.output], exact, run)
-        lost = np.zeros(len(exact), np.bool_)
-        for number, _, domain in guarded:
-            lost |= domain.left(values[number])
+        lost = _escaped(guarded, values)
         if equal is not None:
             lost |= ~equal & (margins(exact) > target.undecided)
         missed += int(lost.sum())

@@ -71,10 +71,10 @@ class Fit:
     Methods that `activations` does not fix are chosen: the cheapest polynomials with which the program
     follows the model on all calibration data as closely as `accuracy` and `error` require. Without these
     requirements, no prediction may change that the model decides by more than 1/256 of its largest output. No
-    output may change by more than a sixteenth of it, or of half its own range if it is a value. No sample
-    may leave the range of a later polynomial. The compiler refuses a model if no polynomials meet this rule,
-    or if the target has too few levels. Methods that `activations` fixes are not part of the rule; if they
-    miss it, the report warns.
+    output may change by more than a sixteenth of half its own range without outliers; scores of labels, of
+    the largest of them. No sample may leave the range of a later polynomial. The compiler refuses a model if
+    no polynomials meet this rule, or if the target has too few levels. Methods that `activations` fixes are
+    not part of the rule; if they miss it, the report warns.
 
     Attributes:
         calibration: typical inputs, (count, *input_shape); a mapping of arrays for several inputs, or of
@@ -87,10 +87,13 @@ class Fit:
         accuracy: minimum share of calibration samples whose prediction, the index of the largest output, must
             not change; a model for which no choice reaches it is refused. Without ``error``, no output may
             change by more than the largest output.
-        error: maximum change of any output on calibration data.
-        noise: largest predicted error of encryption, as a share of the spread (the standard deviation on the
-            calibration data) of any output. `keywright.compile` refuses a model above it, and warns of one
-            above a hundredth.
+        error: maximum change of any output on calibration data, by polynomials and by encryption together;
+            polynomials leave a sixteenth of it to encryption.
+        noise: largest predicted error of encryption, as a share of the spread of any output: its standard
+            deviation on the calibration data, or half the distance of their quantiles of 16 % and 84 % if
+            that is smaller, so that a few outliers do not count. `keywright.compile` refuses a model above
+            it, and warns of one above a hundredth or where a prediction may change. `Model.predict` uses
+            no batch above it, and warns in the same way.
         ranges: room beyond the values of the calibration data.
         thresholds: of trees: "private", rounded to the edges of bins that depend only on the calibration
             data, so that clients learn nothing about them; or "public", exact and sent to clients.

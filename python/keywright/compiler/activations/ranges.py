@@ -90,6 +90,8 @@ class ExactRun:
         signed: whether a single output's sign is the model's prediction.
         several: whether outputs are values, like those of a regression, or scores of several labels: no
             largest one is a prediction.
+        scores: whether outputs are known to be scores of one label, which are compared with each other. Those
+            of a network without a last step may be scores or values.
         rounding: how the real numbers of a quantised model differ from its integers; None for others.
     """
 
@@ -99,6 +101,7 @@ class ExactRun:
     inputs: ActivationInputs = field(default_factory=ActivationInputs)
     signed: bool = False
     several: bool = False
+    scores: bool = False
     rounding: OutputDifference | None = None
 
     def predictions(self, outputs: Vector) -> NDArray[np.int64] | None:

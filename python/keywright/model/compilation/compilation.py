@@ -130,7 +130,7 @@ class Compilation:
                 continue
             try:
                 other = self._levelled_thin(name, _Batching(1, model.program.batch))
-                require_precision(other.encrypted_error, fit.accuracy, fit.noise)
+                require_precision(other.encrypted_error, fit)
             except (ModelRefusedError, ParameterError):
                 continue
             return name

@@ -1,13 +1,14 @@
 """The predicted error of an encrypted run, compared with the spread of each output."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keywright import compiler
-from keywright.compiler.activations.choosing import margins, outputs_of
+from keywright.compiler.activations.choosing import escaping, outputs_of
+from keywright.compiler.activations.spread import outliers_of, spread_of
 from keywright.compiler.approximating import ApproximatedModel
 from keywright.errors import (
     ModelRefusedError,
@@ -18,35 +19,88 @@ from keywright.model.exchange.interface import FRACTION_BITS
 from keywright.plan.keys.execution import PlanExecution
 from keywright.runtime import simulate
 
+from .label_rule import LabelRule
+
 SAMPLES = 4
-"""Calibration samples that are simulated, or a batch of them if that is more."""
+"""Calibration samples that are simulated at least, or a batch of them if that is more."""
+
+MOST_SAMPLES = 64
+"""Calibration samples that are simulated at most, or a batch of them if that is more."""
+
+WORK = 1.0
+"""Predicted seconds of encrypted batches for which more samples than the least are simulated."""
 
 REPETITIONS = 2
 
 WARNED_SHARE = 0.01
 """Errors above this share of an output's spread are warned of; `keywright.compiler.Fit.noise` refuses."""
 
-CONSTANT = 1e-9
-"""Outputs that vary by less than this share of their size are constant: their spread is their size."""
+SHOWN_ROWS = 5
+"""Rows that a message names."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outliers:
+    """Rows of the calibration data with a value far from the others of its feature.
+
+    Attributes:
+        rows: their indices.
+        distance: of the furthest value from the median of its feature, in spreads of the feature.
+    """
+
+    rows: tuple[int, ...] = ()
+    distance: float = 0.0
+
+    def __str__(self) -> str:
+        return (
+            f"outliers in {_rows(self.rows)} of the calibration data, up to {self.distance:.2g} times as far "
+            "from the median as ordinary values, leave these few bits"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Calibration samples whose prediction may change under encryption.
+
+    Attributes:
+        undecided: those whose prediction errors of the predicted size may change, although it is no tie.
+        ties: those whose best outputs are equal in the model itself.
+        samples: number of samples with a prediction.
+        kept: share of them whose prediction neither polynomials nor errors of that size change.
+        rule: how predictions follow from outputs.
+    """
+
+    undecided: int
+    ties: int
+    samples: int
+    kept: float
+    rule: LabelRule
 
 
 @dataclass(frozen=True, eq=False)
 class EncryptedError:
     """The errors that encryption adds to the outputs of a program, as predicted by
-    `keywright.runtime.simulate`.
+    `keywright.runtime.simulate` for one batch and one plan of keys. The largest errors of other samples are
+    at most 4 times as large, if those are like the calibration data.
 
     Attributes:
         errors: the largest of each output, (outputs,).
-        spread: standard deviation of each output on the calibration data, (outputs,).
+        spread: of each output on the calibration data, (outputs,): the standard deviation, or half the
+            distance of the quantiles of 16 % and 84 % if that is smaller.
         samples: number of simulated samples.
-        kept: with a required accuracy, the share of calibration samples whose prediction neither polynomials
-            nor errors of that size change; None without.
+        batch: samples that share ciphertexts.
+        change: the largest error of each output and the largest change by polynomials together, (outputs,).
+        labels: predictions that may change; None if the model has none.
+        outliers: of the calibration data.
     """
 
     errors: NDArray[np.float64]
     spread: NDArray[np.float64]
     samples: int
-    kept: float | None = None
+    batch: int
+    change: NDArray[np.float64]
+    labels: Labels | None = None
+    outliers: Outliers = Outliers()
 
     @property
     def worst(self) -> int:
@@ -59,34 +113,91 @@ class EncryptedError:
         return float(self.errors[self.worst] / self.spread[self.worst])
 
     @property
+    def kept(self) -> float | None:
+        """The share of calibration samples whose prediction neither polynomials nor errors of that size
+        change; None if the model has no predictions."""
+        return None if self.labels is None else self.labels.kept
+
+    @property
     def warnings(self) -> tuple[str, ...]:
-        """A warning if the share is large."""
-        if self.share <= WARNED_SHARE:
-            return ()
-        return (f"{self}; use parameters with a larger scale (parameters=)",)
+        """A warning if the share is large, or if errors of that size may change a prediction."""
+        return () if self.share <= WARNED_SHARE and not self._effect else (self._warning(self._effect),)
+
+    def warnings_about(self, outputs: NDArray[np.float64]) -> tuple[str, ...]:
+        """Return a warning if the share is large, or if errors may have changed one of some predictions.
+
+        Args:
+            outputs: decrypted, (count, *output_shape).
+        """
+        rows, effect = self.undecided(outputs), ""
+        if len(rows):
+            effect = f"; that may have changed the prediction of {_rows(rows.tolist())} of the samples"
+        return () if self.share <= WARNED_SHARE and not effect else (self._warning(effect),)
+
+    def undecided(self, outputs: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the rows whose prediction may be another one without errors of the predicted size, (count,).
+        There are none if the model has no predictions, or ties of its own.
+
+        Args:
+            outputs: decrypted, (count, *output_shape).
+        """
+        if self.labels is None or self.labels.ties:
+            return np.zeros(0, np.int64)
+        flat = outputs.reshape(len(outputs), -1)
+        return np.flatnonzero(self.labels.rule.undecided(flat, float(self.errors.max())))
+
+    @property
+    def described(self) -> str:
+        """The error, what it may change, and the rows of the calibration data that are its cause, if any."""
+        return f"{self}{self._effect}{self._cause}"
+
+    @property
+    def _effect(self) -> str:
+        if self.labels is None or not self.labels.undecided:
+            return ""
+        return (
+            f"; that may change the prediction of {self.labels.undecided} of {self.labels.samples} "
+            "calibration samples"
+        )
+
+    @property
+    def _cause(self) -> str:
+        return f"; {self.outliers}" if self.outliers.rows else ""
+
+    def _warning(self, effect: str) -> str:
+        ways = ["parameters with a larger scale (parameters=)", *self.ways]
+        return f"{self}{effect}{self._cause}; use {' or '.join(ways)}"
+
+    @property
+    def ways(self) -> list[str]:
+        """Ways to smaller errors with the same parameters."""
+        smaller = [] if self.batch == 1 else ["fewer samples in shared ciphertexts (batch=1)"]
+        clipped = ["calibration data whose outliers are clipped or left out (calibration=)"]
+        return [*smaller, *(clipped if self.outliers.rows else [])]
 
     def __str__(self) -> str:
         worst = self.worst
+        shared = "" if self.batch == 1 else f" with {self.batch} samples in shared ciphertexts"
         return (
             f"encryption changes output {worst} by up to {self.errors[worst]:.2g}, {self.share:.2g} times "
-            f"its spread of {self.spread[worst]:.3g}, predicted on {self.samples} calibration samples"
+            f"its spread of {self.spread[worst]:.3g}, predicted on {self.samples} calibration samples{shared}"
         )
 
 
 def predict_error(
     model: ApproximatedModel, program: compiler.Program, plan: PlanExecution, entry: int | None = None
 ) -> EncryptedError | None:
-    """Simulate a few calibration samples. Returns None if a bootstrap has no prediction.
+    """Simulate calibration samples. Returns None if a bootstrap has no prediction.
 
     Args:
         entry: for thin clients, index of the bootstrap through which their ciphertexts enter.
     """
-    samples = model.samples[: max(SAMPLES, program.batch)].reshape(-1, *program.input.shape)
+    chosen = _simulated(model, program)
     try:
         simulated = simulate(
             program,
             plan,
-            samples,
+            model.samples[chosen].reshape(-1, *program.input.shape),
             repetitions=REPETITIONS,
             entry=entry,
             step=0.0 if entry is None else 2.0**-FRACTION_BITS,
@@ -96,53 +207,105 @@ def predict_error(
             raise
         return None
     errors = simulated.errors.max(axis=(0, 1))
-    spread, size = model.outputs.std(axis=0), np.abs(model.outputs).max(axis=0)
-    spread = np.where(spread > CONSTANT * size, spread, np.where(size > 0, size, 1.0))
-    kept = None if model.fit.accuracy is None else _kept(model, errors)
-    return EncryptedError(errors, spread, len(samples), kept)
+    replaced = outputs_of(model.graph, model.run.samples) if model.fitted else model.outputs
+    rows, distance = outliers_of(model.samples)
+    return EncryptedError(
+        errors,
+        spread_of(model.outputs),
+        len(chosen),
+        program.batch,
+        errors + np.abs(replaced - model.outputs).max(axis=0),
+        _labels(model, replaced, errors),
+        Outliers(tuple(rows.tolist()), distance),
+    )
 
 
-def _kept(model: ApproximatedModel, errors: NDArray[np.float64]) -> float | None:
-    """Return the share of calibration samples whose prediction equals the model's and is decided by more than
-    the errors."""
-    run = model.run
-    outputs = outputs_of(model.graph, run.samples)
-    result, expected = run.predictions(outputs), run.predictions(model.outputs)
+def _simulated(model: ApproximatedModel, program: compiler.Program) -> NDArray[np.int64]:
+    """Return the calibration samples to simulate, (count,): in turn the next of the largest outputs, of the
+    largest inputs, and of all. Samples that leave a range are left out: clients refuse them."""
+    seconds = sum(layer.seconds for layer in program.layers)
+    batches = min(MOST_SAMPLES // program.batch, int(WORK / seconds) if seconds > 0 else MOST_SAMPLES)
+    count = max(SAMPLES, program.batch * max(batches, 1))
+    orders = [np.arange(len(model.samples))]
+    for values in (np.abs(model.samples), np.abs(model.outputs)):
+        size = values.mean(axis=0)
+        orders.insert(0, np.argsort(-(values / np.where(size > 0, size, 1.0)).max(axis=1), kind="stable"))
+    order = np.fromiter(dict.fromkeys(np.stack(orders, axis=1).ravel()), np.int64)[:count]
+    inside = order[~escaping(model.graph, model.run.samples[order])]
+    return inside if len(inside) else order
+
+
+def _labels(
+    model: ApproximatedModel, outputs: NDArray[np.float64], errors: NDArray[np.float64]
+) -> Labels | None:
+    """Return the predictions that errors may change; None if the model has no predictions.
+
+    Args:
+        outputs: of the program on the calibration data, (count, outputs).
+    """
+    if model.trees is not None and (
+        model.trees.report is None or model.trees.report.outputs.agreement is None
+    ):
+        return None  # an ensemble of values
+    rule = LabelRule(model.run, None if model.trees is not None else model.client_part)
+    result, expected = rule.labels(outputs), rule.labels(model.outputs)
     if result is None or expected is None:
         return None
-    most = float(errors.max()) * (1 if outputs.shape[1] == 1 else 2)
-    return float(((result == expected) & (margins(outputs) > most)).mean())
+    ties = rule.ties(model.outputs)
+    undecided = rule.undecided(outputs, float(errors.max()))
+    kept = (result == expected).all(axis=1) & ~undecided
+    return Labels(int((~ties & undecided).sum()), int(ties.sum()), len(outputs), float(kept.mean()), rule)
+
+
+def _rows(rows: Sequence[int]) -> str:
+    """Return the first of some rows as text."""
+    shown = ", ".join(map(str, rows[:SHOWN_ROWS]))
+    more = f" and {len(rows) - SHOWN_ROWS} more" if len(rows) > SHOWN_ROWS else ""
+    return f"{'row' if len(rows) == 1 else 'rows'} {shown}{more}"
 
 
 def require_precision(
     error: EncryptedError | None,
-    accuracy: float | None,
-    noise: float,
+    fit: compiler.Fit,
     *,
     divisor: float = 1.0,
     precise: Callable[[], str | None] = lambda: None,
 ) -> None:
-    """Refuse a program whose predicted error is too large.
+    """Refuse a program whose predicted error is larger than a fit allows.
 
     Args:
-        accuracy: the required share of equal predictions.
-        noise: largest error as a share of an output's spread.
         divisor: by which clients divide inputs.
         precise: finds a preset that is precise enough.
 
     Raises:
         ModelRefusedError: with a `RefusalError`.
     """
-    if error is None:
-        return
-    if not error.share <= noise:
+    missed = None if error is None else _missed(error, fit)
+    if error is not None and missed is not None:
+        text, preset = f"{missed}{error.described}", precise()
         raise ModelRefusedError(
-            [imprecise(str(error), error.share, noise, divisor=divisor, preset=precise())]
+            [imprecise(text, error.share, fit.noise, ways=error.ways, divisor=divisor, preset=preset)]
         )
-    if accuracy is not None and error.kept is not None and error.kept < accuracy:
-        lost = (
-            f"{error.kept:.4%} of the predictions stay the same under encryption, {accuracy:.4%} are required"
+
+
+def follows(error: EncryptedError | None, fit: compiler.Fit) -> bool:
+    """Whether a predicted error is as small as a fit requires."""
+    return error is None or _missed(error, fit) is None
+
+
+def _missed(error: EncryptedError, fit: compiler.Fit) -> str | None:
+    """Return what exceeds a fit, before the error itself; None if nothing does."""
+    if not error.share <= fit.noise:
+        return ""
+    change = float(error.change.max())
+    if fit.error is not None and not change <= fit.error:
+        return (
+            f"polynomials and encryption change an output by up to {change:.3g}, {fit.error:g} is allowed "
+            "(error=): "
         )
-        raise ModelRefusedError(
-            [imprecise(f"{lost}: {error}", error.share, noise, divisor=divisor, preset=precise())]
+    if fit.accuracy is not None and error.kept is not None and error.kept < fit.accuracy:
+        return (
+            f"{error.kept:.4%} of the predictions stay the same under encryption, {fit.accuracy:.4%} are "
+            "required (accuracy=): "
         )
+    return None

@@ -1,0 +1,66 @@
+"""How the labels of a model follow from its outputs, and which of them errors may change."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright.compiler.activations.ranges import ExactRun
+from keywright.compiler.activations.spread import CONSTANT
+from keywright.program.arrays import Vector
+from keywright.program.client.client_part import ClientPart
+
+
+@dataclass(frozen=True, eq=False)
+class LabelRule:
+    """How the labels of a model follow from its outputs.
+
+    Attributes:
+        run: the model's run, which knows if the largest output or the sign of a single one is a label.
+        part: the client's last step, whose results other than floating-point numbers are labels; None if
+            outputs are the model's own.
+    """
+
+    run: ExactRun
+    part: ClientPart | None
+
+    def labels(self, outputs: Vector) -> NDArray[np.str_] | None:
+        """Return the labels of outputs, (count, outputs), as texts, (count, labels); None without labels."""
+        results = {} if self.part is None else self.part.run(outputs.reshape(-1, *self.part.shape))
+        columns = [
+            np.asarray(each).reshape(len(outputs), -1) for each in results.values() if each.dtype.kind != "f"
+        ]
+        indices = None if columns else self.run.predictions(outputs)
+        columns = columns if indices is None else [indices.reshape(len(outputs), -1)]
+        return np.concatenate([each.astype(np.str_) for each in columns], axis=1) if columns else None
+
+    def undecided(self, outputs: Vector, error: float) -> NDArray[np.bool_]:
+        """Return which labels change if outputs change by up to an error, (count,): the best two towards each
+        other, the least two, all signs that are closer to zero, all up, or all down. None of them does without labels.
+
+        Args:
+            outputs: (count, outputs).
+        """
+        return self._changed(outputs, np.full(len(outputs), error))
+
+    def ties(self, outputs: Vector) -> NDArray[np.bool_]:
+        """Return which labels rounding decides, (count,)."""
+        return self._changed(outputs, CONSTANT * np.abs(outputs).max(axis=1))
+
+    def _changed(self, outputs: Vector, size: Vector) -> NDArray[np.bool_]:
+        """Return which labels errors of a size for each row change."""
+        own = self.labels(outputs)
+        changed = np.zeros(len(outputs), np.bool_)
+        if own is None:
+            return changed
+        step, rows, order = size[:, None], np.arange(len(outputs)), np.argsort(outputs, axis=1)
+        moved = [outputs + step, outputs - step, np.where(np.abs(outputs) <= step, -outputs, outputs)]
+        if outputs.shape[1] > 1:
+            for first, second, sign in ((-1, -2, -1.0), (0, 1, 1.0)):
+                closer = outputs.copy()
+                closer[rows, order[:, first]] += sign * size
+                closer[rows, order[:, second]] -= sign * size
+                moved.append(closer)
+        for each in moved:
+            changed |= (self.labels(each) != own).any(axis=1)
+        return changed
