@@ -36,7 +36,8 @@ class LabelRule:
 
     def undecided(self, outputs: Vector, error: float) -> NDArray[np.bool_]:
         """Return which labels change if outputs change by up to an error, (count,): the best two towards each
-        other, the least two, all signs that are closer to zero, all up, or all down. None of them does without labels.
+        other, the least two, all signs that are closer to zero, all up, or all down. None of them does
+        without labels.
 
         Args:
             outputs: (count, outputs).
