@@ -7,7 +7,8 @@ FEW_HELD_OUT = 20
 """With fewer held-out samples the share of equal predictions is coarser than 5 %."""
 
 DEFAULT_CHANGE = 1 / 16
-"""Default bound on the change of an output, as a share of the largest output; larger ones are warned of."""
+"""Default bound on the change of an output, as a share of the largest output, or of half its own range;
+larger ones are warned of."""
 
 MEAN_CHANGE = 1 / 100
 """Default bound on the mean change of a value of trees by rounding their thresholds, as a share of the
@@ -64,6 +65,8 @@ class OutputDifference:
         agreement: share of samples with equal predictions: the index of the largest output, or the sign of a
             single output that the client turns into a label; None for another single output.
         spread: the largest standard deviation of an output of the model, of trees; 0 if it was not measured.
+        share: the largest change as a share of the size by which its output is judged; 0 if it was not
+            measured. Of a score of labels that is the largest output, of others half the output's own range.
     """
 
     largest_change: float
@@ -71,6 +74,7 @@ class OutputDifference:
     largest_output: float
     agreement: float | None
     spread: float = 0.0
+    share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -161,8 +165,9 @@ class FitReport:
         """Return the report as JSON, with the differences of outputs among the rest."""
         entry = asdict(self)
         outputs, bins = entry.pop("outputs"), entry.pop("bins")
-        if not self.outputs.spread:
-            del outputs["spread"]
+        for name in ("spread", "share"):
+            if not outputs[name]:
+                del outputs[name]
         if self.rounding is None:
             del entry["rounding"]
         if not self.answers:
@@ -253,6 +258,8 @@ def _misses(outputs: OutputDifference) -> list[str]:
             f"an output changes by {outputs.largest_change:.3g}, above a sixteenth of the largest "
             f"output, {outputs.largest_output:.3g}"
         )
+    elif outputs.share > DEFAULT_CHANGE:
+        missed.append(f"an output changes by {outputs.share:.3g} times half of its range, above a sixteenth")
     return missed + _disagreement(outputs)
 
 

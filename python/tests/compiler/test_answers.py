@@ -31,15 +31,14 @@ def fitted(name: str) -> Any:
     samples, labels = data()
     if name == "isotonic":
         return CalibratedClassifierCV(SVC(), method="isotonic", cv=2).fit(samples, labels > 1)
-    model = SVC() if name == "votes" else MLPClassifier((8,), max_iter=3000, random_state=0)
-    return model.fit(samples, labels)
+    if name == "votes":
+        return SVC().fit(samples[:150], labels[:150])
+    return MLPClassifier((8,), max_iter=3000, random_state=0).fit(samples, labels)
 
 
-@pytest.mark.parametrize(
-    ("name", "error"), [("isotonic", None), ("isotonic", 0.05), ("votes", None), ("softmax", None)]
-)
+@pytest.mark.parametrize(("name", "error"), [("isotonic", 0.05), ("votes", None), ("softmax", None)])
 def test_changes_behind_the_last_steps_are_stated(name: str, error: float | None) -> None:
-    estimator, (samples, _) = fitted(name), data()
+    estimator, samples = fitted(name), data()[0][: 150 if name == "votes" else None]
     compiled = kw.compile(estimator, samples, error=error)
     report = compiled.report.fit
     assert report is not None

@@ -236,3 +236,26 @@ def test_blocks_of_a_published_pitch_network_bootstrap() -> None:
     assert report.outputs.largest_change <= report.outputs.largest_output / 16
     assert compiled.report.run.bootstraps
     assert report.outputs.agreement == 1 or "of the predictions differ" in compiled.report.warnings[0]
+
+
+@pytest.mark.parametrize("outliers", [False, True])
+def test_every_output_of_a_network_is_judged_by_itself(outliers: bool) -> None:
+    """Of three outputs, one is far from 0 and one has another unit; beside the largest, both were lost."""
+    rng = np.random.default_rng(35)
+    first, last = rng.normal(size=(4, 6)) / 2, rng.normal(size=(6, 3)) / 2
+    units, offsets = np.array([1.0, 1.0, 1e-3]), np.array([0.0, 1e3, 0.0])
+    nodes = [helper.make_node("MatMul", ["x", "first"], ["h"])]
+    nodes += [helper.make_node("Tanh", ["h"], ["t"]), helper.make_node("MatMul", ["t", "last"], ["l"])]
+    nodes += [helper.make_node("Add", ["l", "b"], ["y"])]
+    model = built(nodes, (4,), 3, first=first, last=last * units, b=offsets)
+    samples = rng.normal(size=(200, 4))
+    calibration = samples.copy()
+    if outliers:
+        calibration[7] = 30.0
+    compiled = kw.compile(model, calibration)
+    expected = np.tanh(samples @ first) @ (last * units) + offsets
+    errors = np.abs(compiled.predict(samples[:16]) - expected[:16])
+    assert (errors.max(axis=0) <= np.ptp(expected, axis=0) / 32).all()
+    assert compiled.report.warnings == ()
+    rough = kw.compile(model, calibration, activations={"tanh": "chebyshev:1"})
+    assert "times half of its range" in rough.report.warnings[0]

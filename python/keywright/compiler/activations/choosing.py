@@ -108,11 +108,7 @@ class Requirement:
         without outliers: its distance from 0 may be a constant, and others may have another unit. Scores of
         labels are compared with each other, and judged by the largest of them."""
         outputs = run.outputs
-        largest = float(np.abs(outputs).max(initial=0.0))
-        each = np.full(outputs.shape[1], largest)
-        if len(outputs) and not run.scores:
-            ranges = half_range_of(outputs)
-            each = np.where(ranges > 0, np.minimum(ranges, largest), largest)
+        largest, each = float(np.abs(outputs).max(initial=0.0)), _sizes(run)
         if outputs.shape[1] == 1:
             largest = float(each[0])
         if fit.accuracy is None and fit.error is None:
@@ -120,6 +116,16 @@ class Requirement:
             return Requirement(1.0, DEFAULT_CHANGE * each, share * largest)
         error = LOOSEST_CHANGE * largest if fit.error is None else (1 - ENCRYPTED_SHARE) * fit.error
         return Requirement(fit.accuracy or 0.0, error)
+
+
+def _sizes(run: ExactRun) -> Vector:
+    """Return the size by which changes of each output are judged, (outputs,)."""
+    outputs = run.outputs
+    largest = float(np.abs(outputs).max(initial=0.0))
+    if not len(outputs) or run.scores:
+        return np.full(outputs.shape[1], largest)
+    ranges = half_range_of(outputs)
+    return np.where(ranges > 0, np.minimum(ranges, largest), largest)
 
 
 def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> Chosen:
@@ -347,7 +353,7 @@ def report(
     compared = run.compared
     answers: tuple[AnswerDifference, ...] = ()
     labels: float | None = None
-    changes = np.zeros((1, 1))
+    changes, sizes = np.zeros((1, run.outputs.shape[1] or 1)), _sizes(run) if fitted else np.ones(1)
     same: NDArray[np.bool_] | None = np.ones(1, np.bool_)
     if fitted:
         outputs = restored(outputs_of(graph, run.samples[compared]))
@@ -365,6 +371,7 @@ def report(
             float(changes.mean()),
             float(np.abs(run.outputs[compared]).max(initial=0.0)),
             labels if labels is not None or same is None else float(same.mean()),
+            share=float((changes.max(axis=0) / np.where(sizes > 0, sizes, 1.0)).max()),
         ),
         rounding=run.rounding,
         answers=answers,

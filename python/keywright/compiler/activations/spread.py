@@ -58,7 +58,7 @@ def outliers_of(samples: Vector) -> tuple[NDArray[np.int64], float]:
 
 
 def _half_distance(values: Vector) -> Vector:
-    """Return half the distance of the quantiles of each column; 0 if it is none beside their size."""
+    """Return half the distance of the quantiles of each column; 0 if rounding could be all of it."""
     low, high = np.quantile(values, QUANTILES, axis=0)
     varies = high - low > CONSTANT * np.maximum(np.abs(low), np.abs(high))
     return np.asarray(np.where(varies, (high - low) / 2, 0.0), np.float64)

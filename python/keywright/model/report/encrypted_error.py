@@ -34,6 +34,9 @@ WORK = 1.0
 
 REPETITIONS = 2
 
+FACTOR = 4
+"""By which errors may exceed predicted ones: `keywright.runtime.simulate` is within 2 bits."""
+
 WARNED_SHARE = 0.01
 """Errors above this share of an output's spread are warned of; `keywright.compiler.Fit.noise` refuses."""
 
@@ -83,7 +86,7 @@ class Labels:
 class EncryptedError:
     """The errors that encryption adds to the outputs of a program, as predicted by
     `keywright.runtime.simulate` for one batch and one plan of keys. The largest errors of other samples are
-    at most 4 times as large, if those are like the calibration data.
+    at most `FACTOR` times as large, if those are like the calibration data.
 
     Attributes:
         errors: the largest of each output, (outputs,).
@@ -139,8 +142,8 @@ class EncryptedError:
         return () if self.share <= WARNED_SHARE and not effect else (self._warning(effect),)
 
     def undecided(self, outputs: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the rows whose prediction may be another one without errors of the predicted size, (count,).
-        There are none if the model has no predictions, or ties of its own.
+        """Return the rows whose prediction may be another one without errors up to `FACTOR` times the
+        predicted ones, (count,). There are none if the model has no predictions, or ties of its own.
 
         Args:
             outputs: decrypted, (count, *output_shape).
@@ -148,7 +151,7 @@ class EncryptedError:
         if self.labels is None or self.labels.ties:
             return np.zeros(0, np.int64)
         flat = outputs.reshape(len(outputs), -1)
-        return np.flatnonzero(self.labels.rule.undecided(flat, float(self.errors.max())))
+        return np.flatnonzero(self.labels.rule.undecided(flat, FACTOR * float(self.errors.max())))
 
     @property
     def described(self) -> str:
@@ -263,12 +266,12 @@ def _labels(
     ):
         return None  # an ensemble of values
     rule = LabelRule(model.run, None if model.trees is not None else model.client_part)
-    result, expected = rule.labels(outputs), rule.labels(model.outputs)
-    if result is None or expected is None:
+    if rule.labels(outputs[:1]) is None:
         return None
+    result, expected = model.run.predictions(outputs), model.run.predictions(model.outputs)
     ties = rule.ties(model.outputs)
     undecided = rule.undecided(outputs, float(errors.max()))
-    kept = (result == expected).all(axis=1) & ~undecided
+    kept = ~undecided if result is None or expected is None else (result == expected) & ~undecided
     return Labels(int((~ties & undecided).sum()), int(ties.sum()), len(outputs), float(kept.mean()), rule)
 
 

@@ -10,6 +10,9 @@ from keywright.compiler.activations.spread import CONSTANT
 from keywright.program.arrays import Vector
 from keywright.program.client.client_part import ClientPart
 
+MOST_ROWS = 128
+"""Rows whose labels are computed again with errors; others that are as close count as undecided."""
+
 
 @dataclass(frozen=True, eq=False)
 class LabelRule:
@@ -34,28 +37,32 @@ class LabelRule:
         columns = columns if indices is None else [indices.reshape(len(outputs), -1)]
         return np.concatenate([each.astype(np.str_) for each in columns], axis=1) if columns else None
 
-    def undecided(self, outputs: Vector, error: float) -> NDArray[np.bool_]:
+    def ties(self, outputs: Vector) -> NDArray[np.bool_]:
+        """Return which labels rounding decides, (count,)."""
+        return self.undecided(outputs, CONSTANT * np.abs(outputs).max(axis=1))
+
+    def undecided(self, outputs: Vector, errors: float | Vector) -> NDArray[np.bool_]:
         """Return which labels change if outputs change by up to an error, (count,): the best two towards each
-        other, the least two, all signs that are closer to zero, all up, or all down. None of them does
-        without labels.
+        other, the least two, or signs. None of them does without labels.
 
         Args:
             outputs: (count, outputs).
+            errors: of all rows, or of each, (count,).
         """
-        return self._changed(outputs, np.full(len(outputs), error))
-
-    def ties(self, outputs: Vector) -> NDArray[np.bool_]:
-        """Return which labels rounding decides, (count,)."""
-        return self._changed(outputs, CONSTANT * np.abs(outputs).max(axis=1))
+        size = np.broadcast_to(np.asarray(errors, np.float64), len(outputs))
+        close = np.asarray((np.abs(outputs) <= size[:, None]).any(axis=1), np.bool_)
+        close |= (np.diff(np.sort(outputs, axis=1), axis=1) <= 2 * size[:, None]).any(axis=1)
+        rows = np.flatnonzero(close)[:MOST_ROWS]
+        close[rows] = self._changed(outputs[rows], size[rows])
+        return close
 
     def _changed(self, outputs: Vector, size: Vector) -> NDArray[np.bool_]:
-        """Return which labels errors of a size for each row change."""
-        own = self.labels(outputs)
         changed = np.zeros(len(outputs), np.bool_)
+        own = self.labels(outputs) if len(outputs) else None
         if own is None:
             return changed
-        step, rows, order = size[:, None], np.arange(len(outputs)), np.argsort(outputs, axis=1)
-        moved = [outputs + step, outputs - step, np.where(np.abs(outputs) <= step, -outputs, outputs)]
+        rows, order = np.arange(len(outputs)), np.argsort(outputs, axis=1)
+        moved = [np.where(np.abs(outputs) <= size[:, None], -outputs, outputs)]
         if outputs.shape[1] > 1:
             for first, second, sign in ((-1, -2, -1.0), (0, 1, 1.0)):
                 closer = outputs.copy()
@@ -63,5 +70,5 @@ class LabelRule:
                 closer[rows, order[:, second]] -= sign * size
                 moved.append(closer)
         for each in moved:
-            changed |= (self.labels(each) != own).any(axis=1)
+            changed |= np.any(self.labels(each) != own, axis=1)
         return changed

@@ -139,6 +139,7 @@ def _difference(entry: Mapping[str, Any]) -> OutputDifference:
         _least(entry["largest_output"], "largest_output"),
         None if agreement is None else _least(agreement, "agreement"),
         _least(entry.get("spread", 0.0), "spread"),
+        _least(entry.get("share", 0.0), "share"),
     )
 
 
