@@ -197,7 +197,9 @@ def _report(
     are those of the program, whose outputs ``restored`` turns into the model's."""
     if model.trees is not None:
         return model.trees.report
-    return report(graph, run, model.fitted, restored, model.fit) if len(run.samples) else None
+    if not len(run.samples):
+        return None
+    return report(graph, run, model.fitted, restored, model.fit, model.client_part)
 
 
 def _refuse(reasons: Sequence[RefusalError]) -> None:

@@ -78,6 +78,26 @@ class OutputDifference:
 
 
 @dataclass(frozen=True)
+class AnswerDifference:
+    """The difference of one of a model's outputs, behind the last steps of the client, from the model's own.
+
+    Attributes:
+        name: of the output.
+        largest_change: the largest absolute difference.
+        spread: half the range of the model's own.
+        bound: a larger change is warned of.
+    """
+
+    name: str
+    largest_change: float
+    spread: float
+    bound: float
+
+    def __str__(self) -> str:
+        return f"{self.name} off by {self.largest_change:.2g} at most (half its range {self.spread:.3g})"
+
+
+@dataclass(frozen=True)
 class FitReport:
     """How a program in the clear differs from the model that it was compiled from.
 
@@ -96,6 +116,8 @@ class FitReport:
             otherwise 0.
         rounding: how a quantised model in real numbers differs from its integers, on calibration samples;
             None for other models.
+        answers: how the model's own outputs differ that are no labels, behind the client's last steps. The
+            other figures are about the scores before these, which the program computes.
     """
 
     activations: tuple[FittedActivation, ...]
@@ -105,9 +127,13 @@ class FitReport:
     outputs: OutputDifference
     bins: int = 0
     rounding: OutputDifference | None = None
+    answers: tuple[AnswerDifference, ...] = ()
 
     def __str__(self) -> str:
-        return self._compared_with_model + ("" if self.rounding is None else f"; {self._rounded}")
+        behind = (
+            f"; behind the client's last steps {', '.join(map(str, self.answers))}" if self.answers else ""
+        )
+        return self._compared_with_model + behind + ("" if self.rounding is None else f"; {self._rounded}")
 
     @property
     def _rounded(self) -> str:
@@ -128,10 +154,11 @@ class FitReport:
         kind = "held-out calibration samples" if self.held_out else "calibration samples, none held out"
         share = "" if self.outputs.agreement is None else f"{self.outputs.agreement:.2%} equal predictions, "
         rounded = f"thresholds rounded to the edges of at most {self.bins} bins; " if self.bins else ""
+        what = "scores" if self.answers else "outputs"
         return (
-            f"{rounded}program in the clear against the model, {self.compared} {kind}: {share}outputs off by "
+            f"{rounded}program in the clear against the model, {self.compared} {kind}: {share}{what} off by "
             f"{self.outputs.mean_change:.2g} in the mean and {self.outputs.largest_change:.2g} at most "
-            f"(largest output {self.outputs.largest_output:.3g}); errors of encryption come on top"
+            f"(largest {what[:-1]} {self.outputs.largest_output:.3g}); errors of encryption come on top"
         )
 
     def to_json(self) -> dict[str, object]:
@@ -143,6 +170,8 @@ class FitReport:
                 del outputs[name]
         if self.rounding is None:
             del entry["rounding"]
+        if not self.answers:
+            del entry["answers"]
         return {**entry, **outputs, "bins": bins}
 
     @property
@@ -193,6 +222,13 @@ class FitReport:
         missed = self._missed
         if missed:
             results.append(f"{' and '.join(missed)}; the loosest fit is {loosest(self.activations)}")
+        results += [
+            f"behind the client's last steps, {each.name} changes by up to {each.largest_change:.3g}, above "
+            f"{each.bound:.3g}: these steps amplify errors of the scores; require smaller ones by error=, or "
+            "use the scores"
+            for each in self.answers
+            if not each.largest_change <= each.bound
+        ]
         return tuple(results)
 
     @property

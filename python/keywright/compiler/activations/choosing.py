@@ -12,14 +12,17 @@ from keywright.compiler.graph.piecewise import PiecewiseLinear
 from keywright.compiler.graph.simplify import simplify
 from keywright.errors.network import inaccurate, overflowing
 from keywright.program.arrays import Vector
+from keywright.program.client.client_part import ClientPart
 from keywright.program.fit_report import (
     DEFAULT_CHANGE,
+    AnswerDifference,
     FitReport,
     FittedActivation,
     OutputDifference,
     loosest,
 )
 
+from .answers import answer_differences
 from .fit import Fit
 from .fitting import Approximation, approximate, replace_activations
 from .ranges import ExactRun, MeasuredRange
@@ -40,6 +43,10 @@ larger, because every sample near the class boundary is near 0."""
 
 ENCRYPTED_SHARE = 1 / 16
 """Share of a required error that polynomials leave to encryption."""
+
+ANSWER_SHARE = 1 / 2
+"""Default bound on the change of an output behind the client's last steps, as a share of half its range;
+larger ones are warned of."""
 
 FIRST_SAMPLES = 4
 """Samples on which a choice is tried first: most choices are too coarse, and a few samples show it."""
@@ -335,18 +342,23 @@ def report(
     fitted: Sequence[FittedActivation],
     restored: Callable[[Vector], Vector],
     fit: Fit,
+    part: ClientPart | None = None,
 ) -> FitReport:
     """Report how replacing the activations changes the outputs.
 
     Args:
         restored: returns the model's outputs from those of the graph.
+        part: the client's last steps.
     """
     compared = run.compared
+    answers: tuple[AnswerDifference, ...] = ()
+    labels: float | None = None
     changes, sizes = np.zeros((1, run.outputs.shape[1] or 1)), _sizes(run) if fitted else np.ones(1)
     same: NDArray[np.bool_] | None = np.ones(1, np.bool_)
     if fitted:
         outputs = restored(outputs_of(graph, run.samples[compared]))
         changes, same = _compare(outputs, run.outputs[compared], run)
+        answers, labels = answer_differences(part, outputs, run.outputs[compared], fit.error, ANSWER_SHARE)
     ranges = run.ranges(fit.ranges.margin).values()
     escaped = np.any([measured.escaped for measured in ranges], axis=0) if ranges else np.zeros(1, bool)
     return FitReport(
@@ -358,8 +370,9 @@ def report(
             float(changes.max()),
             float(changes.mean()),
             float(np.abs(run.outputs[compared]).max(initial=0.0)),
-            None if same is None else float(same.mean()),
+            labels if labels is not None or same is None else float(same.mean()),
             share=float((changes.max(axis=0) / np.where(sizes > 0, sizes, 1.0)).max()),
         ),
         rounding=run.rounding,
+        answers=answers,
     )

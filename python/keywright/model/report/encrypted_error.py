@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright import compiler
+from keywright.compiler.activations.answers import answer_differences
 from keywright.compiler.activations.choosing import escaping, outputs_of
 from keywright.compiler.activations.spread import outliers_of, spread_of
 from keywright.compiler.approximating import ApproximatedModel
@@ -17,6 +18,7 @@ from keywright.errors import (
 from keywright.errors.network import imprecise
 from keywright.model.exchange.interface import FRACTION_BITS
 from keywright.plan.keys.execution import PlanExecution
+from keywright.program.fit_report import AnswerDifference
 from keywright.runtime import simulate
 
 from .label_rule import LabelRule
@@ -95,6 +97,7 @@ class EncryptedError:
         change: the largest error of each output and the largest change by polynomials together, (outputs,).
         labels: predictions that may change; None if the model has none.
         outliers: of the calibration data.
+        answers: how the model's outputs that are no labels change, behind the client's last steps.
     """
 
     errors: NDArray[np.float64]
@@ -104,6 +107,7 @@ class EncryptedError:
     change: NDArray[np.float64]
     labels: Labels | None = None
     outliers: Outliers = Outliers()
+    answers: tuple[AnswerDifference, ...] = ()
 
     @property
     def worst(self) -> int:
@@ -157,11 +161,17 @@ class EncryptedError:
     @property
     def _effect(self) -> str:
         if self.labels is None or not self.labels.undecided:
-            return ""
+            return self._amplified
         return (
             f"; that may change the prediction of {self.labels.undecided} of {self.labels.samples} "
-            "calibration samples"
+            f"calibration samples{self._amplified}"
         )
+
+    @property
+    def _amplified(self) -> str:
+        """Outputs that change much behind the client's last steps."""
+        large = [str(each) for each in self.answers if not each.largest_change <= each.bound]
+        return f"; behind the client's last steps, {', '.join(large)}" if large else ""
 
     @property
     def _cause(self) -> str:
@@ -212,6 +222,10 @@ def predict_error(
     errors = simulated.errors.max(axis=(0, 1))
     replaced = outputs_of(model.graph, model.run.samples) if model.fitted else model.outputs
     rows, distance = outliers_of(model.samples)
+    part = None if model.trees is not None else model.client_part
+    noisy = simulated.noisy.reshape(-1, len(errors))
+    exact = np.tile(simulated.outputs.reshape(-1, len(errors)), (REPETITIONS, 1))
+    answers, _ = answer_differences(part, noisy, exact, None, WARNED_SHARE)
     return EncryptedError(
         errors,
         spread_of(model.outputs),
@@ -220,6 +234,7 @@ def predict_error(
         errors + np.abs(replaced - model.outputs).max(axis=0),
         _labels(model, replaced, errors),
         Outliers(tuple(rows.tolist()), distance),
+        answers,
     )
 
 

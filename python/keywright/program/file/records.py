@@ -6,10 +6,16 @@ from typing import Any
 
 from keywright._reading.records import number, whole
 from keywright.errors.engine import FormatError
-from keywright.program.fit_report import FitReport, FittedActivation, OutputDifference
+from keywright.program.fit_report import (
+    AnswerDifference,
+    FitReport,
+    FittedActivation,
+    OutputDifference,
+)
 from keywright.program.instructions import ValueRange
 
 MAX_ACTIVATIONS = 1 << 14
+MAX_ANSWERS = 1 << 8
 MAX_TEXT = 1 << 12
 MAX_SLOTS = 1 << 17
 
@@ -107,6 +113,21 @@ def read_report(entry: Mapping[str, Any]) -> FitReport:
         outputs=_difference(entry),
         bins=_count(entry, "bins") if "bins" in entry else 0,
         rounding=_difference(entry["rounding"]) if "rounding" in entry else None,
+        answers=_answers(entry.get("answers", [])),
+    )
+
+
+def _answers(entries: object) -> tuple[AnswerDifference, ...]:
+    if not isinstance(entries, list) or len(entries) > MAX_ANSWERS:
+        raise FormatError(f"a fit report needs a list of at most {MAX_ANSWERS} outputs", code="program")
+    return tuple(
+        AnswerDifference(
+            _text(entry["name"], "an output's name"),
+            _least(entry["largest_change"], "largest_change"),
+            _least(entry["spread"], "spread"),
+            _least(entry["bound"], "bound"),
+        )
+        for entry in entries
     )
 
 

@@ -1,0 +1,39 @@
+"""How errors of scores change the model's own outputs, behind the client's last steps."""
+
+import numpy as np
+
+from keywright.program.arrays import Vector
+from keywright.program.client.client_part import ClientPart
+from keywright.program.fit_report import AnswerDifference
+
+LARGEST = float(np.finfo(np.float64).max)
+
+
+def answer_differences(
+    part: ClientPart | None, scores: Vector, exact: Vector, error: float | None, share: float
+) -> tuple[tuple[AnswerDifference, ...], float | None]:
+    """Return how each of the model's outputs that is no label differs, and the share of samples whose labels,
+    its other outputs, are equal; None without labels.
+
+    Args:
+        part: the client's last steps; without any, there are no answers.
+        scores, exact: of the program and of the model, (count, scores).
+        error: allowed difference; None for a share of half the output's range.
+        share: that share.
+    """
+    if part is None or not len(exact):
+        return (), None
+    own, true = (part.run(values.reshape(-1, *part.shape)) for values in (scores, exact))
+    results, equal = [], None
+    for name, array in true.items():
+        expected = np.asarray(array).reshape(len(exact), -1)
+        given = np.asarray(own[name]).reshape(len(exact), -1)
+        if array.dtype.kind != "f":
+            same = (given == expected).all(axis=1)
+            equal = same if equal is None else equal & same
+        elif array.size:
+            changes = np.abs(np.asarray(given, np.float64) - expected)
+            spread = float(np.nan_to_num(np.ptp(expected, axis=0).max() / 2))
+            change = float(np.nan_to_num(changes, nan=LARGEST, posinf=LARGEST).max())
+            results.append(AnswerDifference(name, change, spread, share * spread if error is None else error))
+    return tuple(results), None if equal is None else float(equal.mean())
