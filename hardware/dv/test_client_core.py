@@ -347,14 +347,14 @@ EXACT = "computes_what_the_software_computes"
 def test_client_core(simulate: Simulate, vectors: Vectors, check_vectors: CheckVectors) -> None:
     """Every test, at the smallest degree."""
     folder = vectors("client", 10)
-    simulate("client_core", {"LogN": 10}, {"VECTORS": str(folder)}, random_start=True)
+    simulate("client_core", {"LogN": 10}, {"VECTORS": str(folder)}, random_start=True, long=True)
     check_vectors("client", 10)
 
 
 def test_a_message_bootstraps(simulate: Simulate, vectors: Vectors, check_vectors: CheckVectors) -> None:
     """What the core encrypts at N = 2^12 is what the software encrypts, bootstraps there and decrypts."""
     folder = vectors("bootstrap", 12)
-    simulate("client_core", {"LogN": 12}, {"VECTORS": str(folder)}, only=EXACT, random_start=True)
+    simulate("client_core", {"LogN": 12}, {"VECTORS": str(folder)}, only=EXACT, random_start=True, long=True)
     check_vectors("bootstrap", 12)
 
 
