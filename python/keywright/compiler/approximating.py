@@ -16,7 +16,6 @@ from keywright.compiler.activations.approximation.method import Method
 from keywright.compiler.activations.choosing import choose, outputs_of
 from keywright.compiler.activations.fit import OPERATORS, Fit
 from keywright.compiler.activations.ranges import ExactRun, run_exact
-from keywright.compiler.front_ends.classical import standardised
 from keywright.compiler.front_ends.model_file import gives_values, load_model
 from keywright.compiler.front_ends.onnx_importer import ImportedModel, import_model
 from keywright.compiler.front_ends.operators.attention.masks import require_hidden
@@ -25,8 +24,10 @@ from keywright.compiler.front_ends.operators.gating.gates import HIDDEN
 from keywright.compiler.front_ends.parts.batch_axis import require_independent
 from keywright.compiler.front_ends.parts.client_end import divide
 from keywright.compiler.front_ends.parts.client_start import Started, start
+from keywright.compiler.front_ends.rewriting.classical import standardised
+from keywright.compiler.front_ends.rewriting.quantised import with_real_numbers
+from keywright.compiler.front_ends.rewriting.written_out import with_softmax
 from keywright.compiler.front_ends.trees import onnx_ml
-from keywright.compiler.front_ends.written_out import with_softmax
 from keywright.compiler.graph.graph import Activation, Graph, Input, Linear
 from keywright.compiler.graph.simplify import simplify
 from keywright.compiler.layout.layer_work import LayerWork
@@ -46,7 +47,7 @@ from keywright.errors.network import (
 from keywright.program.arrays import Shape, Vector
 from keywright.program.client.client_part import ClientPart
 from keywright.program.client.first_steps import FirstSteps
-from keywright.program.fit_report import FittedActivation
+from keywright.program.fit_report import FittedActivation, OutputDifference
 from keywright.program.interface import ClientSteps
 from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
 
@@ -149,16 +150,19 @@ class Opening:
         fit: with the features of the calibration data.
         first_steps: if there are any.
         values: whether the model's outputs are known to be values, like those of a regression.
+        rounding: how the real numbers of a quantised model differ from its integers; None for others.
     """
 
     model: onnx.ModelProto | Ensemble
     fit: Fit
     first_steps: FirstSteps | None
     values: bool = False
+    rounding: OutputDifference | None = None
 
     def approximated(self, model: ApproximatedModel) -> ApproximatedModel:
         """Return a model with the first steps."""
-        return replace(model, steps=replace(model.steps, first=self.first_steps))
+        steps = replace(model.steps, first=self.first_steps)
+        return replace(model, steps=steps, run=replace(model.run, rounding=self.rounding))
 
 
 def _started(model: onnx.ModelProto, samples: Any) -> Started:
@@ -190,6 +194,7 @@ def begin(model: Source, fit: Fit) -> Opening:
     try:
         loaded = load_model(model)
         values = gives_values(loaded)
+        loaded, rounding = with_real_numbers(loaded, fit.calibration)
         whole = standardised(loaded)
         require_independent(whole)
         started = _started(whole, fit.calibration)
@@ -205,7 +210,7 @@ def begin(model: Source, fit: Fit) -> Opening:
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
     fit = replace(fit, calibration=features)
-    return Opening(rest if ensemble is None else ensemble, fit, started.steps, values)
+    return Opening(rest if ensemble is None else ensemble, fit, started.steps, values, rounding)
 
 
 def _approximated_ensemble(ensemble: Ensemble, fit: Fit) -> ApproximatedModel:

@@ -90,6 +90,8 @@ class FitReport:
         outputs: how the outputs differ.
         bins: of the feature with most of them, if the thresholds of trees were rounded to the edges of bins;
             otherwise 0.
+        rounding: how a quantised model in real numbers differs from its integers, on calibration samples;
+            None for other models.
     """
 
     activations: tuple[FittedActivation, ...]
@@ -98,8 +100,25 @@ class FitReport:
     escaped: int
     outputs: OutputDifference
     bins: int = 0
+    rounding: OutputDifference | None = None
 
     def __str__(self) -> str:
+        return self._compared_with_model + ("" if self.rounding is None else f"; {self._rounded}")
+
+    @property
+    def _rounded(self) -> str:
+        """How the real numbers of a quantised model differ from its integers."""
+        assert self.rounding is not None
+        share = self.rounding.agreement
+        return (
+            "the model is a quantised one, in real numbers instead of integers: "
+            + ("" if share is None else f"{share:.2%} equal predictions, ")
+            + f"outputs off by {self.rounding.mean_change:.2g} in the mean and "
+            f"{self.rounding.largest_change:.2g} at most (largest output {self.rounding.largest_output:.3g})"
+        )
+
+    @property
+    def _compared_with_model(self) -> str:
         if not self.activations and not self.bins:
             return "no activation is replaced: the program computes the model's own function"
         kind = "held-out calibration samples" if self.held_out else "calibration samples, none held out"
@@ -117,6 +136,8 @@ class FitReport:
         outputs, bins = entry.pop("outputs"), entry.pop("bins")
         if not self.outputs.spread:
             del outputs["spread"]
+        if self.rounding is None:
+            del entry["rounding"]
         return {**entry, **outputs, "bins": bins}
 
     @property
@@ -134,12 +155,17 @@ class FitReport:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the reliability of the figures."""
+        results = []
+        if self.rounding is not None and (missed := _misses(self.rounding)):
+            results.append(
+                f"without the rounding of the model's integers, {' and '.join(missed)}; the report compares "
+                "with the model in real numbers"
+            )
         if self.bins:
             missed = self._missed
             return (f"{' and '.join(missed)}; {MORE_BINS}",) if missed else ()
         if not self.activations:
-            return ()
-        results = []
+            return tuple(results)
         if self.held_out == 0:
             results.append(
                 f"{self.samples} calibration samples are too few to hold some out, so the figures are for "
@@ -179,14 +205,25 @@ class FitReport:
                     f"rounded thresholds change an output by up to {outputs.largest_change:.3g}, above a "
                     f"quarter of the spread of the outputs, {outputs.spread:.3g}"
                 )
-        elif not outputs.largest_change <= DEFAULT_CHANGE * outputs.largest_output:
-            missed.append(
-                f"an output changes by {outputs.largest_change:.3g}, above a sixteenth of the largest "
-                f"output, {outputs.largest_output:.3g}"
-            )
-        if outputs.agreement is not None and outputs.agreement < LEAST_AGREEMENT:
-            missed.append(f"{1 - outputs.agreement:.1%} of the predictions differ from those of the model")
-        return missed
+            return missed + _disagreement(outputs)
+        return _misses(outputs)
+
+
+def _misses(outputs: OutputDifference) -> list[str]:
+    """How outputs differ more than by default they may."""
+    missed = []
+    if not outputs.largest_change <= DEFAULT_CHANGE * outputs.largest_output:
+        missed.append(
+            f"an output changes by {outputs.largest_change:.3g}, above a sixteenth of the largest "
+            f"output, {outputs.largest_output:.3g}"
+        )
+    return missed + _disagreement(outputs)
+
+
+def _disagreement(outputs: OutputDifference) -> list[str]:
+    if outputs.agreement is None or outputs.agreement >= LEAST_AGREEMENT:
+        return []
+    return [f"{1 - outputs.agreement:.1%} of the predictions differ from those of the model"]
 
 
 def loosest(activations: Sequence[FittedActivation]) -> str:

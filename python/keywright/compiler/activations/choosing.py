@@ -346,4 +346,5 @@ def report(
             float(np.abs(run.outputs[compared]).max(initial=0.0)),
             None if same is None else float(same.mean()),
         ),
+        rounding=run.rounding,
     )

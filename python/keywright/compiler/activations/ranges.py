@@ -11,6 +11,7 @@ from keywright.compiler.graph.graph import Activation, Graph
 from keywright.compiler.graph.piecewise import Function
 from keywright.errors.engine import EncodeError
 from keywright.program.arrays import Vector
+from keywright.program.fit_report import OutputDifference
 
 HOLD_OUT_EVERY = 5
 LEAST_TO_HOLD_OUT = 50
@@ -89,6 +90,7 @@ class ExactRun:
         signed: whether a single output's sign is the model's prediction.
         several: whether outputs are values, like those of a regression, or scores of several labels: no
             largest one is a prediction.
+        rounding: how the real numbers of a quantised model differ from its integers; None for others.
     """
 
     samples: Vector
@@ -97,6 +99,7 @@ class ExactRun:
     inputs: ActivationInputs = field(default_factory=ActivationInputs)
     signed: bool = False
     several: bool = False
+    rounding: OutputDifference | None = None
 
     def predictions(self, outputs: Vector) -> NDArray[np.int64] | None:
         """Return the predictions of outputs, (count, n): indices of the largest, or signs; None if a single

@@ -92,7 +92,6 @@ def read_report(entry: Mapping[str, Any]) -> FitReport:
         raise FormatError(
             f"a fit report needs a list of at most {MAX_ACTIVATIONS} activations", code="program"
         )
-    agreement = entry["agreement"]
     samples, held_out, escaped = (_count(entry, name) for name in ("samples", "held_out", "escaped"))
     if samples < 1 or held_out > samples or escaped > held_out:
         raise FormatError(
@@ -105,14 +104,20 @@ def read_report(entry: Mapping[str, Any]) -> FitReport:
         samples=samples,
         held_out=held_out,
         escaped=escaped,
-        outputs=OutputDifference(
-            _least(entry["largest_change"], "largest_change"),
-            _least(entry["mean_change"], "mean_change"),
-            _least(entry["largest_output"], "largest_output"),
-            None if agreement is None else _least(agreement, "agreement"),
-            _least(entry.get("spread", 0.0), "spread"),
-        ),
+        outputs=_difference(entry),
         bins=_count(entry, "bins") if "bins" in entry else 0,
+        rounding=_difference(entry["rounding"]) if "rounding" in entry else None,
+    )
+
+
+def _difference(entry: Mapping[str, Any]) -> OutputDifference:
+    agreement = entry["agreement"]
+    return OutputDifference(
+        _least(entry["largest_change"], "largest_change"),
+        _least(entry["mean_change"], "mean_change"),
+        _least(entry["largest_output"], "largest_output"),
+        None if agreement is None else _least(agreement, "agreement"),
+        _least(entry.get("spread", 0.0), "spread"),
     )
 
 

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from keywright.compiler.activations.functions import ACTIVATIONS
-from keywright.compiler.front_ends.classical import standardised
 from keywright.compiler.front_ends.model_file import load_model
 from keywright.compiler.front_ends.operator_context import FLOATS
-from keywright.compiler.front_ends.written_out import with_softmax
+from keywright.compiler.front_ends.rewriting.classical import standardised
+from keywright.compiler.front_ends.rewriting.quantised import with_real_numbers
+from keywright.compiler.front_ends.rewriting.written_out import with_softmax
 from keywright.errors.network import RefusalError
 from keywright.program.arrays import Shape
 from keywright.program.client.client_part import ALLOWED, ELEMENTWISE, ONLY_HERE, ClientPart
@@ -98,7 +99,8 @@ def load_parts(
     Raises:
         RefusalError: as for `load_model`, `start` and `divide`.
     """
-    return divide(with_softmax(start(standardised(load_model(model)), samples).model))
+    real, _ = with_real_numbers(load_model(model), samples)
+    return divide(with_softmax(start(standardised(real), samples).model))
 
 
 def divide(model: onnx.ModelProto) -> tuple[onnx.ModelProto, ClientEnd | None]:

@@ -9,8 +9,8 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from keywright.compiler.front_ends.classical import standardised
 from keywright.compiler.front_ends.model_file import sample_shape
+from keywright.compiler.front_ends.rewriting.classical import standardised
 from keywright.compiler.trees.ensemble import Ensemble, Nodes, joined
 from keywright.compiler.trees.last_step import LastStep, Remainder, Transform
 from keywright.errors.network import (

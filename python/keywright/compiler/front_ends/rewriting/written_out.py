@@ -1,6 +1,6 @@
 """Restores operators that exporters decompose: softmax, which the client computes as a whole, and erfc."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import onnx
@@ -48,7 +48,7 @@ def with_softmax(model: onnx.ModelProto) -> onnx.ModelProto:
             continue
         operator, source = table[index]
         result.graph.node.append(helper.make_node(operator, [source], list(node.output), node.name, axis=-1))
-    _drop_unread(result.graph)
+    drop_unread(result.graph)
     return result
 
 
@@ -141,13 +141,13 @@ def _copied(model: onnx.ModelProto) -> onnx.ModelProto:
     return result
 
 
-def _drop_unread(graph: onnx.GraphProto) -> None:
-    """Remove the nodes whose results nothing reads, and their constants."""
-    targets = {value.name for value in graph.output}
-    kept = list(_backwards(graph, targets))[::-1]
+def drop_unread(graph: onnx.GraphProto, kept: Iterable[str] = ()) -> None:
+    """Remove the nodes whose results nothing reads, and their constants, but for values to keep."""
+    targets = {*(value.name for value in graph.output), *kept}
+    nodes = list(_backwards(graph, targets))[::-1]
     del graph.node[:]
-    graph.node.extend(kept)
-    read = {name for node in kept for name in node.input} | {value.name for value in graph.output}
+    graph.node.extend(nodes)
+    read = {name for node in nodes for name in node.input} | targets
     tensors = [tensor for tensor in graph.initializer if tensor.name in read]
     del graph.initializer[:]
     graph.initializer.extend(tensors)

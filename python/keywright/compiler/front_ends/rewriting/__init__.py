@@ -1,0 +1,1 @@
+"""Rewrites the operators of exporters and runtimes as standard ones of real numbers."""
