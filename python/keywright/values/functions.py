@@ -95,7 +95,8 @@ def approximation(name: str, low: float, high: float, error: float) -> Approxima
             return Approximation(coefficients, bound)
     raise ParameterError(
         f"no polynomial of degree up to {MAX_DEGREE} is within {error:.3g} of {name} on {low:.6g} to "
-        f"{high:.6g}; its error is up to {bound:.3g}: declare a narrower range by within(), or allow it by error=",
+        f"{high:.6g}; its error is up to {bound:.3g}: declare a narrower range by within(), or allow it by "
+        "error=",
         code="range",
     )
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 class Group:
     """The slots that statistics are taken over. Each statistic is in every slot of its result.
 
+    Thread safety: any number of threads may use one at the same time.
+
     Every method needs the rotations by powers of two. A group of data is one `Group` for each value of a
     category.
 
@@ -49,7 +51,7 @@ class Group:
             return
         numbers = np.asarray(mask, np.float64)
         if numbers.ndim != 1 or not np.isin(numbers, (0.0, 1.0)).all() or not numbers.any():
-            raise EncodeError("a mask has one 0 or 1 for every slot, and a 1", code="values")
+            raise EncodeError("a mask has one 0 or 1 for every slot, and a 1")
         self.mask, self.count = numbers, int(numbers.sum())
         self.share = 1.0 / self.count
 
