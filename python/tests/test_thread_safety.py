@@ -17,6 +17,7 @@ import pytest
 from keywright import _core, bfv, federated, keys, plan, search, thin
 from keywright.serve import tenants
 from keywright.serve.tenants.quotas import Quota
+from keywright.values import Group
 
 ROOT = Path(__file__).parents[2]
 ENTROPY = bytes(range(32))
