@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted((ROOT / "examples").glob("[0-9]_*.py"))
+EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*_*.py"))
 Run = Callable[..., str]
 LIBRARIES = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "deps"
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) >= 6
+    assert len(EXAMPLES) >= 11
 
 
 def test_an_example_starts_as_a_program() -> None:

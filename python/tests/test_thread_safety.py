@@ -17,6 +17,7 @@ import pytest
 from keywright import _core, bfv, federated, keys, plan, search, thin
 from keywright.serve import tenants
 from keywright.serve.tenants.quotas import Quota
+from keywright.values import Group
 
 ROOT = Path(__file__).parents[2]
 ENTROPY = bytes(range(32))
@@ -110,6 +111,7 @@ def arithmetic() -> tuple[list[object], Callable[[], object]]:
     encrypted, key = evaluator(ciphertext), generator.switching_key(spec)
     errors, flooding = keys.ErrorModel(parameters, held), kw.Flooding(10, 10_000)
     widths = _core.PrimeWidths(11, [55.0, 45.0, 45.0, 45.0], [50.0, 50.0])
+    group = Group([1, 0, 1, 1])
     pool = kw.EncryptionPool(public, 4, threads=0)
 
     def work() -> object:
@@ -120,6 +122,7 @@ def arithmetic() -> tuple[list[object], Callable[[], object]]:
         assert len(generator.switching_key(spec).to_bytes()) == len(key.to_bytes())
         return (
             (encrypted * encrypted + (encrypted << 1)).ciphertext.to_bytes(),
+            group.variance(encrypted).ciphertext.to_bytes(),
             evaluator.linear_transform(ciphertext, transform).to_bytes(),
             seeded.expand().to_bytes(),
             kw.Parameters.from_bytes(parameters.to_bytes()) == parameters,
@@ -129,6 +132,7 @@ def arithmetic() -> tuple[list[object], Callable[[], object]]:
         )
 
     objects = [
+        group,
         parameters,
         public,
         spec,

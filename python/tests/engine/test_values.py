@@ -249,8 +249,8 @@ def test_what_cannot_be_divided(pair: Pair) -> None:
     with pytest.raises(ZeroDivisionError):
         pair.x / np.array([1.0, 0.0])
     for other in (pair.y, pair.y.ciphertext):
-        with pytest.raises(TypeError):
-            pair.x / other  # type: ignore[operator]
+        with pytest.raises(kw.errors.OperandError, match="within"):
+            pair.x / other
 
 
 def test_comparisons_are_off_by_what_they_state(pair: Pair) -> None:
@@ -338,8 +338,6 @@ def test_values_have_no_truth_but_an_identity(pair: Pair) -> None:
     with pytest.raises(TypeError, match="encrypted values cannot be compared"):
         bool(pair.x)
     assert {pair.x: 1}[pair.x] == 1
-    with pytest.raises(TypeError, match="unsupported operand"):
-        pair.x @ pair.y  # type: ignore[operator]
 
 
 def test_every_function_on_a_range_has_a_stated_error() -> None:

@@ -1,5 +1,6 @@
 """Ciphertexts with operators."""
 
+import math
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from importlib import import_module
@@ -21,6 +22,9 @@ from keywright.errors import (
     NoiseError,
     OperandError,
 )
+
+from . import functions
+from .functions import Interval
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -117,25 +121,29 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
     """A ciphertext bound to an evaluator, for formulas; made by ``evaluator(ciphertext)``.
 
     The operators ``+ - *`` take another value, a ciphertext, or numbers on either side, one for every slot or
-    one for all; ``/`` takes numbers; ``@`` a matrix on either side; ``**`` a positive integer; ``<<`` and
-    ``>>`` rotate the slots. Products are relinearized and rescaled. If the operands of a sum differ in scale,
-    as products of different origin do, an operand that is a product with numbers, such as a mean, is computed
-    again at the scale of the other. Otherwise the operand of the higher level is brought to the scale of the
-    other, which uses one of its spare levels, and the sum has the level of the lower operand. Two operands of
-    the same level take one more level. Without a spare level the sum raises `ScaleError`.
+    one for all; ``/`` takes numbers, or values with a declared range (`within`); ``@`` a matrix on either
+    side, or another value, for their inner product; ``**`` a positive integer; ``<<`` and ``>>`` rotate the
+    slots. Products are relinearized and rescaled. If the operands of a sum differ in scale, as products of
+    different origin do, an operand that is a product with numbers, such as a mean, is computed again at the
+    scale of the other. Otherwise the operand of the higher level is brought to the scale of the other, which
+    uses one of its spare levels, and the sum has the level of the lower operand. Two operands of the same
+    level take one more level. Without a spare level the sum raises `ScaleError`.
 
     Thread safety: any number of threads may use one at the same time.
 
     Attributes:
         evaluator: the evaluator.
         ciphertext: the ciphertext.
+        interval: the least and the largest number that a value can be, as `within` or a function declared
+            them; None if that is unknown.
     """
 
-    __slots__ = ("_at_scale",)
+    __slots__ = ("_at_scale", "interval")
 
     def __init__(self, evaluator: Evaluator, ciphertext: Ciphertext) -> None:
         super().__init__(evaluator, ciphertext)
         self._at_scale: Callable[[float], Ciphertext] | None = None
+        self.interval: Interval | None = None
 
     def _moved(self, move: Callable[[Ciphertext], Ciphertext]) -> Self:
         """Return the result of an operation that keeps scales."""
@@ -221,18 +229,28 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
     def _squared(self) -> Self:
         return self._with(self.evaluator.square(self.ciphertext))
 
-    def __truediv__(self, other: "ArrayLike") -> Self:
-        """Divide by numbers. Encrypted values cannot be divisors."""
-        if isinstance(other, Encrypted | Ciphertext):
-            return NotImplemented
+    def __truediv__(self, other: "Operand") -> Self:
+        """Divide by numbers, or by values with a declared range; see `inverse`.
+
+        Raises:
+            OperandError: encrypted divisors have no declared range, or 0 is in it.
+        """
+        if isinstance(other, Ciphertext):
+            other = self._with(other)
+        if isinstance(other, Encrypted):
+            return self * other.inverse()
         divisors = np.asarray(other)
         if not np.all(divisors):
             raise ZeroDivisionError("encrypted values cannot be divided by 0; give other divisors")
         return self * (1.0 / divisors)
 
-    def __matmul__(self, matrix: "ArrayLike") -> Self:
+    def __rtruediv__(self, other: "ArrayLike") -> Self:
+        return self.inverse() * other
+
+    def __matmul__(self, matrix: "Operand") -> Self:
         """Multiply the values, as a row of ``slots`` numbers, by a matrix of up to ``slots`` rows and
-        columns; slots without a column become 0. Uses one level.
+        columns; slots without a column become 0. Uses one level. With another value, return their inner
+        product, as `dot`.
 
         Raises:
             EncodeError: the matrix has another shape.
@@ -242,9 +260,8 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
             raise TypeError(
                 "a LinearTransform multiplies from the left: transform @ x; for x @ M make it from M.T"
             )
-        operand: object = matrix
-        if isinstance(operand, Encrypted | Ciphertext):
-            return NotImplemented
+        if isinstance(matrix, Encrypted | Ciphertext):
+            return self.dot(matrix)
         return self.__rmatmul__(np.transpose(matrix))
 
     def __rmatmul__(self, matrix: "ArrayLike | LinearTransform") -> Self:
@@ -286,6 +303,99 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         if 0 in (_shape(coefficients) or ()):
             raise EncodeError("a polynomial has at least one coefficient; give its constant term", count=0)
         return self._with(self.evaluator.polynomial(self.ciphertext, coefficients))
+
+    def within(self, low: float, high: float) -> Self:
+        """Declare that every value, unused slots included, is between two numbers.
+
+        Functions and divisions rely on it: for a value outside, their results can be any number. Nobody but
+        the owner of the secret key can check it.
+
+        Raises:
+            ValueError: the numbers are not finite, or out of order.
+            OperandError: no value can be there by the magnitude that the ciphertext declares.
+        """
+        if not -math.inf < low < high < math.inf:
+            raise ValueError(f"a range has two finite ends in order, got {low} and {high}")
+        least, largest = min(abs(low), abs(high)), max(abs(low), abs(high))
+        declared = self.ciphertext.magnitude_bound
+        if least > declared * (1 + _ROUNDING) and low * high > 0:
+            raise OperandError(
+                f"the values are at most {declared:.6g} by their declared magnitude, and none can be between "
+                f"{low:.6g} and {high:.6g}; declare the range that they have",
+                code="range",
+            )
+        result = self._with(
+            self.evaluator.declare(self.ciphertext, largest) if largest < declared else self.ciphertext
+        )
+        result.interval = (float(low), float(high))
+        return result
+
+    def exp(self, error: float | None = None) -> Self:
+        """Return the exponential of values with a declared range (`within`).
+
+        Args:
+            error: bound on the distance of the polynomial from the function, 2^-10 of the function's largest
+                value by default. The polynomial has the fewest levels for which `functions.error_bound`
+                proves it, and one level maps the range to [-1, 1]. The errors of encryption come on top
+                (`Ciphertext.error_bound`).
+
+        Raises:
+            OperandError: no range is declared, or the function is not defined on it.
+            ParameterError: no polynomial of degree up to 1023 is so close.
+        """
+        return self._function("exp", error)
+
+    def log(self, error: float | None = None) -> Self:
+        """Return the natural logarithm of values with a declared range above 0; see `exp`."""
+        return self._function("log", error)
+
+    def sqrt(self, error: float | None = None) -> Self:
+        """Return the square root of values with a declared range above 0; see `exp`."""
+        return self._function("sqrt", error)
+
+    def inverse_sqrt(self, error: float | None = None) -> Self:
+        """Return the inverse of the square root of values with a declared range above 0; see `exp`."""
+        return self._function("inverse_sqrt", error)
+
+    def inverse(self, error: float | None = None) -> Self:
+        """Return the inverse of values with a declared range above 0, or below; see `exp`."""
+        if self.interval is not None and self.interval[1] < 0:
+            low, high = self.interval
+            positive = -self
+            positive.interval = (-high, -low)
+            result = -positive.inverse(error)
+            assert positive.interval is not None
+            image = functions.FUNCTIONS["inverse"].image(*positive.interval)
+            result.interval = (-image[1], -image[0])
+            return result
+        return self._function("inverse", error)
+
+    def _function(self, name: str, error: float | None) -> Self:
+        if self.interval is None:
+            raise OperandError(
+                f"{name} is a polynomial on a range, and the range of the values is unknown; declare it "
+                "before, by x.within(low, high)",
+                code="range",
+            )
+        low, high = self.interval
+        function = functions.FUNCTIONS[name]
+        if function.positive and low <= 0:
+            raise OperandError(
+                f"{name} is computed for values above 0, and these are declared to be between {low:.6g} and "
+                f"{high:.6g}; declare a range above 0 by within(), or add a number before",
+                code="range",
+            )
+        least, largest = function.image(low, high)
+        most = max(abs(least), abs(largest))
+        polynomial = functions.approximation(name, low, high, 2.0**-10 * most if error is None else error)
+        centre, half = (low + high) / 2, (high - low) / 2
+        mapped = (self / half - centre / half).ciphertext
+        mapped = self.evaluator.declare(mapped, 1.0)
+        value = self.evaluator.polynomial(mapped, polynomial.coefficients, "chebyshev")
+        total = polynomial.error + value.error_bound
+        result = self._with(self.evaluator.declare(value, most + polynomial.error))
+        result.interval = (least - total, largest + total)
+        return result
 
     def sign(self, bits: int = 8, *, range: float = 1.0) -> Self:  # noqa: A002 (the range of the values)
         """Return the sign of values in [-range, range], by a composition of minimax polynomials. Outside of

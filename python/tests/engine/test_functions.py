@@ -1,0 +1,189 @@
+"""Functions of encrypted values on declared ranges, and statistics of groups, beside numpy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import keywright as kw
+import numpy as np
+import pytest
+from keywright.errors import EncodeError, OperandError, ParameterError
+from keywright.values import Group
+from keywright.values.functions import FUNCTIONS, approximation, error_bound, interpolant
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+SLOTS = 16
+RANGES = [(0.2, 1.0), (0.05, 4.0), (3.0, 3.5), (1e-3, 0.02), (40.0, 900.0)]
+SIGNED = [(-1.0, 1.0), (-6.0, 2.0), (2.0, 2.5)]
+
+
+@dataclass(frozen=True)
+class Keys:
+    """What encrypts, evaluates and decrypts vectors of 16 slots."""
+
+    evaluator: kw.Evaluator
+    encryptor: kw.Encryptor
+    decryptor: kw.Decryptor
+
+    def encrypted(self, values: Vector, magnitude: float = 1.0) -> kw.Encrypted:
+        return self.evaluator(self.encryptor.encrypt(values, slots=SLOTS, magnitude=magnitude))
+
+    def decrypted(self, values: kw.Encrypted) -> Vector:
+        return np.asarray(self.decryptor.decrypt(values))
+
+
+@pytest.fixture(scope="module")
+def keys() -> Keys:
+    parameters = kw.Parameters.from_bits(11, [55, *[45] * 20], [60], 45, insecure=True)
+    secret = kw.SecretKey.generate(parameters)
+    generator = kw.KeyGenerator(secret)
+    evaluation = generator.evaluation_keys(rotations=[1, 2, 4, 8])
+    return Keys(
+        kw.Evaluator(parameters, evaluation), kw.Encryptor(generator.public_key()), kw.Decryptor(secret)
+    )
+
+
+def ranges(name: str) -> list[tuple[float, float]]:
+    return RANGES if FUNCTIONS[name].positive else SIGNED
+
+
+CASES = [(name, low, high) for name in FUNCTIONS for low, high in ranges(name)]
+
+
+@pytest.mark.parametrize(("name", "low", "high"), CASES)
+def test_proved_errors_hold_and_are_asked_for(name: str, low: float, high: float) -> None:
+    function = FUNCTIONS[name]
+    points = np.linspace(-1, 1, 20_001)
+    exact = function.of((low + high) / 2 + (high - low) / 2 * points)
+    most = float(np.abs(exact).max())
+    for share in (2.0**-4, 2.0**-10, 2.0**-20):
+        result = approximation(name, low, high, share * most)
+        largest = np.abs(np.polynomial.chebyshev.chebval(points, result.coefficients) - exact).max()
+        assert largest <= result.error <= share * most
+    for degree in (3, 15, 63):
+        values = np.polynomial.chebyshev.chebval(points, interpolant(function, low, high, degree))
+        assert np.abs(values - exact).max() <= error_bound(function, low, high, degree)
+
+
+@pytest.mark.parametrize(("name", "low", "high"), CASES)
+def test_encrypted_functions_are_within_the_stated_error(
+    keys: Keys, name: str, low: float, high: float
+) -> None:
+    values = np.random.default_rng(1).uniform(low, high, SLOTS)
+    values[:2] = low, high
+    x = keys.encrypted(values, max(abs(low), abs(high))).within(low, high)
+    result = getattr(x, name)()
+    exact = FUNCTIONS[name].of(values)
+    largest = np.abs(FUNCTIONS[name].of(np.array([low, high]))).max()
+    error = np.abs(keys.decrypted(result) - exact).max()
+    assert error <= 2.0**-10 * largest + result.ciphertext.error_bound
+    assert result.interval is not None
+    assert result.interval[0] <= exact.min()
+    assert exact.max() <= result.interval[1]
+
+
+def test_quotients_have_divisors_of_both_signs(keys: Keys) -> None:
+    v, w = np.random.default_rng(2).uniform(0.25, 1, (2, SLOTS))
+    x, y = keys.encrypted(v), keys.encrypted(w)
+    error = 4 * 2.0**-9
+    assert np.abs(keys.decrypted(x / y.within(0.25, 1)) - v / w).max() <= error
+    assert np.abs(keys.decrypted(2 / y.within(0.25, 1)) - 2 / w).max() <= 2 * error
+    negative = (-y).within(-1, -0.25)
+    assert np.abs(keys.decrypted(x / negative) + v / w).max() <= error
+    inverse = negative.inverse()
+    assert inverse.interval is not None
+    assert inverse.interval[0] <= -1 / w.min()
+    assert -1 / w.max() <= inverse.interval[1]
+    assert np.abs(keys.decrypted(x @ y) - v @ w).max() <= (x @ y).ciphertext.error_bound
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_unknown_ranges_are_refused(keys: Keys, name: str) -> None:
+    x = keys.encrypted(np.full(SLOTS, 0.5))
+    with pytest.raises(OperandError, match="within"):
+        getattr(x, name)()
+    with pytest.raises(OperandError, match="within"):
+        x / x
+    if FUNCTIONS[name].positive:
+        with pytest.raises(OperandError, match="above 0"):
+            getattr(x.within(-0.5, 1), name)()
+        with pytest.raises(ParameterError, match="narrower"):
+            getattr(x.within(1e-9, 1), name)(1e-9)
+
+
+def test_impossible_ranges_are_refused(keys: Keys) -> None:
+    x = keys.encrypted(np.full(SLOTS, 0.5))
+    for low, high in ((1, 0), (0, 0), (0, np.inf), (np.nan, 1)):
+        with pytest.raises(ValueError, match="two finite ends"):
+            x.within(low, high)
+    with pytest.raises(OperandError, match="declared magnitude"):
+        x.within(2, 3)
+    assert x.within(0, 1).interval == (0, 1)
+    assert x.within(-0.1, 0.75).ciphertext.magnitude_bound == 0.75
+    assert (x.within(0, 1) + 1).interval is None, "a sum has another range"
+
+
+MASKS = [np.ones(SLOTS), np.array([1.0, 1, 0, 1] * 4), np.eye(SLOTS)[3] + np.eye(SLOTS)[8]]
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+@pytest.mark.parametrize("mask", MASKS, ids=["all", "most", "two"])
+def test_statistics_are_those_of_numpy(keys: Keys, mask: Vector, encrypted: bool) -> None:
+    v, w = np.random.default_rng(3).uniform(-1, 1, (2, SLOTS))
+    x, y = keys.encrypted(v), keys.encrypted(w)
+    shown, count = mask > 0, int(mask.sum())
+    group = Group(keys.encrypted(mask) if encrypted else mask, least=max(1, count // 2))
+    # An encrypted count is divided by with a polynomial, whose relative error is 2^-12 of the least count's
+    # inverse.
+    share = 2.0**-12 * count / max(1, count // 2) if encrypted else 1e-7
+    expected: dict[str, Any] = {
+        "sum": v[shown].sum(),
+        "mean": v[shown].mean(),
+        "variance": v[shown].var(),
+        "covariance": np.cov(v[shown], w[shown], ddof=0)[0, 1],
+    }
+    results = {
+        "sum": group.sum(x),
+        "mean": group.mean(x),
+        "variance": group.variance(x),
+        "covariance": group.covariance(x, y),
+    }
+    for name, result in results.items():
+        # The mean is off by its share, which a deviation of at most 2 sees twice, in its product with the
+        # other.
+        bound = (8 * share if name != "sum" else 0) + 1e-6
+        assert np.abs(keys.decrypted(result) - expected[name]).max() <= bound, name
+    if count > 2:
+        deviations = sorted([v[shown].std(), w[shown].std()])
+        own = group.correlation(x, y, (0.8 * deviations[0], 1.2 * deviations[1]))
+        exact = np.corrcoef(v[shown], w[shown])[0, 1]
+        # Each inverse of a deviation is off by at most 2^-10 of itself, and a variance by what is stated
+        # above.
+        bound = (1 + 2.0**-10) ** 2 - 1 + 3 * 8 * share / deviations[0] ** 2
+        assert np.abs(keys.decrypted(own) - exact).max() <= bound + 1e-6
+
+
+def test_a_histogram_counts_values_between_edges(keys: Keys) -> None:
+    mask = np.array([1.0, 1, 1, 0] * 4)
+    v = np.tile([-0.8, -0.2, 0.3, 0.9], 4)
+    counts = Group(mask).histogram(keys.encrypted(v), [-1, -0.5, 0.05, 1], bits=8)
+    exact = np.histogram(v[mask > 0], [-1, -0.5, 0.05, 1])[0]
+    for count, expected in zip(counts, exact, strict=True):
+        assert np.abs(keys.decrypted(count) - expected).max() <= mask.sum() * 2.0**-7
+
+
+def test_bad_groups_are_refused(keys: Keys) -> None:
+    for mask in (np.zeros(SLOTS), np.full(SLOTS, 0.5), np.ones((2, 8)), [np.nan] * SLOTS):
+        with pytest.raises(EncodeError, match="mask"):
+            Group(mask)
+    with pytest.raises(ValueError, match="at least one"):
+        Group(np.ones(SLOTS), least=0)
+    x = keys.encrypted(np.full(SLOTS, 0.5))
+    for edges in ([0.5], [0.5, 0.2], [-2, 0], [[0, 1]]):
+        with pytest.raises(ValueError, match="edges"):
+            Group(np.ones(SLOTS)).histogram(x, edges)  # type: ignore[arg-type]
+    for deviations in ((0, 1), (1, 0.5), (0.1, np.inf)):
+        with pytest.raises(ValueError, match="deviations"):
+            Group(np.ones(SLOTS)).correlation(x, x, deviations)
