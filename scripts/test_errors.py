@@ -81,7 +81,7 @@ def sites() -> Sites:
         if path.name != "replies.py":  # reads codes of other places
             for name, code in sites_of_python(path):
                 raised[name].add((code, path))
-    for path in sorted(ENGINE.glob("*.rs")):
+    for path in sorted(ENGINE.rglob("*.rs")):
         for name, code in sites_of_engine(path):
             raised[name].add((code, path))
     return raised
