@@ -343,8 +343,8 @@ impl<'k> Decryptor<'k> {
 /// probability `(15/16)^m`, less than `2^-95` for 1,024.
 const LOG_SHARE: f64 = -0.093_109;
 
-/// Refuses a decryption with a coefficient above twice what the ciphertext's estimate and the added noise allow, or
-/// near half the modulus. An estimate is exact to roundings far below a factor of two.
+/// Refuses the decryption of values that may have exceeded the modulus by the ciphertext's estimate, and one with a
+/// coefficient above twice what the estimate and the added noise allow, or near half the modulus. An estimate is exact to roundings far below a factor of two.
 fn require_allowed(
     ciphertext: &Ciphertext,
     mut coefficients: Vec<f64>,
@@ -354,8 +354,17 @@ fn require_allowed(
         Packing::Slots { log_slots } => coefficients.len() >> (log_slots + 1),
         Packing::Coefficients => 1,
     };
-    let largest = largest(coefficients.iter().step_by(gap));
     let half = ciphertext.parameters.rlwe().log2_q(ciphertext.level()) - 1.0;
+    if ciphertext.log2_largest() >= half {
+        // A value that exceeds the modulus once comes out as any other.
+        coefficients.zeroize();
+        let log_scale = ciphertext.scale.log2();
+        return Err(CkksError::MayOverflow {
+            log_value: ciphertext.log2_largest() - log_scale,
+            log_limit: half - log_scale,
+        });
+    }
+    let largest = largest(coefficients.iter().step_by(gap));
     let allowed = (ciphertext.log2_largest() + 1.0).exp2() + largest_noise(noise);
     // Logarithms look their argument up in a table, so only refused values have theirs computed.
     if largest < (half + LOG_SHARE).exp2() && largest <= allowed {

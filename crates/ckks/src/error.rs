@@ -64,6 +64,18 @@ pub enum CkksError {
         /// Level.
         level: usize,
     },
+    /// A ciphertext whose values may have exceeded the modulus, by the magnitude that it declares.
+    #[error(
+        "by its declared magnitude, values of the ciphertext may be as large as 2^{log_value:.1}, and its modulus holds \
+         values below 2^{log_limit:.1}: they may have overflowed. Encrypt with a smaller magnitude, declare that of the \
+         result if you know it (evaluator.declare), or decrypt at a higher level"
+    )]
+    MayOverflow {
+        /// `log2` of the largest possible value.
+        log_value: f64,
+        /// `log2` of the values that fit.
+        log_limit: f64,
+    },
     /// A decryption that is larger than its ciphertext allows.
     #[error(
         "a {what} of the decryption is above 2^{log_value:.1}, and the ciphertext allows none above \

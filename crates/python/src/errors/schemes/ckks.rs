@@ -74,6 +74,7 @@ table! { ckks(py, CkksError);
     E::Degree { operation, degree } => "OperandError" { code = "degree", operation, degree },
     E::Scale { log_scale, log_q, level } => "ScaleError" { log_scale, log_q, level },
     E::Overflow { log_value, log_limit, .. } => "NoiseError" { code = "overflow", log_value, log_limit },
+    E::MayOverflow { log_value, log_limit } => "NoiseError" { code = "overflow", log_value, log_limit },
     E::AboveMagnitude { value, magnitude } => "EncodeError" { value, magnitude },
     E::Magnitude(value) => "ParameterError" { what = "magnitude", value },
     E::NotFinite(value) => "EncodeError" { value },
