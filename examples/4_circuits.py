@@ -38,6 +38,9 @@ def main() -> None:
     encrypted = kw.Encryptor(generator.public_key()).encrypt(x, slots=n, level=transform.level)
     evaluator = kw.Evaluator(parameters, keys)
     product = evaluator.linear_transform(encrypted, transform)
+    # Rows of the matrix are about 1 long, so that no product reaches 4. Bounds that suppose the worst do not
+    # know it.
+    product = evaluator.declare(product, 4.0)
     activated = evaluator.polynomial(product, sigmoid.coef, basis="chebyshev", interval=(-4, 4))
 
     result = kw.Decryptor(secret).decrypt(activated)

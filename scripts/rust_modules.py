@@ -1,8 +1,8 @@
 """The modules of a Rust crate, and which of them name each other: read from its sources, without a compiler.
 
 `use` declarations and paths that begin with `crate`, `self` or `super` are followed to the file that defines
-what they name, through `pub use` of the modules between. Comments, strings, modules of tests and what a module
-exports of others are left out. Macros are not expanded.
+what they name, through `pub use` of the modules between. Comments, strings, modules of tests and what a
+module exports of others are left out. Macros are not expanded.
 """
 
 import re

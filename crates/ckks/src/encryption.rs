@@ -355,14 +355,12 @@ fn require_allowed(
         Packing::Coefficients => 1,
     };
     let half = ciphertext.parameters.rlwe().log2_q(ciphertext.level()) - 1.0;
-    if ciphertext.log2_largest() >= half {
-        // A value that exceeds the modulus once comes out as any other.
+    let (log_value, log_limit) = (ciphertext.estimate.magnitude.log2(), half - ciphertext.scale.log2());
+    if log_value >= log_limit {
+        // A value that exceeds the modulus once comes out as any other. Worst-case errors are far from those that
+        // occur in deep circuits, and do not count.
         coefficients.zeroize();
-        let log_scale = ciphertext.scale.log2();
-        return Err(CkksError::MayOverflow {
-            log_value: ciphertext.log2_largest() - log_scale,
-            log_limit: half - log_scale,
-        });
+        return Err(CkksError::MayOverflow { log_value, log_limit });
     }
     let largest = largest(coefficients.iter().step_by(gap));
     let allowed = (ciphertext.log2_largest() + 1.0).exp2() + largest_noise(noise);

@@ -1,5 +1,6 @@
 """Programs on ciphertexts: keys, encryption, evaluation, decryption."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import TypeAlias, get_args
@@ -101,6 +102,9 @@ def decrypt_result(
 
 Value: TypeAlias = Ciphertext | LevelDropped[Ciphertext]
 
+RESULT_SHARE = 1 / 4
+"""Share of a modulus that a result declares at most: decryption refuses values above twice that."""
+
 
 class EncryptedBackend:
     """Evaluates programs on ciphertexts, with the keys of an evaluator; implements `Backend`.
@@ -192,7 +196,17 @@ class EncryptedBackend:
         self._slots = program.slots
         values: list[Value] = list(inputs)
         declare = self._declaring(program, look)
-        return [as_ciphertext(output) for output in execute(program, self, values, declare)]
+        return [self._fitting(as_ciphertext(output)) for output in execute(program, self, values, declare)]
+
+    def _fitting(self, result: Ciphertext) -> Ciphertext:
+        """Return a result that declares at most `RESULT_SHARE` of what its modulus holds. Programs divide
+        results so that those of calibration data are at most 1, and decryption refuses values above the
+        declaration."""
+        room = sum(math.log2(prime) for prime in self.evaluator.parameters.q[: result.level + 1])
+        largest = RESULT_SHARE * math.exp2(room - 1 - math.log2(result.scale))
+        if result.magnitude_bound <= largest:
+            return result
+        return self.evaluator.declare(result, largest)
 
     def _declaring(
         self, program: Program, look: "Callable[[Instruction, list[Value]], object] | None"
