@@ -343,7 +343,7 @@ impl ConvolutionRecord {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     fn request(ways: BTreeMap<u64, Vec<u64>>, keys: &[u64]) -> ConvolutionRequest {
         // 16 channels of 8 x 8 pixels fit 2^10 coefficients; 3 of them are there, 4 are packed.

@@ -417,7 +417,7 @@ impl DesignRecord {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
     use keywright_circuits::bootstrapping::KeyLevels;
     use keywright_rlwe::{Parameters, ParametersLiteral};
 

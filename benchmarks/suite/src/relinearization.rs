@@ -158,7 +158,7 @@ impl RelinearizationRecord {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     #[test]
     fn every_level_is_measured_and_right_with_and_without_coalescing() {
