@@ -3,8 +3,8 @@
 An estimate: yosys maps to the primitives of the family, but places and routes nothing and knows no timing.
 Every kind of module is synthesised by itself (hierarchy.py) and kept in estimate.json with a digest of what
 it was made from; kinds that differ only in what is below them are synthesised once. Sums are printed to
-estimate.md. `--check` fails if a source has changed since; with `--again`, as in the second lane, also if a kind
-of `spot_check`, synthesised again, is not what is kept: without a change, only another yosys differs.
+estimate.md. `--check` fails if a source has changed since; with `--again`, as in the second lane, also if a
+kind of `spot_check`, synthesised again, is not what is kept: without a change, only another yosys differs.
 Names of modules as arguments synthesise their designs alone; JOBS=3 does so in three processes.
 """
 
