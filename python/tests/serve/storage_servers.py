@@ -120,8 +120,7 @@ def postgresql() -> Iterator[str]:
                 shutil.chown(path, user)
         form = ["-D", str(data), "-U", "keywright", "-A", "scram-sha-256", "-N", f"--pwfile={secret}"]
         subprocess.run([str(programs / "initdb"), *form], check=True, capture_output=True, user=user, cwd="/")
-        # Nothing is kept: without -F and the immediate end, every file of every database is written to the
-        # disk.
+        # Nothing is kept. Without -F and the immediate end, all databases would be written to the disk.
         options = ["-F", "-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", ""]
         with subprocess.Popen(
             [str(programs / "postgres"), *options], stderr=subprocess.DEVNULL, user=user, cwd="/"
