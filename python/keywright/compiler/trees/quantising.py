@@ -22,17 +22,18 @@ from keywright.program.arrays import Vector
 from keywright.program.client.client_part import ClientPart
 from keywright.program.fit_report import MEAN_CHANGE, FitReport, OutputDifference
 from keywright.program.operands.binning import Binning
+from keywright.program.operands.normalisation import Normalisation
 
 from .bins import LADDER, Bins, private_bins, public_bins
 from .ensemble import Ensemble
-from .paths import Paths, paths
+from .paths import paths
 
 MOST_SAMPLES = 1024
 """Calibration samples that are run through the program in the clear; of more, first those held out."""
 
 LEAST_LOG_SCALE = 38
 """Bits of the scale with which the errors of encryption are below half a step of the scores: see
-`keywright.compiler.trees.paths.STEP_BITS`."""
+`keywright.compiler.trees.leaves.STEP_BITS`."""
 
 LEAST_AGREEMENT = 0.995
 """By default, bins that change fewer labels of the calibration data suffice."""
@@ -51,6 +52,7 @@ class QuantisedEnsemble:
         held_out: the samples that no edge depends on, (count,).
         report: the effect of quantising; None without calibration data.
         largest: bounds on the values of the graph.
+        normalisation: of the program's result.
     """
 
     graph: Graph
@@ -61,6 +63,7 @@ class QuantisedEnsemble:
     held_out: NDArray[np.bool_]
     report: FitReport | None
     largest: Mapping[int, float]
+    normalisation: Normalisation
 
 
 def quantise(ensemble: Ensemble, fit: Fit) -> QuantisedEnsemble:
@@ -109,17 +112,14 @@ def _quantised(
     return QuantisedEnsemble(
         result.graph,
         bins.binning,
-        _client_part(ensemble, result),
+        ensemble.last.client_part(result.sums),
         samples,
         bits,
         held_out,
         report,
         result.largest,
+        result.normalisation,
     )
-
-
-def _client_part(ensemble: Ensemble, result: Paths) -> ClientPart:
-    return ensemble.last.client_part(result.base, abs(ensemble.factor) * result.step)
 
 
 def _chosen(

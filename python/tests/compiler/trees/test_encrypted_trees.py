@@ -7,7 +7,7 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright.compiler.activations.fit import Thresholds
-from keywright.compiler.trees.paths import STEP_BITS
+from keywright.compiler.trees.leaves import STEP_BITS
 from keywright.runtime.checking import run_clear
 
 from .fitted import answers, fitted, quantised
