@@ -9,22 +9,8 @@ FEW_HELD_OUT = 20
 DEFAULT_CHANGE = 1 / 16
 """Default bound on the change of an output, as a share of the largest output; larger ones are warned of."""
 
-MEAN_CHANGE = 1 / 100
-"""Default bound on the mean change of a value of trees by rounding their thresholds, as a share of the
-largest; larger ones are warned of."""
-
-SPREAD_SHARE = 1 / 4
-"""Default bound on the largest change of a value of trees by rounding their thresholds, as a share of the
-spread of the values; larger ones are warned of."""
-
 LEAST_AGREEMENT = 0.98
 """A smaller share of equal predictions is warned of."""
-
-MORE_BINS = (
-    "use more bins (bins=) with more calibration data, of which their edges are quantiles, or publish the "
-    "thresholds, which are exact then (thresholds='public')"
-)
-"""What helps where rounded thresholds change outputs too much."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +49,7 @@ class OutputDifference:
         largest_output: largest absolute output of the model, for comparison.
         agreement: share of samples with equal predictions: the index of the largest output, or the sign of a
             single output that the client turns into a label; None for another single output.
-        spread: the largest standard deviation of an output of the model, of trees; 0 if it was not measured.
+        spread: of most values of an output of the model, the largest one, of trees; 0 if it was not measured.
     """
 
     largest_change: float
@@ -90,6 +76,7 @@ class FitReport:
         outputs: how the outputs differ.
         bins: of the feature with most of them, if the thresholds of trees were rounded to the edges of bins;
             otherwise 0.
+        remarks: warnings about trees: what rounding changes, and what the calibration data leave open.
     """
 
     activations: tuple[FittedActivation, ...]
@@ -98,6 +85,7 @@ class FitReport:
     escaped: int
     outputs: OutputDifference
     bins: int = 0
+    remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         if not self.activations and not self.bins:
@@ -117,6 +105,8 @@ class FitReport:
         outputs, bins = entry.pop("outputs"), entry.pop("bins")
         if not self.outputs.spread:
             del outputs["spread"]
+        if not self.remarks:
+            del entry["remarks"]
         return {**entry, **outputs, "bins": bins}
 
     @property
@@ -134,11 +124,8 @@ class FitReport:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the reliability of the figures."""
-        if self.bins:
-            missed = self._missed
-            return (f"{' and '.join(missed)}; {MORE_BINS}",) if missed else ()
         if not self.activations:
-            return ()
+            return self.remarks
         results = []
         if self.held_out == 0:
             results.append(
@@ -168,18 +155,7 @@ class FitReport:
     def _missed(self) -> list[str]:
         """How the program differs more from the model than by default it may."""
         missed, outputs = [], self.outputs
-        if self.bins:
-            if outputs.agreement is None and not outputs.mean_change <= MEAN_CHANGE * outputs.largest_output:
-                missed.append(
-                    f"an output changes by {outputs.mean_change:.3g} in the mean, above a hundredth of the "
-                    f"largest output, {outputs.largest_output:.3g}"
-                )
-            if outputs.agreement is None and outputs.largest_change > SPREAD_SHARE * outputs.spread > 0:
-                missed.append(
-                    f"rounded thresholds change an output by up to {outputs.largest_change:.3g}, above a "
-                    f"quarter of the spread of the outputs, {outputs.spread:.3g}"
-                )
-        elif not outputs.largest_change <= DEFAULT_CHANGE * outputs.largest_output:
+        if not outputs.largest_change <= DEFAULT_CHANGE * outputs.largest_output:
             missed.append(
                 f"an output changes by {outputs.largest_change:.3g}, above a sixteenth of the largest "
                 f"output, {outputs.largest_output:.3g}"

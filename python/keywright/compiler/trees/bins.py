@@ -1,10 +1,11 @@
 """Bins of features: edges between them, and a value in each that stands for all."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from keywright.errors.network import RefusalError
 from keywright.program.arrays import Vector
 from keywright.program.operands.binning import Binning
 
@@ -12,6 +13,12 @@ from .ensemble import Ensemble, Flags, Numbers
 
 LADDER = (16, 32, 64, 128, 256)
 """Numbers of bins that are tried by default, in order."""
+
+WHOLE = 2.0**24
+"""Whole numbers below this are exact in single precision."""
+
+INFINITE = float(np.finfo(np.float64).max)
+"""Thresholds of this size only tell missing values from others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +34,11 @@ class Bins:
 
     binning: Binning
     representatives: Sequence[Vector]
+
+    @property
+    def whole(self) -> bool:
+        """Whether all bins are those of whole numbers."""
+        return all(is_whole(middle, len(middle)) for middle in self.representatives if len(middle))
 
     def quantised(self, samples: Vector) -> Vector:
         """Return samples, (count, features), with the representative of every value; missing ones stay."""
@@ -47,7 +59,8 @@ def used_features(ensemble: Ensemble) -> Numbers:
 
 def private_bins(ensemble: Ensemble, samples: Vector, count: int) -> Bins:
     """Return at most ``count`` bins of each used feature, whose edges depend on samples alone: each distinct
-    value has its own bin if there are few, otherwise the bins have equal shares of the samples.
+    value has its own bin if there are few, and so has each whole number in the range of whole numbers;
+    otherwise the bins have equal shares of the samples.
 
     Args:
         samples: (count, features).
@@ -65,17 +78,100 @@ def _quantiles(values: Vector, count: int) -> tuple[Vector, Vector]:
     if not len(values):
         return np.zeros(0), np.zeros(1)
     distinct = np.unique(values)
-    if len(distinct) > count:
-        cuts = np.unique(values[np.arange(1, count) * len(values) // count])
-        place = np.searchsorted(distinct, cuts)
-        place = place[place > 0]
-    else:
-        place = np.arange(1, len(distinct))
-    below, above = distinct[place - 1], distinct[place]
-    middle = below + (above - below) / 2
-    edges = np.where((middle >= below) & (middle < above), middle, below)
+    if is_whole(distinct, count):
+        distinct = np.arange(distinct[0], distinct[-1] + 1)
+    if len(distinct) <= count:
+        return _between(distinct, np.arange(1, len(distinct))), distinct
+    cuts = np.unique(values[np.arange(1, count) * len(values) // count])
+    place = np.searchsorted(distinct, cuts)
+    edges = _between(distinct, place[place > 0])
     ends = np.concatenate(([0], np.searchsorted(values, edges, side="right"), [len(values)]))
     return edges, values[(ends[:-1] + ends[1:] - 1) // 2]
+
+
+def is_whole(distinct: Vector, count: int) -> bool:
+    """Whether ascending values are whole numbers, of which at most ``count`` are in their range."""
+    return bool(
+        len(distinct) > 0
+        and distinct[-1] - distinct[0] < count
+        and np.abs(distinct[[0, -1]]).max() < WHOLE
+        and (distinct == np.round(distinct)).all()
+    )
+
+
+def _between(distinct: Vector, place: Numbers) -> Vector:
+    """Return edges below values, by their place."""
+    below, above = distinct[place - 1], distinct[place]
+    middle = below + (above - below) / 2
+    return np.asarray(np.where((middle >= below) & (middle < above), middle, below), np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Coverage:
+    """Where a model's thresholds are, beside the values of the calibration data.
+
+    Attributes:
+        limited: features with thresholds outside, ascending, (count,).
+        low, high: the range of their values, (count,).
+        outside: number of comparisons with thresholds outside: all calibration samples are on one side.
+        comparisons: of the model.
+    """
+
+    limited: Numbers
+    low: Vector
+    high: Vector
+    outside: int
+    comparisons: int
+
+    def within(self, bins: Bins) -> Bins:
+        """Return bins whose first step refuses samples outside."""
+        binning = replace(bins.binning, limited=self.limited, low=self.low, high=self.high)
+        return replace(bins, binning=binning)
+
+
+def coverage(ensemble: Ensemble, samples: Vector) -> Coverage:
+    """Compare the thresholds of a model with samples, (count, features).
+
+    Raises:
+        RefusalError: all samples lack a feature that the model compares.
+    """
+    values = samples.astype(np.float32).astype(np.float64) if ensemble.single else samples
+    used = used_features(ensemble)
+    absent = used[np.isnan(values[:, used]).all(axis=0)]
+    if len(absent):
+        raise RefusalError(
+            f"the trees compare feature {absent[0]}, which is missing in all calibration samples; give samples "
+            "that have it (calibration=)",
+            code="ranges",
+        )
+    low, high = np.zeros(ensemble.features), np.zeros(ensemble.features)
+    low[used], high[used] = np.nanmin(values[:, used], axis=0), np.nanmax(values[:, used], axis=0)
+    inner = np.flatnonzero(ensemble.nodes.feature >= 0)
+    feature, threshold = ensemble.nodes.feature[inner], ensemble.nodes.threshold[inner]
+    beyond = (threshold < low[feature]) | (threshold >= high[feature])
+    beyond &= np.abs(threshold) < INFINITE
+    for place, node in enumerate(inner):
+        members = ensemble.nodes.members.get(int(node))
+        if members is not None:
+            inside = (members >= low[feature[place]]) & (members <= high[feature[place]])
+            beyond[place] = not inside.all()
+    limited = np.unique(feature[beyond])
+    return Coverage(limited, low[limited], high[limited], int(beyond.sum()), len(inner))
+
+
+def resolution(ensemble: Ensemble, bins: Bins) -> float:
+    """Return into how many bins the thresholds of features fall, as a share of the bins into which as many
+    values of the calibration data would; 1 if there is nothing to resolve."""
+    reached, usual = 0.0, 0.0
+    for feature, middle in enumerate(bins.representatives):
+        thresholds = np.unique(ensemble.nodes.threshold[ensemble.nodes.feature == feature])
+        count = len(middle)
+        if count < 2 or not len(thresholds) or is_whole(middle, count):
+            continue
+        edges = bins.binning.edges[bins.binning.columns == feature]
+        reached += len(np.unique(np.searchsorted(edges, thresholds)))
+        usual += count * (1 - (1 - 1 / count) ** len(thresholds))
+    return reached / usual if usual else 1.0
 
 
 def public_bins(ensemble: Ensemble) -> Bins:

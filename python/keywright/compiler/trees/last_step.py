@@ -15,6 +15,9 @@ from keywright.program.client.client_part import ClientPart
 
 OPSET, CLASSICAL_OPSET = 18, 3
 
+LARGEST_POWER = 709.0
+"""Its exponential is a number in double precision."""
+
 Transform = Literal[
     "none",
     "logistic",
@@ -113,6 +116,13 @@ class LastStep:
             return np.asarray(scores.argmax(axis=1), np.int64)
         return np.asarray(scores[:, 0] > self.boundary, np.int64)
 
+    def values_of(self, scores: Vector) -> Vector | None:
+        """Return the values that a client gets for scores, (count, outputs), before other steps of the user's
+        own model; None for labels and their probabilities."""
+        if self.labels is not None and self.transform != "isolation":
+            return None
+        return np.exp(np.minimum(scores, LARGEST_POWER)) if self.transform == "exponential" else scores
+
 
 PREFIX = "trees/"
 """Of the names of values here, which no name of the user's own model has."""
@@ -201,7 +211,9 @@ class _Writer:
             case _:
                 result = self._add("Sigmoid", [scores], "transformed")
                 return (
-                    result if self.last.labels is None or len(self.sums.base) > 1 else self._complemented(result)
+                    result
+                    if self.last.labels is None or len(self.sums.base) > 1
+                    else self._complemented(result)
                 )
 
     def _complemented(self, share: str) -> str:

@@ -19,6 +19,7 @@ from .last_step import Sums
 from .leaves import RoundedLeaves, rounded_leaves
 from .regions import Regions, regions
 
+
 @dataclass(frozen=True, eq=False)
 class Paths:
     """The graph of a quantised ensemble.
@@ -122,9 +123,7 @@ def _indicated(graph: Graph, source: int, counts: SparseMatrix, constant: Vector
     return graph.add(Polynomial(shape, (entering,), indicator(most), "paths", Domain(-1.0, 1.0, -1.0, 1.0)))
 
 
-def _from_most_frequent(
-    ensemble: Ensemble, leaves: RoundedLeaves, result: Regions
-) -> tuple[Vector, Vector]:
+def _from_most_frequent(ensemble: Ensemble, leaves: RoundedLeaves, result: Regions) -> tuple[Vector, Vector]:
     """Return the leaves in steps from the most frequent ones of their tree, which then need not be computed;
     and the sum of those, from the centres."""
     whole = leaves.whole[result.leaves]

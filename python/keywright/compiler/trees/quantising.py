@@ -1,7 +1,8 @@
 """Quantises an ensemble, reports the effect, and returns its graph with the client's steps."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,12 +21,14 @@ from keywright.errors.network import (
 )
 from keywright.program.arrays import Vector
 from keywright.program.client.client_part import ClientPart
-from keywright.program.fit_report import MEAN_CHANGE, FitReport, OutputDifference
+from keywright.program.fit_report import FitReport, OutputDifference
 from keywright.program.operands.binning import Binning
 from keywright.program.operands.normalisation import Normalisation
 
-from .bins import LADDER, Bins, private_bins, public_bins
+from .bins import LADDER, Bins, Coverage, coverage, private_bins, public_bins, resolution, used_features
+from .closeness import Closeness, largest_change, of_labels, of_values, spread_of
 from .ensemble import Ensemble
+from .leaves import STEP_BITS, rounded_leaves
 from .paths import paths
 
 MOST_SAMPLES = 1024
@@ -35,8 +38,36 @@ LEAST_LOG_SCALE = 38
 """Bits of the scale with which the errors of encryption are below half a step of the scores: see
 `keywright.compiler.trees.leaves.STEP_BITS`."""
 
-LEAST_AGREEMENT = 0.995
-"""By default, bins that change fewer labels of the calibration data suffice."""
+LEAST_RESOLUTION = 0.25
+"""More bins are tried, and then it is warned, while thresholds fall into a smaller share of the bins than as many
+values of the calibration data would: those are unlike the data that the model was trained on."""
+
+REFUSED_OUTSIDE = 0.1
+"""By default, models are refused with a larger share of thresholds outside the calibration data."""
+
+FEW_SAMPLES = 50
+"""Fewer distinct samples are warned of."""
+
+HELD_OUT_AGREEMENT = 0.98
+"""A smaller share of equal labels among the held-out samples is warned of."""
+
+MORE_BINS = (
+    "use more bins (bins=) with more calibration data, of which their edges are quantiles, or publish the "
+    "thresholds, which are exact then (thresholds='public')"
+)
+"""What helps where rounded thresholds change outputs too much."""
+
+NARROWER = "clip extreme targets, or fit their logarithm"
+"""What helps where rounded leaves do."""
+
+DEFAULT = (
+    "that no label changes for a tenth of its samples, and no output by a tenth of its spread in the mean, or by "
+    "half of what is special about a group of samples"
+)
+"""The default rule, in words."""
+
+MOST_NAMED = 5
+"""Features or labels that a warning names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,14 +124,21 @@ def _quantised(
     if fit.accuracy is not None and ensemble.last.labels is None:
         raise no_labels()
     exact = _scores(ensemble, samples)
+    judge = _Judge(ensemble, samples, exact)
+    coverage_ = None
     if fit.thresholds == "public":
         bins = public_bins(ensemble)
+        if len(samples) and fit.accuracy is None and fit.error is None:
+            _require_leaves(judge.closeness(samples))
     elif not len(samples):
         raise calibration_missing(["the bins of thresholds"])
     else:
-        bins = _chosen(ensemble, fit, samples, held_out, exact)
+        coverage_ = coverage(ensemble, samples)
+        _require_coverage(coverage_, fit)
+        bins = coverage_.within(_chosen(judge, fit, held_out))
     result = paths(ensemble, bins)
     report = None
+    remarks = _remarks(judge, bins, coverage_, held_out) if len(samples) else ()
     # Samples that are held out first: the report is about them.
     chosen = np.sort(np.argsort(~held_out, kind="stable")[:MOST_SAMPLES])
     samples, held_out, exact = samples[chosen], held_out[chosen], exact[chosen]
@@ -108,7 +146,8 @@ def _quantised(
     if len(samples):
         compared = held_out if held_out.any() else np.ones_like(held_out)
         outputs = np.concatenate([values[result.graph.output] for _, values in result.graph.runs(bits)])
-        report = _report(ensemble, bins, outputs[compared], exact[compared], held_out)
+        scores = result.sums.rounded(outputs[compared])
+        report = _report(ensemble, bins, scores, exact[compared], held_out, remarks)
     return QuantisedEnsemble(
         result.graph,
         bins.binning,
@@ -122,52 +161,152 @@ def _quantised(
     )
 
 
-def _chosen(
-    ensemble: Ensemble, fit: Fit, samples: Vector, held_out: NDArray[np.bool_], exact: Vector
-) -> Bins:
+class _Judge:
+    """Compares an ensemble of rounded leaves and thresholds with the model."""
+
+    def __init__(self, ensemble: Ensemble, samples: Vector, exact: Vector) -> None:
+        """Take calibration samples, (count, features), and the model's scores, (count, outputs)."""
+        self.ensemble, self.samples, self.exact = ensemble, samples, exact
+        self.rounded = rounded_leaves(ensemble).within(ensemble)
+
+    def closeness(self, quantised: Vector) -> Closeness:
+        """Return what changes, if samples are these."""
+        last, scores = self.ensemble.last, _scores(self.rounded, quantised)
+        result, expected = last.predictions(scores), last.predictions(self.exact)
+        warned, refused, agreement = list[str](), list[str](), None
+        if result is not None and expected is not None and last.labels is not None:
+            labels = of_labels(result, expected, last.labels)
+            warned, refused, agreement = [*labels.warned], [*labels.refused], labels.agreement
+        new, old = last.values_of(scores), last.values_of(self.exact)
+        if new is not None and old is not None:
+            values = of_values(new, old)
+            warned, refused = [*warned, *values.warned], [*refused, *values.refused]
+        change = float(np.abs(scores - self.exact).max(initial=0.0))
+        return Closeness(warned, refused, agreement, change)
+
+
+def _chosen(judge: _Judge, fit: Fit, held_out: NDArray[np.bool_]) -> Bins:
     """Return the bins.
 
     Raises:
-        RefusalError: they miss a required accuracy or error.
+        RefusalError: they miss a required accuracy or error, or the default.
     """
-    largest = float(np.abs(exact).max(initial=0.0))
     counts = LADDER if fit.bins is None else (fit.bins,)
     required = fit.accuracy is not None or fit.error is not None
-    reached: tuple[float | None, float] = (None, 0.0)
-    bins = private_bins(ensemble, samples[~held_out], counts[0])
     for count in counts:
-        bins = private_bins(ensemble, samples[~held_out], count)
-        change, agreement = _compared(ensemble, _scores(ensemble, bins.quantised(samples)), exact)
+        bins = private_bins(judge.ensemble, judge.samples[~held_out], count)
+        close = judge.closeness(bins.quantised(judge.samples))
         if required:
-            equal = agreement is None or agreement >= (fit.accuracy or 0.0)
-            follows = equal and (fit.error is None or float(change.max()) <= fit.error)
-        elif agreement is not None:
-            follows = agreement >= LEAST_AGREEMENT
+            equal = close.agreement is None or close.agreement >= (fit.accuracy or 0.0)
+            follows = equal and (fit.error is None or close.change <= fit.error)
         else:
-            follows = float(change.mean()) <= MEAN_CHANGE * largest
-        if follows or (count == counts[-1] and not required):
+            follows = close.follows and resolution(judge.ensemble, bins) >= LEAST_RESOLUTION
+        if follows:
             return bins
-        reached = agreement, float(change.max())
-    depth = paths(ensemble, bins).graph.depth()
-    raise inaccurate(fit.accuracy, fit.error, *reached, depth, bins=counts[-1])
+    if not required and (fit.bins is not None or not close.refused):
+        return bins
+    depth = paths(judge.ensemble, bins).graph.depth()
+    default = None if required else f"{DEFAULT}, but {' and '.join(close.refused)}"
+    raise inaccurate(
+        fit.accuracy, fit.error, close.agreement, close.change, depth, default=default, bins=counts[-1]
+    )
+
+
+def _require_leaves(close: Closeness) -> None:
+    """Refuse leaves of which a few are so large that rounding loses the others."""
+    if close.refused:
+        raise RefusalError(
+            f"leaves are rounded to 2^-{STEP_BITS} of their range, and {' and '.join(close.refused)}; "
+            f"{NARROWER}, or allow more (error=)",
+            code="accuracy",
+        )
+
+
+def _require_coverage(found: Coverage, fit: Fit) -> None:
+    """Refuse calibration data that are unlike those of the model."""
+    allowed = fit.bins is not None or fit.accuracy is not None or fit.error is not None
+    if not allowed and found.outside > REFUSED_OUTSIDE * found.comparisons:
+        raise RefusalError(
+            f"the calibration data are on one side of {found.outside} of {found.comparisons} comparisons of the "
+            "trees, whose thresholds are outside them; give data like those that the model was trained on "
+            "(calibration=), publish the thresholds (thresholds='public'), or fix the number of bins (bins=) "
+            "for clients that refuse all other samples",
+            code="ranges",
+        )
+
+
+def _remarks(
+    judge: _Judge, bins: Bins, found: Coverage | None, held_out: NDArray[np.bool_]
+) -> tuple[str, ...]:
+    """Return the warnings."""
+    last = judge.ensemble.last
+    quantised = judge.samples if found is None else bins.quantised(judge.samples)
+    missed = list(judge.closeness(quantised).warned)
+    expected, values = last.predictions(judge.exact), last.values_of(judge.exact)
+    if last.labels is None and values is not None:
+        new = last.values_of(_scores(judge.rounded, quantised))
+        largest = "" if new is None else largest_change(new, values)
+        missed += [largest] if largest else []
+    if held_out.any() and expected is not None:
+        result = last.predictions(_scores(judge.rounded, quantised[held_out]))
+        share = float((result == expected[held_out]).mean())
+        if share < HELD_OUT_AGREEMENT:
+            missed.append(f"{1 - share:.1%} of the predictions for held-out samples differ from the model's")
+    results = [f"{' and '.join(missed)}; {NARROWER if found is None else MORE_BINS}"] if missed else []
+    if found is None or not found.comparisons:
+        return tuple(results)
+    if found.outside:
+        results.append(
+            f"the calibration data are on one side of {found.outside} of {found.comparisons} comparisons, so "
+            f"clients refuse samples outside the range of the calibration data in {_listed('feature', found.limited)}"
+            "; give data that reach as far as those that the model was trained on"
+        )
+    if (share := resolution(judge.ensemble, bins)) < LEAST_RESOLUTION:
+        results.append(
+            f"thresholds fall into {share:.0%} of the bins into which values of the calibration data would: these "
+            "hardly resolve the model; give data like those that it was trained on"
+        )
+    if last.labels is not None and expected is not None:
+        absent = np.setdiff1d(np.arange(len(last.labels)), expected)
+        if len(absent):
+            results.append(
+                f"no calibration sample has {_listed('label', last.labels[absent])}, so nothing is known of what "
+                "rounding does to such samples; give samples of every label"
+            )
+    used = judge.samples[:, used_features(judge.ensemble)]
+    distinct = len(np.unique(used, axis=0))
+    if distinct < FEW_SAMPLES and not bins.whole:
+        results.append(
+            f"{distinct} distinct calibration samples are too few for quantiles, and to hold some out; give at "
+            f"least {FEW_SAMPLES}"
+        )
+    return tuple(results)
+
+
+def _listed(kind: str, named: Iterable[Any]) -> str:
+    """Return the names of features or labels."""
+    shown = [str(each) for each in named]
+    rest = len(shown) - MOST_NAMED
+    text = ", ".join(shown[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+    return f"{kind}{'s' if len(shown) > 1 else ''} {text}"
 
 
 def _scores(ensemble: Ensemble, samples: Vector) -> Vector:
     return ensemble.base + ensemble.factor * ensemble.sums(samples)
 
 
-def _compared(ensemble: Ensemble, scores: Vector, exact: Vector) -> tuple[Vector, float | None]:
-    """Return the changes of scores, and the share of equal labels."""
-    result, expected = ensemble.last.predictions(scores), ensemble.last.predictions(exact)
-    agreement = None if result is None or expected is None else float((result == expected).mean())
-    return np.abs(scores - exact), agreement
-
-
 def _report(
-    ensemble: Ensemble, bins: Bins, scores: Vector, exact: Vector, held_out: NDArray[np.bool_]
+    ensemble: Ensemble,
+    bins: Bins,
+    scores: Vector,
+    exact: Vector,
+    held_out: NDArray[np.bool_],
+    remarks: tuple[str, ...],
 ) -> FitReport:
     """Return the report, for the scores of the samples that are compared and those of the model."""
-    change, agreement = _compared(ensemble, scores, exact)
+    change = np.abs(scores - exact)
+    result, expected = ensemble.last.predictions(scores), ensemble.last.predictions(exact)
+    agreement = None if result is None or expected is None else float((result == expected).mean())
     counts = np.bincount(bins.binning.columns)
     return FitReport(
         activations=(),
@@ -179,9 +318,10 @@ def _report(
             float(change.mean()),
             float(np.abs(exact).max()),
             agreement,
-            float(exact.std(axis=0).max()),
+            max(spread_of(values) for values in exact.T),
         ),
         bins=0 if bins.binning.thresholds else int(counts.max(initial=0)) + 1,
+        remarks=remarks,
     )
 
 

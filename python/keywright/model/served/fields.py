@@ -119,8 +119,26 @@ def read_binning(entry: Mapping[str, Any]) -> Binning | None:
         np.asarray([read_number(each, "a feature", 0, features - 1) for each in result], np.int64)
         for result in (lists[0], lists[2])
     )
+    limits = read_object(step.get("limits", {"features": [], "low": [], "high": []}), "the limits")
+    limited = [
+        read_number(each, "a feature", 0, features - 1)
+        for each in read_list(limits, "features", "the limits")
+    ]
+    ends = [read_list(limits, name, "the limits") for name in ("low", "high")]
+    if not all(isinstance(each, float) for end in ends for each in end):
+        raise FormatError("the limits of the first step are not numbers with a point", code="manifest")
+    low, high = (np.asarray(end, np.float64) for end in ends)
     try:
-        return Binning(features, columns, np.asarray(lists[1], np.float64), missing, *map(bool, flags))
+        return Binning(
+            features,
+            columns,
+            np.asarray(lists[1], np.float64),
+            missing,
+            *map(bool, flags),
+            np.asarray(limited, np.int64),
+            low,
+            high,
+        )
     except ValueError as error:
         raise FormatError(f"the first step: {error}", code="manifest") from error
 

@@ -11,6 +11,7 @@ from keywright.program.instructions import ValueRange
 
 MAX_ACTIVATIONS = 1 << 14
 MAX_TEXT = 1 << 12
+MAX_REMARKS = 16
 MAX_SLOTS = 1 << 17
 
 
@@ -100,6 +101,9 @@ def read_report(entry: Mapping[str, Any]) -> FitReport:
             "counts contradict each other",
             code="program",
         )
+    remarks = entry.get("remarks", [])
+    if not isinstance(remarks, list) or len(remarks) > MAX_REMARKS:
+        raise FormatError(f"a fit report needs a list of at most {MAX_REMARKS} remarks", code="program")
     return FitReport(
         activations=tuple(_activation(**fitted) for fitted in activations),
         samples=samples,
@@ -113,6 +117,7 @@ def read_report(entry: Mapping[str, Any]) -> FitReport:
             _least(entry.get("spread", 0.0), "spread"),
         ),
         bins=_count(entry, "bins") if "bins" in entry else 0,
+        remarks=tuple(_text(remark, "a remark") for remark in remarks),
     )
 
 
