@@ -1,11 +1,10 @@
 """Bins of features: edges between them, and a value in each that stands for all."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from keywright.errors.network import RefusalError
 from keywright.program.arrays import Vector
 from keywright.program.operands.binning import Binning
 
@@ -14,11 +13,11 @@ from .ensemble import Ensemble, Flags, Numbers
 LADDER = (16, 32, 64, 128, 256)
 """Numbers of bins that are tried by default, in order."""
 
+LAST_LADDER = (1024, 4096)
+"""Numbers that are tried before a model is refused."""
+
 WHOLE = 2.0**24
 """Whole numbers below this are exact in single precision."""
-
-INFINITE = float(np.finfo(np.float64).max)
-"""Thresholds of this size only tell missing values from others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,74 +103,6 @@ def _between(distinct: Vector, place: Numbers) -> Vector:
     below, above = distinct[place - 1], distinct[place]
     middle = below + (above - below) / 2
     return np.asarray(np.where((middle >= below) & (middle < above), middle, below), np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class Coverage:
-    """Where a model's thresholds are, beside the values of the calibration data.
-
-    Attributes:
-        limited: features with thresholds outside, ascending, (count,).
-        low, high: the range of their values, (count,).
-        outside: number of comparisons with thresholds outside: all calibration samples are on one side.
-        comparisons: of the model.
-    """
-
-    limited: Numbers
-    low: Vector
-    high: Vector
-    outside: int
-    comparisons: int
-
-    def within(self, bins: Bins) -> Bins:
-        """Return bins whose first step refuses samples outside."""
-        binning = replace(bins.binning, limited=self.limited, low=self.low, high=self.high)
-        return replace(bins, binning=binning)
-
-
-def coverage(ensemble: Ensemble, samples: Vector) -> Coverage:
-    """Compare the thresholds of a model with samples, (count, features).
-
-    Raises:
-        RefusalError: all samples lack a feature that the model compares.
-    """
-    values = samples.astype(np.float32).astype(np.float64) if ensemble.single else samples
-    used = used_features(ensemble)
-    absent = used[np.isnan(values[:, used]).all(axis=0)]
-    if len(absent):
-        raise RefusalError(
-            f"the trees compare feature {absent[0]}, which is missing in all calibration samples; give samples "
-            "that have it (calibration=)",
-            code="ranges",
-        )
-    low, high = np.zeros(ensemble.features), np.zeros(ensemble.features)
-    low[used], high[used] = np.nanmin(values[:, used], axis=0), np.nanmax(values[:, used], axis=0)
-    inner = np.flatnonzero(ensemble.nodes.feature >= 0)
-    feature, threshold = ensemble.nodes.feature[inner], ensemble.nodes.threshold[inner]
-    beyond = (threshold < low[feature]) | (threshold >= high[feature])
-    beyond &= np.abs(threshold) < INFINITE
-    for place, node in enumerate(inner):
-        members = ensemble.nodes.members.get(int(node))
-        if members is not None:
-            inside = (members >= low[feature[place]]) & (members <= high[feature[place]])
-            beyond[place] = not inside.all()
-    limited = np.unique(feature[beyond])
-    return Coverage(limited, low[limited], high[limited], int(beyond.sum()), len(inner))
-
-
-def resolution(ensemble: Ensemble, bins: Bins) -> float:
-    """Return into how many bins the thresholds of features fall, as a share of the bins into which as many
-    values of the calibration data would; 1 if there is nothing to resolve."""
-    reached, usual = 0.0, 0.0
-    for feature, middle in enumerate(bins.representatives):
-        thresholds = np.unique(ensemble.nodes.threshold[ensemble.nodes.feature == feature])
-        count = len(middle)
-        if count < 2 or not len(thresholds) or is_whole(middle, count):
-            continue
-        edges = bins.binning.edges[bins.binning.columns == feature]
-        reached += len(np.unique(np.searchsorted(edges, thresholds)))
-        usual += count * (1 - (1 - 1 / count) ** len(thresholds))
-    return reached / usual if usual else 1.0
 
 
 def public_bins(ensemble: Ensemble) -> Bins:

@@ -104,15 +104,15 @@ class LastStep:
     offset: float = 0.0
 
     def client_part(self, sums: Sums) -> ClientPart:
-        """Return the part that the client computes from scores. It rounds them first, which removes the errors
-        of encryption."""
+        """Return the part that the client computes from scores. It rounds them first, which removes the
+        errors of encryption."""
         return _Writer(self, sums).part()
 
     def predictions(self, scores: Vector) -> NDArray[np.int64] | None:
         """Return the index of the label for scores, (count, outputs); None for values."""
         if self.labels is None:
             return None
-        if scores.shape[1] > 1:
+        if scores.shape[1] > 1 or len(self.labels) == 1:
             return np.asarray(scores.argmax(axis=1), np.int64)
         return np.asarray(scores[:, 0] > self.boundary, np.int64)
 

@@ -109,8 +109,10 @@ def read_binning(entry: Mapping[str, Any]) -> Binning | None:
         return None
     step = read_object(entry["binning"], "the first step")
     lists = [read_list(step, name, "the first step") for name in ("columns", "edges", "missing")]
-    flags = [step.get(name) for name in ("single", "thresholds")]
-    if not all(isinstance(flag, bool) for flag in flags) or not all(isinstance(e, float) for e in lists[1]):
+    single, thresholds = step.get("single"), step.get("thresholds")
+    if not (isinstance(single, bool) and isinstance(thresholds, bool)) or not all(
+        isinstance(e, float) for e in lists[1]
+    ):
         raise FormatError(
             "the first step has flags that are not true or false, or edges without a point", code="manifest"
         )
@@ -134,7 +136,8 @@ def read_binning(entry: Mapping[str, Any]) -> Binning | None:
             columns,
             np.asarray(lists[1], np.float64),
             missing,
-            *map(bool, flags),
+            single,
+            thresholds,
             np.asarray(limited, np.int64),
             low,
             high,

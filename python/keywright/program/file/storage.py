@@ -417,8 +417,8 @@ def _limits(reader: _Reader, entry: dict[str, Any]) -> tuple[NDArray[Any], ...]:
     if "limits" not in entry:
         return ()
     count = _integer(entry["limits"], "the number of limits")
-    kinds = {"limited": np.int64, "low": np.float64, "high": np.float64}
-    return tuple(reader.array(f"binning.{name}.npy", (count,), kind) for name, kind in kinds.items())
+    limited = reader.array("binning.limited.npy", (count,), np.int64)
+    return limited, *(reader.array(f"binning.{name}.npy", (count,), np.float64) for name in ("low", "high"))
 
 
 def _bits(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -3,6 +3,7 @@ beside the spread of most of its values, at the ends of its range as well as in 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ LEAST_AGREEMENT = 0.995
 
 WARNED_LABEL, REFUSED_LABEL = 0.02, 0.1
 """More bins are tried, and then it is warned or refused, while a label loses more than this share of its
-samples, or gets so many samples of others."""
+samples, or gets so many samples of others. A single sample is refused only if it is all of its label."""
 
 WARNED_MEAN, REFUSED_MEAN = 0.02, 0.1
 """The same for the mean change of an output, as a share of its spread."""
@@ -63,7 +64,7 @@ class Closeness:
         return not self.warned and (self.agreement is None or self.agreement >= LEAST_AGREEMENT)
 
 
-def of_labels(result: NDArray[np.int64], expected: NDArray[np.int64], labels: Sequence[Any]) -> Closeness:
+def of_labels(result: NDArray[np.int64], expected: NDArray[np.int64], labels: NDArray[Any]) -> Closeness:
     """Compare the labels of the quantised model with those of the model, (count,)."""
     warned, refused = [], []
     for label in np.union1d(result, expected):
@@ -76,7 +77,7 @@ def of_labels(result: NDArray[np.int64], expected: NDArray[np.int64], labels: Se
             text = f"{text} and gets {extra} of others"
         if lost > WARNED_LABEL:
             warned.append((lost, text))
-        if lost > REFUSED_LABEL:
+        if lost > REFUSED_LABEL and (kept == 0 or max(samples - kept, extra) > 1):
             refused.append((lost, text))
     agreement = float((result == expected).mean()) if len(expected) else None
     return Closeness(_named(warned), _named(refused), agreement, 0.0)
@@ -104,7 +105,7 @@ def of_values(result: Vector, expected: Vector) -> Closeness:
             share = float(change[group].mean()) / distance
             text = (
                 f"of the {len(group)} calibration samples with output {output} from "
-                f"{values[group].min():.4g} to {values[group].max():.4g}, it changes by "
+                f"{values[group].min():.9g} to {values[group].max():.9g}, it changes by "
                 f"{change[group].mean():.3g} in the mean"
             )
             if share > WARNED_GROUP:
@@ -114,8 +115,8 @@ def of_values(result: Vector, expected: Vector) -> Closeness:
     return Closeness(_named(warned), _named(refused), None, float(changes.max(initial=0.0)))
 
 
-def largest_change(result: Vector, expected: Vector) -> str:
-    """Describe the largest change of an output beside its spread; empty if it is small. No more bins are tried
+def largest_change(result: Vector, expected: Vector) -> list[str]:
+    """Describe the largest change of an output beside its spread, if it is large. No more bins are tried
     because of it: with any number, a threshold is rounded to one side of some value."""
     shares = [
         (float(np.abs(new - old).max()) / spread_of(old), float(np.abs(new - old).max()), spread_of(old))
@@ -123,11 +124,13 @@ def largest_change(result: Vector, expected: Vector) -> str:
     ]
     share, change, spread = max(shares)
     if share <= WARNED_LARGEST:
-        return ""
-    return (
-        f"rounded thresholds change an output by up to {change:.3g}, above a quarter of the spread of the "
-        f"outputs, {spread:.3g}"
-    )
+        return []
+    return [
+        (
+            f"rounding changes an output by up to {change:.3g}, above a quarter of the spread of the "
+            f"outputs, {spread:.3g}"
+        )
+    ]
 
 
 def spread_of(values: Vector) -> float:
@@ -151,7 +154,7 @@ def _groups(values: Vector) -> Iterator[NDArray[np.int64]]:
     first = int(np.searchsorted(ascending, ascending[tail - 1], side="right"))
     last = int(np.searchsorted(ascending, ascending[count - tail], side="left"))
     ends = [0, first, *(place for place in inner if first < place < last), max(first, last), count]
-    for start, end in zip(ends, ends[1:], strict=False):
+    for start, end in pairwise(ends):
         if start < end:
             yield order[start:end]
 
