@@ -25,7 +25,7 @@ from keywright.program.operands.binning import Binning
 from keywright.program.operands.normalisation import Normalisation
 
 from .bins import LADDER, LAST_LADDER, Bins, private_bins, public_bins
-from .calibration.closeness import Closeness, spread_of
+from .calibration.closeness import spread_of
 from .calibration.coverage import coverage
 from .calibration.judging import DEFAULT, Judge, remarks, require_coverage, require_leaves
 from .ensemble import Ensemble
