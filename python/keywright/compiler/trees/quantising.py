@@ -78,7 +78,7 @@ def quantise(ensemble: Ensemble, fit: Fit) -> QuantisedEnsemble:
         EncodeError: calibration data of the wrong shape or not finite.
     """
     samples = _samples(ensemble, fit.calibration)
-    held_out = hold_out(len(samples))
+    held_out = _held_out(samples)
     try:
         return _quantised(ensemble, fit, samples, held_out)
     except RefusalError as reason:
@@ -198,6 +198,14 @@ def _report(
         bins=0 if bins.binning.thresholds else int(counts.max(initial=0)) + 1,
         remarks=tuple(warnings),
     )
+
+
+def _held_out(samples: Vector) -> NDArray[np.bool_]:
+    """Return which samples no edge depends on: all copies of a sample, or none."""
+    _, first, which = np.unique(samples, axis=0, return_index=True, return_inverse=True)
+    place = np.empty(len(first), np.int64)
+    place[np.argsort(first)] = np.arange(len(first))
+    return hold_out(len(first))[place[which.ravel()]]
 
 
 def _samples(ensemble: Ensemble, calibration: ArrayLike | None) -> Vector:

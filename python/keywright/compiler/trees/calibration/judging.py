@@ -121,8 +121,8 @@ def require_coverage(coverage: Coverage, fit: Fit) -> None:
         raise RefusalError(
             f"the calibration data are on one side of {coverage.outside} of {coverage.comparisons} "
             "comparisons of the trees, whose thresholds are outside them; give data like those that the "
-            "model was trained on (calibration=), publish the thresholds (thresholds='public'), or fix the number "
-            "of bins (bins=) for clients that refuse all other samples",
+            "model was trained on (calibration=), publish the thresholds (thresholds='public'), or fix the "
+            "number of bins (bins=) for clients that refuse all other samples",
             code="ranges",
         )
 
