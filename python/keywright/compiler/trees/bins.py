@@ -36,7 +36,7 @@ class Bins:
 
     @property
     def whole(self) -> bool:
-        """Whether all bins are those of whole numbers."""
+        """Whether every bin is for one whole number."""
         return all(is_whole(middle, len(middle)) for middle in self.representatives if len(middle))
 
     def quantised(self, samples: Vector) -> Vector:

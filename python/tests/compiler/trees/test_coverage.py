@@ -18,7 +18,7 @@ from keywright.model.served.manifest import Manifest
 from sklearn import tree
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from .fitted import answers, random_ensemble
+from .fitted import Array, answers, random_ensemble
 
 RNG = np.random.default_rng(35)
 SAMPLES = RNG.normal(size=(500, 4))
@@ -26,8 +26,8 @@ LABELS = (SAMPLES[:, 0] + SAMPLES[:, 1] ** 2 / 2 > 0.3).astype(int)
 MODEL = tree.DecisionTreeClassifier(max_depth=4, random_state=0).fit(SAMPLES, LABELS)
 
 
-def warnings(samples: np.ndarray, **options: int) -> str:
-    report = quantise(to_source(MODEL), compiler.Fit(calibration=samples, **options)).report
+def warnings(samples: Array, bins: int | None = None) -> str:
+    report = quantise(to_source(MODEL), compiler.Fit(calibration=samples, bins=bins)).report
     assert report is not None
     return "; ".join(report.warnings)
 
@@ -48,7 +48,7 @@ def test_data_like_the_models_are_taken_without_a_word() -> None:
     ],
     ids=["one", "copies of one", "shifted", "narrow", "one side"],
 )
-def test_data_unlike_the_models_are_refused(samples: np.ndarray) -> None:
+def test_data_unlike_the_models_are_refused(samples: Array) -> None:
     source = to_source(MODEL)
     with pytest.raises(ModelRefusedError, match="on one side of") as caught:
         quantise(source, compiler.Fit(calibration=samples))

@@ -1,1 +1,1 @@
-"""What calibration data say of an ensemble: where thresholds are beside them, and what rounding changes."""
+"""Comparisons of an ensemble with calibration data: the range of thresholds, and the effect of rounding."""

@@ -1,4 +1,4 @@
-"""Judges a quantised ensemble by calibration data: what is refused by default, and what is warned of."""
+"""Refusals and warnings of a quantised ensemble, by calibration data."""
 
 from collections.abc import Iterable
 from functools import cached_property
