@@ -110,8 +110,8 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
     graph = Graph(dict(approximated.graph.nodes), approximated.graph.output)
     source, last = _source_shape(graph), approximated.output_shape
     entering = None if target.thin else Normalisation.of(run.samples, factor=_factor(source))
-    leaving = None
-    if not target.thin and len(run.samples):
+    leaving = None if approximated.trees is None else approximated.trees.normalisation
+    if leaving is None and not target.thin and len(run.samples):
         free = isinstance(graph.nodes[graph.output], Linear)
         factor = _factor(last) if free else WIDE_RESULT
         leaving = Normalisation.of(approximated.outputs, factor=factor, small_only=True)
@@ -133,7 +133,9 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
     _require_memory(least_bytes(graph), max_plaintext_bytes)
     # Of the model itself where its input and output stay as they are.
     changed = entering is not None or leaving is not None
-    seen = largest_values(graph, samples) if changed else dict(approximated.largest)
+    seen = largest_values(graph, samples) if changed and len(samples) else dict(approximated.largest)
+    if approximated.trees is not None and not len(samples):
+        seen[graph.output] = 1.0
     _bound_hidden(graph, seen)
     output_scale = _bound_output(graph, seen, MARGIN if fit.ranges.margin is None else fit.ranges.margin)
 

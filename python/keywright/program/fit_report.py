@@ -10,22 +10,8 @@ DEFAULT_CHANGE = 1 / 16
 """Default bound on the change of an output, as a share of the largest output, or of half its own range;
 larger ones are warned of."""
 
-MEAN_CHANGE = 1 / 100
-"""Default bound on the mean change of a value of trees by rounding their thresholds, as a share of the
-largest; larger ones are warned of."""
-
-SPREAD_SHARE = 1 / 4
-"""Default bound on the largest change of a value of trees by rounding their thresholds, as a share of the
-spread of the values; larger ones are warned of."""
-
 LEAST_AGREEMENT = 0.98
 """A smaller share of equal predictions is warned of."""
-
-MORE_BINS = (
-    "use more bins (bins=) with more calibration data, of which their edges are quantiles, or publish the "
-    "thresholds, which are exact then (thresholds='public')"
-)
-"""What helps where rounded thresholds change outputs too much."""
 
 
 @dataclass(frozen=True)
@@ -56,28 +42,6 @@ class FittedActivation:
 
 
 @dataclass(frozen=True)
-class OutputDifference:
-    """The difference between the outputs of a program and the outputs of its model.
-
-    Attributes:
-        largest_change, mean_change: of the absolute differences of all outputs.
-        largest_output: largest absolute output of the model, for comparison.
-        agreement: share of samples with equal predictions: the index of the largest output, or the sign of a
-            single output that the client turns into a label; None for another single output.
-        spread: the largest standard deviation of an output of the model, of trees; 0 if it was not measured.
-        share: the largest change as a share of the size by which its output is judged; 0 if it was not
-            measured. Of a score of labels that is the largest output, of others half the output's own range.
-    """
-
-    largest_change: float
-    mean_change: float
-    largest_output: float
-    agreement: float | None
-    spread: float = 0.0
-    share: float = 0.0
-
-
-@dataclass(frozen=True)
 class AnswerDifference:
     """The difference of one of a model's outputs, behind the last steps of the client, from the model's own.
 
@@ -95,6 +59,31 @@ class AnswerDifference:
 
     def __str__(self) -> str:
         return f"{self.name} off by {self.largest_change:.2g} at most (half its range {self.spread:.3g})"
+
+
+@dataclass(frozen=True)
+class OutputDifference:
+    """The difference between the outputs of a program and the outputs of its model.
+
+    Attributes:
+        largest_change, mean_change: of the absolute differences of all outputs.
+        largest_output: largest absolute output of the model, for comparison.
+        agreement: share of samples with equal predictions: the index of the largest output, or the sign of a
+            single output that the client turns into a label; None for another single output.
+        spread: of most values of an output of the model, the largest one, of trees; 0 if it was not measured.
+        share: the largest change as a share of the size by which its output is judged; 0 if it was not
+            measured. Of a score of labels that is the largest output, of others half the output's own range.
+        answers: how the model's own outputs differ that are no labels, behind the client's last steps. The
+            other figures are about the scores before these, which the program computes.
+    """
+
+    largest_change: float
+    mean_change: float
+    largest_output: float
+    agreement: float | None
+    spread: float = 0.0
+    share: float = 0.0
+    answers: tuple[AnswerDifference, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -116,8 +105,7 @@ class FitReport:
             otherwise 0.
         rounding: how a quantised model in real numbers differs from its integers, on calibration samples;
             None for other models.
-        answers: how the model's own outputs differ that are no labels, behind the client's last steps. The
-            other figures are about the scores before these, which the program computes.
+        remarks: warnings about trees: what rounding changes, and what the calibration data leave open.
     """
 
     activations: tuple[FittedActivation, ...]
@@ -127,12 +115,11 @@ class FitReport:
     outputs: OutputDifference
     bins: int = 0
     rounding: OutputDifference | None = None
-    answers: tuple[AnswerDifference, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        behind = (
-            f"; behind the client's last steps {', '.join(map(str, self.answers))}" if self.answers else ""
-        )
+        answers = ", ".join(map(str, self.outputs.answers))
+        behind = f"; behind the client's last steps {answers}" if answers else ""
         return self._compared_with_model + behind + ("" if self.rounding is None else f"; {self._rounded}")
 
     @property
@@ -154,7 +141,7 @@ class FitReport:
         kind = "held-out calibration samples" if self.held_out else "calibration samples, none held out"
         share = "" if self.outputs.agreement is None else f"{self.outputs.agreement:.2%} equal predictions, "
         rounded = f"thresholds rounded to the edges of at most {self.bins} bins; " if self.bins else ""
-        what = "scores" if self.answers else "outputs"
+        what = "scores" if self.outputs.answers else "outputs"
         return (
             f"{rounded}program in the clear against the model, {self.compared} {kind}: {share}{what} off by "
             f"{self.outputs.mean_change:.2g} in the mean and {self.outputs.largest_change:.2g} at most "
@@ -165,13 +152,13 @@ class FitReport:
         """Return the report as JSON, with the differences of outputs among the rest."""
         entry = asdict(self)
         outputs, bins = entry.pop("outputs"), entry.pop("bins")
-        for name in ("spread", "share"):
+        for name in ("spread", "share", "answers"):
             if not outputs[name]:
                 del outputs[name]
         if self.rounding is None:
             del entry["rounding"]
-        if not self.answers:
-            del entry["answers"]
+        if not self.remarks:
+            del entry["remarks"]
         return {**entry, **outputs, "bins": bins}
 
     @property
@@ -195,11 +182,8 @@ class FitReport:
                 f"without the rounding of the model's integers, {' and '.join(missed)}; the report compares "
                 "with the model in real numbers"
             )
-        if self.bins:
-            missed = self._missed
-            return (f"{' and '.join(missed)}; {MORE_BINS}",) if missed else ()
         if not self.activations:
-            return tuple(results)
+            return (*results, *self.remarks)
         if self.held_out == 0:
             results.append(
                 f"{self.samples} calibration samples are too few to hold some out, so the figures are for "
@@ -219,35 +203,16 @@ class FitReport:
                 f"new sample exceeds a measured range with a probability of up to {self.unseen_risk:.0%}, "
                 "and only the margin keeps it inside"
             )
-        missed = self._missed
-        if missed:
+        if missed := _misses(self.outputs):
             results.append(f"{' and '.join(missed)}; the loosest fit is {loosest(self.activations)}")
         results += [
             f"behind the client's last steps, {each.name} changes by up to {each.largest_change:.3g}, above "
             f"{each.bound:.3g}: these steps amplify errors of the scores; require smaller ones by error=, or "
             "use the scores"
-            for each in self.answers
+            for each in self.outputs.answers
             if not each.largest_change <= each.bound
         ]
         return tuple(results)
-
-    @property
-    def _missed(self) -> list[str]:
-        """How the program differs more from the model than by default it may."""
-        missed, outputs = [], self.outputs
-        if self.bins:
-            if outputs.agreement is None and not outputs.mean_change <= MEAN_CHANGE * outputs.largest_output:
-                missed.append(
-                    f"an output changes by {outputs.mean_change:.3g} in the mean, above a hundredth of the "
-                    f"largest output, {outputs.largest_output:.3g}"
-                )
-            if outputs.agreement is None and outputs.largest_change > SPREAD_SHARE * outputs.spread > 0:
-                missed.append(
-                    f"rounded thresholds change an output by up to {outputs.largest_change:.3g}, above a "
-                    f"quarter of the spread of the outputs, {outputs.spread:.3g}"
-                )
-            return missed + _disagreement(outputs)
-        return _misses(outputs)
 
 
 def _misses(outputs: OutputDifference) -> list[str]:

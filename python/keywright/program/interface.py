@@ -37,12 +37,15 @@ class ClientSteps:
         if min(self.bits, default=0) < 0:
             raise ValueError("features that have to be 0 or 1 have numbers from 0 on")
 
-    def require_bits(self, features: NDArray[np.float64]) -> None:
-        """Refuse features, (count, ...), of which some have to be 0 or 1 and are not.
+    def require(self, features: NDArray[np.float64]) -> None:
+        """Refuse features, (count, ...), of which some have to be 0 or 1 and are not, or are outside the
+        limits of trees.
 
         Raises:
-            OutOfRangeError: names the first value.
+            OutOfRangeError: names the value.
         """
+        if self.binning is not None:
+            self.binning.require_limits(features.reshape(len(features), -1))
         flat = features.reshape(len(features), -1)[:, list(self.bits)]
         wrong = flat[(flat != 0) & (flat != 1)]
         if len(wrong):

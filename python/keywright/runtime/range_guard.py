@@ -49,7 +49,7 @@ def guard(program: Program, samples: ArrayLike, largest_output: float | None = N
     values = as_numbers(samples)
     values = values[None] if values.shape == program.input.shape else values
     batches = program.batches(values)
-    program.input.steps.require_bits(values)
+    program.input.steps.require(values)
     for batch in batches:
         watch = _Watch(program)
         backend = ClearBackend(program.slots, program.operands.bootstraps)

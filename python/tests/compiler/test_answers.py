@@ -46,7 +46,7 @@ def test_changes_behind_the_last_steps_are_stated(name: str, error: float | None
     assert len(held_out) == report.held_out
     scores = compiled.simulate(held_out, repetitions=1).outputs
     own = compiled.answers(scores)
-    (difference,) = report.answers
+    (difference,) = report.outputs.answers
     exact = estimator.decision_function(held_out) if name == "votes" else estimator.predict_proba(held_out)
     change = np.abs(own[difference.name] - exact).max()
     assert change == pytest.approx(difference.largest_change, rel=1e-2, abs=1e-5)
@@ -65,5 +65,5 @@ def test_the_report_of_answers_is_stored(tmp_path: Any) -> None:
     stored = kw.load(tmp_path / "folder").report.fit
     assert stored == compiled.report.fit
     assert stored is not None
-    assert all(isinstance(each, AnswerDifference) for each in stored.answers)
-    assert len(stored.answers) == 1
+    assert all(isinstance(each, AnswerDifference) for each in stored.outputs.answers)
+    assert len(stored.outputs.answers) == 1

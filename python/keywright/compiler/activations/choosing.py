@@ -371,8 +371,8 @@ def report(
             float(changes.mean()),
             float(np.abs(run.outputs[compared]).max(initial=0.0)),
             labels if labels is not None or same is None else float(same.mean()),
+            answers=answers,
             share=float((changes.max(axis=0) / np.where(sizes > 0, sizes, 1.0)).max()),
         ),
         rounding=run.rounding,
-        answers=answers,
     )

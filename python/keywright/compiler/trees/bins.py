@@ -13,6 +13,12 @@ from .ensemble import Ensemble, Flags, Numbers
 LADDER = (16, 32, 64, 128, 256)
 """Numbers of bins that are tried by default, in order."""
 
+LAST_LADDER = (1024, 4096)
+"""Numbers that are tried before a model is refused."""
+
+WHOLE = 2.0**24
+"""Whole numbers below this are exact in single precision."""
+
 
 @dataclass(frozen=True, eq=False)
 class Bins:
@@ -27,6 +33,11 @@ class Bins:
 
     binning: Binning
     representatives: Sequence[Vector]
+
+    @property
+    def whole(self) -> bool:
+        """Whether every bin is for one whole number."""
+        return all(is_whole(middle, len(middle)) for middle in self.representatives if len(middle))
 
     def quantised(self, samples: Vector) -> Vector:
         """Return samples, (count, features), with the representative of every value; missing ones stay."""
@@ -47,7 +58,8 @@ def used_features(ensemble: Ensemble) -> Numbers:
 
 def private_bins(ensemble: Ensemble, samples: Vector, count: int) -> Bins:
     """Return at most ``count`` bins of each used feature, whose edges depend on samples alone: each distinct
-    value has its own bin if there are few, otherwise the bins have equal shares of the samples.
+    value has its own bin if there are few, and so has each whole number in the range of whole numbers;
+    otherwise the bins have equal shares of the samples.
 
     Args:
         samples: (count, features).
@@ -65,17 +77,32 @@ def _quantiles(values: Vector, count: int) -> tuple[Vector, Vector]:
     if not len(values):
         return np.zeros(0), np.zeros(1)
     distinct = np.unique(values)
-    if len(distinct) > count:
-        cuts = np.unique(values[np.arange(1, count) * len(values) // count])
-        place = np.searchsorted(distinct, cuts)
-        place = place[place > 0]
-    else:
-        place = np.arange(1, len(distinct))
-    below, above = distinct[place - 1], distinct[place]
-    middle = below + (above - below) / 2
-    edges = np.where((middle >= below) & (middle < above), middle, below)
+    if is_whole(distinct, count):
+        distinct = np.arange(distinct[0], distinct[-1] + 1)
+    if len(distinct) <= count:
+        return _between(distinct, np.arange(1, len(distinct))), distinct
+    cuts = np.unique(values[np.arange(1, count) * len(values) // count])
+    place = np.searchsorted(distinct, cuts)
+    edges = _between(distinct, place[place > 0])
     ends = np.concatenate(([0], np.searchsorted(values, edges, side="right"), [len(values)]))
     return edges, values[(ends[:-1] + ends[1:] - 1) // 2]
+
+
+def is_whole(distinct: Vector, count: int) -> bool:
+    """Whether ascending values are whole numbers, of which at most ``count`` are in their range."""
+    return bool(
+        len(distinct) > 0
+        and distinct[-1] - distinct[0] < count
+        and np.abs(distinct[[0, -1]]).max() < WHOLE
+        and (distinct == np.round(distinct)).all()
+    )
+
+
+def _between(distinct: Vector, place: Numbers) -> Vector:
+    """Return edges below values, by their place."""
+    below, above = distinct[place - 1], distinct[place]
+    middle = below + (above - below) / 2
+    return np.asarray(np.where((middle >= below) & (middle < above), middle, below), np.float64)
 
 
 def public_bins(ensemble: Ensemble) -> Bins:

@@ -143,6 +143,10 @@ class Ensemble:
             result += self.nodes.values[leaves]
         return result
 
+    def scores(self, samples: Vector) -> Vector:
+        """Return ``base + factor * sums`` of samples, (count, features) to (count, outputs)."""
+        return np.asarray(self.base + self.factor * self.sums(samples), np.float64)
+
 
 def require_counts(trees: int, nodes: int, outputs: int) -> None:
     """Refuse an ensemble that is too large, before anything of its size is made.

@@ -15,6 +15,9 @@ from keywright.program.client.client_part import ClientPart
 
 OPSET, CLASSICAL_OPSET = 18, 3
 
+LARGEST_POWER = 709.0
+"""Its exponential is a number in double precision."""
+
 Transform = Literal[
     "none",
     "logistic",
@@ -46,6 +49,38 @@ class Remainder:
 
 
 @dataclass(frozen=True, eq=False)
+class Sums:
+    """Scores of sums of leaves that are whole numbers of steps: ``base + factor * (centre + step * whole)``.
+
+    Attributes:
+        base, centre, step: (outputs,); the step is 0 for an output that does not vary.
+        factor: of the sums.
+    """
+
+    base: Vector
+    centre: Vector
+    step: Vector
+    factor: float
+
+    @property
+    def origin(self) -> Vector:
+        """The scores of the centre."""
+        return np.asarray(self.base + self.factor * self.centre, np.float64)
+
+    @property
+    def unit(self) -> Vector:
+        """The scores of one step; 1 where there is none."""
+        scaled = self.factor * self.step
+        return np.where(scaled == 0, 1.0, scaled)
+
+    def rounded(self, scores: Vector) -> Vector:
+        """Return scores, (count, outputs), without errors below half a step, in double precision. Equal sums
+        give equal scores, whatever the centre."""
+        whole = np.round((scores - self.origin) / self.unit)
+        return np.asarray((self.centre + whole * self.step) * self.factor + self.base, np.float64)
+
+
+@dataclass(frozen=True, eq=False)
 class LastStep:
     """The steps after the scores.
 
@@ -68,23 +103,25 @@ class LastStep:
     boundary: float = 0.0
     offset: float = 0.0
 
-    def client_part(self, base: Vector, step: float) -> ClientPart:
-        """Return the part that the client computes from scores.
-
-        Args:
-            base: of the scores, (outputs,).
-            step: without the base, scores are multiples of it, so that rounding removes the errors of
-                encryption; 0 if they are not.
-        """
-        return _Writer(self, base, step).part()
+    def client_part(self, sums: Sums) -> ClientPart:
+        """Return the part that the client computes from scores. It rounds them first, which removes the
+        errors of encryption."""
+        return _Writer(self, sums).part()
 
     def predictions(self, scores: Vector) -> NDArray[np.int64] | None:
         """Return the index of the label for scores, (count, outputs); None for values."""
         if self.labels is None:
             return None
-        if scores.shape[1] > 1:
+        if scores.shape[1] > 1 or len(self.labels) == 1:
             return np.asarray(scores.argmax(axis=1), np.int64)
         return np.asarray(scores[:, 0] > self.boundary, np.int64)
+
+    def values_of(self, scores: Vector) -> Vector | None:
+        """Return the values that a client gets for scores, (count, outputs), before other steps of the user's
+        own model; None for labels and their probabilities."""
+        if self.labels is not None and self.transform != "isolation":
+            return None
+        return np.exp(np.minimum(scores, LARGEST_POWER)) if self.transform == "exponential" else scores
 
 
 PREFIX = "trees/"
@@ -96,8 +133,8 @@ SCORES = PREFIX + "scores"
 class _Writer:
     """Writes the nodes."""
 
-    def __init__(self, last: LastStep, base: Vector, step: float) -> None:
-        self.last, self.base, self.step = last, base, step
+    def __init__(self, last: LastStep, sums: Sums) -> None:
+        self.last, self.sums = last, sums
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = list(last.behind.constants)
 
@@ -117,7 +154,7 @@ class _Writer:
         graph = helper.make_graph(
             [*self.nodes, *last.behind.nodes],
             "client",
-            [helper.make_tensor_value_info(SCORES, TensorProto.DOUBLE, [1, len(self.base)])],
+            [helper.make_tensor_value_info(SCORES, TensorProto.DOUBLE, [1, len(self.sums.base)])],
             [onnx.ValueInfoProto(name=name) for name in (last.behind.outputs or outputs)],
             self.constants,
         )
@@ -126,7 +163,7 @@ class _Writer:
             helper.make_opsetid("ai.onnx.ml", CLASSICAL_OPSET),
         ]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
-        return ClientPart(model.SerializeToString(), (1, len(self.base)))
+        return ClientPart(model.SerializeToString(), (1, len(self.sums.base)))
 
     def _index(self, values: str) -> str:
         """Append the index of the label."""
@@ -141,12 +178,14 @@ class _Writer:
 
     def _rounded(self) -> str:
         """Append the scores without the errors of encryption."""
-        if not self.step:
-            return self._add("Add", [SCORES, self._constant(np.zeros(1), "nothing")], "rounded")
-        base, step = self._constant(self.base, "base"), self._constant(self.step, "step")
-        steps = self._add("Div", [self._add("Sub", [SCORES, base], "sums"), step], "steps")
-        whole = self._add("Mul", [self._add("Round", [steps], "whole"), step], "multiples")
-        return self._add("Add", [whole, base], "rounded")
+        sums = self.sums
+        result = self._add("Sub", [SCORES, self._constant(sums.origin, "origin")], "less_origin")
+        result = self._add("Div", [result, self._constant(sums.unit, "unit")], "steps")
+        result = self._add("Round", [result], "whole")
+        result = self._add("Mul", [result, self._constant(sums.step, "step")], "multiples")
+        result = self._add("Add", [result, self._constant(sums.centre, "centre")], "sums")
+        result = self._add("Mul", [result, self._constant(sums.factor, "factor")], "mean")
+        return self._add("Add", [result, self._constant(sums.base, "base")], "rounded")
 
     def _transformed(self, scores: str) -> str:
         """Append the transform of scores."""
@@ -172,7 +211,9 @@ class _Writer:
             case _:
                 result = self._add("Sigmoid", [scores], "transformed")
                 return (
-                    result if self.last.labels is None or len(self.base) > 1 else self._complemented(result)
+                    result
+                    if self.last.labels is None or len(self.sums.base) > 1
+                    else self._complemented(result)
                 )
 
     def _complemented(self, share: str) -> str:

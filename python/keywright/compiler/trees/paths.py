@@ -11,13 +11,13 @@ from keywright.compiler.graph.simplify import simplify
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.limits import MAX_ENTRIES, require_at_most
 from keywright.program.arrays import Vector
+from keywright.program.operands.normalisation import Normalisation
 
 from .bins import Bins
 from .ensemble import ADVICE, Ensemble, Numbers
+from .last_step import Sums
+from .leaves import RoundedLeaves, rounded_leaves
 from .regions import Regions, regions
-
-STEP_BITS = 20
-"""Sums of leaves are multiples of 2^-STEP_BITS of their largest possible value, or a little more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,19 +26,27 @@ class Paths:
 
     Attributes:
         graph: from bits to ``base + factor * sum of leaves``.
-        step: sums of leaves are multiples of it.
+        sums: how the scores are made; their centre has the leaves that are subtracted from whole trees.
+        width: bound on the distance of scores from their origin, (outputs,).
         largest: bounds on every value of the graph.
         features: most features that restrict one leaf.
         leaves: number of leaves that the program computes.
-        base: of the scores, with the leaves that are subtracted from whole trees.
     """
 
     graph: Graph
-    step: float
+    sums: Sums
+    width: Vector
     largest: dict[int, float]
     features: int
     leaves: int
-    base: Vector
+
+    @property
+    def normalisation(self) -> Normalisation:
+        """The program's result: scores without their origin, which the client adds in double precision, of at
+        most 1 in every output."""
+        width = np.where(self.width > 0, self.width, 1.0)
+        mantissa, exponent = np.frexp(width)
+        return Normalisation(self.sums.origin, np.ldexp(1.0, exponent - (mantissa == 0.5)))
 
 
 def indicator(features: int) -> Vector:
@@ -62,20 +70,24 @@ def paths(ensemble: Ensemble, bins: Bins) -> Paths:
     entries = int(_comparisons(ensemble))
     require_at_most("the ensemble", "comparisons on all paths", entries, MAX_ENTRIES, ADVICE)
     result = regions(ensemble, bins)
-    values, constant, step = _leaf_values(ensemble, result)
-    kept = np.flatnonzero(values.any(axis=1))
-    base = ensemble.base + ensemble.factor * constant
+    leaves = rounded_leaves(ensemble)
+    whole, most_frequent = _from_most_frequent(ensemble, leaves, result)
+    kept = np.flatnonzero(whole.any(axis=1))
     most = int(result.features[kept].max(initial=0))
+    centre = leaves.centre.sum(axis=0) + leaves.step * most_frequent
+    if most == 0:  # every leaf is the only one of its tree
+        centre = centre + leaves.step * whole.sum(axis=0)
+    sums = Sums(ensemble.base, centre, leaves.step, ensemble.factor)
+    base, width = sums.origin, np.abs(ensemble.factor) * leaves.step * _largest(whole, result.tree)
     graph = Graph()
     source = graph.add(Input((bins.binning.bits,)))
-    if most == 0:  # every leaf is the only one of its tree
-        base = base + ensemble.factor * values.sum(axis=0)
+    if most == 0:
         outputs, none = len(base), np.zeros(0, np.int64)
         nothing = SparseMatrix((outputs, bins.binning.bits), none, none, np.zeros(0))
         graph.output = graph.add(Linear((outputs,), (source,), (nothing,), base))
         bound = float(np.abs(base).max())
-        return Paths(graph, step, {source: 1.0, graph.output: bound}, 0, 0, base)
-    leaves = SparseMatrix.from_dense(ensemble.factor * values[kept].T)
+        return Paths(graph, sums, np.zeros(outputs), {source: 1.0, graph.output: bound}, 0, 0)
+    scores = SparseMatrix.from_dense((ensemble.factor * leaves.step * whole[kept]).T)
     place = np.full(len(result.leaves), -1)
     place[kept] = np.arange(len(kept))
     mine = place[result.rows] >= 0
@@ -83,14 +95,14 @@ def paths(ensemble: Ensemble, bins: Bins) -> Paths:
     counts = SparseMatrix.from_distinct(
         shape, place[result.rows[mine]], result.bits[mine], result.coefficients[mine]
     )
-    bound = float((np.abs(base) + np.abs(ensemble.factor) * _largest(values, result.tree)).max())
+    bound = float((np.abs(base) + width).max())
     keeping = result.constant[kept]
     last = _indicated(graph, source, counts, keeping, most)
-    graph.output = graph.add(Linear((len(base),), (last,), (leaves,), base, label="leaves"))
+    graph.output = graph.add(Linear((len(base),), (last,), (scores,), base, label="leaves"))
     graph = simplify(graph)
     # Everything before the scores is at most 1, a square at most 9 / 8.
     largest = dict.fromkeys(graph.nodes, 1.125) | {graph.output: bound}
-    return Paths(graph, step, largest, most, len(kept), base)
+    return Paths(graph, sums, width, largest, most, len(kept))
 
 
 def _indicated(graph: Graph, source: int, counts: SparseMatrix, constant: Vector, most: int) -> int:
@@ -111,28 +123,24 @@ def _indicated(graph: Graph, source: int, counts: SparseMatrix, constant: Vector
     return graph.add(Polynomial(shape, (entering,), indicator(most), "paths", Domain(-1.0, 1.0, -1.0, 1.0)))
 
 
-def _leaf_values(ensemble: Ensemble, result: Regions) -> tuple[Vector, Vector, float]:
-    """Return the values of leaves, rounded to multiples of a step, less the most frequent ones of their tree,
-    whose leaves then need not be computed; the sum of those; and the step."""
-    values = ensemble.nodes.values[result.leaves]
-    total = float(_largest(values, result.tree).max(initial=0.0))
-    step = 2.0 ** (math.ceil(math.log2(total)) - STEP_BITS) if total > 0 else 0.0
-    if step:
-        values = np.round(values / step) * step
-    constant = np.zeros(ensemble.outputs)
+def _from_most_frequent(ensemble: Ensemble, leaves: RoundedLeaves, result: Regions) -> tuple[Vector, Vector]:
+    """Return the leaves in steps from the most frequent ones of their tree, which then need not be computed;
+    and the sum of those, from the centres."""
+    whole = leaves.whole[result.leaves]
+    total = np.zeros(ensemble.outputs)
     order = np.argsort(result.tree, kind="stable")
     starts = np.flatnonzero(np.diff(result.tree[order], prepend=-1))
     for group in np.split(order, starts[1:]):
-        distinct, which = np.unique(values[group], axis=0, return_inverse=True)
+        distinct, which = np.unique(whole[group], axis=0, return_inverse=True)
         which = which.ravel()
         # Among equally frequent values, the one of the leaf with most features.
         counts = np.bincount(which).astype(np.float64)
         deepest = np.zeros(len(distinct))
         np.maximum.at(deepest, which, result.features[group])
         most = int(np.lexsort((deepest, counts))[-1])
-        constant += distinct[most]
-        values[group] -= distinct[most]
-    return values, constant, step
+        total += distinct[most]
+        whole[group] -= distinct[most]
+    return whole, total
 
 
 def _largest(values: Vector, tree: Numbers) -> Vector:

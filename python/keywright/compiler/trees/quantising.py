@@ -1,6 +1,6 @@
 """Quantises an ensemble, reports the effect, and returns its graph with the client's steps."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,22 +20,23 @@ from keywright.errors.network import (
 )
 from keywright.program.arrays import Vector, as_numbers
 from keywright.program.client.client_part import ClientPart
-from keywright.program.fit_report import MEAN_CHANGE, FitReport, OutputDifference
+from keywright.program.fit_report import FitReport, OutputDifference
 from keywright.program.operands.binning import Binning
+from keywright.program.operands.normalisation import Normalisation
 
-from .bins import LADDER, Bins, private_bins, public_bins
+from .bins import LADDER, LAST_LADDER, Bins, private_bins, public_bins
+from .calibration.closeness import spread_of
+from .calibration.coverage import coverage
+from .calibration.judging import DEFAULT, Judge, remarks, require_coverage, require_leaves
 from .ensemble import Ensemble
-from .paths import Paths, paths
+from .paths import paths
 
 MOST_SAMPLES = 1024
 """Calibration samples that are run through the program in the clear; of more, first those held out."""
 
 LEAST_LOG_SCALE = 38
 """Bits of the scale with which the errors of encryption are below half a step of the scores: see
-`keywright.compiler.trees.paths.STEP_BITS`."""
-
-LEAST_AGREEMENT = 0.995
-"""By default, bins that change fewer labels of the calibration data suffice."""
+`keywright.compiler.trees.leaves.STEP_BITS`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,7 @@ class QuantisedEnsemble:
         held_out: the samples that no edge depends on, (count,).
         report: the effect of quantising; None without calibration data.
         largest: bounds on the values of the graph.
+        normalisation: of the program's result.
     """
 
     graph: Graph
@@ -61,6 +63,7 @@ class QuantisedEnsemble:
     held_out: NDArray[np.bool_]
     report: FitReport | None
     largest: Mapping[int, float]
+    normalisation: Normalisation
 
 
 def quantise(ensemble: Ensemble, fit: Fit) -> QuantisedEnsemble:
@@ -75,7 +78,7 @@ def quantise(ensemble: Ensemble, fit: Fit) -> QuantisedEnsemble:
         EncodeError: calibration data of the wrong shape or not finite.
     """
     samples = _samples(ensemble, fit.calibration)
-    held_out = hold_out(len(samples))
+    held_out = _held_out(samples)
     try:
         return _quantised(ensemble, fit, samples, held_out)
     except RefusalError as reason:
@@ -89,85 +92,96 @@ def _quantised(
         raise unknown_activation(list(fit.methods), [])
     if fit.accuracy is not None and ensemble.last.labels is None:
         raise no_labels()
-    exact = _scores(ensemble, samples)
+    judge = Judge(ensemble, samples)
+    covered = None
+    if len(samples) and fit.accuracy is None and fit.error is None:
+        require_leaves(judge.closeness(samples))
     if fit.thresholds == "public":
         bins = public_bins(ensemble)
     elif not len(samples):
         raise calibration_missing(["the bins of thresholds"])
     else:
-        bins = _chosen(ensemble, fit, samples, held_out, exact)
+        covered = coverage(ensemble, samples)
+        require_coverage(covered, fit)
+        bins = covered.within(_chosen(judge, fit, held_out))
     result = paths(ensemble, bins)
     report = None
+    warnings = remarks(judge, bins, covered, held_out) if len(samples) else []
     # Samples that are held out first: the report is about them.
     chosen = np.sort(np.argsort(~held_out, kind="stable")[:MOST_SAMPLES])
-    samples, held_out, exact = samples[chosen], held_out[chosen], exact[chosen]
+    samples, held_out, exact = samples[chosen], held_out[chosen], judge.exact[chosen]
     bits = bins.binning.apply(samples)
     if len(samples):
         compared = held_out if held_out.any() else np.ones_like(held_out)
         outputs = np.concatenate([values[result.graph.output] for _, values in result.graph.runs(bits)])
-        report = _report(ensemble, bins, outputs[compared], exact[compared], held_out)
+        scores = result.sums.rounded(outputs[compared])
+        report = _report(ensemble, bins, scores, exact[compared], held_out, warnings)
     return QuantisedEnsemble(
         result.graph,
         bins.binning,
-        _client_part(ensemble, result),
+        ensemble.last.client_part(result.sums),
         samples,
         bits,
         held_out,
         report,
         result.largest,
+        result.normalisation,
     )
 
 
-def _client_part(ensemble: Ensemble, result: Paths) -> ClientPart:
-    return ensemble.last.client_part(result.base, abs(ensemble.factor) * result.step)
-
-
-def _chosen(
-    ensemble: Ensemble, fit: Fit, samples: Vector, held_out: NDArray[np.bool_], exact: Vector
-) -> Bins:
+def _chosen(judge: Judge, fit: Fit, held_out: NDArray[np.bool_]) -> Bins:
     """Return the bins.
 
     Raises:
-        RefusalError: they miss a required accuracy or error.
+        RefusalError: they miss a required accuracy or error, or the default.
     """
-    largest = float(np.abs(exact).max(initial=0.0))
-    counts = LADDER if fit.bins is None else (fit.bins,)
     required = fit.accuracy is not None or fit.error is not None
-    reached: tuple[float | None, float] = (None, 0.0)
-    bins = private_bins(ensemble, samples[~held_out], counts[0])
-    for count in counts:
-        bins = private_bins(ensemble, samples[~held_out], count)
-        change, agreement = _compared(ensemble, _scores(ensemble, bins.quantised(samples)), exact)
-        if required:
-            equal = agreement is None or agreement >= (fit.accuracy or 0.0)
-            follows = equal and (fit.error is None or float(change.max()) <= fit.error)
-        elif agreement is not None:
-            follows = agreement >= LEAST_AGREEMENT
-        else:
-            follows = float(change.mean()) <= MEAN_CHANGE * largest
-        if follows or (count == counts[-1] and not required):
-            return bins
-        reached = agreement, float(change.max())
-    depth = paths(ensemble, bins).graph.depth()
-    raise inaccurate(fit.accuracy, fit.error, *reached, depth, bins=counts[-1])
+    counts = (fit.bins,) if fit.bins is not None else LADDER if required else (*LADDER, *LAST_LADDER)
+    tried = _Tried(judge, fit, held_out, counts[0])
+    for count in counts[1:]:
+        # The last numbers are tried only before a refusal.
+        if tried.follows or (count > LADDER[-1] and not tried.close.refused):
+            break
+        tried = _Tried(judge, fit, held_out, count)
+    if tried.follows or not (required or tried.close.refused):
+        return tried.bins
+    close, depth = tried.close, paths(judge.ensemble, tried.bins).graph.depth()
+    default = None if required else f"{DEFAULT}, but {' and '.join(close.refused)}"
+    raise inaccurate(
+        fit.accuracy, fit.error, close.agreement, close.change, depth, default=default, bins=tried.count
+    )
 
 
-def _scores(ensemble: Ensemble, samples: Vector) -> Vector:
-    return ensemble.base + ensemble.factor * ensemble.sums(samples)
+class _Tried:
+    """A number of bins, and what it changes."""
 
+    def __init__(self, judge: Judge, fit: Fit, held_out: NDArray[np.bool_], count: int) -> None:
+        self.fit, self.count = fit, count
+        self.bins = private_bins(judge.ensemble, judge.samples[~held_out], count)
+        self.close = judge.closeness(self.bins.quantised(judge.samples))
 
-def _compared(ensemble: Ensemble, scores: Vector, exact: Vector) -> tuple[Vector, float | None]:
-    """Return the changes of scores, and the share of equal labels."""
-    result, expected = ensemble.last.predictions(scores), ensemble.last.predictions(exact)
-    agreement = None if result is None or expected is None else float((result == expected).mean())
-    return np.abs(scores - exact), agreement
+    @property
+    def follows(self) -> bool:
+        """Whether it suffices: requirements replace the default, and a given number is taken as it is."""
+        fit, close = self.fit, self.close
+        if fit.accuracy is None and fit.error is None:
+            return fit.bins is not None or close.follows
+        equal = close.agreement is None or close.agreement >= (fit.accuracy or 0.0)
+        return equal and (fit.error is None or close.change <= fit.error)
 
 
 def _report(
-    ensemble: Ensemble, bins: Bins, scores: Vector, exact: Vector, held_out: NDArray[np.bool_]
+    ensemble: Ensemble,
+    bins: Bins,
+    scores: Vector,
+    exact: Vector,
+    held_out: NDArray[np.bool_],
+    warnings: Sequence[str],
 ) -> FitReport:
     """Return the report, for the scores of the samples that are compared and those of the model."""
-    change, agreement = _compared(ensemble, scores, exact)
+    change = np.abs(scores - exact)
+    result, expected = ensemble.last.predictions(scores), ensemble.last.predictions(exact)
+    agreement = None if result is None or expected is None else float((result == expected).mean())
     counts = np.bincount(bins.binning.columns)
     return FitReport(
         activations=(),
@@ -179,10 +193,19 @@ def _report(
             float(change.mean()),
             float(np.abs(exact).max()),
             agreement,
-            float(exact.std(axis=0).max()),
+            max(spread_of(values) for values in exact.T),
         ),
         bins=0 if bins.binning.thresholds else int(counts.max(initial=0)) + 1,
+        remarks=tuple(warnings),
     )
+
+
+def _held_out(samples: Vector) -> NDArray[np.bool_]:
+    """Return which samples no edge depends on: all copies of a sample, or none."""
+    _, first, which = np.unique(samples, axis=0, return_index=True, return_inverse=True)
+    place = np.empty(len(first), np.int64)
+    place[np.argsort(first)] = np.arange(len(first))
+    return hold_out(len(first))[place[which.ravel()]]
 
 
 def _samples(ensemble: Ensemble, calibration: ArrayLike | None) -> Vector:

@@ -109,8 +109,10 @@ def read_binning(entry: Mapping[str, Any]) -> Binning | None:
         return None
     step = read_object(entry["binning"], "the first step")
     lists = [read_list(step, name, "the first step") for name in ("columns", "edges", "missing")]
-    flags = [step.get(name) for name in ("single", "thresholds")]
-    if not all(isinstance(flag, bool) for flag in flags) or not all(isinstance(e, float) for e in lists[1]):
+    single, thresholds = step.get("single"), step.get("thresholds")
+    if not (isinstance(single, bool) and isinstance(thresholds, bool)) or not all(
+        isinstance(e, float) for e in lists[1]
+    ):
         raise FormatError(
             "the first step has flags that are not true or false, or edges without a point", code="manifest"
         )
@@ -119,8 +121,27 @@ def read_binning(entry: Mapping[str, Any]) -> Binning | None:
         np.asarray([read_number(each, "a feature", 0, features - 1) for each in result], np.int64)
         for result in (lists[0], lists[2])
     )
+    limits = read_object(step.get("limits", {"features": [], "low": [], "high": []}), "the limits")
+    limited = [
+        read_number(each, "a feature", 0, features - 1)
+        for each in read_list(limits, "features", "the limits")
+    ]
+    ends = [read_list(limits, name, "the limits") for name in ("low", "high")]
+    if not all(isinstance(each, float) for end in ends for each in end):
+        raise FormatError("the limits of the first step are not numbers with a point", code="manifest")
+    low, high = (np.asarray(end, np.float64) for end in ends)
     try:
-        return Binning(features, columns, np.asarray(lists[1], np.float64), missing, *map(bool, flags))
+        return Binning(
+            features,
+            columns,
+            np.asarray(lists[1], np.float64),
+            missing,
+            single,
+            thresholds,
+            np.asarray(limited, np.int64),
+            low,
+            high,
+        )
     except ValueError as error:
         raise FormatError(f"the first step: {error}", code="manifest") from error
 

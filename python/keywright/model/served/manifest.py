@@ -51,7 +51,9 @@ BINNED_VERSION = 6
 """Of manifests with a first step, which clients of version 5 would not compute."""
 STEPPED_VERSION = 7
 """Of manifests with first steps before that, such as imputing and look-ups, or features that are 0 or 1."""
-VERSIONS = (VERSION, NORMALISED_VERSION, BINNED_VERSION, STEPPED_VERSION)
+LIMITED_VERSION = 8
+"""Of manifests with limits of features, outside of which clients of version 7 would get other answers."""
+VERSIONS = (VERSION, NORMALISED_VERSION, BINNED_VERSION, STEPPED_VERSION, LIMITED_VERSION)
 MAX_BYTES, MAX_STEPPED_BYTES = 16 << 20, 96 << 20
 """Maximum sizes in bytes of manifests that are read: by every client, and of those with first steps, which
 clients of this package alone compute."""
@@ -162,7 +164,7 @@ class Manifest:
         Raises:
             OutOfRangeError: names the value furthest outside.
         """
-        self.input.steps.require_bits(samples)
+        self.input.steps.require(samples)
         if self.input.range is None or self.input.steps.binning is not None:
             return
         low, high = self.input.range
@@ -303,6 +305,8 @@ class Manifest:
             entry |= {"version": STEPPED_VERSION, "first_steps": entering.steps.first.in_manifest()}
         if len(entering.steps.bits):
             entry |= {"version": STEPPED_VERSION, "bits": entering.steps.bits}
+        if entering.steps.binning is not None and len(entering.steps.binning.limited):
+            entry["version"] = LIMITED_VERSION
         if normalised:
             entry["normalised"] = normalised
         if leaving.client_part is not None:
@@ -336,7 +340,7 @@ class Manifest:
         if entry.get("format") != FORMAT or entry.get("version") not in VERSIONS:
             raise FormatError(
                 f"the manifest has format {entry.get('format')!r:.60}, version {entry.get('version')!r:.20}; "
-                f"this release reads {FORMAT}, versions {VERSION} to {STEPPED_VERSION}",
+                f"this release reads {FORMAT}, versions {VERSION} to {LIMITED_VERSION}",
                 code="manifest",
             )
         if entry.get("packing") not in get_args(Packing):

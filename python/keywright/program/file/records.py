@@ -17,6 +17,7 @@ from keywright.program.instructions import ValueRange
 MAX_ACTIVATIONS = 1 << 14
 MAX_ANSWERS = 1 << 8
 MAX_TEXT = 1 << 12
+MAX_REMARKS = 16
 MAX_SLOTS = 1 << 17
 
 
@@ -105,6 +106,9 @@ def read_report(entry: Mapping[str, Any]) -> FitReport:
             "counts contradict each other",
             code="program",
         )
+    remarks = entry.get("remarks", [])
+    if not isinstance(remarks, list) or len(remarks) > MAX_REMARKS:
+        raise FormatError(f"a fit report needs a list of at most {MAX_REMARKS} remarks", code="program")
     return FitReport(
         activations=tuple(_activation(**fitted) for fitted in activations),
         samples=samples,
@@ -113,7 +117,7 @@ def read_report(entry: Mapping[str, Any]) -> FitReport:
         outputs=_difference(entry),
         bins=_count(entry, "bins") if "bins" in entry else 0,
         rounding=_difference(entry["rounding"]) if "rounding" in entry else None,
-        answers=_answers(entry.get("answers", [])),
+        remarks=tuple(_text(remark, "a remark") for remark in remarks),
     )
 
 
@@ -140,6 +144,7 @@ def _difference(entry: Mapping[str, Any]) -> OutputDifference:
         None if agreement is None else _least(agreement, "agreement"),
         _least(entry.get("spread", 0.0), "spread"),
         _least(entry.get("share", 0.0), "share"),
+        _answers(entry.get("answers", [])),
     )
 
 

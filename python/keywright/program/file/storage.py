@@ -186,7 +186,8 @@ def _described_binning(binning: Binning | None) -> dict[str, Any]:
     if binning is None:
         return {}
     sizes = {"edges": len(binning.edges), "missing": len(binning.missing)}
-    return {"binning": sizes | {"single": binning.single, "thresholds": binning.thresholds}}
+    limits = {"limits": len(binning.limited)} if len(binning.limited) else {}
+    return {"binning": sizes | {"single": binning.single, "thresholds": binning.thresholds} | limits}
 
 
 def _normalisations(program: Program) -> dict[str, Normalisation | None]:
@@ -206,6 +207,9 @@ def _arrays(program: Program) -> Iterator[tuple[str, NDArray[np.generic]]]:
         yield "binning.columns.npy", program.input.steps.binning.columns
         yield "binning.edges.npy", program.input.steps.binning.edges
         yield "binning.missing.npy", program.input.steps.binning.missing
+        if len(program.input.steps.binning.limited):
+            for name in ("limited", "low", "high"):
+                yield f"binning.{name}.npy", getattr(program.input.steps.binning, name)
     if program.input.steps.first is not None:
         yield "first_steps.npy", np.frombuffer(program.input.steps.first.data, np.uint8)
     if len(program.input.steps.bits):
@@ -402,9 +406,19 @@ def _binning(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> B
             reader.array("binning.edges.npy", (edges,), np.float64),
             reader.array("binning.missing.npy", (missing,), np.int64),
             *flags,
+            *_limits(reader, entry),
         )
     except ValueError as error:
         raise FormatError(f"the first step: {error}", code="program") from error
+
+
+def _limits(reader: _Reader, entry: dict[str, Any]) -> tuple[NDArray[Any], ...]:
+    """Return the limits of the first step: features, low and high ends; nothing if there are none."""
+    if "limits" not in entry:
+        return ()
+    count = _integer(entry["limits"], "the number of limits")
+    limited = reader.array("binning.limited.npy", (count,), np.int64)
+    return limited, *(reader.array(f"binning.{name}.npy", (count,), np.float64) for name in ("low", "high"))
 
 
 def _bits(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> tuple[int, ...]:

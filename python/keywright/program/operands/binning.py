@@ -1,12 +1,13 @@
 """The client's first step of tree ensembles: features become bits that say which edges they exceed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright.errors.network import OutOfRangeError
 from keywright.program.arrays import Vector
 
 Columns = NDArray[np.int64]
@@ -27,6 +28,9 @@ class Binning:
         single: whether features are rounded to single precision before they are compared.
         thresholds: whether edges are the thresholds of the model; otherwise they come from calibration data
             alone.
+        limited: features that the model also compares with thresholds outside the calibration data,
+            ascending, (count,): their values must not be outside.
+        low, high: the range of each of them, (count,).
 
     Raises:
         ValueError: the parts contradict each other, or edges are not finite or not in order.
@@ -38,6 +42,9 @@ class Binning:
     missing: Columns
     single: bool = False
     thresholds: bool = False
+    limited: Columns = field(default_factory=lambda: np.zeros(0, np.int64))
+    low: Vector = field(default_factory=lambda: np.zeros(0))
+    high: Vector = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         if not 1 <= self.features < 1 << 31:
@@ -46,11 +53,20 @@ class Binning:
             raise ValueError(f"a sample has {self.bits} bits; 1 to {MAX_BITS} are possible")
         if len(self.columns) != len(self.edges):
             raise ValueError(f"{len(self.edges)} edges are of {len(self.columns)} features")
-        for name, each in (("edges", self.columns), ("missing bits", self.missing)):
+        named = (("edges", self.columns), ("missing bits", self.missing), ("limits", self.limited))
+        for name, each in named:
             if len(each) and not (each.min() >= 0 and each.max() < self.features):
                 raise ValueError(f"{name} are of features that a sample of {self.features} does not have")
         if (np.diff(self.missing) <= 0).any():
             raise ValueError("features that may be missing are not in ascending order")
+        if (np.diff(self.limited) <= 0).any():
+            raise ValueError("features with limits are not in ascending order")
+        if not (
+            len(self.limited) == len(self.low) == len(self.high)
+            and np.isfinite([*self.low, *self.high]).all()
+            and (self.low <= self.high).all()
+        ):
+            raise ValueError("limits of features are not ranges, one of each")
         if not np.isfinite(self.edges).all():
             raise ValueError("an edge is not finite")
         steps = np.diff(self.columns)
@@ -74,6 +90,23 @@ class Binning:
         above = values[:, self.columns] > self.edges
         return np.concatenate((above, np.isnan(values[:, self.missing])), axis=1).astype(np.float64)
 
+    def require_limits(self, samples: Vector) -> None:
+        """Refuse samples, (count, features), outside the limits: the answer may be that of others.
+
+        Raises:
+            OutOfRangeError: names the feature and the value furthest outside.
+        """
+        values = self.rounded(samples)[:, self.limited]
+        beyond = np.fmax(self.low - values, values - self.high)  # missing values are within
+        if beyond.size and np.nanmax(beyond, initial=0.0) > 0:
+            row, place = np.unravel_index(int(np.nanargmax(beyond)), beyond.shape)
+            raise OutOfRangeError(
+                f"feature {self.limited[place]} of the trees",
+                float(values[row, place]),
+                float(self.low[place]),
+                float(self.high[place]),
+            )
+
     def rounded(self, samples: Vector) -> Vector:
         """Return samples in the precision in which they are compared."""
         if not self.single:
@@ -90,6 +123,13 @@ class Binning:
 
     def to_json(self) -> dict[str, Any]:
         """Return the parts as values of JSON."""
+        limits = {
+            "limits": {
+                "features": self.limited.tolist(),
+                "low": self.low.tolist(),
+                "high": self.high.tolist(),
+            }
+        }
         return {
             "features": self.features,
             "columns": self.columns.tolist(),
@@ -97,9 +137,11 @@ class Binning:
             "missing": self.missing.tolist(),
             "single": self.single,
             "thresholds": self.thresholds,
+            **(limits if len(self.limited) else {}),
         }
 
     def __str__(self) -> str:
         count = len(np.unique(self.columns))
         what = "the model's thresholds" if self.thresholds else "quantiles of the calibration data"
-        return f"{len(self.edges)} edges of {count} features, {what}"
+        limits = f", and the ranges of {len(self.limited)} of them there" if len(self.limited) else ""
+        return f"{len(self.edges)} edges of {count} features, {what}{limits}"

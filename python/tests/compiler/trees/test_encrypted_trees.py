@@ -7,8 +7,9 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright.compiler.activations.fit import Thresholds
-from keywright.compiler.trees.paths import STEP_BITS
+from keywright.compiler.trees.leaves import STEP_BITS
 from keywright.runtime.checking import run_clear
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from .fitted import answers, fitted, quantised
 
@@ -62,3 +63,32 @@ def test_public_thresholds_need_no_calibration_data() -> None:
     assert "the model's thresholds" in compiled.report.lines["the client gets"]
     outputs = compiled.answers(compiled.predict(samples[:4]))
     assert np.array_equal(outputs["label"], model.predict(samples[:4]))
+
+
+@pytest.mark.parametrize("thresholds", ["private", "public"])
+@pytest.mark.parametrize(("offset", "scale"), [(1.7e9, 3600.0), (-1e12, 1.0), (0.0, 1e-3)])
+def test_values_far_from_zero_differ_under_encryption_as_in_the_clear(
+    offset: float, scale: float, thresholds: Thresholds
+) -> None:
+    samples = np.random.default_rng(5).normal(size=(300, 3))
+    values = np.stack((samples @ [1.0, 2.0, -1.0], 1e-6 * samples[:, 0]), axis=1)
+    model = RandomForestRegressor(4, max_depth=4, random_state=0).fit(samples, offset + scale * values)
+    compiled = kw.compile(model, calibration=samples, thresholds=thresholds, bins=64, batch=4)
+    answer = compiled.answers(compiled.predict(samples[:COUNT]))["variable"]
+    expected = answers(quantised(model, samples, thresholds=thresholds, bins=64), samples[:COUNT])["variable"]
+    assert np.abs(answer - expected).max() <= 4 * np.spacing(abs(offset))
+    if thresholds == "public":
+        exact = model.predict(samples[:COUNT])
+        room = 2.0**-16 * np.ptp(exact, axis=0) + 8 * np.spacing(abs(offset))
+        assert (np.abs(answer - exact) <= room).all()
+        assert len(np.unique(answer[:, 0])) > 4
+
+
+def test_ties_of_a_forest_are_decided_as_its_library_does() -> None:
+    samples = np.random.default_rng(6).normal(size=(400, 4))
+    labels = (np.random.default_rng(7).random(400) < 0.5).astype(int)
+    model = RandomForestClassifier(6, random_state=0).fit(samples[:200], labels[:200])
+    tied = samples[model.predict_proba(samples)[:, 0] == 0.5]
+    assert len(tied) > 20
+    result = answers(quantised(model, samples, thresholds="public"), tied)
+    assert np.array_equal(result["label"], model.predict(tied))

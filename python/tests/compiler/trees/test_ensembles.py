@@ -8,7 +8,8 @@ from keywright import compiler
 from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.compiler.trees.bins import private_bins, public_bins
 from keywright.compiler.trees.ensemble import Ensemble
-from keywright.compiler.trees.paths import STEP_BITS, paths
+from keywright.compiler.trees.leaves import STEP_BITS
+from keywright.compiler.trees.paths import paths
 from keywright.compiler.trees.quantising import quantise
 
 from .fitted import CASES, answers, fitted, own, quantised, random_ensemble, samples_of, walked
@@ -53,7 +54,7 @@ def test_private_thresholds_give_the_estimator_on_representatives(name: str) -> 
     shown = samples[:SHOWN]
     bits = bins.binning.apply(shown)
     scores = np.concatenate([values[ensemble.graph.output] for _, values in ensemble.graph.runs(bits)])
-    step = source.last.client_part(ensemble.base, source.factor * ensemble.step)
+    step = source.last.client_part(ensemble.sums)
     same(step.run(scores), own(model, bins.quantised(shown)))
 
 
