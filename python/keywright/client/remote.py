@@ -61,7 +61,7 @@ from keywright.runtime.checking import run_clear
 from keywright.runtime.range_guard import guard, require_magnitude
 
 from . import parts
-from .connection import DEADLINE_S, SHORT_S, Deadline, connected, current, within
+from .connection import CLOSE_S, DEADLINE_S, SHORT_S, Deadline, connected, current, within
 from .spot_checks import Request, SpotChecks, answers
 
 MAX_JSON = 1 << 20
@@ -109,14 +109,15 @@ class RemoteModel:
             data. A server that chooses them can read what is encrypted.
         key_bytes, key_count: most bytes and most keys that the server may ask for; by default 32 GiB and
             4096.
+        deadline: seconds that fetching the manifest may take, however slowly the server answers.
 
     Raises:
-        UnreachableError: there is no server.
+        UnreachableError: there is no server, or the deadline is over.
         InvalidReplyError, FormatError: the answer does not come from a keywright server of this version.
         OtherModelError: the hash or the program differs.
         SecurityError: the parameters, or a key, have less than 128 bits of security.
         LimitError: the server asks for more or larger keys, requests or answers than the limits.
-        ParameterError: a limit is below 1.
+        ParameterError: a limit is below 1, or the deadline is not above 0.
 
     Attributes:
         manifest: inputs, outputs, parameters and keys of the model.
@@ -135,6 +136,7 @@ class RemoteModel:
         insecure: bool = False,
         key_bytes: int = KEY_BYTES,
         key_count: int = KEY_COUNT,
+        deadline: float = SHORT_S,
     ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -147,12 +149,12 @@ class RemoteModel:
         self._demands = Demands(insecure, key_bytes, key_count)
         self._allowed_hosts = () if isinstance(direct, bool) else tuple(direct)
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        self.refresh()
+        self.refresh(deadline=deadline)
 
-    def refresh(self) -> None:
-        """Fetch the manifest again, for example after a new version has replaced the model; errors as
-        above."""
-        with within(SHORT_S):
+    def refresh(self, *, deadline: float = SHORT_S) -> None:
+        """Fetch the manifest again, for example after a new version has replaced the model; ``deadline`` and
+        errors as above."""
+        with within(deadline):
             self._adopt(self._fetch())
 
     def _fetch(self) -> Manifest:
@@ -247,10 +249,9 @@ class RemoteModel:
         """The status and the body of an answer; errors as in `request`."""
         until = current()
         until.require()
-        connection = connected(self._address.scheme, self._host, self._port, until.left)
+        connection = connected(self._address.scheme, self._host, self._port, until)
         length, stack = None, contextlib.ExitStack()
         stack.callback(connection.close)
-        stack.enter_context(until.watching(connection))
         try:
             connection.request(method, self._base + path, body, self._headers)
             response = stack.enter_context(connection.getresponse())
@@ -304,12 +305,11 @@ class RemoteModel:
         require_address(parts, self._address, self._allowed_hosts)
         until = current()
         until.require()
-        connection = connected(parts.scheme, parts.hostname or "", parts.port, until.left)
+        connection = connected(parts.scheme, parts.hostname or "", parts.port, until)
         try:
-            with until.watching(connection):
-                connection.request("PUT", f"{parts.path}?{parts.query}", body)
-                response = connection.getresponse()
-                response.read(MAX_JSON)
+            connection.request("PUT", f"{parts.path}?{parts.query}", body)
+            response = connection.getresponse()
+            response.read(MAX_JSON)
         except (OSError, ValueError, http.client.HTTPException) as error:
             raise StorageError(
                 f"the object storage does not answer ({printable(str(error), 200)})"
@@ -586,15 +586,17 @@ class Session:
         result = f"/v1/jobs/{name}/result"
         return _persist(lambda: self.remote.request("GET", result, limit=limit))
 
-    def seen(self) -> Mapping[str, object]:
-        """Return the server's report on the objects of this client that it saw."""
-        with within(SHORT_S):
+    def seen(self, *, deadline: float = SHORT_S) -> Mapping[str, object]:
+        """Return the server's report on the objects of this client that it saw, within ``deadline``
+        seconds."""
+        with within(deadline):
             return self.remote.ask("GET", f"/v1/keys/{self._identifier}/seen")
 
-    def close(self) -> None:
-        """Delete the keys here, and on the server if it can be reached."""
+    def close(self, *, deadline: float = CLOSE_S) -> None:
+        """Delete the keys here, and on the server if it can be reached and answers within ``deadline``
+        seconds."""
         if self._identifier is not None:
-            with contextlib.suppress(ServeError), within(SHORT_S):
+            with contextlib.suppress(ServeError), within(deadline):
                 self.remote.ask("DELETE", f"/v1/keys/{self._identifier}")
             self._identifier = None
         self._folder.cleanup()
