@@ -1,6 +1,7 @@
 """Connections of a client: heads are bounded, and so is the time of a call, however slowly a server sends.
 
-Each wait for a server is one wait of a socket, whose timeout is what the call has left. No thread watches it."""
+Each wait for a server is one wait of a socket, whose timeout is what the call has left; no thread watches it.
+"""
 
 import contextlib
 import http.client
@@ -177,7 +178,7 @@ class _Stream(io.RawIOBase):
     def readinto(self, buffer: Any) -> int | None:
         """Wait for bytes; 0 is the end."""
         self._until.limit(self._sock)
-        return self._raw.readinto(buffer)  # type: ignore[attr-defined,no-any-return]
+        return self._raw.readinto(buffer)
 
     def close(self) -> None:
         """Close the stream."""

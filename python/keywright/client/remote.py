@@ -30,6 +30,7 @@ from keywright._core import (
     Parameters,
     SecretKey,
 )
+from keywright._reading.documents import Limits, read_json
 from keywright.errors import (
     FormatError,
     MismatchError,
@@ -54,7 +55,8 @@ from keywright.errors.service import (
 from keywright.model.exchange.encryption import Encryption
 from keywright.model.served import framing
 from keywright.model.served.demands import KEY_BYTES, KEY_COUNT, Demands, require_address
-from keywright.model.served.manifest import MAX_STEPPED_BYTES, Manifest
+from keywright.model.served.manifest import LIMITS as MANIFEST
+from keywright.model.served.manifest import Manifest
 from keywright.program.file.storage import digest
 from keywright.program.program import Program
 from keywright.runtime.checking import run_clear
@@ -64,7 +66,8 @@ from . import parts
 from .connection import CLOSE_S, DEADLINE_S, SHORT_S, Deadline, connected, current, within
 from .spot_checks import Request, SpotChecks, answers
 
-MAX_JSON = 1 << 20
+LIMITS = Limits(1 << 20, 1 << 16)
+"""Of answers in JSON: a list of 1,024 missing ranges, or of all models of a server."""
 POLL_S = 0.05
 WAIT_S = 1
 """How long the server waits for the end of an evaluation before it says how far that is."""
@@ -161,7 +164,7 @@ class RemoteModel:
         """Fetch the manifest and refuse it where a client must; errors as above."""
         pinned, program = self._pinned, self.program
         path = "/v1/model" if pinned is None else f"/v1/models/{pinned}"
-        manifest = Manifest.read(self.request("GET", path, limit=MAX_STEPPED_BYTES))
+        manifest = Manifest.read(self.request("GET", path, limit=MANIFEST.bytes))
         if pinned is not None and manifest.hash != pinned:
             raise OtherModelError(
                 f"the server has the model {manifest.hash}, but {pinned} is expected",
@@ -233,7 +236,9 @@ class RemoteModel:
         """Return a client of the model, with a new secret key by default."""
         return Session(self, secret)
 
-    def request(self, method: str, path: str, body: bytes | None = None, *, limit: int = MAX_JSON) -> bytes:
+    def request(
+        self, method: str, path: str, body: bytes | None = None, *, limit: int = LIMITS.bytes
+    ) -> bytes:
         """Send a request; at most ``limit`` bytes of the answer are read.
 
         Raises:
@@ -244,7 +249,7 @@ class RemoteModel:
         return self.exchange(method, path, body, limit=limit)[1]
 
     def exchange(
-        self, method: str, path: str, body: bytes | None = None, *, limit: int = MAX_JSON
+        self, method: str, path: str, body: bytes | None = None, *, limit: int = LIMITS.bytes
     ) -> tuple[int, bytes]:
         """The status and the body of an answer; errors as in `request`."""
         until = current()
@@ -309,7 +314,7 @@ class RemoteModel:
         try:
             connection.request("PUT", f"{parts.path}?{parts.query}", body)
             response = connection.getresponse()
-            response.read(MAX_JSON)
+            response.read(LIMITS.bytes)
         except (OSError, ValueError, http.client.HTTPException) as error:
             raise StorageError(
                 f"the object storage does not answer ({printable(str(error), 200)})"
@@ -649,8 +654,8 @@ def _persist(request: Callable[[], Answer]) -> Answer:
 def _json(data: bytes) -> object:
     """Parse bytes as JSON; returns None if that fails."""
     try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
+        return read_json(data, LIMITS)
+    except ValueError:
         return None
 
 

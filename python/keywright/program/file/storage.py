@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from keywright._files import replacing
 from keywright._reading.arrays import read_array, require_file
+from keywright._reading.documents import Limits, read_json
 from keywright.errors.engine import FormatError
 from keywright.program.client.client_part import ClientPart
 from keywright.program.client.first_steps import FirstSteps
@@ -44,7 +45,9 @@ from .validation import validate
 
 FORMAT = "keywright-program"
 VERSION = 7
-MAX_DESCRIPTION_BYTES = 64 << 20
+LIMITS = Limits(64 << 20, 1 << 22)
+"""Of ``program.json``: a transformer of 32 tokens has 8,000 values, and ranges of slots in use up to a
+hundred thousand each."""
 MAX_BYTES = 8 << 30
 NPY_HEADER_BYTES = 4096
 
@@ -274,9 +277,9 @@ def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
 
 def _read(reader: _Reader) -> Program:
     archive = reader.archive
-    if archive.getinfo("program.json").file_size > MAX_DESCRIPTION_BYTES:
-        raise FormatError(f"program.json is larger than {MAX_DESCRIPTION_BYTES} bytes", code="program")
-    data = json.loads(_entry(archive, "program.json"))
+    if archive.getinfo("program.json").file_size > LIMITS.bytes:
+        raise FormatError(f"program.json is larger than {LIMITS.bytes} bytes", code="program")
+    data = read_json(_entry(archive, "program.json"), LIMITS)
     if (data["format"], data["version"]) != (FORMAT, VERSION):
         raise FormatError(
             f"format {data['format']!r} version {data['version']!r}; this release reads {FORMAT} {VERSION}",
