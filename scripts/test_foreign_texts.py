@@ -1,7 +1,7 @@
 """No module of the package parses a nested text format itself, where a document may take any memory.
 
-`keywright._reading.documents` reads JSON within limits that each caller states; other formats that nest have no
-reader, or a strict one (`keywright._reading.arrays` for numpy's headers).
+`keywright._reading.documents` reads JSON within limits that each caller states; other formats that nest have
+no reader, or a strict one (`keywright._reading.arrays` for numpy's headers).
 """
 
 import ast
@@ -48,9 +48,9 @@ def parsers(tree: ast.AST) -> Iterator[tuple[int, str]]:
                     yield node.lineno, module
             case ast.Import(names=names):
                 for each in names:
-                    if each.name.partition(".")[0] in FORMATS or (each.name in PARSERS and each.asname):
-                        if (each.name, each.asname) != ("numpy", "np"):
-                            yield node.lineno, each.name
+                    renamed = each.name in PARSERS and each.asname not in (None, "np")
+                    if renamed or each.name.partition(".")[0] in FORMATS:
+                        yield node.lineno, each.name
 
 
 @pytest.mark.parametrize(

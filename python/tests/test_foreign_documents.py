@@ -17,7 +17,7 @@ from keywright._reading.documents import MAX_DIGITS, OWN, Limits, read_json
 from keywright.client import RemoteModel
 from keywright.errors import KeywrightError
 from keywright.federated.array_layout import ArrayLayout
-from keywright.model.exchange.identity import Identity
+from keywright.model.exchange.identity import IDENTITY, Identity
 from keywright.model.folder.description import Description
 from keywright.model.served.manifest import Manifest
 from keywright.plan import Workload
@@ -170,7 +170,7 @@ PLACES: dict[str, Callable[[bytes, Path], object]] = {
     "a calibration": in_folder("c.json", lambda folder: Calibration.load(folder / "c.json")),
     "a program": program,
     "a description": in_folder("model.json", Description.load),
-    "an identity": in_folder("identity.json", Identity.load),
+    "an identity": in_folder(IDENTITY, Identity.load),
     "a layout": lambda data, folder: ArrayLayout.from_bytes(data),
     "a vote": lambda data, folder: Vote.from_bytes(data),
     "an index": in_folder("index.json", Index.load),
