@@ -12,10 +12,11 @@ from pathlib import Path
 from types import ModuleType
 
 import keywright as kw
+import onnx
 import pytest
 from keywright._reading.documents import MAX_DIGITS, OWN, Limits, read_json
 from keywright.client import RemoteModel
-from keywright.errors import KeywrightError
+from keywright.errors import FormatError, KeywrightError
 from keywright.federated.array_layout import ArrayLayout
 from keywright.model.exchange.identity import IDENTITY, Identity
 from keywright.model.folder.description import Description
@@ -23,10 +24,14 @@ from keywright.model.served.manifest import Manifest
 from keywright.plan import Workload
 from keywright.plan.cost.calibration import Calibration
 from keywright.plan.keys import plan_file
+from keywright.program.client.first_steps import BEFORE
+from keywright.program.client.small_model import SmallModel
+from keywright.program.client.wire_format import require_bounded
 from keywright.program.file.storage import load
 from keywright.search.directory import HEAD, MAGIC, read_directories
 from keywright.search.index import Index
 from keywright.search.votes import Vote
+from onnx import helper
 from tests.serve.hostile import answer, hostile
 
 SMALL = Limits(1 << 20, 1 << 14)
@@ -140,6 +145,64 @@ def test_every_place_states_limits_that_a_laptop_has() -> None:
 LISTS = b"[" + b"[]," * 2_800_000 + b"1]"
 """Eight megabytes, of which a parser makes 250."""
 DEEP = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
+
+
+def sized(value: bytes) -> bytes:
+    """A field of some bytes, without its key."""
+    size, digits = len(value), bytearray()
+    while size > 127:
+        digits.append(size & 127 | 128)
+        size >>= 7
+    return bytes([*digits, size]) + value
+
+
+MESSAGES = {
+    "nodes": b"\x0a\x00" * (2 << 20),
+    "initializers": b"\x2a\x00" * (2 << 20),
+    "attributes": b"\x0a" + sized(b"\x2a\x00" * (2 << 20)),
+    "graphs in each other": b"\x0a" + sized(b"\x2a" + sized(b"\x32" + sized(b"\x2a\x00" * (1 << 20)))),
+    "dimensions": b"\x2a" + sized(b"\x0a" + sized(b"\x01" * (8 << 20))),
+}
+"""Graphs of ONNX whose messages take far more memory than their bytes."""
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_steps_of_a_client_are_bounded_before_they_are_parsed(name: str) -> None:
+    data = b"\x08\x08\x3a" + sized(MESSAGES[name])
+    with pytest.raises(FormatError, match="more messages or values"):
+        require(data)
+    with pytest.raises(ValueError, match="more messages or values"):
+        require_bounded(data, onnx.ModelProto.DESCRIPTOR)
+
+
+def require(data: bytes) -> None:
+    SmallModel(data, "the client's part", BEFORE, 48 << 20)
+
+
+@pytest.mark.parametrize("data", [b"\x08", b"\x3a\x05\x0a", b"\x0b", b"\xff" * 11])
+def test_steps_that_are_no_messages_are_refused(data: bytes) -> None:
+    with pytest.raises(FormatError, match="cannot be read"):
+        require(data)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shapes"), [("ReduceSum", [(0, 1 << 40)]), ("MatMul", [(1 << 20, 0), (0, 1 << 20)])]
+)
+def test_operands_without_elements_make_no_large_results(kind: str, shapes: list[tuple[int, ...]]) -> None:
+    names = [f"operand{number}" for number in range(len(shapes))]
+    graph = helper.make_graph(
+        [helper.make_node(kind, names, ["y"], **({"keepdims": 0} if kind == "ReduceSum" else {}))],
+        "empty",
+        [],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)],
+        [
+            helper.make_tensor(name, onnx.TensorProto.FLOAT, shape, [])
+            for name, shape in zip(names, shapes, strict=True)
+        ],
+    )
+    model = SmallModel(helper.make_model(graph).SerializeToString(), "the client's part", BEFORE, 1 << 20)
+    with pytest.raises(FormatError, match="too large"):
+        model.run({})
 
 
 def in_folder(name: str, read: Callable[[Path], object]) -> Callable[[bytes, Path], object]:

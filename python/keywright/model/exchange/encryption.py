@@ -33,9 +33,9 @@ def require_secret(secret: SecretKey | None) -> SecretKey:
     """
     if secret is None:
         raise MissingKeyError(
-            "this client has only a public key, so it can only encrypt; make keys and decrypt with the client of "
-            f"the secret key: keywright.load_client of the folder that has {SECRET_KEY}, which ModelClient.save "
-            "and keywright keygen write",
+            "this client has only a public key, so it can only encrypt; make keys and decrypt with the client "
+            f"that keywright.load_client loads from the folder with {SECRET_KEY}, which ModelClient.save and "
+            "keywright keygen write",
             code="client",
         )
     return secret

@@ -47,7 +47,7 @@ class Description:
         try:
             entry = read_json_file(path, LIMITS)
             if (entry["format"], entry["version"]) != (FORMAT, VERSION):
-                raise ValueError(f"format {entry['format']!r}, version {entry['version']!r}")
+                raise ValueError(f"format {entry['format']!r:.60}, version {entry['version']!r:.20}")
             labels = tuple(map(str, entry["labels"]))
             return Description(str(entry["name"]), labels, dict(entry["entry"]))
         except (ValueError, LookupError, TypeError) as error:
