@@ -185,13 +185,11 @@ def test_steps_that_are_no_messages_are_refused(data: bytes) -> None:
         require(data)
 
 
-@pytest.mark.parametrize(
-    ("kind", "shapes"), [("ReduceSum", [(0, 1 << 40)]), ("MatMul", [(1 << 20, 0), (0, 1 << 20)])]
-)
+@pytest.mark.parametrize(("kind", "shapes"), [("ReduceProd", [(0, 1 << 40)]), ("ReduceL1", [(0, 1 << 40)])])
 def test_operands_without_elements_make_no_large_results(kind: str, shapes: list[tuple[int, ...]]) -> None:
     names = [f"operand{number}" for number in range(len(shapes))]
     graph = helper.make_graph(
-        [helper.make_node(kind, names, ["y"], **({"keepdims": 0} if kind == "ReduceSum" else {}))],
+        [helper.make_node(kind, names, ["y"])],
         "empty",
         [],
         [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)],

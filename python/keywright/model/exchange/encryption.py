@@ -33,7 +33,7 @@ def require_secret(secret: SecretKey | None) -> SecretKey:
     """
     if secret is None:
         raise MissingKeyError(
-            "this client has only a public key, so it can only encrypt; make keys and decrypt with the client "
+            "this client has only a public key, so it can only encrypt; make keys and decrypt with the one "
             f"that keywright.load_client loads from the folder with {SECRET_KEY}, which ModelClient.save and "
             "keywright keygen write",
             code="client",

@@ -1,4 +1,4 @@
-"""Counts the messages of a protobuf document before it is parsed: two bytes make a message of 350 in memory."""
+"""Counts the messages of a protobuf document before it is parsed: one of two bytes takes 350 in memory."""
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 

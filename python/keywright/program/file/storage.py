@@ -286,7 +286,8 @@ def _read(reader: _Reader) -> Program:
     data = read_json(_entry(archive, "program.json"), LIMITS)
     if (data["format"], data["version"]) != (FORMAT, VERSION):
         raise FormatError(
-            f"format {data['format']!r:.60} version {data['version']!r:.20}; this release reads {FORMAT} {VERSION}",
+            f"format {data['format']!r:.60} version {data['version']!r:.20}; this release reads {FORMAT} "
+            f"{VERSION}",
             code="program",
         )
     slots = _power_of_two(data["slots"], 1 << 17, "slots")
