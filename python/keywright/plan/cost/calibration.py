@@ -206,8 +206,9 @@ class Calibration:
             FormatError: it is malformed, or from another machine.
             OSError: it cannot be read.
         """
+        data = read_file(path, LIMITS.bytes)
         try:
-            result = cls.from_json(read_file(path, LIMITS.bytes))
+            result = cls.from_json(data)
         except FormatError as error:
             raise FormatError(f"{path}: {error}; run keywright calibrate", code="calibration") from None
         result.require_this_machine()

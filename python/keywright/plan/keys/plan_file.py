@@ -90,8 +90,12 @@ def load(path: Path) -> KeyPlan:
         OSError: it cannot be read.
     """
     try:
-        return from_json(read_file(path, LIMITS.bytes))
-    except (FormatError, WorkloadError) as error:
+        data = read_file(path, LIMITS.bytes)
+    except FormatError as error:
+        raise WorkloadError(str(error)) from None
+    try:
+        return from_json(data)
+    except WorkloadError as error:
         raise WorkloadError(f"{path}: {error}; write a plan with keywright plan --out") from None
 
 
