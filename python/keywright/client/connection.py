@@ -1,6 +1,6 @@
 """Connections of a client: heads are bounded, and so is the time of a call, however slowly a server sends.
 
-Each wait for a server is one wait of a socket, whose timeout is what the call has left; no thread watches it.
+Each wait for a server is one wait of a socket, whose timeout is the rest of the call; no thread watches it.
 """
 
 import contextlib
@@ -72,7 +72,7 @@ class Deadline:
             )
 
     def limit(self, sock: socket.socket) -> socket.socket:
-        """Give the next wait of a socket what is left, up to `TIMEOUT_S`.
+        """Bound the next wait of a socket by the rest of the call, up to `TIMEOUT_S`.
 
         Raises:
             UnreachableError: of the code ``deadline``.

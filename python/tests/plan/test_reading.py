@@ -133,5 +133,5 @@ def test_files_are_not_read_above_their_size(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(1 << 40)
     for read in (plan_file.load, Calibration.load):
-        with pytest.raises(KeywrightError, match="at most .* are read"):
+        with pytest.raises(KeywrightError, match=r"at most .* are read"):
             read(path)
