@@ -135,7 +135,8 @@ full-system: ## Install what `make test-full` needs from Debian or Ubuntu (needs
 	$(SUDO) apt-get update
 	$(SUDO) apt-get install --yes --no-install-recommends $$(grep -v '^#' requirements/full.apt)
 
-python-full: tested
+# The page, for the browser's client in Node against a hostile server.
+python-full: tested $(PAGE)/.built
 	KEYWRIGHT_SKIPS=error $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder \
 	  -m "" --ignore python/tests/serve/cluster --ignore python/tests/serve/test_image.py \
 	  --ignore python/tests/federated/test_simulation.py

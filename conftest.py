@@ -31,7 +31,6 @@ NO_TOOL_HELPS = (
     "these are the tests within",
     "no file system may be mounted here",
     "there is no actionlint",
-    "the browser's client needs node",
 )
 """Reasons to skip a test that hold for `make test-full` too."""
 

@@ -1,6 +1,5 @@
 """Replaces files that a user names: atomically, and never a device or a pipe, which are written through."""
 
-import json
 import os
 import shutil
 import stat
@@ -9,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 PARTIAL = ".partial"
 """Suffix of a file that is being written beside the one that it replaces. A process that was killed leaves
@@ -75,17 +74,6 @@ def replace(path: Path, data: bytes) -> None:
     """Write a whole file, as `replacing`."""
     with replacing(path) as file:
         file.write(data)
-
-
-def read_json_object(path: Path, most: int) -> dict[str, Any]:
-    """Return the JSON object of a file of at most so many bytes; an empty one if it holds none."""
-    entry: object = None
-    if path.is_file() and path.stat().st_size <= most:
-        try:
-            entry = json.loads(path.read_bytes())
-        except (ValueError, RecursionError):
-            entry = None
-    return entry if isinstance(entry, dict) else {}
 
 
 def settle(folder: Path) -> None:

@@ -19,6 +19,11 @@ test("the range of inputs and their divisor are read", async () => {
   assert.deepEqual((await read({ input_range: [-0.25, 0.25], divisor: 0.25 })).inputRange, [-0.25, 0.25]);
 });
 
+test("more values than any manifest has are refused before they are parsed", async () => {
+  await assert.rejects(read({ more: Array(1 << 20).fill([]) }), ({ code, message }) => code === "manifest" && /values/.test(message));
+  assert.equal((await read({ more: Array(1 << 18).fill([]) })).name, "two numbers");
+});
+
 test("a range that is none, or whose quotients are above 1, is refused", async () => {
   for (const change of [
     { version: 3 }, { divisor: 3 }, { divisor: 0 }, { divisor: "8" }, { divisor: 4 }, { input_range: null }, { input_range: [1] },

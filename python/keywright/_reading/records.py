@@ -1,11 +1,13 @@
 """Reads untrusted JSON: strict numbers, and one exception that says what is wrong."""
 
-import json
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from keywright.errors import KeywrightError
+
+from .documents import Limits, read_json
 
 MOST = (1 << 63) - 1
 SHOWN = 40
@@ -31,23 +33,26 @@ def refusing(what: str, refusal: type[KeywrightError], code: str | None = None) 
         raise refusal(f"not {what}: {error}", code=code) from None
 
 
-def read_object(text: str, form: str, most: int) -> Mapping[str, Any]:
+def read_object(text: bytes | str, form: str, limits: Limits) -> Mapping[str, Any]:
     """Read a JSON object of a documented format.
 
     Args:
         text: JSON.
         form: required value of "format".
-        most: maximum number of characters.
+        limits: of documents of this format.
 
     Raises:
-        ValueError: it is too long, not JSON, or of another format.
+        ValueError: it exceeds the limits, is not JSON, or is of another format.
     """
-    if len(text) > most:
-        raise ValueError(f"it has {len(text)} bytes; at most {most} are read")
-    try:
-        data = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"not JSON: {error}") from None
+    return require_form(read_json(text, limits), form)
+
+
+def require_form(data: object, form: str) -> Mapping[str, Any]:
+    """Return a JSON object that states its format.
+
+    Raises:
+        ValueError: it is of another format.
+    """
     result = data.get("format") if isinstance(data, dict) else None
     if result != form:
         raise ValueError(f'"format" must be "{form}", it is {shown(result)}')
@@ -72,7 +77,7 @@ def number(value: object, what: str) -> float:
     Raises:
         ValueError: it is not a finite number.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < float("inf"):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         raise ValueError(f"{what} is {shown(value)}, not a finite number")
     return value
 
@@ -81,7 +86,3 @@ def shown(value: object) -> str:
     """Format a value for a message."""
     text = repr(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}.."
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a JSON number")

@@ -1,14 +1,18 @@
-"""Connections of a client: heads are bounded, and so is the time of a call, however slowly a server sends."""
+"""Connections of a client: heads are bounded, and so is the time of a call, however slowly a server sends.
+
+Each wait for a server is one wait of a socket, whose timeout is the rest of the call; no thread watches it.
+"""
 
 import contextlib
 import http.client
+import io
 import math
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Iterator
 from contextvars import ContextVar
+from functools import partial
 from typing import IO, Any
 
 from keywright.errors import ParameterError
@@ -18,14 +22,18 @@ MAX_HEAD = 1 << 16
 """Most bytes of the status line and the headers of an answer, with those of interim answers."""
 
 TIMEOUT_S = 60.0
-"""How long a server may send nothing."""
+"""How long a server may send or take nothing."""
 
 DEADLINE_S = 6 * 3600.0
 """How long an upload of keys, and a request with all its retries, may take by default: 32 GiB of keys take
 three hours at 25 megabits a second."""
 
-SHORT_S = 300.0
-"""How long calls without keys and samples may take."""
+SHORT_S = 30.0
+"""How long calls without keys and samples may take by default: their answers are small, and a manifest of 16
+MiB arrives in that time at 5 megabits a second."""
+
+CLOSE_S = 5.0
+"""How long the end of a session may take: the server deletes forgotten keys later by itself."""
 
 
 class Deadline:
@@ -63,22 +71,15 @@ class Deadline:
                 code="deadline",
             )
 
-    @contextlib.contextmanager
-    def watching(self, connection: "Connection") -> Iterator[None]:
-        """Cut a connection at the end, whatever it waits for."""
-        done = threading.Event()
+    def limit(self, sock: socket.socket) -> socket.socket:
+        """Bound the next wait of a socket by the rest of the call, up to `TIMEOUT_S`.
 
-        def watch() -> None:
-            pause = self.left
-            while not done.wait(pause):
-                connection.cut()
-                pause = 1.0
-
-        threading.Thread(target=watch, name="keywright deadline", daemon=True).start()
-        try:
-            yield
-        finally:
-            done.set()
+        Raises:
+            UnreachableError: of the code ``deadline``.
+        """
+        self.require()
+        sock.settimeout(min(TIMEOUT_S, max(self.left, 0.001)))
+        return sock
 
 
 _CURRENT: ContextVar[Deadline | None] = ContextVar("keywright deadline", default=None)
@@ -102,39 +103,91 @@ def within(seconds: float) -> Iterator[Deadline]:
         _CURRENT.reset(token)
 
 
-class Connection:
-    """What both kinds of connection share: the socket that is cut."""
+class Connection(http.client.HTTPConnection):
+    """A connection over HTTP, each of whose waits ends with a deadline.
 
-    kept: socket.socket | None = None
+    Args:
+        host, port: the server's.
+        until: the deadline.
+    """
 
-    def cut(self) -> None:
-        """End all reading and writing, in any thread."""
-        if self.kept is not None:
-            with contextlib.suppress(OSError):
-                socket.socket.shutdown(self.kept, socket.SHUT_RDWR)
+    def __init__(self, host: str, port: int | None, until: Deadline, **arguments: Any) -> None:
+        super().__init__(host, port, **arguments)
+        self.until = until
+        self.response_class = partial(_Response, until)  # type: ignore[assignment]
+
+    def connect(self) -> None:
+        """Connect to the first address of the host that answers."""
+        failure = OSError(f"{self.host} has no address")
+        for family, kind, protocol, _, address in socket.getaddrinfo(
+            self.host, self.port, type=socket.SOCK_STREAM
+        ):
+            sock = socket.socket(family, kind, protocol)
+            try:
+                self.until.limit(sock).connect(address)
+            except OSError as error:
+                sock.close()
+                failure = error
+            else:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self.sock = sock
+                return
+        raise failure
+
+    def send(self, data: Any) -> None:
+        """Send bytes; the server may be slow as long as it takes some in every `TIMEOUT_S`."""
+        if self.sock is None:
+            self.connect()
+        rest = memoryview(data)
+        while rest:
+            rest = rest[self.until.limit(self.sock).send(rest) :]
 
 
-class _Plain(Connection, http.client.HTTPConnection):
+class _Secure(Connection):
+    """The same over TLS."""
+
+    default_port = http.client.HTTPS_PORT
+
     def connect(self) -> None:
         super().connect()
-        self.kept = self.sock
+        context = ssl.create_default_context()
+        context.set_alpn_protocols(["http/1.1"])
+        # Before the handshake, so that a failed one closes the socket with the connection.
+        self.sock = context.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
+        self.until.limit(self.sock)
+        self.sock.do_handshake()
 
 
-class _Secure(Connection, http.client.HTTPSConnection):
-    def connect(self) -> None:
-        http.client.HTTPConnection.connect(self)
-        context: ssl.SSLContext = self._context  # type: ignore[attr-defined]
-        secure = context.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
-        self.sock = self.kept = secure
-        secure.do_handshake()
+def connected(scheme: str, host: str, port: int | None, until: Deadline) -> Connection:
+    """Return a connection to a server, which opens with its first request."""
+    return (_Secure if scheme == "https" else Connection)(host, port, until)
 
 
-def connected(scheme: str, host: str, port: int | None, seconds: float) -> Any:
-    """Return a connection to a server, which waits for bytes for at most some seconds, up to `TIMEOUT_S`."""
-    kind = _Secure if scheme == "https" else _Plain
-    connection = kind(host, port, timeout=min(TIMEOUT_S, max(seconds, 0.001)))
-    connection.response_class = _Response
-    return connection
+class _Stream(io.RawIOBase):
+    """The bytes that a server sends; each wait for some ends with the deadline."""
+
+    def __init__(self, sock: socket.socket, until: Deadline) -> None:
+        self._sock, self._until = sock, until
+        # It keeps the socket open after the connection is closed, until the answer is.
+        self._raw = sock.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Wait for bytes; 0 is the end."""
+        self._until.limit(self._sock)
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        """Close the stream."""
+        self._raw.close()
+        super().close()
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        """Return the stream with a buffer."""
+        return io.BufferedReader(self)
 
 
 class _Head:
@@ -160,8 +213,11 @@ class _Head:
 
 
 class _Response(http.client.HTTPResponse):
-    """An answer whose head is bounded as a whole, with interim answers, of which a server can send any
-    number."""
+    """An answer that ends with a deadline, and whose head is bounded as a whole, with interim answers, of
+    which a server can send any number."""
+
+    def __init__(self, until: Deadline, sock: socket.socket, **arguments: Any) -> None:
+        super().__init__(_Stream(sock, until), **arguments)  # type: ignore[arg-type]
 
     def begin(self) -> None:
         """Read the head."""

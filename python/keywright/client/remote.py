@@ -30,6 +30,7 @@ from keywright._core import (
     Parameters,
     SecretKey,
 )
+from keywright._reading.documents import Limits, read_json
 from keywright.errors import (
     FormatError,
     MismatchError,
@@ -54,7 +55,8 @@ from keywright.errors.service import (
 from keywright.model.exchange.encryption import Encryption
 from keywright.model.served import framing
 from keywright.model.served.demands import KEY_BYTES, KEY_COUNT, Demands, require_address
-from keywright.model.served.manifest import MAX_STEPPED_BYTES, Manifest
+from keywright.model.served.manifest import LIMITS as MANIFEST
+from keywright.model.served.manifest import Manifest
 from keywright.program.arrays import as_numbers
 from keywright.program.file.storage import digest
 from keywright.program.program import Program
@@ -62,10 +64,11 @@ from keywright.runtime.checking import run_clear
 from keywright.runtime.range_guard import guard, require_magnitude
 
 from . import parts
-from .connection import DEADLINE_S, SHORT_S, Deadline, connected, current, within
+from .connection import CLOSE_S, DEADLINE_S, SHORT_S, Deadline, connected, current, within
 from .spot_checks import Request, SpotChecks, answers
 
-MAX_JSON = 1 << 20
+LIMITS = Limits(1 << 20, 1 << 16)
+"""Of answers in JSON: a list of 1,024 missing ranges, or of all models of a server."""
 POLL_S = 0.05
 WAIT_S = 1
 """How long the server waits for the end of an evaluation before it says how far that is."""
@@ -110,14 +113,15 @@ class RemoteModel:
             data. A server that chooses them can read what is encrypted.
         key_bytes, key_count: most bytes and most keys that the server may ask for; by default 32 GiB and
             4096.
+        deadline: seconds that fetching the manifest may take, however slowly the server answers.
 
     Raises:
-        UnreachableError: there is no server.
+        UnreachableError: there is no server, or the deadline is over.
         InvalidReplyError, FormatError: the answer does not come from a keywright server of this version.
         OtherModelError: the hash or the program differs.
         SecurityError: the parameters, or a key, have less than 128 bits of security.
         LimitError: the server asks for more or larger keys, requests or answers than the limits.
-        ParameterError: a limit is below 1.
+        ParameterError: a limit is below 1, or the deadline is not above 0.
 
     Attributes:
         manifest: inputs, outputs, parameters and keys of the model.
@@ -136,6 +140,7 @@ class RemoteModel:
         insecure: bool = False,
         key_bytes: int = KEY_BYTES,
         key_count: int = KEY_COUNT,
+        deadline: float = SHORT_S,
     ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -148,19 +153,19 @@ class RemoteModel:
         self._demands = Demands(insecure, key_bytes, key_count)
         self._allowed_hosts = () if isinstance(direct, bool) else tuple(direct)
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        self.refresh()
+        self.refresh(deadline=deadline)
 
-    def refresh(self) -> None:
-        """Fetch the manifest again, for example after a new version has replaced the model; errors as
-        above."""
-        with within(SHORT_S):
+    def refresh(self, *, deadline: float = SHORT_S) -> None:
+        """Fetch the manifest again, for example after a new version has replaced the model; ``deadline`` and
+        errors as above."""
+        with within(deadline):
             self._adopt(self._fetch())
 
     def _fetch(self) -> Manifest:
         """Fetch the manifest and refuse it where a client must; errors as above."""
         pinned, program = self._pinned, self.program
         path = "/v1/model" if pinned is None else f"/v1/models/{pinned}"
-        manifest = Manifest.read(self.request("GET", path, limit=MAX_STEPPED_BYTES))
+        manifest = Manifest.read(self.request("GET", path, limit=MANIFEST.bytes))
         if pinned is not None and manifest.hash != pinned:
             raise OtherModelError(
                 f"the server has the model {manifest.hash}, but {pinned} is expected",
@@ -232,7 +237,9 @@ class RemoteModel:
         """Return a client of the model, with a new secret key by default."""
         return Session(self, secret)
 
-    def request(self, method: str, path: str, body: bytes | None = None, *, limit: int = MAX_JSON) -> bytes:
+    def request(
+        self, method: str, path: str, body: bytes | None = None, *, limit: int = LIMITS.bytes
+    ) -> bytes:
         """Send a request; at most ``limit`` bytes of the answer are read.
 
         Raises:
@@ -243,15 +250,14 @@ class RemoteModel:
         return self.exchange(method, path, body, limit=limit)[1]
 
     def exchange(
-        self, method: str, path: str, body: bytes | None = None, *, limit: int = MAX_JSON
+        self, method: str, path: str, body: bytes | None = None, *, limit: int = LIMITS.bytes
     ) -> tuple[int, bytes]:
         """The status and the body of an answer; errors as in `request`."""
         until = current()
         until.require()
-        connection = connected(self._address.scheme, self._host, self._port, until.left)
+        connection = connected(self._address.scheme, self._host, self._port, until)
         length, stack = None, contextlib.ExitStack()
         stack.callback(connection.close)
-        stack.enter_context(until.watching(connection))
         try:
             connection.request(method, self._base + path, body, self._headers)
             response = stack.enter_context(connection.getresponse())
@@ -305,12 +311,11 @@ class RemoteModel:
         require_address(parts, self._address, self._allowed_hosts)
         until = current()
         until.require()
-        connection = connected(parts.scheme, parts.hostname or "", parts.port, until.left)
+        connection = connected(parts.scheme, parts.hostname or "", parts.port, until)
         try:
-            with until.watching(connection):
-                connection.request("PUT", f"{parts.path}?{parts.query}", body)
-                response = connection.getresponse()
-                response.read(MAX_JSON)
+            connection.request("PUT", f"{parts.path}?{parts.query}", body)
+            response = connection.getresponse()
+            response.read(LIMITS.bytes)
         except (OSError, ValueError, http.client.HTTPException) as error:
             raise StorageError(
                 f"the object storage does not answer ({printable(str(error), 200)})"
@@ -587,15 +592,17 @@ class Session:
         result = f"/v1/jobs/{name}/result"
         return _persist(lambda: self.remote.request("GET", result, limit=limit))
 
-    def seen(self) -> Mapping[str, object]:
-        """Return the server's report on the objects of this client that it saw."""
-        with within(SHORT_S):
+    def seen(self, *, deadline: float = SHORT_S) -> Mapping[str, object]:
+        """Return the server's report on the objects of this client that it saw, within ``deadline``
+        seconds."""
+        with within(deadline):
             return self.remote.ask("GET", f"/v1/keys/{self._identifier}/seen")
 
-    def close(self) -> None:
-        """Delete the keys here, and on the server if it can be reached."""
+    def close(self, *, deadline: float = CLOSE_S) -> None:
+        """Delete the keys here, and on the server if it can be reached and answers within ``deadline``
+        seconds."""
         if self._identifier is not None:
-            with contextlib.suppress(ServeError), within(SHORT_S):
+            with contextlib.suppress(ServeError), within(deadline):
                 self.remote.ask("DELETE", f"/v1/keys/{self._identifier}")
             self._identifier = None
         self._folder.cleanup()
@@ -648,8 +655,8 @@ def _persist(request: Callable[[], Answer]) -> Answer:
 def _json(data: bytes) -> object:
     """Parse bytes as JSON; returns None if that fails."""
     try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
+        return read_json(data, LIMITS)
+    except ValueError:
         return None
 
 

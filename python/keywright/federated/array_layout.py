@@ -9,9 +9,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright._reading.documents import Limits, read_json
 from keywright.errors import AggregationError, EncodeError, FormatError
 
-MAX_BYTES = 1 << 24
+LIMITS = Limits(1 << 24, 1 << 20)
+"""An array has a name, a type and about three sizes: a hundred thousand arrays."""
 MAX_VALUES = 2**32 - 1
 MAX_DIMENSIONS = 32
 DTYPES = frozenset(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)) | {
@@ -109,11 +111,11 @@ class ArrayLayout:
         Raises:
             FormatError: the bytes are malformed.
         """
-        if len(data) > MAX_BYTES:
-            raise FormatError("the layout is too long", code="length", found=len(data), expected=MAX_BYTES)
+        if len(data) > LIMITS.bytes:
+            raise FormatError("the layout is too long", code="length", found=len(data), expected=LIMITS.bytes)
         try:
-            layout = cls(tuple(_entry(entry) for entry in json.loads(data)))
-        except (ValueError, TypeError, RecursionError) as error:
+            layout = cls(tuple(_entry(entry) for entry in read_json(data, LIMITS)))
+        except (ValueError, TypeError) as error:
             raise FormatError(f"the layout cannot be read: {error}", code="contents") from None
         names = [name for name, _, _ in layout.entries]
         if len(set(names)) != len(names) or not 1 <= layout.count <= MAX_VALUES:

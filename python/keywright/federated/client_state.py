@@ -12,9 +12,11 @@ from typing import Any
 from flwr.app import ConfigRecord, Context
 
 from keywright._files import PARTIAL, locked, replace
+from keywright._reading.documents import Limits, read_json_file
 from keywright.errors import FormatError
 
-_MAX_BYTES = 1 << 30
+_LIMITS = Limits(1 << 30, 1 << 20)
+"""Shares and masks are bytes in base64."""
 
 _locks: defaultdict[tuple[str, int, int], threading.RLock] = defaultdict(threading.RLock)
 _locks_lock = threading.Lock()
@@ -77,12 +79,10 @@ def read(path: Path) -> dict[str, Any]:
         return {}
     if not path.is_file():
         raise FormatError(f"{path} is not a regular file; name another one", code="contents", path=path)
-    if path.stat().st_size > _MAX_BYTES:
-        raise FormatError(f"{path} exceeds {_MAX_BYTES} bytes", code="contents", path=path)
     try:
-        stored = json.loads(path.read_bytes())
+        stored = read_json_file(path, _LIMITS)
         return {name: _decoded(value) for name, value in stored.items()}
-    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
         raise FormatError(f"{path} is not a stored state: {error}", code="contents") from None
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright._reading.documents import Limits
 from keywright._reading.records import read_object, refusing, whole
 from keywright.errors import FormatError, KeywrightError
 
@@ -20,7 +21,7 @@ FORMAT = "keywright-search-1"
 MAGIC = b"KWSDIRS1"
 HEAD = struct.Struct("<8sIQ")
 """Magic, bytes of the header in JSON, number of runs."""
-MAX_HEADER_BYTES = 1 << 20
+HEADER = Limits(1 << 20, 1 << 16)
 MAX_PLACES = 1 << 26
 
 
@@ -96,9 +97,9 @@ def _directories(data: bytes) -> Iterator[Directory]:
         if magic != MAGIC:
             raise ValueError(f"it begins with {magic!r}")
         start += HEAD.size
-        if header > MAX_HEADER_BYTES or header + 16 * runs > len(data) - start:
+        if header > HEADER.bytes or header + 16 * runs > len(data) - start:
             raise ValueError("its lengths do not fit")
-        fields = read_object(data[start : start + header].decode(), FORMAT, MAX_HEADER_BYTES)
+        fields = read_object(data[start : start + header], FORMAT, HEADER)
         start += header
         pairs = np.frombuffer(data, "<i8", 2 * runs, start).reshape(runs, 2).astype(np.int64)
         start += 16 * runs

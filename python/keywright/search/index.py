@@ -20,7 +20,7 @@ from keywright.errors import (
     SearchError,
 )
 
-from .directory import MAX_HEADER_BYTES, MAX_PLACES, Directory, runs_of
+from .directory import HEADER, MAX_PLACES, Directory, runs_of
 from .messages import IDENTITY_BYTES, AnswerPart, read_query
 from .quantisation import CHUNK, DEFAULT_LEVELS, Metric, Quantisation, norms_of
 
@@ -214,9 +214,9 @@ class Index:
             FileNotFoundError: a file is missing.
         """
         folder = Path(folder)
-        text = read_file(folder / "index.json", MAX_HEADER_BYTES).decode(errors="replace")
+        text = read_file(folder / "index.json", HEADER.bytes)
         with refusing(f"{folder}, a search index", FormatError):
-            fields = read_object(text, FORMAT, MAX_HEADER_BYTES)
+            fields = read_object(text, FORMAT, HEADER)
             try:
                 index = cls(Quantisation.from_json(fields))
             except KeywrightError as error:

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from keywright._reading.documents import Limits
 from keywright._reading.records import number, read_object, refusing, whole
 from keywright.errors import (
     FormatError,
@@ -19,7 +20,7 @@ from .index import Index
 from .quantisation import DEFAULT_LEVELS, Metric
 
 FORMAT = "keywright-search-vote-1"
-MAX_BYTES = 1 << 28
+LIMITS = Limits(64 << 20, 1 << 22)
 
 Weights = Literal["uniform", "distance"]
 Label = int | float | str
@@ -82,7 +83,7 @@ class Vote:
             FormatError: they are not a vote.
         """
         with refusing("a vote", FormatError):
-            fields = read_object(data.decode(), FORMAT, MAX_BYTES)
+            fields = read_object(data, FORMAT, LIMITS)
             labels = fields["labels"]
             if not isinstance(labels, list) or not labels:
                 raise ValueError("it has no list of labels")

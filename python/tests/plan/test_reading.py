@@ -124,7 +124,7 @@ def test_anything_else_is_refused_or_is_one(text: str, use: Callable[[str], None
         with pytest.raises(KeywrightError, match="not JSON"):
             use(text[:cut])
     for garbled in ("[" * 100_000, "null", "[]", "7", "{}", text + "x", "\x00\x01", "9" * 5000):
-        with pytest.raises(KeywrightError, match=r"not JSON|\"format\" must be"):
+        with pytest.raises(KeywrightError, match=r"not JSON|100000 deep|\"format\" must be"):
             use(garbled)
 
 
@@ -133,5 +133,5 @@ def test_files_are_not_read_above_their_size(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(1 << 40)
     for read in (plan_file.load, Calibration.load):
-        with pytest.raises(KeywrightError, match="has at most"):
+        with pytest.raises(KeywrightError, match=r"at most .* are read"):
             read(path)

@@ -6,16 +6,21 @@ import contextlib
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from keywright.client import RemoteModel, connection, remote
-from keywright.client.connection import Deadline, within
+from keywright.client.connection import CLOSE_S, SHORT_S, Deadline, within
+from keywright.client.remote import Session
 from keywright.errors import ParameterError
 from keywright.errors.service import UnreachableError
+from tests.serve.hostile import IDENTIFIER, Honest, hostile
+from tests.serve.network import make_thin
 
-PAUSE_S = 0.1
-ALLOWED_S, MOST_S = 0.6, 5.0
+PAUSE_S = 0.05
+ALLOWED_S, MOST_S = 0.3, 5.0
+FASTER = SHORT_S / ALLOWED_S
+"""How many times faster the clients' clock runs in these tests."""
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n"
 SENDS = {
@@ -55,14 +60,142 @@ def dripping(first: bytes, rest: bytes) -> Iterator[int]:
             over.set()
 
 
-@pytest.mark.parametrize("what", SENDS)
-def test_a_slow_server_does_not_keep_a_client(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote, "SHORT_S", ALLOWED_S)
-    scheme = "https" if what == "a handshake" else "http"
-    begun = time.monotonic()
-    with dripping(*SENDS[what]) as port, pytest.raises(UnreachableError, match=r"within 0\.6 s") as refusal:
-        RemoteModel(f"{scheme}://127.0.0.1:{port}")
+@pytest.fixture
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the clock of clients and the timeouts of sockets run faster."""
+
+    class Clock:
+        sleep = staticmethod(time.sleep)
+
+        @staticmethod
+        def monotonic() -> float:
+            return time.monotonic() * FASTER
+
+    wait = socket.socket.settimeout
+
+    def settimeout(sock: socket.socket, seconds: float | None) -> None:
+        wait(sock, None if seconds is None else seconds / FASTER)
+
+    monkeypatch.setattr(connection, "time", Clock)
+    monkeypatch.setattr(socket.socket, "settimeout", settimeout)
+
+
+@pytest.fixture(scope="module")
+def model() -> RemoteModel:
+    with hostile(Honest(make_thin().manifest.encoded)) as seen:
+        return RemoteModel(seen.url, insecure=True)
+
+
+@pytest.fixture
+def session(model: RemoteModel) -> Iterator[Session]:
+    with model.session() as session:
+        session._identifier = IDENTIFIER
+        yield session
+        session._identifier = None
+
+
+CALLS: dict[str, Callable[[Session], object]] = {
+    "a new model": lambda session: RemoteModel(f"http://127.0.0.1:{session.remote._port}"),
+    "refresh": lambda session: session.remote.refresh(),
+    "seen": lambda session: session.seen(),
+}
+"""Calls that wait for small answers."""
+
+
+@pytest.mark.usefixtures("fast")
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("what", [name for name in SENDS if name != "a handshake"])
+def test_a_slow_server_does_not_keep_a_client(call: str, what: str, session: Session) -> None:
+    """Without a thread that watches it."""
+    threads, begun = threading.active_count(), time.monotonic()
+    with dripping(*SENDS[what]) as session.remote._port:
+        with pytest.raises(UnreachableError, match=r"within 30 s.*deadline=") as refusal:
+            CALLS[call](session)
+        # The server has two: one accepts, one answers.
+        assert threading.active_count() <= threads + 2
     assert refusal.value.code == "deadline"
+    assert ALLOWED_S * 0.9 < time.monotonic() - begun < MOST_S
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_handshake_ends_with_the_deadline() -> None:
+    begun = time.monotonic()
+    with dripping(*SENDS["a handshake"]) as port, pytest.raises(UnreachableError, match="within 30 s"):
+        RemoteModel(f"https://127.0.0.1:{port}")
+    assert ALLOWED_S * 0.9 < time.monotonic() - begun < MOST_S
+
+
+@pytest.mark.usefixtures("fast")
+@pytest.mark.parametrize("what", [name for name in SENDS if name != "a handshake"])
+def test_the_end_of_a_session_waits_five_seconds(
+    what: str, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, allowed = time.monotonic(), []
+
+    def recording(seconds: float) -> contextlib.AbstractContextManager[Deadline]:
+        allowed.append(seconds)
+        return within(seconds)
+
+    monkeypatch.setattr(remote, "within", recording)
+    with dripping(*SENDS[what]) as session.remote._port:
+        session.close()
+    assert allowed == [CLOSE_S] == [5.0]
+    assert CLOSE_S / FASTER * 0.9 < time.monotonic() - begun < MOST_S
+    assert session._identifier is None
+
+
+def test_callers_choose_the_deadline(model: RemoteModel) -> None:
+    begun = time.monotonic()
+    with dripping(b"", b"") as port, pytest.raises(UnreachableError, match=r"within 0\.3 s"):
+        RemoteModel(f"http://127.0.0.1:{port}", deadline=ALLOWED_S)
+    assert ALLOWED_S * 0.9 < time.monotonic() - begun < MOST_S
+
+
+class Reader:
+    """A server that takes some bytes of a request, then so many every `PAUSE_S`."""
+
+    def __init__(self, many: int) -> None:
+        self._many, self._over = many, threading.Event()
+
+    def __enter__(self) -> int:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        threading.Thread(target=self._read, daemon=True).start()
+        return int(self._listener.getsockname()[1])
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError), self._listener, self._listener.accept()[0] as client:
+            while not self._over.wait(PAUSE_S):
+                client.recv(self._many)
+
+    def __exit__(self, *reason: object) -> None:
+        self._over.set()
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_server_that_reads_slowly_does_not_keep_a_client(model: RemoteModel) -> None:
+    begun = time.monotonic()
+    with Reader(4096) as model._port, within(SHORT_S), pytest.raises(UnreachableError, match="within 30 s"):
+        model.send("PUT", "/v1/keys", bytes(16 << 20))
+    assert ALLOWED_S * 0.9 < time.monotonic() - begun < MOST_S
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_host_of_many_silent_addresses_does_not_keep_a_client(
+    model: RemoteModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No address answers: the queues of these listeners are full."""
+    with contextlib.ExitStack() as stack:
+        full = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(full.getsockname())
+        place = (socket.AF_INET, socket.SOCK_STREAM, 0, "", full.getsockname())
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [place] * 100)
+        begun = time.monotonic()
+        with pytest.raises(UnreachableError, match="within 30 s"):
+            model.refresh()
     assert ALLOWED_S * 0.9 < time.monotonic() - begun < MOST_S
 
 

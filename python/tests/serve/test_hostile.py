@@ -290,7 +290,7 @@ def test_endless_answers_are_cut(client: Client, name: str) -> None:
     reply, endless = ENDLESS[name]
     if client.name == "web" and name == "interim answers":
         pytest.skip("node's fetch reads them for ever; no browser is run here")
-    if client.name != "python" and name == "another field":
+    if client.name == "c" and name == "another field":
         pytest.skip("this client reads the fields that it knows")
     with hostile(reply, endless) as seen:
         (answer,) = client.ask(seen.url, insecure=True)

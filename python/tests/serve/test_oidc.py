@@ -25,7 +25,7 @@ from keywright.runtime.checking import run_clear
 from keywright.serve import Service
 from keywright.serve.tenants import oidc
 from keywright.serve.tenants.accounts import Accounts, add
-from keywright.serve.tenants.oidc import DISCOVERY, MAX_DOCUMENT, Issuer
+from keywright.serve.tenants.oidc import DISCOVERY, LIMITS, Issuer
 from tests.serve.network import WORKERS, listening
 from tests.serve.test_accounts import bearer
 from tests.serve.test_http import ask, wait
@@ -362,7 +362,7 @@ SHORT = rsa.generate_private_key(65537, 1024)
         lambda issuer: issuer.describe(issuer=issuer.url, jwks_uri="http://elsewhere.example/keys"),
         lambda issuer: issuer.documents.update({"/realms/one/keys": b"[]"}),
         lambda issuer: issuer.documents.update({"/realms/one/keys": b"[" * 100_000}),
-        lambda issuer: issuer.documents.update({"/realms/one/keys": b" " * (MAX_DOCUMENT + 1)}),
+        lambda issuer: issuer.documents.update({"/realms/one/keys": b" " * (LIMITS.bytes + 1)}),
         lambda issuer: issuer.documents.update({"/realms/one/keys": f"{issuer.url}/elsewhere".encode()}),
         lambda issuer: issuer.list({}),
         lambda issuer: issuer.list([jwk(RSA, "RS256", str(i)) for i in range(oidc.MAX_KEYS + 1)]),

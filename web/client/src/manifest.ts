@@ -1,4 +1,5 @@
 import { ClientError } from "./errors.js";
+import { countValues } from "./server.js";
 
 /**
  * The places of a tensor's values. Value i of sample b is number `start[i] + b + k * stride` of all ciphertexts, each
@@ -56,6 +57,8 @@ const VERSION = 4;
 const MARGIN = 2;
 const MAX_LEVEL = 63;
 const MAX_BYTES = 16 << 20;
+/** Most values in the JSON of a manifest, which take far more memory than their bytes. */
+const MAX_VALUES = 1 << 20;
 const MAX_SIZE = 1 << 17;
 /** Most numbers of a sample, or of an answer: the client allocates memory for them. */
 const MAX_NUMBERS = 1 << 24;
@@ -71,6 +74,7 @@ export async function readManifest(bytes: Uint8Array<ArrayBuffer>): Promise<Mani
     throw new ClientError("insecure_page", "Load the page over HTTPS, or from this machine: a page in transit over plain HTTP can be changed.");
   }
   if (bytes.length > MAX_BYTES) throw refused(`it has ${bytes.length} bytes, at most ${MAX_BYTES} are read`);
+  if (countValues(bytes) > MAX_VALUES) throw refused(`it has more than ${MAX_VALUES} values`);
   let json: unknown;
   try {
     json = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));

@@ -1,6 +1,8 @@
 import { ClientError, type Code } from "./errors.js";
 
 const MAX_JSON = 1 << 20;
+/** Most values of an answer in JSON, which take far more memory than their bytes. */
+const MAX_VALUES = 1 << 16;
 /** Bytes of the longest request of an upload. */
 export const PIECE = 1 << 20;
 /** Retries of a request without progress: some 16 to 20 seconds. */
@@ -245,7 +247,15 @@ export function pause(milliseconds: number, stop?: AbortSignal): Promise<void> {
   });
 }
 
+/** Counts commas and opening brackets in JSON, in texts too: each value of a document follows one. */
+export function countValues(data: Uint8Array): number {
+  let count = 1;
+  for (const byte of data) if (byte === 0x2c || byte === 0x5b || byte === 0x7b) count += 1;
+  return count;
+}
+
 function parse(data: Uint8Array): Record<string, unknown> | null {
+  if (countValues(data) > MAX_VALUES) return null;
   try {
     const value: unknown = JSON.parse(new TextDecoder().decode(data));
     return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null;

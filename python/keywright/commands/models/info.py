@@ -1,14 +1,14 @@
 """Describe a file or folder of Keywright; for a model, describe the program that it would compile to."""
 
 import argparse
-import json
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import keywright as kw
 from keywright import compiler
-from keywright._reading.arrays import MAGIC, read_file, require_file
+from keywright._reading.arrays import MAGIC, require_file
+from keywright._reading.documents import Limits, read_json_file
 from keywright.commands.helpers.arguments import add_batch_argument, add_preset_argument
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.fit import add_fit_arguments, fit_record, print_fit, read_fit
@@ -19,8 +19,7 @@ from keywright.errors import FormatError, KeywrightError
 
 EXAMPLE = "keywright info keys/server/keys.kw"
 
-MAX_JSON_BYTES = 256 << 20
-MAX_STATE_BYTES = 4096
+LIMITS, STATE = Limits(64 << 20, 1 << 22), Limits(4096, 64)
 
 JSON_KINDS = {
     "keywright-accounts": "tenants and the digests of their API keys",
@@ -176,7 +175,7 @@ def _in_state(path: Path) -> str | None:
         return None
     for folder in path.absolute().parents[: 1 if path.name in STATE_FILES else 4]:
         try:
-            form = json.loads(read_file(folder / "state.json", MAX_STATE_BYTES))["format"]
+            form = read_json_file(folder / "state.json", STATE)["format"]
         except (OSError, ValueError, TypeError, KeyError, KeywrightError):
             continue
         if str(form).startswith("keywright-state-"):
@@ -187,9 +186,9 @@ def _in_state(path: Path) -> str | None:
 def _json(path: Path) -> dict[str, Any]:
     """Return the kind of a file in JSON, its numbers and texts, and the lengths of its lists."""
     try:
-        entry = json.loads(read_file(path, MAX_JSON_BYTES))
-    except (ValueError, RecursionError) as error:
-        raise CommandError(f"{path} is not JSON: {error}; name another file") from None
+        entry = read_json_file(path, LIMITS)
+    except ValueError as error:
+        raise CommandError(f"{path} cannot be read: {error}; name another file") from None
     form = entry.get("format") if isinstance(entry, dict) else None
     name, _, version = form.rpartition("-") if isinstance(form, str) else ("", "", "")
     kind = JSON_KINDS.get(name if version.isdigit() else str(form))

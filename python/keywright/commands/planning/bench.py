@@ -4,11 +4,11 @@ Each result is decrypted and compared before the operation is timed. All results
 """
 
 import argparse
-import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from keywright._core import bench, bench_bootstrap, bench_presets, bench_sets, bench_works
+from keywright._reading.documents import OWN, read_json
 from keywright._units import format_seconds
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.terminal import Column, Terminal, Value
@@ -68,7 +68,7 @@ def _operations(options: argparse.Namespace, works: list[str], terminal: Termina
     rows: list[dict[str, Value]] = []
 
     def emit(line: str) -> None:
-        row = json.loads(line)
+        row = read_json(line, OWN)
         if terminal.json:
             terminal.record(row)
             return
@@ -86,7 +86,7 @@ def _bootstrap(options: argparse.Namespace, terminal: Terminal) -> None:
     runs = options.runs if options.vectors is None else options.vectors - 1
     with _phases(terminal) as progress:
         bench_bootstrap(lines.append, preset=options.preset, runs=runs, progress=progress)
-    rows = [json.loads(line) for line in lines]
+    rows = [read_json(line, OWN) for line in lines]
     if terminal.json:
         for row in rows:
             terminal.record(row)

@@ -33,8 +33,9 @@ def require_secret(secret: SecretKey | None) -> SecretKey:
     """
     if secret is None:
         raise MissingKeyError(
-            "the client has a public key but no secret key, so it can only encrypt; the owner of the secret "
-            "key makes keys and decrypts",
+            "this client has only a public key, so it can only encrypt; make keys and decrypt with the one "
+            f"that keywright.load_client loads from the folder with {SECRET_KEY}, which ModelClient.save and "
+            "keywright keygen write",
             code="client",
         )
     return secret

@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from keywright._reading.documents import Limits, read_json_file
 from keywright.compiler import Program
 from keywright.errors.engine import FormatError
 from keywright.errors.model import program_mismatch
@@ -12,7 +13,7 @@ from keywright.program.file.storage import digest
 IDENTITY = "program.json"
 """Name of an identity in a folder of ciphertexts."""
 
-MAX_BYTES = 1 << 12
+LIMITS = Limits(1 << 12, 16)
 
 
 @dataclass(frozen=True)
@@ -63,14 +64,14 @@ class Identity:
             FormatError: it is missing or malformed.
         """
         path = folder / IDENTITY
-        if not path.is_file() or path.stat().st_size > MAX_BYTES:
+        if not path.is_file():
             raise FormatError(
                 f"{folder} lacks {IDENTITY}, which names the program of its ciphertexts; make them again "
                 "with this release",
                 code="message",
             )
         try:
-            entry = json.loads(path.read_text(encoding="utf-8"))
+            entry = read_json_file(path, LIMITS)
             program, created = bytes.fromhex(entry["program"]), entry["created"]
         except (ValueError, LookupError, TypeError) as error:
             raise FormatError(f"{path} is not the identity of a program: {error}", code="message") from error

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from keywright._reading.documents import Limits, read_json_file
 from keywright.errors.model import FolderError
 
 from .files import DESCRIPTION
 
 FORMAT = "keywright-model"
 VERSION = 1
-MAX_BYTES = 1 << 20
+LIMITS = Limits(1 << 20, 1 << 17)
 
 
 @dataclass(frozen=True)
@@ -44,14 +45,12 @@ class Description:
         """
         path = folder / DESCRIPTION
         try:
-            if path.stat().st_size > MAX_BYTES:
-                raise ValueError(f"more than {MAX_BYTES} bytes")
-            entry = json.loads(path.read_text(encoding="utf-8"))
+            entry = read_json_file(path, LIMITS)
             if (entry["format"], entry["version"]) != (FORMAT, VERSION):
-                raise ValueError(f"format {entry['format']!r}, version {entry['version']!r}")
+                raise ValueError(f"format {entry['format']!r:.60}, version {entry['version']!r:.20}")
             labels = tuple(map(str, entry["labels"]))
             return Description(str(entry["name"]), labels, dict(entry["entry"]))
-        except (ValueError, LookupError, TypeError, RecursionError) as error:
+        except (ValueError, LookupError, TypeError) as error:
             raise FolderError(
                 f"{path} is not the description of a model: {error}", code="model_folder"
             ) from error

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keywright._core import ClientParameters, KeySpec, Parameters, read_key_set_head
+from keywright._reading.documents import Limits, read_json
 from keywright.errors import KeywrightError, SecurityError
 from keywright.errors.choices import require_choice
 from keywright.errors.engine import FormatError
@@ -54,9 +55,10 @@ STEPPED_VERSION = 7
 LIMITED_VERSION = 8
 """Of manifests with limits of features, outside of which clients of version 7 would get other answers."""
 VERSIONS = (VERSION, NORMALISED_VERSION, BINNED_VERSION, STEPPED_VERSION, LIMITED_VERSION)
-MAX_BYTES, MAX_STEPPED_BYTES = 16 << 20, 96 << 20
-"""Maximum sizes in bytes of manifests that are read: by every client, and of those with first steps, which
-clients of this package alone compute."""
+MAX_BYTES, LIMITS = 16 << 20, Limits(96 << 20, 1 << 20)
+"""Maximum size in bytes of manifests that every client reads, and the limits of those with first steps, which
+clients of this package alone compute. The positions, offsets and scales of an image of 224 x 224 x 3 have
+half a million values; tables of first steps are bytes in base64."""
 
 Packing = Literal["coefficients", "slots"]
 
@@ -327,15 +329,12 @@ class Manifest:
         Raises:
             FormatError: it is malformed, of another version, or contradicts itself.
         """
-        if len(data) > MAX_STEPPED_BYTES:
-            raise FormatError(
-                f"the manifest has {len(data)} bytes; at most {MAX_STEPPED_BYTES} are read", code="manifest"
-            )
         try:
-            entry = read_object(json.loads(data), "the manifest")
-        except (ValueError, RecursionError) as error:
+            entry = read_object(read_json(data, LIMITS), "the manifest")
+        except ValueError as error:
             raise FormatError(
-                "the manifest is not JSON; is this the address of keywright serve?", code="manifest"
+                f"the manifest cannot be read: {error}; is this the address of keywright serve?",
+                code="manifest",
             ) from error
         if entry.get("format") != FORMAT or entry.get("version") not in VERSIONS:
             raise FormatError(

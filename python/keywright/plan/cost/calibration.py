@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright._core import Parameters, __version__
+from keywright._reading.arrays import read_file
+from keywright._reading.documents import Limits
 from keywright._reading.records import number, read_object, refusing, shown, whole
 from keywright.errors import (
     FormatError,
@@ -37,7 +39,7 @@ from .operations import MAX_COUNT, Operation
 from .ring_switch import ring_switch_work
 
 FORMAT = "keywright-calibration-4"
-MAX_BYTES = 16 << 20
+LIMITS = Limits(16 << 20, 1 << 18)
 VARIABLE = "KEYWRIGHT_CALIBRATION"
 """Environment variable that names the file of the calibration."""
 
@@ -162,14 +164,14 @@ class Calibration:
         )
 
     @classmethod
-    def from_json(cls, text: str) -> "Calibration":
+    def from_json(cls, text: bytes | str) -> "Calibration":
         """Read the file's text.
 
         Raises:
             FormatError: the text is malformed.
         """
         with refusing("a calibration", FormatError, code="calibration"):
-            return cls._read(read_object(text, FORMAT, MAX_BYTES))
+            return cls._read(read_object(text, FORMAT, LIMITS))
 
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> "Calibration":
@@ -204,13 +206,9 @@ class Calibration:
             FormatError: it is malformed, or from another machine.
             OSError: it cannot be read.
         """
-        if path.stat().st_size > MAX_BYTES:
-            raise FormatError(
-                f"{path} has {path.stat().st_size} bytes; a calibration has at most {MAX_BYTES}",
-                code="calibration",
-            )
+        data = read_file(path, LIMITS.bytes)
         try:
-            result = cls.from_json(path.read_text(encoding="utf-8", errors="replace"))
+            result = cls.from_json(data)
         except FormatError as error:
             raise FormatError(f"{path}: {error}; run keywright calibrate", code="calibration") from None
         result.require_this_machine()

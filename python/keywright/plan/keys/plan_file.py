@@ -7,10 +7,11 @@ from typing import Any
 
 from keywright._core import MAX_DERIVATION_HOPS, MAX_EXTRA_PRIMES
 from keywright._files import replace
+from keywright._reading.arrays import read_file
 from keywright._reading.records import number, read_object, refusing, shown, whole
-from keywright.errors import WorkloadError
+from keywright.errors import FormatError, WorkloadError
 from keywright.plan.ring.chain import Chain, Shape
-from keywright.plan.workload.workload import MAX_BYTES, Workload, describe, read_automorphism
+from keywright.plan.workload.workload import LIMITS, Workload, describe, read_automorphism
 
 from .key_plan import IDENTITY, Hop, KeyPlan, Masters, PlannedKey
 
@@ -29,6 +30,10 @@ def to_json(plan: KeyPlan) -> str:
     key, and the indices of keys that are sent although they could be derived. "subrings" has the plans of
     smaller rings, in the same format.
     """
+    return json.dumps(_entry(plan), separators=(",", ":"))
+
+
+def _entry(plan: KeyPlan) -> dict[str, Any]:
     masters = plan.masters
     place = {key: index for index, key in enumerate(plan.keys)}
     derived: dict[str, object] = {}
@@ -41,45 +46,38 @@ def to_json(plan: KeyPlan) -> str:
             "max_hops": masters.max_hops,
             "sent": [place[key] for key in masters.sent],
         }
-    return json.dumps(
-        {
-            "format": FORMAT,
-            "strategy": plan.strategy,
-            "gap": plan.gap,
-            "program": json.loads(plan.workload.to_json()),
-            "keys": [
-                {
-                    "automorphism": None if key.automorphism is None else describe(key.automorphism),
-                    "level": key.shape.level,
-                    "alpha": key.shape.alpha,
-                    "special": key.shape.special,
-                }
-                for key in plan.keys
-            ],
-            "hops": [
-                [[describe(hop.parent), describe(hop.child), place[hop.key]] for hop in tree]
-                for tree in plan.hops
-            ],
-            "relinearizations": {str(level): place[key] for level, key in plan.relinearization.items()},
-            **derived,
-            **(
-                {"subrings": [json.loads(to_json(subring)) for subring in plan.subrings]}
-                if plan.subrings
-                else {}
-            ),
-        },
-        separators=(",", ":"),
-    )
+    return {
+        "format": FORMAT,
+        "strategy": plan.strategy,
+        "gap": plan.gap,
+        "program": plan.workload.entry(),
+        "keys": [
+            {
+                "automorphism": None if key.automorphism is None else describe(key.automorphism),
+                "level": key.shape.level,
+                "alpha": key.shape.alpha,
+                "special": key.shape.special,
+            }
+            for key in plan.keys
+        ],
+        "hops": [
+            [[describe(hop.parent), describe(hop.child), place[hop.key]] for hop in tree]
+            for tree in plan.hops
+        ],
+        "relinearizations": {str(level): place[key] for level, key in plan.relinearization.items()},
+        **derived,
+        **({"subrings": [_entry(subring) for subring in plan.subrings]} if plan.subrings else {}),
+    }
 
 
-def from_json(text: str) -> KeyPlan:
+def from_json(text: bytes | str) -> KeyPlan:
     """Read the documented format, and check that the plan makes what its workload needs.
 
     Raises:
         WorkloadError: the text is malformed; the message names the place.
     """
     with refusing("a plan", WorkloadError):
-        plan = _read(read_object(text, FORMAT, 4 * MAX_BYTES))
+        plan = _read(read_object(text, FORMAT, LIMITS))
     plan.check()
     return plan
 
@@ -91,10 +89,12 @@ def load(path: Path) -> KeyPlan:
         WorkloadError: as for `from_json`.
         OSError: it cannot be read.
     """
-    if path.stat().st_size > 4 * MAX_BYTES:
-        raise WorkloadError(f"{path} has {path.stat().st_size} bytes; a plan has at most {4 * MAX_BYTES}")
     try:
-        return from_json(path.read_text(encoding="utf-8", errors="replace"))
+        data = read_file(path, LIMITS.bytes)
+    except FormatError as error:
+        raise WorkloadError(str(error)) from None
+    try:
+        return from_json(data)
     except WorkloadError as error:
         raise WorkloadError(f"{path}: {error}; write a plan with keywright plan --out") from None
 
@@ -110,7 +110,7 @@ def save(plan: KeyPlan, path: Path) -> None:
 
 def _read(data: Mapping[str, Any], *, smaller: bool = False) -> KeyPlan:
     """Read a plan, or the plan of a smaller ring, which has no smaller rings of its own."""
-    workload = Workload.from_json(json.dumps(data["program"]))
+    workload = Workload.from_entry(data["program"])
     chain = workload.chain
     if len(data["keys"]) > MAX_KEYS:
         raise WorkloadError(f"{len(data['keys'])} keys exceed the maximum of {MAX_KEYS}")

@@ -13,7 +13,8 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from keywright._core import Parameters, maximum_log_qp
-from keywright._reading.records import number, read_object, refusing, shown, whole
+from keywright._reading.documents import Limits, read_json
+from keywright._reading.records import number, refusing, require_form, shown, whole
 from keywright.errors import WorkloadError
 from keywright.plan.cost.ephemeral import EphemeralSwitch, FixedKeys
 from keywright.plan.cost.model import FORMS, CostModel, Form
@@ -26,7 +27,8 @@ from .ring_switches import RingSwitches, ring_keys, ring_seconds
 
 FORMAT = "keywright-workload-1"
 MAX_GROUPS = 100_000
-MAX_BYTES = 64 << 20
+LIMITS = Limits(64 << 20, 1 << 22)
+"""A group has six values and its steps; a network of 32 tokens has 400 groups, 4,000 steps."""
 
 
 @dataclass(frozen=True)
@@ -258,6 +260,10 @@ class Workload:
     def to_json(self) -> str:
         """Return the documented format: automorphisms are rotations to the left; with a conjugation they are
         [step, 1]."""
+        return json.dumps(self.entry(), separators=(",", ":"))
+
+    def entry(self) -> dict[str, Any]:
+        """Return the object of the documented format, as a plan file holds it."""
         budget = {} if self.noise_bits is None else {"noise_bits": self.noise_bits}
         fixed = {"ephemeral": [asdict(use) for use in self.common.ephemeral]} if self.common.ephemeral else {}
         if self.common.fixed:
@@ -271,28 +277,25 @@ class Workload:
             beside["bootstraps"] = [
                 [list(factor) for factor in factors] for factors in self.common.bootstraps
             ]
-        return json.dumps(
-            {
-                "format": FORMAT,
-                "name": self.name,
-                "chain": asdict(self.chain),
-                "groups": [
-                    {
-                        "name": group.name,
-                        "level": group.level,
-                        "count": group.count,
-                        "targets": [describe(a) for a in group.targets],
-                        **({} if group.form == "whole" else {"form": group.form}),
-                    }
-                    for group in self.groups
-                ],
-                "relinearizations": [asdict(use) for use in self.relinearizations],
-                **budget,
-                **fixed,
-                **beside,
-            },
-            separators=(",", ":"),
-        )
+        return {
+            "format": FORMAT,
+            "name": self.name,
+            "chain": asdict(self.chain),
+            "groups": [
+                {
+                    "name": group.name,
+                    "level": group.level,
+                    "count": group.count,
+                    "targets": [describe(a) for a in group.targets],
+                    **({} if group.form == "whole" else {"form": group.form}),
+                }
+                for group in self.groups
+            ],
+            "relinearizations": [asdict(use) for use in self.relinearizations],
+            **budget,
+            **fixed,
+            **beside,
+        }
 
     def on_parameters(self, parameters: Parameters) -> "Workload":
         """Return the workload for the primes of parameters. A hand-written workload states whole widths, but
@@ -316,14 +319,20 @@ class Workload:
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     @classmethod
-    def from_json(cls, text: str) -> "Workload":
+    def from_json(cls, text: bytes | str) -> "Workload":
         """Read the documented format.
 
         Raises:
             WorkloadError: the text is malformed; the message names the place.
         """
         with refusing("a workload", WorkloadError):
-            return _read(cls, read_object(text, FORMAT, MAX_BYTES))
+            return cls.from_entry(read_json(text, LIMITS))
+
+    @classmethod
+    def from_entry(cls, entry: object) -> "Workload":
+        """Read the object of `entry`; errors as for `from_json`."""
+        with refusing("a workload", WorkloadError):
+            return _read(cls, require_form(entry, FORMAT))
 
 
 def make_group(

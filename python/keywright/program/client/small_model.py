@@ -14,6 +14,8 @@ from keywright.errors.engine import FormatError
 from keywright.errors.network import RefusalError
 from keywright.program.stored_tensors import require_inside
 
+from .wire_format import require_bounded
+
 MAX_NODES = 1 << 10
 MAX_RANK = 8
 MAX_VALUES = 1 << 24
@@ -72,6 +74,7 @@ class SmallModel:
     def model(self) -> onnx.ModelProto:
         """The model, parsed."""
         try:
+            require_bounded(self.data, onnx.ModelProto.DESCRIPTOR)
             return onnx.load_model_from_string(self.data)
         except Exception as error:
             raise FormatError(f"{self.what} of a model cannot be read: {error}", code="program") from error
@@ -108,7 +111,7 @@ class SmallModel:
         for node, step in self._steps:
             try:
                 feeds = {name: values[name] for name in node.input if name}
-                if bound(node, feeds) > MAX_VALUES:
+                if not bound(node, feeds) <= MAX_VALUES:
                     raise FormatError(
                         f"{node.op_type} of {self.what} has operands that are too large", code="program"
                     )
@@ -137,7 +140,8 @@ def _evaluator(node: onnx.NodeProto, model: onnx.ModelProto) -> ReferenceEvaluat
 
 def bound(node: onnx.NodeProto, feeds: Values) -> float:
     """Return a number that the size of a node's result does not exceed."""
-    sizes = [float(array.size) for array in feeds.values()]
+    # An operand without elements can give a result that has some: sums over an axis of length 0 are 0.
+    sizes = [float(np.prod([max(extent, 1) for extent in array.shape])) for array in feeds.values()]
     attributes = {entry.name: entry for entry in node.attribute}
     operands = [feeds[name] for name in node.input if name]
     match node.op_type:

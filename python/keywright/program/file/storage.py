@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from keywright._files import replacing
 from keywright._reading.arrays import read_array, require_file
+from keywright._reading.documents import Limits, read_json
 from keywright.errors.engine import FormatError
 from keywright.program.client.client_part import ClientPart
 from keywright.program.client.first_steps import FirstSteps
@@ -44,8 +45,12 @@ from .validation import validate
 
 FORMAT = "keywright-program"
 VERSION = 7
-MAX_DESCRIPTION_BYTES = 64 << 20
+LIMITS = Limits(64 << 20, 1 << 22)
+"""Of ``program.json``: a transformer of 32 tokens has 8,000 values, and ranges of slots in use up to a
+hundred thousand each."""
 MAX_BYTES = 8 << 30
+MAX_ENTRIES = 1 << 17
+"""Of the archive, each of which takes 46 bytes there and ten times as much in memory."""
 NPY_HEADER_BYTES = 4096
 
 UNREADABLE = (
@@ -99,6 +104,8 @@ def load(path: str | Path, max_bytes: int = MAX_BYTES) -> Program:
             raise FormatError(f"{path}: {_too_large(max_bytes)}", code="program")
         data = file.read()
         try:
+            if data.count(b"PK\1\2") > MAX_ENTRIES:
+                raise FormatError(f"it has more than {MAX_ENTRIES} entries", code="program")
             program = _read(_Reader(zipfile.ZipFile(io.BytesIO(data)), max_bytes))
             validate(program)
         except FormatError as error:
@@ -278,12 +285,13 @@ def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
 
 def _read(reader: _Reader) -> Program:
     archive = reader.archive
-    if archive.getinfo("program.json").file_size > MAX_DESCRIPTION_BYTES:
-        raise FormatError(f"program.json is larger than {MAX_DESCRIPTION_BYTES} bytes", code="program")
-    data = json.loads(_entry(archive, "program.json"))
+    if archive.getinfo("program.json").file_size > LIMITS.bytes:
+        raise FormatError(f"program.json is larger than {LIMITS.bytes} bytes", code="program")
+    data = read_json(_entry(archive, "program.json"), LIMITS)
     if (data["format"], data["version"]) != (FORMAT, VERSION):
         raise FormatError(
-            f"format {data['format']!r} version {data['version']!r}; this release reads {FORMAT} {VERSION}",
+            f"format {data['format']!r:.60} version {data['version']!r:.20}; this release reads {FORMAT} "
+            f"{VERSION}",
             code="program",
         )
     slots = _power_of_two(data["slots"], 1 << 17, "slots")

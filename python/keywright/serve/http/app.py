@@ -18,6 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
+from keywright._reading.documents import Limits, read_json
 from keywright.errors.service import (
     BadRequestError,
     BusyError,
@@ -57,7 +58,7 @@ from .resumable import (
     upload_answer,
 )
 
-MAX_JSON = 4096
+LIMITS = Limits(4096, 1024)
 MAX_PART = 8 << 20
 """Maximum bytes of a part that is uploaded by ``PUT``."""
 
@@ -300,7 +301,7 @@ class Routes:
         complete = boolean(request.headers, COMPLETE)
         if complete is not None:
             return await self._create_upload(request, complete)
-        tenant, entry = await self._tenant(request), _parse(await _body(request, MAX_JSON))
+        tenant, entry = await self._tenant(request), _parse(await _body(request, LIMITS.bytes))
         holder = address_of(request.scope)
         return answer(await run_sync(self._service.create_keys, entry, tenant, holder), HTTPStatus.CREATED)
 
@@ -619,10 +620,10 @@ async def _body(request: Request, maximum: int) -> bytes:
 
 def _parse(body: bytes) -> Mapping[str, object]:
     try:
-        entry = json.loads(body)
+        entry = read_json(body, LIMITS)
         # Half of a surrogate pair is valid JSON but not valid text: it could be neither sent nor logged.
         json.dumps(entry, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
+    except ValueError:
         entry = None
     if not isinstance(entry, dict):
         raise BadRequestError("the body is not a JSON object")

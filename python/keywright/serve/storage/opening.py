@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from keywright._reading.documents import Limits, read_json
 from keywright.errors import PackageMissingError
 from keywright.errors.service import ConfigurationError
 
@@ -12,8 +13,8 @@ from .objects import Objects
 from .records import Records
 from .sqlite import SqliteRecords
 
-MARK = "storage.json"
-"""The object that names the database that a store of objects belongs to."""
+MARK, LIMITS = "storage.json", Limits(4096, 64)
+"""The object that names the database that a store of objects belongs to, and what it may hold."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def _require_pair(objects: Objects, records: Records) -> None:
     if objects.sizes(MARK).get(MARK) is None:
         objects.put(MARK, json.dumps({"records": name}).encode())
     try:
-        marked = json.loads(objects.read(MARK, 0, 4096)).get("records")
+        marked = read_json(objects.read(MARK, 0, LIMITS.bytes), LIMITS).get("records")
     except (ValueError, AttributeError):
         marked = None
     if marked != name:

@@ -11,12 +11,13 @@ import sys
 import weakref
 from pathlib import Path
 
-from keywright._files import private, read_json_object, replace
+from keywright._files import private, replace
+from keywright._reading.documents import Limits, object_of
 from keywright.errors.service import ConfigurationError
 
 FORM, LOCK = "state.json", "lock"
 FORMAT = "keywright-state-3"
-MAX_FORM_BYTES = 4096
+LIMITS = Limits(4096, 64)
 
 OPERATOR_KEY = "operator.key"
 """The file with the key of the operator's page, for a server without accounts."""
@@ -76,7 +77,7 @@ class StateFolder:
                 )
             replace(path, json.dumps({"format": FORMAT}).encode())
             return
-        entry = read_json_object(path, MAX_FORM_BYTES)
+        entry = object_of(path, LIMITS)
         if entry.get("format") != FORMAT:
             raise ConfigurationError(
                 f"{path} has a format that this release does not know; name another folder",

@@ -16,11 +16,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from keywright._files import locked, read_json_object, replace
+from keywright._files import locked, replace
+from keywright._reading.documents import Limits, object_of
 from keywright.errors.service import ConfigurationError, UnauthorizedError
 
 FORMAT = "keywright-accounts-1"
-MAX_BYTES = 1 << 20
+LIMITS = Limits(1 << 20, 1 << 16)
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 PREFIX = "kw_"
@@ -82,9 +83,7 @@ class Accounts:
         Raises:
             ConfigurationError: the file is not an accounts file.
         """
-        return Accounts(
-            {} if path is None else _tenants(read_json_object(path, MAX_BYTES), path), issuer, admins
-        )
+        return Accounts({} if path is None else _tenants(object_of(path, LIMITS), path), issuer, admins)
 
     def known(self, authorization: str | None) -> str | None:
         """Return the tenant of a request's static key; None if no tenant has this key."""
@@ -153,7 +152,7 @@ def add(path: Path, name: str) -> str:
     """
     key = PREFIX + secrets.token_urlsafe(32)
     with locked(path):
-        entry = read_json_object(path, MAX_BYTES) if path.exists() else {"format": FORMAT}
+        entry = object_of(path, LIMITS) if path.exists() else {"format": FORMAT}
         tenants = _tenants(entry, path) if path.exists() else {}
         tenants.setdefault(name, []).append(_digest(key))
         Accounts(tenants)

@@ -10,7 +10,6 @@ It is used for up to `STALE_S` while the issuer does not answer. The issuer is a
 import contextlib
 import hashlib
 import http.client
-import json
 import re
 import threading
 import time
@@ -24,6 +23,7 @@ from urllib.parse import urlsplit
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
+from keywright._reading.documents import Limits, read_json
 from keywright.errors.service import BusyError, ConfigurationError, UnauthorizedError
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
@@ -31,7 +31,7 @@ DISCOVERY = "/.well-known/openid-configuration"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 MAX_TOKEN = 8192
-MAX_DOCUMENT = 1 << 18
+LIMITS = Limits(1 << 18, 1 << 13)
 """Maximum bytes of an issuer's document."""
 
 MAX_KEYS = 64
@@ -241,13 +241,13 @@ def _fetch(url: str) -> dict[str, Any]:
         with urllib.request.build_opener(_NoRedirect).open(url, timeout=TIMEOUT_S) as response:
             while piece := response.read1(1 << 14):
                 data += piece
-                if len(data) > MAX_DOCUMENT or time.monotonic() > deadline:
+                if len(data) > LIMITS.bytes or time.monotonic() > deadline:
                     raise BusyError(
                         "a document of the issuer is too long, or arrives too slowly",
                         code="issuer_unreachable",
                     )
-        entry = json.loads(data)
-    except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
+        entry = read_json(bytes(data), LIMITS)
+    except (OSError, http.client.HTTPException, ValueError) as error:
         if isinstance(error, BusyError):
             raise
         if isinstance(error, HTTPError):

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from keywright._files import read_json_object
+from keywright._reading.documents import Limits, object_of
 from keywright.errors.service import ConfigurationError, LimitError
 from keywright.serve.storage import Records
 
 FORMAT = "keywright-quotas-1"
-MAX_BYTES = 1 << 20
+LIMITS = Limits(1 << 20, 1 << 16)
 DAY_S = 86_400
 
 
@@ -54,7 +54,7 @@ class Quotas:
         Raises:
             ConfigurationError: the file is malformed.
         """
-        entry = read_json_object(path, MAX_BYTES)
+        entry = object_of(path, LIMITS)
         if entry.get("format") != FORMAT:
             raise ConfigurationError(
                 f"{path} is not a quotas file: it is not a JSON object of the format {FORMAT}",

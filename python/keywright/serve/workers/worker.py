@@ -31,6 +31,7 @@ from typing import Any, BinaryIO
 
 from keywright._core import EvaluationKeys, Parameters
 from keywright._files import replace
+from keywright._reading.documents import OWN, read_json
 from keywright.errors import (
     KeywrightError,
 )
@@ -284,7 +285,7 @@ def main(passing: int | None) -> None:
 
     def read() -> None:
         for line in sys.stdin.buffer:
-            order = json.loads(line)
+            order = read_json(line, OWN)
             if "sizes" in order:
                 order["bodies"] = [sys.stdin.buffer.read(size) for size in order["sizes"]]
             if order["do"] == "cancel":

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from keywright._core import Parameters
+from keywright._reading.documents import OWN, read_json
 from keywright._units import format_bytes
 from keywright.errors import WorkerEndedError
 from keywright.errors.replies import refusal
@@ -128,7 +129,7 @@ class Worker:
                     failed = error
             assert process.stdout is not None
             for line in process.stdout:
-                answer = json.loads(line)
+                answer = read_json(line, OWN)
                 if loan is not None and "loaded" in answer:
                     _, descriptors, _, _ = socket.recv_fds(passing, 1, 1)
                     loan.keep(descriptors[0], answer["loaded"])

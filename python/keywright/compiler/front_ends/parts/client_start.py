@@ -11,6 +11,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from keywright._reading.documents import Limits, read_json
 from keywright._reading.records import refusing
 from keywright.compiler.front_ends.operator_context import FLOATS
 from keywright.compiler.front_ends.reference import Reference
@@ -25,6 +26,9 @@ from keywright.program.client.client_part import ALLOWED, ONLY_HERE
 from keywright.program.client.first_steps import BEFORE, FirstSteps
 from keywright.program.client.samples import Column, Kind, SampleInput, first_samples
 from keywright.program.client.small_model import SmallModel
+
+LIMITS = Limits(48 << 20, 1 << 21)
+"""Of the properties of a model, which list a table's columns and their categories."""
 
 COLUMNS = "keywright.columns"
 """Metadata of a model that takes a table: its columns as JSON, each a name, a kind and categories."""
@@ -539,7 +543,7 @@ def _property(model: onnx.ModelProto, key: str) -> str:
 def client_values(model: onnx.ModelProto) -> frozenset[str]:
     """Return the values that a model names for the client."""
     with refusing("a list of the client's values", RefusalError, code="model"):
-        return frozenset(map(str, json.loads(_property(model, CLIENT) or "[]")))
+        return frozenset(map(str, read_json(_property(model, CLIENT) or "[]", LIMITS)))
 
 
 def columns_in(model: onnx.ModelProto) -> tuple[Column, ...]:
@@ -547,7 +551,7 @@ def columns_in(model: onnx.ModelProto) -> tuple[Column, ...]:
     with refusing("a list of columns", RefusalError, code="model"):
         return tuple(
             Column(str(name), kind, None if known is None else tuple(known))
-            for name, kind, known in json.loads(_property(model, COLUMNS) or "[]")
+            for name, kind, known in read_json(_property(model, COLUMNS) or "[]", LIMITS)
         )
 
 

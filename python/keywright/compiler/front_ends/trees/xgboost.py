@@ -1,12 +1,12 @@
 """Trees of XGBoost, from the JSON form of its boosters (``Booster.save_raw("json")``)."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright._reading.documents import OWN, read_json
 from keywright._reading.records import refusing
 from keywright.compiler.trees.ensemble import Ensemble, Nodes, joined, require_counts
 from keywright.compiler.trees.last_step import LastStep, Transform
@@ -29,12 +29,12 @@ def of_model(model: Any) -> Ensemble:
     best = booster.attr("best_iteration")
     if best is not None:
         booster = booster[: int(best) + 1]
-    return of_dump(json.loads(booster.save_raw("json")), getattr(model, "classes_", None))
+    return of_dump(read_json(booster.save_raw("json"), OWN), getattr(model, "classes_", None))
 
 
 def of_booster(booster: Any) -> Ensemble:
     """Read a booster."""
-    return of_dump(json.loads(booster.save_raw("json")))
+    return of_dump(read_json(booster.save_raw("json"), OWN))
 
 
 def of_dump(dump: Mapping[str, Any], labels: NDArray[Any] | None = None) -> Ensemble:
@@ -62,7 +62,7 @@ def _read(learner: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
     elif booster["name"] != "gbtree":
         raise unsupported_attribute("Booster", "Booster", "booster", booster["name"], "gbtree or dart")
     outputs = max(int(parameters.get("num_class", 0)), int(parameters.get("num_target", 1)), 1)
-    base = np.broadcast_to(np.float64(json.loads(parameters["base_score"])), outputs).copy()
+    base = np.broadcast_to(np.float64(read_json(parameters["base_score"], OWN)), outputs).copy()
     transform = _transform(objective)
     if transform == "logistic":
         base = np.log(base / (1 - base))

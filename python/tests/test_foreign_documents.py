@@ -1,0 +1,249 @@
+"""JSON of other sides: what a reader allocates is bounded by limits that each place states."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import tracemalloc
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import keywright as kw
+import onnx
+import pytest
+from keywright._reading.documents import MAX_DIGITS, OWN, Limits, read_json
+from keywright.client import RemoteModel
+from keywright.errors import FormatError, KeywrightError
+from keywright.federated.array_layout import ArrayLayout
+from keywright.model.exchange.identity import IDENTITY, Identity
+from keywright.model.folder.description import Description
+from keywright.model.served.manifest import Manifest
+from keywright.plan import Workload
+from keywright.plan.cost.calibration import Calibration
+from keywright.plan.keys import plan_file
+from keywright.program.client.first_steps import BEFORE
+from keywright.program.client.small_model import SmallModel
+from keywright.program.client.wire_format import require_bounded
+from keywright.program.file.storage import load
+from keywright.search.directory import HEAD, MAGIC, read_directories
+from keywright.search.index import Index
+from keywright.search.votes import Vote
+from onnx import helper
+from tests.serve.hostile import answer, hostile
+
+SMALL = Limits(1 << 20, 1 << 14)
+MOST_BYTES = 1_300_000_000
+"""Most memory that a document of another side may take."""
+
+
+def listed(piece: bytes, values: int) -> bytes:
+    """A list of copies of a value, whose commas and brackets count for ``values``."""
+    return b"[" + b",".join([piece] * max(1, (SMALL.values - 1) // values)) + b"]"
+
+
+HOSTILE = {
+    "lists": listed(b"[]", 2),
+    "objects": listed(b"{}", 2),
+    "objects of one": listed(b'{"a":1}', 2),
+    "objects of lists": listed(b'{"a":[]}', 3),
+    "texts": b"[" + b",".join(b'"x%d"' % number for number in range(SMALL.values - 2)) + b"]",
+    "names": b"{" + b",".join(b'"x%d":1' % number for number in range(SMALL.values - 2)) + b"}",
+    "numbers": b"[" + b",".join(b"%d.5" % number for number in range(SMALL.values - 2)) + b"]",
+    "escapes": b'["' + b"\\u4e00" * (SMALL.bytes // 6 - 2) + b'"]',
+    "short escapes": b'["' + b"ab\\n" * (SMALL.bytes // 4 - 2) + b'"]',
+    "one wide character": b'["\\ud83d\\ude00' + b"x" * (SMALL.bytes - 20) + b'"]',
+    "many wide characters": b'["' + "\U0001f600".encode() * (SMALL.bytes // 16 - 2) + b'"]',
+}
+"""Documents within the limits that take the most memory for each byte or value."""
+
+BEYOND = {
+    "bytes": b" " * SMALL.bytes + b"1",
+    "wide characters": b'["' + "\U0001f600".encode() + b"x" * (SMALL.bytes // 2) + b'"]',
+    "lists": b"[" + b"[]," * SMALL.values + b"1]",
+    "numbers": b"[" + b"1," * SMALL.values + b"1]",
+    "brackets that close": b"]" * (SMALL.values + 1),
+    "quotes": b'"' * (4 * SMALL.values + 1),
+    "depth": b"[" * 33 + b"]" * 33,
+    "depth behind texts": b'["\\\\", "\\"[", "\\\\\\"]", ' + b'{"a":[' * 16 + b"]}" * 16 + b"]",
+    "digits": b"1" * (MAX_DIGITS + 1),
+    "digits of a fraction": b"1." + b"1" * MAX_DIGITS,
+    "infinity": b"1e999",
+    "a constant": b"[NaN]",
+    "no JSON": b'{"a":',
+    "another encoding": "[1]".encode("utf-16"),
+}
+
+
+def peak(call: Callable[[], object]) -> tuple[int, object]:
+    """Bytes that a call allocates at most, and its result or its refusal."""
+    tracemalloc.start()
+    try:
+        try:
+            result: object = call()
+        except (KeywrightError, ValueError) as error:
+            result = error
+        return tracemalloc.get_traced_memory()[1], result
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_documents_take_no_more_memory_than_their_limits_say(name: str) -> None:
+    taken, result = peak(lambda: read_json(HOSTILE[name], SMALL))
+    assert not isinstance(result, Exception)
+    assert taken < SMALL.peak
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_documents_beyond_the_limits_are_refused_before_they_are_read(name: str) -> None:
+    taken, result = peak(lambda: read_json(BEYOND[name], SMALL))
+    assert type(result) is ValueError, result
+    assert len(str(result)) < 200
+    assert taken < 6 * max(len(BEYOND[name]), 4096)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"labels": ["[0, 1)", '"{', "\\", '\\"[', "["] * 50},
+        [[[[1.5, -3e-300]]], 10**500, None, True],
+        "x\U0001f600" * 50,
+        json.loads("[" * 32 + "]" * 32),
+    ],
+)
+def test_honest_documents_are_read(value: object) -> None:
+    """Brackets and quotes in texts are no depth."""
+    for text in (json.dumps(value), json.dumps(value, ensure_ascii=False)):
+        assert read_json(text, SMALL) == read_json(text.encode(), SMALL) == value
+
+
+def modules() -> Iterator[ModuleType]:
+    for module in pkgutil.walk_packages(kw.__path__, "keywright."):
+        if not module.name.endswith("__main__"):
+            try:
+                yield importlib.import_module(module.name)
+            except ImportError:
+                continue
+
+
+def test_every_place_states_limits_that_a_laptop_has() -> None:
+    stated: dict[str, Limits] = {}
+    for module in modules():
+        for name, value in vars(module).items():
+            if isinstance(value, Limits):
+                stated[f"{module.__name__}.{name}"] = value
+    assert len(stated) > 10
+    for name, limits in stated.items():
+        # A client's own state has shares and masks of all others.
+        own = limits is OWN or name == "keywright.federated.client_state._LIMITS"
+        assert own or limits.peak <= MOST_BYTES, name
+
+
+LISTS = b"[" + b"[]," * 2_800_000 + b"1]"
+"""Eight megabytes, of which a parser makes 250."""
+DEEP = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
+
+
+def sized(value: bytes) -> bytes:
+    """A field of some bytes, without its key."""
+    size, digits = len(value), bytearray()
+    while size > 127:
+        digits.append(size & 127 | 128)
+        size >>= 7
+    return bytes([*digits, size]) + value
+
+
+MESSAGES = {
+    "nodes": b"\x0a\x00" * (2 << 20),
+    "initializers": b"\x2a\x00" * (2 << 20),
+    "attributes": b"\x0a" + sized(b"\x2a\x00" * (2 << 20)),
+    "graphs in each other": b"\x0a" + sized(b"\x2a" + sized(b"\x32" + sized(b"\x2a\x00" * (1 << 20)))),
+    "dimensions": b"\x2a" + sized(b"\x0a" + sized(b"\x01" * (8 << 20))),
+}
+"""Graphs of ONNX whose messages take far more memory than their bytes."""
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_steps_of_a_client_are_bounded_before_they_are_parsed(name: str) -> None:
+    data = b"\x08\x08\x3a" + sized(MESSAGES[name])
+    with pytest.raises(FormatError, match="more messages or values"):
+        require(data)
+    with pytest.raises(ValueError, match="more messages or values"):
+        require_bounded(data, onnx.ModelProto.DESCRIPTOR)
+
+
+def require(data: bytes) -> None:
+    SmallModel(data, "the client's part", BEFORE, 48 << 20)
+
+
+@pytest.mark.parametrize("data", [b"\x08", b"\x3a\x05\x0a", b"\x0b", b"\xff" * 11])
+def test_steps_that_are_no_messages_are_refused(data: bytes) -> None:
+    with pytest.raises(FormatError, match="cannot be read"):
+        require(data)
+
+
+@pytest.mark.parametrize(("kind", "shapes"), [("ReduceProd", [(0, 1 << 40)]), ("ReduceL1", [(0, 1 << 40)])])
+def test_operands_without_elements_make_no_large_results(kind: str, shapes: list[tuple[int, ...]]) -> None:
+    names = [f"operand{number}" for number in range(len(shapes))]
+    graph = helper.make_graph(
+        [helper.make_node(kind, names, ["y"])],
+        "empty",
+        [],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)],
+        [
+            helper.make_tensor(name, onnx.TensorProto.FLOAT, shape, [])
+            for name, shape in zip(names, shapes, strict=True)
+        ],
+    )
+    model = SmallModel(helper.make_model(graph).SerializeToString(), "the client's part", BEFORE, 1 << 20)
+    with pytest.raises(FormatError, match="too large"):
+        model.run({})
+
+
+def in_folder(name: str, read: Callable[[Path], object]) -> Callable[[bytes, Path], object]:
+    def reading(data: bytes, folder: Path) -> object:
+        (folder / name).write_bytes(data)
+        return read(folder)
+
+    return reading
+
+
+def program(data: bytes, folder: Path) -> object:
+    with zipfile.ZipFile(folder / "program.kwp", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("program.json", data)
+    return load(folder / "program.kwp")
+
+
+def served(data: bytes, status: int) -> object:
+    with hostile(lambda *_: answer(status, data)) as seen:
+        return RemoteModel(seen.url)
+
+
+PLACES: dict[str, Callable[[bytes, Path], object]] = {
+    "a manifest": lambda data, folder: Manifest.read(data),
+    "a served manifest": lambda data, folder: served(data, 200),
+    "a refusal": lambda data, folder: served(data, 400),
+    "a plan": in_folder("plan.json", lambda folder: plan_file.load(folder / "plan.json")),
+    "a workload": lambda data, folder: Workload.from_json(data),
+    "a calibration": in_folder("c.json", lambda folder: Calibration.load(folder / "c.json")),
+    "a program": program,
+    "a description": in_folder("model.json", Description.load),
+    "an identity": in_folder(IDENTITY, Identity.load),
+    "a layout": lambda data, folder: ArrayLayout.from_bytes(data),
+    "a vote": lambda data, folder: Vote.from_bytes(data),
+    "an index": in_folder("index.json", Index.load),
+    "a directory": lambda data, folder: read_directories(HEAD.pack(MAGIC, len(data), 0) + data),
+}
+"""Where a client reads JSON that another side has written."""
+
+
+@pytest.mark.parametrize("data", [LISTS, DEEP], ids=["lists", "depth"])
+@pytest.mark.parametrize("place", PLACES)
+def test_no_place_reads_more_than_its_limits(place: str, data: bytes, tmp_path: Path) -> None:
+    taken, result = peak(lambda: PLACES[place](data, tmp_path))
+    assert isinstance(result, KeywrightError), result
+    assert len(str(result)) < 600
+    assert taken < 5 * len(data) + (4 << 20)
