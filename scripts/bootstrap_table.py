@@ -1,4 +1,4 @@
-"""Writes the table of bootstrapping presets of `docs/reference/bootstrapping.md` from measured records.
+"""Writes the table of bootstrapping presets of `docs/reference/bootstrapping-presets.md` from measured records.
 
     keywright bench bootstrap --preset NAME --vectors 100 --threads 1 --json >> RECORD
     python scripts/bootstrap_table.py RECORD ...
@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "bootstrapping.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "bootstrapping-presets.md"
 BEGIN, END = "<!-- presets: scripts/bootstrap_table.py -->\n", "<!-- end of presets -->\n"
 HEADINGS = (
     "preset",
