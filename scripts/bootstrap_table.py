@@ -1,4 +1,4 @@
-"""Writes the table of bootstrapping presets of `docs/reference/bootstrapping-presets.md` from measured records.
+"""Writes the table of presets in `docs/reference/bootstrapping-presets.md` from measured records.
 
     keywright bench bootstrap --preset NAME --vectors 100 --threads 1 --json >> RECORD
     python scripts/bootstrap_table.py RECORD ...
