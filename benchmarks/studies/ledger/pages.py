@@ -48,7 +48,7 @@ def page(paper: Paper, records: Mapping[str, Record]) -> str:
         "Run the commands in the root of the repository. Words in capitals stand for files and",
     ]
     lines += [
-        "folders. A commit that ends in `-dirty` had changed files, so its record cannot be reproduced exactly.",
+        "folders. A commit that ends in `-dirty` had changed files: its record cannot be reproduced exactly.",
         "",
     ]
     used = dict.fromkeys(name for claim in paper.claims for name in claim.records)

@@ -102,20 +102,22 @@ def _show(
     noise = np.frombuffer(inference.batches.request[-pixels.size :], np.uint8).reshape(pixels.shape) / 256
     count = len(rows)
     pictures = [shaded(each, SHADES if drawable else ASCII_SHADES) for each in (pixels, noise)]
-    canvas = beside(["the last digit" if count > 1 else "the digit", *pictures[0]], ["the server sees", *pictures[1]])
+    title = "the last digit" if count > 1 else "the digit"
+    canvas = beside([title, *pictures[0]], ["the server sees", *pictures[1]])
     same = sum(row["encrypted"] == row["clear"] for row in rows)
     true = sum(row["encrypted"] == row["digit"] for row in rows)
     error = float(np.max([row["difference"] for row in rows]))
     sent = format_bytes(inference.batches.sent_bytes)
+    if count > 1:
+        request = f"encrypts {count} digits; the last is on the left. For each, the server gets"
+    else:
+        request = "encrypts the digit on the left. The server gets"
     paragraphs = [
-        f"The client encrypts {count} digits; the last is on the left. For each, the server "
-        f"gets {sent} of noise (right, in part)."
-        if count > 1
-        else f"The client encrypts the digit on the left. The server gets {sent} of noise (right, in part).",
+        f"The client {request} {sent} of noise (right, in part).",
         "The client decrypts the answers:",
         " ".join(str(row["encrypted"]) for row in rows),
-        f"{same} of {count} answers equal the unencrypted network's; scores up to {largest:.3g} differ "
-        f"by at most {error:.1g}.",
+        f"{same} of {count} answers equal the unencrypted network's; "
+        + f"scores up to {largest:.3g} differ by at most {error:.1g}.",
         f"{true} of {count} are the digit that was written.",
     ]
     for line in beside(canvas, [line for each in paragraphs for line in wrap(each, 39)]):
