@@ -108,6 +108,7 @@ def _show(
     true = sum(row["encrypted"] == row["digit"] for row in rows)
     error = float(np.max([row["difference"] for row in rows]))
     sent = format_bytes(inference.batches.sent_bytes)
+    compared = f"scores up to {largest:.3g} differ by at most {error:.1g}"
     if count > 1:
         request = f"encrypts {count} digits; the last is on the left. For each, the server gets"
     else:
@@ -116,8 +117,7 @@ def _show(
         f"The client {request} {sent} of noise (right, in part).",
         "The client decrypts the answers:",
         " ".join(str(row["encrypted"]) for row in rows),
-        f"{same} of {count} answers equal the unencrypted network's; "
-        + f"scores up to {largest:.3g} differ by at most {error:.1g}.",
+        f"{same} of {count} answers equal the unencrypted network's; {compared}.",
         f"{true} of {count} are the digit that was written.",
     ]
     for line in beside(canvas, [line for each in paragraphs for line in wrap(each, 39)]):
