@@ -96,6 +96,13 @@ def test_no_two_pages_have_one_title() -> None:
     assert {name for one in (named, counted) for name, times in one.items() if times > 1} == set()
 
 
+def test_tables_write_large_numbers_out() -> None:
+    pages = {
+        page.name: re.findall(r"\b\d[\d.]*e\+\d+", page.read_text("utf-8")) for page in DOCS.rglob("*.md")
+    }
+    assert {name: numbers for name, numbers in pages.items() if numbers} == {}
+
+
 TOPICS = sorted(set((DOCS / "explanation").glob("*.md")) - {DOCS / "explanation" / "index.md"})
 SHARED = 9
 """Letters that the file names of a topic's pages have in common: `bootstrapping`, `kds-bootstrap-keys`."""
