@@ -63,7 +63,7 @@ def pages() -> Iterator[Path]:
 
 
 def others() -> Iterator[Path]:
-    """Pages beside them, of crates, examples, hardware and the history: their figures need no record."""
+    """Pages of crates, examples, hardware and the history, whose figures need no record."""
     command = ["git", "ls-files", "*.md", ":!docs", ":!benchmarks", ":!vectors"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
     yield from (ROOT / name for name in listed if ROOT / name not in set(pages()))
