@@ -69,15 +69,15 @@ MADE = "@"
 
 def rules() -> dict[str, tuple[list[str], str]]:
     """Every rule: its prerequisites, and the recipe with the values of its variables."""
-    found = {}
+    known = {}
     for goals, needs, recipe in RULE.findall(MAKEFILE):
         if goals.startswith("."):
             continue
         words = [word for word in expanded(needs.partition("##")[0]).split() if word != "|"]
         for name in ("FUZZ", "CT_WATCHED"):
             recipe = recipe.replace(f"$({name})", variables()[name])
-        found[goals.strip()] = (words, recipe)
-    return found
+        known[goals.strip()] = (words, recipe)
+    return known
 
 
 def words(line: str) -> list[str]:
