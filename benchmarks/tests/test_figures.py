@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from studies.ledger import figures
 from studies.ledger.expressions import Expressions
-from studies.ledger.figures import BadPage, allowed, filled, pages, problems, twice, typed
+from studies.ledger.figures import BadPage, allowed, filled, others, pages, problems, twice, typed
 from studies.ledger.pictures import FOLDER, pictures
 from studies.ledger.records import ROOT, Record, records
 
@@ -91,7 +91,8 @@ def test_no_page_has_a_typed_figure_without_a_reason() -> None:
 
 def test_no_typed_figure_stands_on_two_pages() -> None:
     rules = allowed()
-    texts = {path: path.read_text(encoding="utf-8") for path in pages()}
+    texts = {path: path.read_text(encoding="utf-8") for path in [*pages(), *others()]}
+    assert {"CHANGELOG.md", "examples/README.md"} <= {path.relative_to(ROOT).as_posix() for path in texts}
     faults = twice(texts, rules)
     assert not faults, "name them in figures.toml:\n" + "\n".join(faults)
     assert all(one["reason"] for one in rules["twice"])

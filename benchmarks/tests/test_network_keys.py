@@ -1,5 +1,6 @@
 """The page on key sets: ARK's tables as copied, its figures as drawn."""
 
+import re
 from pathlib import Path
 from string import Template
 
@@ -76,6 +77,16 @@ def test_pictures_are_drawn_again_from_the_page() -> None:
     assert all(set(share) == {"ark-memory", "ark-time", "optimal"} for share in shares.values())
     with pytest.raises(SystemExit, match="no table"):
         printed.figure_7("# A page\n")
+
+
+def test_the_page_has_the_text_of_its_template() -> None:
+    """The whole command runs for too long to be a test, so a change of the text is made in both files."""
+    page = " ".join(PAGE.parents[3].joinpath("docs/reproduction/keys.md").read_text().split())
+    at = 0
+    for part in re.split(r"\$\w+|\$\{\w+\}", PAGE.read_text()):
+        text = " ".join(part.split())
+        assert text in page[at:], f"docs/reproduction/keys.md does not have: {text}"
+        at = page.index(text, at) + len(text)
 
 
 def test_the_page_has_ark_by_its_text() -> None:

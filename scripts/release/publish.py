@@ -4,6 +4,7 @@ make publish REGISTRY=pypi    # or crates, npm; DRY_RUN=1 does all but the uploa
 """
 
 import argparse
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,9 @@ def main() -> int:
     parser.add_argument("--dry-run", action="store_true", help="do all but the upload")
     options = parser.parse_args()
     run = command(options.registry, options.files, dry_run=options.dry_run)
+    if shutil.which(run[0]) is None:
+        print(f"{run[0]} is missing, which uploads to {options.registry}", file=sys.stderr)
+        return 1
     print("$", *run, flush=True)
     return subprocess.run(run, cwd=ROOT, check=False).returncode
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -70,5 +71,5 @@ def duration(seconds: float) -> str:
 
 def significant(value: float) -> str:
     """Three significant digits without an exponent."""
-    digits = max(0, 2 - len(str(int(value))) + 1)
+    digits = max(0, 2 - math.floor(math.log10(value))) if value > 0 else 0
     return f"{value:.{digits}f}"

@@ -14,6 +14,7 @@ typed figures they have, beside links to their records; that number may only fal
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -59,6 +60,13 @@ def pages() -> Iterator[Path]:
     """Every page that can have figures."""
     yield from (ROOT / name for name in ("README.md", "SECURITY.md", "benchmarks/README.md"))
     yield from sorted((ROOT / "docs").rglob("*.md"))
+
+
+def others() -> Iterator[Path]:
+    """Pages of crates, examples, hardware and the history, whose figures need no record."""
+    command = ["git", "ls-files", "*.md", ":!docs", ":!benchmarks", ":!vectors"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    yield from (ROOT / name for name in listed if ROOT / name not in set(pages()))
 
 
 def figures(expressions: Expressions) -> dict[str, str]:

@@ -37,18 +37,18 @@ def page(paper: Paper, records: Mapping[str, Record]) -> str:
     about = RELATIVE.sub("](../", paper.about)
     lines = [f"# The claims of {paper.short}", "", f"{paper.title}. {about}", ""]
     lines += [
-        "[The index](../README.md) says what verdicts mean. The last table has the command of each record.",
+        "[The index](../README.md) defines the verdicts. The last table has the command of each record.",
         "",
     ]
-    lines += ["## The lines that matter first", "", *table((c for c in paper.claims if c.first), records), ""]
-    lines += ["## All others", "", *table((c for c in paper.claims if not c.first), records), ""]
+    lines += ["## The claims that matter most", "", *table((c for c in paper.claims if c.first), records), ""]
+    lines += ["## All other claims", "", *table((c for c in paper.claims if not c.first), records), ""]
     lines += [
         "## Records",
         "",
-        "Commands run in the root of the repository. Words in capitals stand for files and",
+        "Run the commands in the root of the repository. Words in capitals stand for files and",
     ]
     lines += [
-        "folders. A commit that ends in `-dirty` had files changed: its record cannot be made again exactly.",
+        "folders. A commit that ends in `-dirty` had changed files: its record cannot be reproduced exactly.",
         "",
     ]
     used = dict.fromkeys(name for claim in paper.claims for name in claim.records)
@@ -57,7 +57,7 @@ def page(paper: Paper, records: Mapping[str, Record]) -> str:
         for name, one in ((name, records[name]) for name in used)
     ]
     return wrapped(
-        "\n".join([*lines, *markdown(["record", "made by", "commit", "mind"], shown, aligned=False)])
+        "\n".join([*lines, *markdown(["record", "command", "commit", "note"], shown, aligned=False)])
     )
 
 

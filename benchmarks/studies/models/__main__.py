@@ -20,7 +20,7 @@ from typing import Any
 from harness.console import Console
 from harness.folders import BUILD, HERE, record_folder
 from harness.measurement import machine
-from harness.pages.table import heading, markdown
+from harness.pages.table import heading, markdown, significant
 from harness.programs.targets import Unavailable, environment
 from keywright.commands.helpers.inputs import parse_bytes
 
@@ -122,10 +122,10 @@ def row(line: dict[str, Any]) -> list[str]:
         show.format(line["clear"]),
         show.format(line["encrypted"]),
         f"{line['same_labels']}" if kind.classes else "",
-        f"{seconds:.3g}",
-        f"{1e3 * seconds / tests:.3g}",
-        f"{line['key_bytes'] / 1e6:.3g}",
-        f"{line['sent_bytes'] / 1e3 / tests:.3g}, {line['returned_bytes'] / 1e3 / tests:.3g}",
+        significant(seconds),
+        significant(1e3 * seconds / tests),
+        significant(line["key_bytes"] / 1e6),
+        ", ".join(significant(line[name] / 1e3 / tests) for name in ("sent_bytes", "returned_bytes")),
         f"{line['peak_bytes'] / 1e6:.0f}",
     ]
 

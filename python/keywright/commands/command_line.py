@@ -26,7 +26,7 @@ GROUPS = {
     "Try": (demo, infer),
     "Client and server": (keygen, encrypt, run, decrypt),
     "Service": (compile, serve),
-    "Look": (info, presets, security),
+    "Inspect": (info, presets, security),
     "Plan and measure": (plan, calibrate, bench),
     "Shell": (completion,),
 }

@@ -18,6 +18,8 @@ WIDTH = 80
 LIKENESS = 0.78
 """How like an option must be to a wrong one to be named."""
 METAVARS: dict[object, str] = {Path: "FILE", int: "N", float: "NUMBER"}
+UNITS = {"folder": "FOLDER", "seconds": "SECONDS"}
+"""Names of values by the first word of a help text, where it says more than the type."""
 MISSING = "the following arguments are required: "
 
 
@@ -103,7 +105,8 @@ class CommandParser(Parser):
             for action in parser._actions:
                 given = action.nargs != 0 and action.option_strings
                 if action.metavar is None and action.choices is None and given:
-                    action.metavar = METAVARS.get(action.type, "TEXT")
+                    first = (action.help or "").partition(" ")[0]
+                    action.metavar = UNITS.get(first, METAVARS.get(action.type, "TEXT"))
                 if action.type is Path:
                     action.complete = shtab.FILE  # type: ignore[attr-defined]
             names = frozenset(action.dest for action in parser._actions if action.option_strings)

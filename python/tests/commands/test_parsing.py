@@ -57,6 +57,17 @@ NAMED = {"preset": "keywright presets", "bootstrap": "keywright presets"}
 """Options whose values a command lists."""
 
 
+@pytest.mark.parametrize("word", ["folder", "seconds"])
+def test_a_value_is_named_by_what_its_help_says(word: str) -> None:
+    named = {
+        f"{name} {action.option_strings[-1]}": str(action.metavar)
+        for name, command in parser().commands.items()
+        for action in command._actions
+        if action.option_strings and (action.help or "").startswith(word)
+    }
+    assert set(named.values()) == {word.upper()}, named
+
+
 def test_the_help_of_every_option_of_a_few_values_names_them(capsys: pytest.CaptureFixture[str]) -> None:
     count = 0
     for name, command in parser().commands.items():

@@ -66,7 +66,7 @@ fn messages_are_recovered_at_the_scale_asked_for() {
     }
 }
 
-/// One line of the table of `docs/reproduction/bootstraps.md`.
+/// One line of the table of `docs/reproduction/bootstrap-measurements.md`.
 struct BudgetLine {
     /// `K`, `log2(q_0 / m)`, degree of the cosine, double angles, degree of the arcsine.
     approximation: (usize, i32, usize, u32, usize),
@@ -112,7 +112,7 @@ fn budget_line(line: &BudgetLine) {
 
 /// `cargo test --release -p keywright-circuits -- --ignored --nocapture budget`.
 #[test]
-#[ignore = "N = 2^16: the table of docs/reproduction/bootstraps.md"]
+#[ignore = "N = 2^16: the table of docs/reproduction/bootstrap-measurements.md"]
 fn budget() {
     println!(
         "| K | q_0/m | choice | first primes | levels | relin. | approximation | predicted | seen | bound | time |"

@@ -11,7 +11,7 @@ from .inputs import parse_bytes
 PARTS = [Column("part", "memory"), Column("bytes", "bytes", "bytes")]
 
 
-def add_memory_argument(parser: argparse.ArgumentParser) -> None:
+def add_memory_argument(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Declare the budget of the process."""
     parser.add_argument(
         "--memory",

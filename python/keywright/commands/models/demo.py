@@ -29,8 +29,8 @@ from keywright.runtime import run_clear
 EXAMPLE = "keywright demo --samples 3"
 
 KEYS = """\
-A level counts the multiplications still possible. Keys for low levels are
-smaller: more of them, one for each level in use, can take fewer bytes."""
+The keys let the server compute, not decrypt. A rotation of values needs a key;
+at a lower level, where fewer multiplications are left, this key is smaller."""
 """What the table of keys does not say in its words."""
 
 
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     columns = [
         Column("work", f"work, with --threads {kw.threads()}"),
         Column("seconds", "time", "seconds"),
-        Column("bytes", "bytes", "bytes"),
+        Column("bytes", "bytes sent", "bytes"),
     ]
     terminal.table(columns, _work(model, inference))
     terminal.table(KEY_COLUMNS, key_table(model, compiled.candidates))
@@ -100,19 +100,24 @@ def _show(
     drawable = (sys.stdout.encoding or "").lower().startswith("utf")
     pixels = np.asarray(image, np.float64)[-1]
     noise = np.frombuffer(inference.batches.request[-pixels.size :], np.uint8).reshape(pixels.shape) / 256
-    pictures = [shaded(each, SHADES if drawable else ASCII_SHADES) for each in (pixels, noise)]
-    canvas = beside(["the last digit", *pictures[0]], ["the server sees", *pictures[1]])
     count = len(rows)
+    pictures = [shaded(each, SHADES if drawable else ASCII_SHADES) for each in (pixels, noise)]
+    title = "the last digit" if count > 1 else "the digit"
+    canvas = beside([title, *pictures[0]], ["the server sees", *pictures[1]])
     same = sum(row["encrypted"] == row["clear"] for row in rows)
     true = sum(row["encrypted"] == row["digit"] for row in rows)
     error = float(np.max([row["difference"] for row in rows]))
     sent = format_bytes(inference.batches.sent_bytes)
+    compared = f"scores up to {largest:.3g} differ by at most {error:.1g}"
+    if count > 1:
+        request = f"encrypts {count} digits; the last is on the left. For each, the server gets"
+    else:
+        request = "encrypts the digit on the left. The server gets"
     paragraphs = [
-        f"Digits that the client encrypts: {count}. The server receives {sent} of noise for each.",
+        f"The client {request} {sent} of noise (right, in part).",
         "The client decrypts the answers:",
         " ".join(str(row["encrypted"]) for row in rows),
-        f"{same} of {count} answers as in the clear;",
-        f"the scores, at most {largest:.3g} in size, differ by {error:.1g} or less.",
+        f"{same} of {count} answers equal the unencrypted network's; {compared}.",
         f"{true} of {count} are the digit that was written.",
     ]
     for line in beside(canvas, [line for each in paragraphs for line in wrap(each, 39)]):
@@ -127,7 +132,7 @@ def _work(model: Model, inference: Inference) -> list[dict[str, Value]]:
             "seconds": inference.preparation.key_seconds,
             "bytes": model.manifest.keys.size,
         },
-        {"work": "server: encode the model, once", "seconds": inference.preparation.seconds},
+        {"work": "server: prepare the model, once", "seconds": inference.preparation.seconds},
         {
             "work": "client: encrypt a digit and send it",
             "seconds": median(inference.batches.encrypt_seconds),

@@ -50,61 +50,71 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of keywright compile; several are different models, or versions of one, the newest "
         "first",
     )
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8700, help="port; 0 for any free port (default: 8700)")
-    parser.add_argument(
+    network = parser.add_argument_group("network")
+    network.add_argument(
+        "--host", metavar="ADDRESS", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)"
+    )
+    network.add_argument("--port", type=int, default=8700, help="port; 0 for any free port (default: 8700)")
+    network.add_argument(
+        "--name",
+        metavar="HOST",
+        action="append",
+        default=[],
+        help="a host name by which browsers reach this server",
+    )
+    network.add_argument("--page", type=Path, help="folder of a page to serve with the model")
+    network.add_argument(
+        "--certificate", type=Path, metavar="FILE", help="PEM file of the certificate chain: speak TLS"
+    )
+    network.add_argument("--certificate-key", type=Path, metavar="FILE", help="PEM file of its private key")
+    network.add_argument(
+        "--proxy",
+        metavar="ADDRESS",
+        action="append",
+        default=[],
+        help="address or network of a proxy whose X-Forwarded-For and -Proto are trusted",
+    )
+    storage = parser.add_argument_group("storage")
+    storage.add_argument(
         "--state", type=Path, help="folder of the clients' keys and evaluations (default: a temporary one)"
     )
-    parser.add_argument(
+    storage.add_argument(
         "--objects",
         metavar="s3://BUCKET/PREFIX",
         help="object storage for keys and evaluations; the AWS_* environment variables give endpoint and "
         "credentials",
     )
-    parser.add_argument(
+    storage.add_argument(
         "--records",
         metavar="postgresql://USER@HOST/NAME",
         help="database for records; the environment variable PGPASSWORD gives its password",
     )
-    parser.add_argument(
-        "--quotas", type=Path, help="file of the tenants' quotas: stored bytes, and processor seconds per day"
+    storage.add_argument(
+        "--clients", type=int, default=16, help="maximum number of key sets per tenant (default: 16)"
     )
-    parser.add_argument(
+    storage.add_argument(
+        "--expiry",
+        type=float,
+        default=3600.0,
+        help="seconds after which unused keys are deleted (default: 3600)",
+    )
+    storage.add_argument(
         "--audit", type=Path, help="file that records each use of keys (default: audit.jsonl of the state)"
     )
-    parser.add_argument(
-        "--workers",
-        type=int,
-        default=1,
-        help="number of evaluating processes, each with all threads (default: 1)",
-    )
-    parser.add_argument(
-        "--ray",
-        metavar="ADDRESS",
-        help="evaluate on replicas on this Ray cluster, whose machines share --state; local starts a cluster",
-    )
-    parser.add_argument(
-        "--replicas",
-        metavar="LEAST[:MOST]",
-        default="1",
-        help="with --ray: number of replicas, scaled between these limits (default: 1)",
-    )
-    parser.add_argument(
-        "--replica-cpus", type=int, default=1, help="with --ray: processors of each replica (default: 1)"
-    )
-    parser.add_argument(
+    accounts = parser.add_argument_group("accounts")
+    accounts.add_argument(
         "--accounts",
         type=Path,
         help="file of tenants and digests of their API keys (default: anyone has access)",
     )
-    parser.add_argument(
+    accounts.add_argument(
         "--oidc-issuer", metavar="URL", help="accept bearer tokens of this OpenID Connect issuer"
     )
-    parser.add_argument("--oidc-audience", metavar="NAME", help="audience of this server in such tokens")
-    parser.add_argument(
+    accounts.add_argument("--oidc-audience", metavar="NAME", help="audience of this server in such tokens")
+    accounts.add_argument(
         "--oidc-claim", metavar="CLAIM", default="sub", help="claim that names the tenant (default: sub)"
     )
-    parser.add_argument(
+    accounts.add_argument(
         "--admin",
         metavar="TENANT",
         action="append",
@@ -112,44 +122,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a tenant that may open /admin; without accounts, operator.key of the state folder opens it "
         "on this machine",
     )
-    parser.add_argument(
-        "--certificate", type=Path, metavar="FILE", help="PEM file of the certificate chain: speak TLS"
+    accounts.add_argument(
+        "--quotas", type=Path, help="file of the tenants' quotas: stored bytes, and processor seconds per day"
     )
-    parser.add_argument("--certificate-key", type=Path, metavar="FILE", help="PEM file of its private key")
-    parser.add_argument(
-        "--proxy",
+    workers = parser.add_argument_group("workers")
+    workers.add_argument(
+        "--workers",
+        type=int,
+        default=1,
+        help="number of worker processes, each with all threads (default: 1)",
+    )
+    workers.add_argument(
+        "--ray",
         metavar="ADDRESS",
-        action="append",
-        default=[],
-        help="address or network of a proxy whose X-Forwarded-For and -Proto are trusted",
+        help="evaluate on replicas on this Ray cluster, whose machines share --state; local starts a cluster",
     )
-    parser.add_argument(
+    workers.add_argument(
+        "--replicas",
+        metavar="LEAST[:MOST]",
+        default="1",
+        help="with --ray: number of replicas, scaled between these limits (default: 1)",
+    )
+    workers.add_argument(
+        "--replica-cpus", type=int, default=1, help="with --ray: processors of each replica (default: 1)"
+    )
+    ending = parser.add_argument_group("logs and shutdown")
+    ending.add_argument(
         "--log-format",
         choices=("text", "json"),
         default="text",
-        help="log format: lines for people, or JSON lines",
+        help="text or JSON lines (default: text)",
     )
-    parser.add_argument(
+    ending.add_argument(
         "--drain",
         type=float,
         default=30.0,
         help="seconds that running evaluations have at shutdown; the next process runs the others "
         "(default: 30)",
     )
-    parser.add_argument("--page", type=Path, help="folder of a page to serve with the model")
-    parser.add_argument(
-        "--clients", type=int, default=16, help="maximum number of key sets per tenant (default: 16)"
-    )
-    parser.add_argument(
-        "--expiry",
-        type=float,
-        default=3600.0,
-        help="seconds after which unused keys are deleted (default: 3600)",
-    )
-    parser.add_argument(
-        "--name", action="append", default=[], help="a host name by which browsers reach this server"
-    )
-    add_memory_argument(parser)
+    add_memory_argument(workers)
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:

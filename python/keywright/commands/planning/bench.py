@@ -1,4 +1,4 @@
-"""Measure the operations on this machine, and compare them with the limits that its own rates set.
+"""Time basic operations on this machine, and compare them with its limits of arithmetic and memory.
 
 Each result is decrypted and compared before the operation is timed. All results of bootstraps are compared.
 """
