@@ -344,7 +344,8 @@ impl<'k> Decryptor<'k> {
 const LOG_SHARE: f64 = -0.093_109;
 
 /// Refuses the decryption of values that may have exceeded the modulus by the ciphertext's estimate, and one with a
-/// coefficient above twice what the estimate and the added noise allow, or near half the modulus. An estimate is exact to roundings far below a factor of two.
+/// coefficient above twice what the estimate and the added noise allow, or near half the modulus. An estimate is exact
+/// to roundings far below a factor of two.
 fn require_allowed(
     ciphertext: &Ciphertext,
     mut coefficients: Vec<f64>,

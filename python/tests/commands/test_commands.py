@@ -313,13 +313,13 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words in ("the last digit", "--threads", "keys, sent once", "sent once  in memory  predicted time"):
         assert words in text
     assert re.search("smallest, planned for bytes +[0-9]+ +[0-9.]+ MiB .* [0-9.]+x", text)
-    # The stored screen has today's words: whoever changes them runs the command of the record again.
+    # The stored screen has today's words: anyone who changes them runs the command of the record again.
     records = Path(__file__).parents[3] / "benchmarks" / "record"
     stored = max(records.glob("*-demo*/demo.txt"))
     assert worded(stored.read_text("utf-8")) == worded(text)
 
 
-def worded(screen: str) -> list[str]:
+def worded(screen: str) -> list[list[str]]:
     """The lines of the demo's tables without their figures."""
     lines = screen.splitlines()
     tables = lines[next(number for number, line in enumerate(lines) if line.startswith("work, with")) :]
