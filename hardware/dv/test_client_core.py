@@ -98,7 +98,8 @@ def block_of(key: bytes, tail: list[int], rounds: int) -> int:
 
 
 def candidate_of(seed: bytes, index: int, attempt: int) -> int:
-    """Candidate of residue `index` of a public key's uniform half (crates/ring/src/randomness/expander.rs)."""
+    """Candidate of residue `index` of a public key's uniform half
+    (crates/ring/src/randomness/expander.rs)."""
     chunk, position = divmod(index, 128)
     word, pair = divmod(position, 8)
     low, high = (
