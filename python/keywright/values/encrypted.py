@@ -341,6 +341,8 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
 
         Raises:
             OperandError: no range is declared, or the function is not defined on it.
+            NoiseError: the errors of the values are as large as half their range.
+            ValueError: the error is not a finite number above 0.
             ParameterError: no polynomial of degree up to 1023 is so close.
         """
         return self._function("exp", error)
@@ -379,6 +381,8 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
             )
         low, high = self.interval
         function = functions.FUNCTIONS[name]
+        if error is not None and not 0 < error < math.inf:
+            raise ValueError(f"error must be a finite number above 0, got {error}")
         if function.positive and low <= 0:
             raise OperandError(
                 f"{name} is computed for values above 0, and these are declared to be between {low:.6g} and "
@@ -390,7 +394,17 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         polynomial = functions.approximation(name, low, high, 2.0**-10 * most if error is None else error)
         centre, half = (low + high) / 2, (high - low) / 2
         mapped = (self / half - centre / half).ciphertext
-        mapped = self.evaluator.declare(mapped, 1.0)
+        if not mapped.error_bound < 1:
+            raise NoiseError(
+                f"the operand of {name} has errors of up to {mapped.error_bound * half:.3g}, half the range "
+                f"from {low:.6g} to {high:.6g} or more; encrypt with a larger scale (precision=) or a smaller "
+                "magnitude, or declare a wider range",
+                code="values",
+                error_bound=mapped.error_bound * half,
+                limit=half,
+            )
+        # Errors move values out of the range of the polynomial, where it is steeper.
+        mapped = self.evaluator.declare(mapped, 1.0 + mapped.error_bound)
         value = self.evaluator.polynomial(mapped, polynomial.coefficients, "chebyshev")
         total = polynomial.error + value.error_bound
         result = self._with(self.evaluator.declare(value, most + polynomial.error))

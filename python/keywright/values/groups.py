@@ -31,26 +31,27 @@ class Group:
 
     Raises:
         EncodeError: a mask of numbers has others than 0 and 1, or no 1.
-        ValueError: the bound is below 1.
+        ValueError: the bound is below 1, or above the number of slots.
     """
 
     def __init__(self, mask: "ArrayLike | Encrypted", least: int = 1) -> None:
-        if least < 1:
-            raise ValueError(f"a group has at least one slot, got least={least}")
         self.mask: np.ndarray[tuple[int], np.dtype[np.float64]] | Encrypted
+        slots = mask._slots if isinstance(mask, Encrypted) else np.size(mask)
+        if not 1 <= least <= slots:
+            raise ValueError(f"a group has from 1 to {slots} slots, got least={least}")
         if isinstance(mask, Encrypted):
             self.mask = mask
             count = mask.sum()
-            slots = mask._slots
-            self.share: Encrypted | float = 1.0
+            self.share: Encrypted | float = 1.0 / slots
             if least < slots:
                 self.share = count.within(least - 0.25, slots + 0.25).inverse(2.0**-12 / least)
-            else:
-                self.share = 1.0 / slots
             self.count: Encrypted | int = count
             return
-        numbers = np.asarray(mask, np.float64)
-        if numbers.ndim != 1 or not np.isin(numbers, (0.0, 1.0)).all() or not numbers.any():
+        numbers = np.asarray(mask)
+        if numbers.dtype.kind not in "biuf" or np.ma.is_masked(mask) or numbers.ndim != 1:
+            raise EncodeError("a mask is an array of numbers, 0 or 1 for every slot")
+        numbers = numbers.astype(np.float64)
+        if not np.isin(numbers, (0.0, 1.0)).all() or not numbers.any():
             raise EncodeError("a mask has one 0 or 1 for every slot, and a 1")
         self.mask, self.count = numbers, int(numbers.sum())
         self.share = 1.0 / self.count

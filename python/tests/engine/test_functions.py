@@ -8,7 +8,7 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
-from keywright.errors import EncodeError, OperandError, ParameterError
+from keywright.errors import EncodeError, NoiseError, OperandError, ParameterError
 from keywright.values import Group
 from keywright.values.functions import FUNCTIONS, approximation, error_bound, interpolant
 from numpy.typing import NDArray
@@ -113,6 +113,29 @@ def test_functions_of_unknown_ranges_are_refused(keys: Keys, name: str) -> None:
             getattr(x.within(1e-9, 1), name)(1e-9)
 
 
+@pytest.mark.parametrize("name", ["sqrt", "inverse"])
+@pytest.mark.parametrize("width", [1e-6, 1e-8, 1e-9, 1e-10])
+def test_errors_of_values_beside_a_narrow_range_are_stated(keys: Keys, name: str, width: float) -> None:
+    """The polynomial is steeper beside its range, where errors move values."""
+    values = np.random.default_rng(4).uniform(width / 10, width, SLOTS)
+    x = keys.encrypted(values).within(width / 10, width)
+    if x.ciphertext.error_bound > 0.45 * width / 1.1:
+        with pytest.raises(NoiseError, match="wider range") as refused:
+            getattr(x, name)()
+        assert refused.value.code == "values"
+        return
+    result = getattr(x, name)()
+    largest = max(FUNCTIONS[name].of(np.array([width / 10, width])))
+    error = np.abs(keys.decrypted(result) - FUNCTIONS[name].of(values)).max()
+    assert error <= 2.0**-10 * largest + result.ciphertext.error_bound
+
+
+@pytest.mark.parametrize("error", [0, -1, np.inf, np.nan])
+def test_errors_that_nothing_has_are_refused(keys: Keys, error: float) -> None:
+    with pytest.raises(ValueError, match="error must"):
+        keys.encrypted(np.full(SLOTS, 0.5)).within(0.1, 1).sqrt(error)
+
+
 def test_impossible_ranges_are_refused(keys: Keys) -> None:
     x = keys.encrypted(np.full(SLOTS, 0.5))
     for low, high in ((1, 0), (0, 0), (0, np.inf), (np.nan, 1)):
@@ -175,11 +198,15 @@ def test_a_histogram_counts_values_between_edges(keys: Keys) -> None:
 
 
 def test_bad_groups_are_refused(keys: Keys) -> None:
-    for mask in (np.zeros(SLOTS), np.full(SLOTS, 0.5), np.ones((2, 8)), [np.nan] * SLOTS):
+    bad: list[Any] = [np.zeros(SLOTS), np.full(SLOTS, 0.5), np.ones((2, 8)), [np.nan] * SLOTS, ["1"] * SLOTS]
+    bad += [np.ones(SLOTS, complex), np.ma.masked_array(np.ones(SLOTS), mask=np.arange(SLOTS) < 2)]
+    for mask in bad:
         with pytest.raises(EncodeError, match="mask"):
             Group(mask)
-    with pytest.raises(ValueError, match="at least one"):
-        Group(np.ones(SLOTS), least=0)
+    for least in (0, SLOTS + 1, np.nan):
+        for mask in (np.ones(SLOTS), keys.encrypted(np.ones(SLOTS))):
+            with pytest.raises(ValueError, match="slots"):
+                Group(mask, least=least)  # type: ignore[arg-type]
     x = keys.encrypted(np.full(SLOTS, 0.5))
     for edges in ([0.5], [0.5, 0.2], [-2, 0], [[0, 1]]):
         with pytest.raises(ValueError, match="edges"):
