@@ -66,7 +66,7 @@ export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help neon-test cortex-m4 cortex-m4-c cortex-m4-full cortex-m4-phases cortex-a7 cortex-a7-full demo build built test test-full full-system python-full ray-full tested durations rust-programs rust-test python-test check format-check lint types deny bare bare-full docs fuzz fuzz-hour ct-test dist dist-again dist-sums dist-test release-check publish test-lowest mutants bench fmt lock advisories clean \
+.PHONY: help neon-test cortex-m4 cortex-m4-c cortex-m4-full cortex-m4-phases cortex-a7 cortex-a7-full demo build built test tests test-full full-system python-full ray-full tested durations rust-programs rust-test python-test check format-check lint types deny bare bare-full docs fuzz fuzz-hour ct-test dist dist-again dist-sums dist-test release-check publish test-lowest mutants bench fmt lock advisories clean \
   hw-test hw-full hw-mutate hw-formal hw-syn hw-silicon hw-pnr hw-lint web web-demo web-test web-bench
 .DELETE_ON_ERROR:
 
@@ -83,9 +83,10 @@ build: needs-rust $(VENV)/.extension ## Build the extension (release) and instal
 # of Python's tests wait. Of goals whose prerequisites are being made, make would start the longest last.
 built: tested $(HARDWARE_VENV)/.installed
 BUILT :=
+tests: python-test rust-test hw-test
 
 test: built ## Run the Rust and the Python tests, and simulate the hardware
-	@$(MAKE) --jobs=2 --output-sync=line BUILT=yes python-test rust-test hw-test
+	@$(MAKE) --jobs=2 --output-sync=line BUILT=yes tests
 	@echo "The package in $(VENV) has the tests' extension, with assertions: \`make build\` installs the fast one."
 
 # One selection of crates, so that each is compiled once: for tests, for the extension, for the hardware's vectors. The

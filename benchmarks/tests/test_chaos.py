@@ -10,7 +10,7 @@ from studies.service.chaos import Tally, fill, full_disk, run, small_disk
 
 
 def test_nothing_accepted_is_lost_while_processes_are_killed_and_the_disk_is_full() -> None:
-    tally, mounted = run(15.0, 4, 128, 5)
+    tally, mounted = run(7.0, 4, 128, 5)
     assert tally.faults == []
     assert tally.counts["jobs answered"] == tally.counts["jobs accepted"] > 0
     assert tally.counts["key sets complete"] > 0

@@ -43,9 +43,9 @@ def with_header(text: str, data: bytes = b"") -> bytes:
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data
 
 
-def flipped(data: bytes) -> Iterator[bytes]:
-    """Yield the data with each bit changed, one after the other."""
-    for place in range(8 * len(data)):
+def flipped(data: bytes, step: int = 1) -> Iterator[bytes]:
+    """Yield the data with each bit changed, one after the other; with a step of 7, a bit of each byte."""
+    for place in range(0, 8 * len(data), step):
         changed = bytearray(data)
         changed[place // 8] ^= 1 << place % 8
         yield bytes(changed)
@@ -158,8 +158,13 @@ def test_a_pipe_among_ciphertexts_is_named(tmp_path: Path) -> None:
         find_ciphertexts(tmp_path, 1, 1)
 
 
-@pytest.mark.parametrize("kind", ["png", "jpeg", "bmp"])
-def test_a_changed_bit_of_an_image_is_refused_or_makes_another_image(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "step"),
+    [("png", 1), ("jpeg", 7), pytest.param("jpeg", 1, marks=pytest.mark.full), ("bmp", 1)],
+)
+def test_a_changed_bit_of_an_image_is_refused_or_makes_another_image(
+    kind: str, step: int, tmp_path: Path
+) -> None:
     image = pytest.importorskip("PIL.Image")
     buffer = io.BytesIO()
     pixels = np.random.default_rng(1).integers(0, 256, (3, 4, 3), np.uint8)
@@ -167,7 +172,7 @@ def test_a_changed_bit_of_an_image_is_refused_or_makes_another_image(kind: str, 
     path, refused = tmp_path / f"image.{kind}", 0
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for data in flipped(buffer.getvalue()):
+        for data in flipped(buffer.getvalue(), step):
             path.write_bytes(data)
             try:
                 array = load_image(path)
@@ -176,7 +181,7 @@ def test_a_changed_bit_of_an_image_is_refused_or_makes_another_image(kind: str, 
                 continue
             assert array.shape[0] in (1, 3)
             assert 0 <= array.min() <= array.max() <= 1
-    assert refused > 8 * 10
+    assert refused > 8 * 10 // step
 
 
 def chunk(name: bytes, data: bytes) -> bytes:

@@ -261,6 +261,7 @@ def test_failed_evaluations_count_their_seconds(
             raise refused
 
         with monkeypatch.context() as patched:
+            patched.setattr("keywright.client.remote.LONGEST_PAUSE_S", 0.1)
             for worker in WORKERS.all:
                 patched.setattr(worker, "order", refuse)
             with pytest.raises(ServeError):
