@@ -25,7 +25,7 @@ from keywright.serve.storage import open_storage, records
 from keywright.serve.storage.records import MIGRATIONS
 from keywright.serve.storage.sqlite import NAME
 from keywright.serve.uploads.part_writer import PartWriter
-from keywright.serve.uploads.uploaded import MAX_RUNS
+from keywright.serve.uploads.uploaded import LEAST_PART, MAX_RUNS
 from tests.serve.network import WORKERS, listening
 from tests.serve.storage_servers import Place
 from tests.serve.test_key_sets import Store, receive
@@ -261,6 +261,27 @@ def test_the_number_of_gaps_is_bounded(thin: Model, key_file: Path, place: Place
     with pytest.raises(BusyError, match="gaps"):
         PartWriter(store, upload, 100 * number + 100, 1, anywhere=True)
     receive(store, upload, 0, 100, data[:100])
+
+
+def test_parts_that_arrive_backwards_are_no_object_a_byte(thin: Model, key_file: Path, place: Place) -> None:
+    """They leave no gaps, but each is an object, which every request looks at."""
+    data, store = key_file.read_bytes(), Store(place, thin)
+    upload = store.make()
+
+    def part(begin: int, end: int) -> None:
+        piece = PartWriter(store, upload, begin, end - begin, anywhere=True)
+        piece.append(data[begin:end])
+        piece.close()
+
+    for number in range(MAX_RUNS):
+        part(len(data) - number - 1, len(data) - number)
+    left = len(data) - MAX_RUNS
+    with pytest.raises(UploadError, match="at least"):
+        part(left - 1, left)
+    assert len(upload.parts) == MAX_RUNS
+    part(left - LEAST_PART, left)  # a long one is worth an object
+    part(0, left - LEAST_PART)
+    assert upload.ready
 
 
 def test_a_process_killed_while_joining_parts_loses_no_byte(

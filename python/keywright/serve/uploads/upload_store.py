@@ -31,7 +31,7 @@ from keywright.serve.workers.worker import digest_of
 from keywright.serve.workers.workers import Workers
 
 from .upload_check import scan_all, scan_boundaries
-from .uploaded import DIGITS, MAX_RUNS, IncomingRange, UploadedKeys
+from .uploaded import DIGITS, LEAST_PART, MAX_RUNS, IncomingRange, UploadedKeys
 
 MAX_EMPTY = 1024
 """Maximum number of a tenant's sets without bytes. The holder with the most loses its oldest for the next."""
@@ -304,8 +304,8 @@ class UploadStore:
             anywhere: whether it may begin after a gap; otherwise it must follow the bytes that have arrived.
 
         Raises:
-            UploadError: the range does not begin where the last one ended, or some of its bytes have
-                arrived or are being received.
+            UploadError: the range does not begin where the last one ended, some of its bytes have arrived or
+                are being received, or it is one of too many short ones.
             LimitError: it extends beyond the end of the set.
             BusyError: the range is the first, and the maximum number of sets is reached; or the maximum
                 number of gaps is reached.
@@ -342,6 +342,13 @@ class UploadStore:
                 if len(uploaded.runs) + len(uploaded.receiving) >= MAX_RUNS:
                     raise BusyError(
                         f"{MAX_RUNS} parts of these keys have gaps between them; fill some gaps first"
+                    )
+                if length < LEAST_PART and len(uploaded.boundaries) >= MAX_RUNS:
+                    raise UploadError(
+                        f"{len(uploaded.boundaries)} parts of these keys began where no other one ended; "
+                        f"further ones have at least {LEAST_PART} bytes, or begin where one ended",
+                        found=offset,
+                        received=received,
                     )
                 uploaded.boundaries.add(offset)
             if length and not uploaded.placed:

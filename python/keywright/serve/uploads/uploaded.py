@@ -14,6 +14,10 @@ taken."""
 MAX_RUNS = 64
 """Maximum number of contiguous ranges of a set; each parallel part creates one."""
 
+LEAST_PART = 1 << 20
+"""Bytes of the shortest range that may begin where no other one ended, once `MAX_RUNS` have: each is an
+object of its own, and every request looks at all objects of its set."""
+
 DIGITS = 12
 """Digits of an object's name: its offset in the set, in hexadecimal."""
 
