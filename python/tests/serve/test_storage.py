@@ -281,7 +281,7 @@ def test_parts_that_arrive_backwards_are_no_object_a_byte(thin: Model, key_file:
     assert len(upload.parts) == MAX_RUNS
     part(left - LEAST_PART, left)  # a long one is worth an object
     part(0, left - LEAST_PART)
-    assert upload.ready
+    assert upload.whole
 
 
 def test_a_process_killed_while_joining_parts_loses_no_byte(
