@@ -22,9 +22,9 @@ const CLEAR = `import json, sys
 from pathlib import Path
 import numpy as np
 from keywright.runtime.checking import run_clear
-from keywright.serve import Model
+from keywright.model import Model
 model, asked = Model.load(Path(sys.argv[1])), json.load(sys.stdin)
-places = model.manifest.input
+places = model.manifest.input.places
 clear = [run_clear(model.program, np.asarray(pixels, float).reshape(places.shape) / 255).reshape(-1) for pixels in asked["pixels"]]
 off = np.abs(np.asarray(clear) - np.asarray(asked["scores"])).max()
 print(json.dumps({"labels": [model.labels[int(scores.argmax())] for scores in clear], "off": off}))`;
