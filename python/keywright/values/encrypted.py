@@ -397,8 +397,8 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         if not mapped.error_bound < 1:
             raise NoiseError(
                 f"the operand of {name} has errors of up to {mapped.error_bound * half:.3g}, at least half "
-                f"the range from {low:.6g} to {high:.6g}; encrypt with a larger scale (precision=) or a smaller "
-                "magnitude, or declare a wider range",
+                f"the range from {low:.6g} to {high:.6g}; encrypt with a larger scale (precision=) or a "
+                "smaller magnitude, or declare a wider range",
                 code="values",
                 error_bound=mapped.error_bound * half,
                 limit=half,
