@@ -95,7 +95,7 @@ rust-programs: needs-rust $(VENV)/.installed
 	PYO3_BUILD_EXTENSION_MODULE=1 cargo build --locked --workspace --lib --tests --examples \
 	  --bin keywright-hardware-vectors --features $(TESTED_FEATURES)
 
-rust-test: $(if $(BUILT),,rust-programs)
+rust-test: needs-rust $(if $(BUILT),,rust-programs)
 	PYO3_BUILD_EXTENSION_MODULE=1 cargo test --locked --workspace --features $(TESTED_FEATURES)
 
 # What `make build` put there is replaced, so its stamp goes.
@@ -199,7 +199,7 @@ bare-%: needs-rust rust-for-%
 	  cargo check --locked -p $$crate --no-default-features --target $* || exit 1; \
 	done
 
-docs: $(if $(BUILT),,tested) ## Build the site of the documentation into target/site/html and check its links
+docs: needs-rust $(if $(BUILT),,tested) ## Build the site of the documentation into target/site/html and check its links
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --workspace --features $(LINTED_FEATURES)
 	$(BIN)/python scripts/build_site.py --rustdoc $(TARGET)/doc
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import keywright as kw
+import numpy as np
 import onnx
 import pytest
 from keywright._reading.documents import MAX_DIGITS, OWN, Limits, read_json
@@ -25,13 +26,13 @@ from keywright.plan import Workload
 from keywright.plan.cost.calibration import Calibration
 from keywright.plan.keys import plan_file
 from keywright.program.client.first_steps import BEFORE
-from keywright.program.client.small_model import SmallModel
+from keywright.program.client.small_model import MAX_VALUES, SmallModel
 from keywright.program.client.wire_format import require_bounded
 from keywright.program.file.storage import load
 from keywright.search.directory import HEAD, MAGIC, read_directories
 from keywright.search.index import Index
 from keywright.search.votes import Vote
-from onnx import helper
+from onnx import helper, numpy_helper
 from tests.serve.hostile import answer, hostile
 
 SMALL = Limits(1 << 20, 1 << 14)
@@ -201,6 +202,45 @@ def test_operands_without_elements_make_no_large_results(kind: str, shapes: list
     model = SmallModel(helper.make_model(graph).SerializeToString(), "the client's part", BEFORE, 1 << 20)
     with pytest.raises(FormatError, match="too large"):
         model.run({})
+
+
+def steps(kind: str) -> onnx.ModelProto:
+    """Return small models whose values together are large: many results that later nodes read or that none
+    does, and texts."""
+    count, ends = 24, [helper.make_node("Identity", ["x"], ["y"])]
+    constants = [
+        numpy_helper.from_array(np.zeros(shape), name) for name, shape in (("a", (2048, 1)), ("b", (1, 2048)))
+    ]
+    nodes = [helper.make_node("Add", ["a", "b"], [f"t{number}"]) for number in range(count)]
+    if kind == "read later":
+        ends.append(helper.make_node("Sum", [f"t{number}" for number in range(count)], ["z"]))
+    elif kind == "unread":
+        nodes *= 40
+    else:
+        shapes = (("a", (256, 1)), ("b", (1, 256)))
+        constants = [numpy_helper.from_array(np.zeros(shape, np.int64), name) for name, shape in shapes]
+        constants.append(helper.make_tensor("s", onnx.TensorProto.STRING, [1], [b"a" * (1 << 16)]))
+        case = {"case_change_action": "UPPER"}
+        nodes = [
+            helper.make_node("Add", ["a", "b"], ["i"]),
+            helper.make_node("Gather", ["s", "i"], ["t"]),
+            helper.make_node("StringNormalizer", ["t"], ["u"], **case),
+        ]
+    source, result = (helper.make_tensor_value_info(name, onnx.TensorProto.DOUBLE, [2]) for name in "xy")
+    graph = helper.make_graph([*nodes, *ends], "steps", [source], [result], constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+@pytest.mark.parametrize("kind", ["read later", "unread", "texts"])
+def test_values_of_steps_together_are_bounded(kind: str) -> None:
+    allowed = BEFORE | {"Add", "Sum", "Identity"}
+    model = SmallModel(steps(kind).SerializeToString(), "the client's part", allowed, 1 << 20)
+
+    taken, refused = peak(lambda: model.run({"x": np.zeros(2)}))
+    assert isinstance(refused, FormatError)
+    assert "too large" in str(refused)
+    # The values of one result and of all that are kept, in double precision, and the operands of an addition.
+    assert taken <= 3 * 8 * MAX_VALUES
 
 
 def in_folder(name: str, read: Callable[[Path], object]) -> Callable[[bytes, Path], object]:

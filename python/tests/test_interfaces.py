@@ -43,6 +43,7 @@ MAKES = {
     "public_key": "a key, which is random",
     "secret_bytes": "bytes",
     "session": "a client, or its random bytes",
+    "as_object": "an object of JSON",
     "to_bytes": "bytes",
     "to_json": "text",
     "describe": "text",

@@ -41,17 +41,18 @@ class Deadline:
 
     Args:
         seconds: that it may take.
+        longer: how its caller can allow more, for messages.
 
     Raises:
         ParameterError: not a number of seconds above 0.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, longer: str = ", or allow more (deadline=)") -> None:
         if not 0 < seconds < math.inf:
             raise ParameterError(
                 f"deadline must be a number of seconds above 0, got {seconds}", what="deadline"
             )
-        self.seconds, self.end = seconds, time.monotonic() + seconds
+        self.seconds, self.end, self._longer = seconds, time.monotonic() + seconds, longer
 
     @property
     def left(self) -> float:
@@ -66,8 +67,7 @@ class Deadline:
         """
         if not self.left:
             raise UnreachableError(
-                f"the server did not end this call within {self.seconds:g} s; ask again, or allow more "
-                "(deadline=)",
+                f"the server did not end this call within {self.seconds:g} s; ask again{self._longer}",
                 code="deadline",
             )
 
@@ -91,9 +91,9 @@ def current() -> Deadline:
 
 
 @contextlib.contextmanager
-def within(seconds: float) -> Iterator[Deadline]:
-    """Give a call some seconds, or what an enclosing call has left if that is less."""
-    own, outer = Deadline(seconds), _CURRENT.get()
+def within(seconds: float, **advice: str) -> Iterator[Deadline]:
+    """Give a call some seconds, or what an enclosing call has left if that is less; see `Deadline`."""
+    own, outer = Deadline(seconds, **advice), _CURRENT.get()
     if outer is not None and outer.end < own.end:
         own = outer
     token = _CURRENT.set(own)

@@ -113,15 +113,14 @@ class RemoteModel:
             data. A server that chooses them can read what is encrypted.
         key_bytes, key_count: most bytes and most keys that the server may ask for; by default 32 GiB and
             4096.
-        deadline: seconds that fetching the manifest may take, however slowly the server answers.
 
     Raises:
-        UnreachableError: there is no server, or the deadline is over.
+        UnreachableError: there is no server, or it does not send the manifest within 30 seconds.
         InvalidReplyError, FormatError: the answer does not come from a keywright server of this version.
         OtherModelError: the hash or the program differs.
         SecurityError: the parameters, or a key, have less than 128 bits of security.
         LimitError: the server asks for more or larger keys, requests or answers than the limits.
-        ParameterError: a limit is below 1, or the deadline is not above 0.
+        ParameterError: a limit is below 1.
 
     Attributes:
         manifest: inputs, outputs, parameters and keys of the model.
@@ -140,7 +139,6 @@ class RemoteModel:
         insecure: bool = False,
         key_bytes: int = KEY_BYTES,
         key_count: int = KEY_COUNT,
-        deadline: float = SHORT_S,
     ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -153,11 +151,12 @@ class RemoteModel:
         self._demands = Demands(insecure, key_bytes, key_count)
         self._allowed_hosts = () if isinstance(direct, bool) else tuple(direct)
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        self.refresh(deadline=deadline)
+        with within(SHORT_S, longer=""):
+            self._adopt(self._fetch())
 
     def refresh(self, *, deadline: float = SHORT_S) -> None:
-        """Fetch the manifest again, for example after a new version has replaced the model; ``deadline`` and
-        errors as above."""
+        """Fetch the manifest again, for example after a new version has replaced the model, within
+        ``deadline`` seconds; errors as above."""
         with within(deadline):
             self._adopt(self._fetch())
 

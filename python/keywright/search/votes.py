@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keywright._reading.documents import Limits
 from keywright._reading.records import number, read_object, refusing, whole
@@ -24,6 +25,12 @@ LIMITS = Limits(64 << 20, 1 << 22)
 
 Weights = Literal["uniform", "distance"]
 Label = int | float | str
+
+QUERIES = 64
+"""Points at which an estimator is compared with the vote of its vectors."""
+
+DECIDED = 1e-6
+"""Distances that differ by less, as a share of the largest number, may be ordered by rounding."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +56,23 @@ class Vote:
         """Return the model's prediction for a query, from the answer of its index.
 
         Raises:
-            FormatError, MismatchError: as for `Query.top`.
+            FormatError, MismatchError: as for `Query.top`; FormatError: an id has no label.
         """
         ids, scores = query.top(answer, self.k)
-        distances = scores if query.metric == "euclidean" else 1 - scores
+        return self.decide(ids.tolist(), scores if query.metric == "euclidean" else 1 - scores)
+
+    def decide(self, ids: Sequence[int], distances: NDArray[np.float64]) -> Label:
+        """Return the prediction of the nearest neighbours, with their distances, (k,).
+
+        Raises:
+            FormatError: an id has no label.
+        """
+        if not all(0 <= i < len(self.labels) for i in ids):
+            raise FormatError(
+                f"the vote has labels of the ids from 0 to {len(self.labels) - 1}, and the index has "
+                f"{max(ids)}: they are of different models; make both again, by from_estimator",
+                code="field",
+            )
         weights = np.ones(self.k)
         if self.weights == "distance":
             zero = distances <= 0
@@ -132,7 +152,50 @@ def from_estimator(
             f"{name} is not a model of neighbours or clusters; compile it with keywright.compile",
             code="estimator",
         )
-    return Index.of(vectors, metric=metric, levels=levels, radius=radius), vote
+    index = Index.of(vectors, metric=metric, levels=levels, radius=radius)
+    _require_same(estimator, np.asarray(vectors, np.float64), vote, metric)
+    return index, vote
+
+
+def _require_same(estimator: Any, vectors: NDArray[np.float64], vote: Vote, metric: Metric) -> None:
+    """Refuse an estimator that predicts by something else than its nearest vectors, such as weighted
+    features, priors, or a tree of clusters. Asked are points between its vectors that no rounding decides.
+
+    Raises:
+        SearchError: a prediction differs.
+    """
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(0, len(vectors), (2, QUERIES))
+    share = rng.uniform(0.1, 0.45, (QUERIES, 1))
+    queries = vectors[first] * (1 - share) + vectors[second] * share
+    expected = np.asarray(estimator.predict(queries)).ravel()
+    size = float(np.abs(vectors).max(initial=1.0))
+    for query, prediction in zip(queries, expected, strict=True):
+        if metric == "euclidean":
+            distances = np.linalg.norm(vectors - query, axis=1)
+        else:
+            norms = np.linalg.norm(vectors, axis=1) * np.linalg.norm(query)
+            distances = 1 - vectors @ query / np.where(norms > 0, norms, 1.0)
+        order = np.argsort(distances, kind="stable")
+        ids, nearest = order[: vote.k].tolist(), distances[order[: vote.k + 1]]
+        least = DECIDED * (size if metric == "euclidean" else 1.0)
+        if (vote.k < len(vectors) and nearest[vote.k] - nearest[vote.k - 1] < least) or nearest[0] < least:
+            continue
+        own = {vote.decide(ids, nearest[: vote.k] * factor) for factor in (1.0, 1 - DECIDED, 1 + DECIDED)}
+        nudged = nearest[: vote.k] * (1 + DECIDED * rng.choice([-1, 1], vote.k))
+        own.add(vote.decide(ids, nudged))
+        if vote.mean:
+            same = bool(np.isclose(float(next(iter(own))), float(prediction), rtol=1e-4, atol=1e-9))
+        else:
+            same = len(own) > 1 or prediction in own
+        if not same:
+            name = type(estimator).__name__
+            raise SearchError(
+                f"{name} does not predict by its nearest vectors alone: between the stored vectors {ids[:3]} "
+                f"it gives {prediction!r}, and they give {next(iter(own))!r}; fit it without metric_params, "
+                "priors and the like",
+                code="estimator",
+            )
 
 
 def _neighbours(estimator: Any, name: str) -> tuple[Any, Vote, Metric]:

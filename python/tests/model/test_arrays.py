@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import inspect
 import pkgutil
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,13 @@ def objects(value: Any) -> Any:
     return result
 
 
+def matrix(values: ArrayLike) -> Any:
+    """A matrix of numpy, which warns that it is old."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        return np.asmatrix(values)
+
+
 KINDS: dict[str, tuple[Any, bool]] = {
     "doubles": (GOOD, True),
     "lists": (GOOD.tolist(), True),
@@ -77,7 +85,7 @@ KINDS: dict[str, tuple[Any, bool]] = {
     "backwards": (np.ascontiguousarray(GOOD[::-1, ::-1])[::-1, ::-1], True),
     "read only": (np.broadcast_to(GOOD[:1], (4, 3)) * 0 + GOOD, True),
     "subclass": (GOOD.view(Subclass), True),
-    "matrix": (np.asmatrix(GOOD), True),
+    "matrix": (matrix(GOOD), True),
     "view of memory": (memoryview(GOOD.data), True),
     "objects that are numbers": (objects(GOOD[1, 1]), True),
     "nothing masked": (masked(), True),

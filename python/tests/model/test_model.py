@@ -164,7 +164,9 @@ def test_a_client_is_kept_in_a_folder(model: Model, typical: Vector, tmp_path: P
     from_friend = server.run(friend.encrypt(typical[:2]))
     assert np.abs(first.decrypt(from_friend) - first.decrypt(answer)).max() < 1e-3
     for refused in (lambda: friend.decrypt(answer), friend.keys):
-        with pytest.raises(MissingKeyError, match="no secret", check=lambda error: error.code == "client"):
+        with pytest.raises(
+            MissingKeyError, match="only a public key", check=lambda error: error.code == "client"
+        ):
             refused()
 
 

@@ -21,7 +21,7 @@ PAGES = [
 NAMES = {"PIL": "pillow", "jwt": "pyjwt", "prometheus_client": "prometheus-client"}
 """Modules that have another name than what installs them."""
 
-BROUGHT = {"anyio": "starlette"}
+BROUGHT = {"anyio": "starlette", "google": "onnx"}
 """Modules that come with what is built on them: a version that fits comes from there."""
 
 IMPORTED_BY_NAME = {"onnxscript", "scikit-learn", "skl2onnx", "torch"}

@@ -348,6 +348,9 @@ def _successors() -> dict[str, bytes]:
         ).encoded,
         "batch": make_thin(batch=2).manifest.encoded,
         "packing": make_full().manifest.encoded,
+        "places": encoded(
+            ENTRY | {"input": ENTRY["input"] | {"start": [1 + n for n in ENTRY["input"]["start"]]}}
+        ),
     }
 
 

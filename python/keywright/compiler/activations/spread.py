@@ -5,8 +5,9 @@ from numpy.typing import NDArray
 
 from keywright.program.arrays import Vector
 
-CONSTANT = 1e-9
-"""Values that vary by less than this share of their size are constant."""
+CONSTANT = 2.0**-44
+"""Values that vary by less than this share of their size, a few hundred roundings of double precision, are
+constant."""
 
 QUANTILES = (0.16, 0.84)
 """Between them lie two standard deviations of a normal distribution."""

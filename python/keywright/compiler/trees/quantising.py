@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +30,7 @@ from .calibration.closeness import spread_of
 from .calibration.coverage import coverage
 from .calibration.judging import DEFAULT, Judge, remarks, require_coverage, require_leaves
 from .ensemble import Ensemble
-from .paths import paths
+from .paths import Paths, paths
 
 MOST_SAMPLES = 1024
 """Calibration samples that are run through the program in the clear; of more, first those held out."""
@@ -44,26 +45,45 @@ class QuantisedEnsemble:
     """An ensemble as a graph on bits.
 
     Attributes:
-        graph: from bits to scores.
+        paths: its graph, and how scores are made of it.
         binning: the client's first step.
         client_part: the client's last step.
         samples: the calibration data, (count, features); (0, features) without.
-        bits: of the calibration data, (count, bits).
         held_out: the samples that no edge depends on, (count,).
         report: the effect of quantising; None without calibration data.
-        largest: bounds on the values of the graph.
-        normalisation: of the program's result.
     """
 
-    graph: Graph
+    paths: Paths
     binning: Binning
     client_part: ClientPart
     samples: Vector
-    bits: Vector
     held_out: NDArray[np.bool_]
     report: FitReport | None
-    largest: Mapping[int, float]
-    normalisation: Normalisation
+
+    @property
+    def graph(self) -> Graph:
+        """The graph from bits to scores."""
+        return self.paths.graph
+
+    @property
+    def largest(self) -> Mapping[int, float]:
+        """Bounds on the values of the graph."""
+        return self.paths.largest
+
+    @property
+    def normalisation(self) -> Normalisation:
+        """The normalisation of the program's result."""
+        return self.paths.normalisation
+
+    @property
+    def unit(self) -> Vector:
+        """The unit to which the client rounds each score, (outputs,)."""
+        return np.abs(self.paths.sums.unit)
+
+    @cached_property
+    def bits(self) -> Vector:
+        """The bits of the calibration data, (count, bits)."""
+        return self.binning.apply(self.samples)
 
 
 def quantise(ensemble: Ensemble, fit: Fit) -> QuantisedEnsemble:
@@ -117,15 +137,12 @@ def _quantised(
         scores = result.sums.rounded(outputs[compared])
         report = _report(ensemble, bins, scores, exact[compared], held_out, warnings)
     return QuantisedEnsemble(
-        result.graph,
+        result,
         bins.binning,
         ensemble.last.client_part(result.sums),
         samples,
-        bits,
         held_out,
         report,
-        result.largest,
-        result.normalisation,
     )
 
 

@@ -220,6 +220,9 @@ def predict_error(
             raise
         return None
     errors = simulated.errors.max(axis=(0, 1))
+    if model.trees is not None:
+        # Clients round scores to units. Other samples have errors of at most `FACTOR` times these.
+        errors = np.where(FACTOR * errors < model.trees.unit / 2, 0.0, errors)
     replaced = outputs_of(model.graph, model.run.samples) if model.fitted else model.outputs
     rows, distance = outliers_of(model.samples)
     part = None if model.trees is not None else model.client_part

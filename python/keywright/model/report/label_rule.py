@@ -6,12 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.compiler.activations.ranges import ExactRun
-from keywright.compiler.activations.spread import CONSTANT
 from keywright.program.arrays import Vector
 from keywright.program.client.client_part import ClientPart
 
 MOST_ROWS = 128
 """Rows whose labels are computed again with errors; others that are as close count as undecided."""
+
+
+TIE = 1e-9
+"""Outputs that differ by less than this share of the largest are equal but for rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +42,7 @@ class LabelRule:
 
     def ties(self, outputs: Vector) -> NDArray[np.bool_]:
         """Return which labels rounding decides, (count,)."""
-        return self.undecided(outputs, CONSTANT * np.abs(outputs).max(axis=1))
+        return self.undecided(outputs, TIE * np.abs(outputs).max(axis=1))
 
     def undecided(self, outputs: Vector, errors: float | Vector) -> NDArray[np.bool_]:
         """Return which labels change if outputs change by up to an error, (count,): the best two towards each

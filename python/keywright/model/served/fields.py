@@ -129,7 +129,6 @@ def read_binning(entry: Mapping[str, Any]) -> Binning | None:
     ends = [read_list(limits, name, "the limits") for name in ("low", "high")]
     if not all(isinstance(each, float) for end in ends for each in end):
         raise FormatError("the limits of the first step are not numbers with a point", code="manifest")
-    low, high = (np.asarray(end, np.float64) for end in ends)
     try:
         return Binning(
             features,
@@ -139,8 +138,7 @@ def read_binning(entry: Mapping[str, Any]) -> Binning | None:
             single,
             thresholds,
             np.asarray(limited, np.int64),
-            low,
-            high,
+            np.asarray(ends, np.float64).T,
         )
     except ValueError as error:
         raise FormatError(f"the first step: {error}", code="manifest") from error

@@ -189,6 +189,10 @@ class Manifest:
         mine, theirs = (
             {
                 "packing": each.format.packing,
+                "parameters": each.format.parameters,
+                "scale": each.format.scale,
+                "level of inputs": (each.input.level, each.input.ring),
+                "places of inputs": each.input.places,
                 "shape of inputs": each.sample_shape,
                 "batch": each.input.places.batch,
                 "input range": each.input.range,
@@ -435,6 +439,16 @@ class Manifest:
         for places in (manifest.input.places, manifest.output.places):
             if places.size > most:
                 raise FormatError(f"{places.size} places exceed the {most} of a ciphertext", code="manifest")
+        if manifest.format.packing == "slots":
+            room = sum(map(math.log2, parameters.q[: manifest.input.level + 1])) - 1
+            largest = math.log2(manifest.input_magnitude) + math.log2(manifest.format.scale)
+            if not largest < room:
+                # A client would stop before a large sample, and a server see that it was one.
+                raise FormatError(
+                    f"values of the declared magnitude {manifest.input_magnitude:.6g} do not fit the modulus "
+                    f"of level {manifest.input.level}",
+                    code="manifest",
+                )
         if manifest.encoded != data:
             raise FormatError("the manifest contradicts its own parameters", code="manifest")
         return manifest

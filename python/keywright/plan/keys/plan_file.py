@@ -50,7 +50,7 @@ def _entry(plan: KeyPlan) -> dict[str, Any]:
         "format": FORMAT,
         "strategy": plan.strategy,
         "gap": plan.gap,
-        "program": plan.workload.entry(),
+        "program": plan.workload.as_object(),
         "keys": [
             {
                 "automorphism": None if key.automorphism is None else describe(key.automorphism),

@@ -260,9 +260,9 @@ class Workload:
     def to_json(self) -> str:
         """Return the documented format: automorphisms are rotations to the left; with a conjugation they are
         [step, 1]."""
-        return json.dumps(self.entry(), separators=(",", ":"))
+        return json.dumps(self.as_object(), separators=(",", ":"))
 
-    def entry(self) -> dict[str, Any]:
+    def as_object(self) -> dict[str, Any]:
         """Return the object of the documented format, as a plan file holds it."""
         budget = {} if self.noise_bits is None else {"noise_bits": self.noise_bits}
         fixed = {"ephemeral": [asdict(use) for use in self.common.ephemeral]} if self.common.ephemeral else {}

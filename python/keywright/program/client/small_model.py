@@ -19,7 +19,14 @@ from .wire_format import require_bounded
 MAX_NODES = 1 << 10
 MAX_RANK = 8
 MAX_VALUES = 1 << 24
-"""Maximum product of the sizes of a node's operands; its result is no larger."""
+"""Maximum product of the sizes of a node's operands; its result is no larger. All results together that
+later nodes read are no larger, either."""
+
+MAX_WORK = 1 << 28
+"""Maximum number of values of all results together."""
+
+MAX_CHARACTERS = 1 << 26
+"""Maximum number of characters of a node's result, if every text is as long as the longest."""
 
 FLATTENS_BEFORE = 13
 """Before this opset, `ROWS` read all axes from theirs on as one row."""
@@ -102,16 +109,23 @@ class SmallModel:
         ]
 
     def run(self, inputs: Values) -> Values:
-        """Return all values by name.
+        """Return the outputs, the constants and the inputs by name. Other values are released after their
+        last use.
 
         Raises:
             FormatError: a node cannot be run, or its operands are too large.
         """
         values = {**self.constants, **inputs}
-        for node, step in self._steps:
+        last = {name: place for place, (node, _) in enumerate(self._steps) for name in node.input}
+        given, live, work = frozenset(values), 0.0, 0.0
+        kept = {*self.outputs, *given}
+        for place, (node, step) in enumerate(self._steps):
             try:
                 feeds = {name: values[name] for name in node.input if name}
-                if not bound(node, feeds) <= MAX_VALUES:
+                size = bound(node, feeds)
+                work += size
+                texts = size * _longest(node, feeds.values())
+                if not (size + live <= MAX_VALUES and work <= MAX_WORK and texts <= MAX_CHARACTERS):
                     raise FormatError(
                         f"{node.op_type} of {self.what} has operands that are too large", code="program"
                     )
@@ -125,7 +139,23 @@ class SmallModel:
             except Exception as error:
                 raise FormatError(f"{node.op_type} of {self.what}: {error}", code="program") from error
             values.update(zip([name for name in node.output if name], map(np.asarray, results), strict=True))
+            for name in {*node.input, *node.output} - kept:
+                if last.get(name, -1) <= place:
+                    values.pop(name, None)
+            live = float(sum(array.size for name, array in values.items() if name not in given))
         return values
+
+
+def _longest(node: onnx.NodeProto, operands: Iterable[NDArray[Any]]) -> int:
+    """Return the length that texts of a node's result do not exceed; 0 if it has none."""
+    if node.op_type == "OneHotEncoder":
+        return 0
+    texts = [str(text) for array in operands if array.dtype.kind in "OUS" for text in array.ravel()]
+    if node.op_type == "LabelEncoder":
+        attributes = {entry.name: entry for entry in node.attribute}
+        known = [entry for name in ("values_strings", "default_string") if (entry := attributes.get(name))]
+        texts = [text.decode(errors="replace") for entry in known for text in (entry.s, *entry.strings)]
+    return max(map(len, texts), default=0)
 
 
 def _evaluator(node: onnx.NodeProto, model: onnx.ModelProto) -> ReferenceEvaluator:

@@ -215,7 +215,7 @@ def _arrays(program: Program) -> Iterator[tuple[str, NDArray[np.generic]]]:
         yield "binning.edges.npy", program.input.steps.binning.edges
         yield "binning.missing.npy", program.input.steps.binning.missing
         if len(program.input.steps.binning.limited):
-            for name in ("limited", "low", "high"):
+            for name in ("limited", "limits"):
                 yield f"binning.{name}.npy", getattr(program.input.steps.binning, name)
     if program.input.steps.first is not None:
         yield "first_steps.npy", np.frombuffer(program.input.steps.first.data, np.uint8)
@@ -421,12 +421,12 @@ def _binning(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> B
 
 
 def _limits(reader: _Reader, entry: dict[str, Any]) -> tuple[NDArray[Any], ...]:
-    """Return the limits of the first step: features, low and high ends; nothing if there are none."""
+    """Return the limits of the first step: features, and their ranges; nothing if there are none."""
     if "limits" not in entry:
         return ()
     count = _integer(entry["limits"], "the number of limits")
     limited = reader.array("binning.limited.npy", (count,), np.int64)
-    return limited, *(reader.array(f"binning.{name}.npy", (count,), np.float64) for name in ("low", "high"))
+    return limited, reader.array("binning.limits.npy", (count, 2), np.float64)
 
 
 def _bits(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -30,7 +30,7 @@ class Binning:
             alone.
         limited: features that the model also compares with thresholds outside the calibration data,
             ascending, (count,): their values must not be outside.
-        low, high: the range of each of them, (count,).
+        limits: the least and the largest value of each of them, (count, 2).
 
     Raises:
         ValueError: the parts contradict each other, or edges are not finite or not in order.
@@ -43,8 +43,7 @@ class Binning:
     single: bool = False
     thresholds: bool = False
     limited: Columns = field(default_factory=lambda: np.zeros(0, np.int64))
-    low: Vector = field(default_factory=lambda: np.zeros(0))
-    high: Vector = field(default_factory=lambda: np.zeros(0))
+    limits: Vector = field(default_factory=lambda: np.zeros((0, 2)))
 
     def __post_init__(self) -> None:
         if not 1 <= self.features < 1 << 31:
@@ -61,17 +60,24 @@ class Binning:
             raise ValueError("features that may be missing are not in ascending order")
         if (np.diff(self.limited) <= 0).any():
             raise ValueError("features with limits are not in ascending order")
-        if not (
-            len(self.limited) == len(self.low) == len(self.high)
-            and np.isfinite([*self.low, *self.high]).all()
-            and (self.low <= self.high).all()
-        ):
+        ranges = self.limits.shape == (len(self.limited), 2) and np.isfinite(self.limits).all()
+        if not (ranges and (self.low <= self.high).all()):
             raise ValueError("limits of features are not ranges, one of each")
         if not np.isfinite(self.edges).all():
             raise ValueError("an edge is not finite")
         steps = np.diff(self.columns)
         if (steps < 0).any() or (np.diff(self.edges)[steps == 0] <= 0).any():
             raise ValueError("edges are not in ascending order")
+
+    @property
+    def low(self) -> Vector:
+        """The least value of each limited feature, (count,)."""
+        return self.limits[:, 0]
+
+    @property
+    def high(self) -> Vector:
+        """The largest value of each limited feature, (count,)."""
+        return self.limits[:, 1]
 
     @property
     def bits(self) -> int:

@@ -129,8 +129,8 @@ def followed_by_labels(model: Any, samples: Array, new: Array) -> bool:
     assert report.outputs.agreement is not None
     assert abs(report.outputs.agreement - share) <= (~sure[held]).mean() + 1e-12
     if not any(word in warning for warning in report.warnings for word in ("keeps", "held-out")):
-        found = losses(result["label"][sure], exact["label"][sure])
-        assert max(found.values(), default=0.0) <= 0.02 + 1e-9, found
+        lost = losses(result["label"][sure], exact["label"][sure])
+        assert max(lost.values(), default=0.0) <= 0.02 + 1e-9, lost
         assert share >= 0.98 - (~sure[held]).mean()
     if not report.warnings:
         limited, binning = new[:, trees.binning.limited], trees.binning

@@ -152,11 +152,9 @@ def test_limits_of_a_server_are_checked(limits: object, tmp_path: Path) -> None:
 
 def test_limits_that_contradict_each_other_are_refused() -> None:
     binning = quantise(to_source(MODEL), compiler.Fit(calibration=SAMPLES)).binning
-    one, none = np.zeros(1), np.zeros(1, np.int64)
-    assert dataclasses.replace(binning, limited=none, low=one, high=one).to_json()["limits"]["features"] == [
-        0
-    ]
-    with pytest.raises(ValueError, match="limits"):
-        dataclasses.replace(binning, limited=none, low=one + 1, high=one)
-    with pytest.raises(ValueError, match="limits"):
-        dataclasses.replace(binning, limited=none, low=one, high=one * np.nan)
+    none = np.zeros(1, np.int64)
+    limited = dataclasses.replace(binning, limited=none, limits=np.zeros((1, 2)))
+    assert limited.to_json()["limits"]["features"] == [0]
+    for limits in ([[1.0, 0.0]], [[0.0, np.nan]], [[0.0, 1.0], [0.0, 1.0]]):
+        with pytest.raises(ValueError, match="limits"):
+            dataclasses.replace(binning, limited=none, limits=np.asarray(limits))

@@ -36,7 +36,7 @@ TAIL, LEAST_IN_TAIL = 0.005, 3
 WITHIN = (0.16, 0.84)
 """Quantiles that are one standard deviation from the mean of a normal distribution."""
 
-CONSTANT = 2.0**-40
+CONSTANT = 2.0**-44
 """An output that varies by less than this share of its size is constant."""
 
 MOST_NAMED = 3

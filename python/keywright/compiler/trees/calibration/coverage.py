@@ -39,7 +39,7 @@ class Coverage:
 
     def within(self, bins: Bins) -> Bins:
         """Return bins whose first step refuses samples outside."""
-        binning = replace(bins.binning, limited=self.limited, low=self.low, high=self.high)
+        binning = replace(bins.binning, limited=self.limited, limits=np.stack([self.low, self.high], axis=1))
         return replace(bins, binning=binning)
 
 
