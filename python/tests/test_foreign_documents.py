@@ -219,7 +219,7 @@ def steps(kind: str) -> onnx.ModelProto:
     else:
         shapes = (("a", (256, 1)), ("b", (1, 256)))
         constants = [numpy_helper.from_array(np.zeros(shape, np.int64), name) for name, shape in shapes]
-        constants.append(helper.make_tensor("s", onnx.TensorProto.STRING, [1], [b"a" * (1 << 16)]))
+        constants.append(numpy_helper.from_array(np.array(["a" * (1 << 16)], object), "s"))
         case = {"case_change_action": "UPPER"}
         nodes = [
             helper.make_node("Add", ["a", "b"], ["i"]),

@@ -1,5 +1,6 @@
 """scikit-learn's neighbours and clusters, encrypted."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,33 @@ from sklearn.neighbors import (  # noqa: E402
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])
 SAMPLES = X[::10] + 0.05
+
+
+UNLIKE = (np.random.default_rng(8).normal(size=(90, 3)), np.arange(90) % 3)
+"""Samples of classes that overlap, with which any other weights give other predictions."""
+
+
+def weighted() -> Any:
+    weights = {"w": np.array([1.0, 20, 3])}
+    return KNeighborsClassifier(3, metric="minkowski", metric_params=weights).fit(*UNLIKE)
+
+
+def with_priors() -> Any:
+    samples, labels = UNLIKE
+    skewed = np.r_[np.arange(len(labels)), np.flatnonzero(labels == 0).repeat(9)]
+    return NearestCentroid(priors="empirical").fit(samples[skewed], labels[skewed])
+
+
+@pytest.mark.parametrize("make", [weighted, with_priors])
+def test_estimators_that_do_more_than_search_are_refused(make: Callable[[], Any]) -> None:
+    with pytest.raises(SearchError, match="nearest vectors alone") as refused:
+        search.from_estimator(make(), radius=10)
+    assert refused.value.code == "estimator"
+
+
+def test_a_vote_of_another_index_is_refused() -> None:
+    with pytest.raises(FormatError, match="different models"):
+        search.Vote(1, "uniform", [0, 1]).decide([2], np.ones(1))
 
 
 def predictions(estimator: Any, radius: float | None = None) -> list[Any]:

@@ -339,7 +339,7 @@ def test_a_successor_is_judged_as_its_predecessor_was() -> None:
 def _successors() -> dict[str, bytes]:
     """Manifests that differ in what a client checks of its samples, or does to them."""
     low, high = THIN.input.range or (-1.0, 1.0)
-    half = {"input_range": [low / 2, high / 2]}
+    half, places = {"input_range": [low / 2, high / 2]}, ENTRY["input"]
     return {
         "range": encoded(ENTRY | half),
         "divisor": encoded(ENTRY | {"divisor": 2 * THIN.input.divisor}),
@@ -348,9 +348,7 @@ def _successors() -> dict[str, bytes]:
         ).encoded,
         "batch": make_thin(batch=2).manifest.encoded,
         "packing": make_full().manifest.encoded,
-        "places": encoded(
-            ENTRY | {"input": ENTRY["input"] | {"start": [1 + n for n in ENTRY["input"]["start"]]}}
-        ),
+        "places": encoded(ENTRY | {"input": places | {"start": places["start"][::-1]}}),
     }
 
 
