@@ -55,6 +55,7 @@ from keywright.model.exchange.encryption import Encryption
 from keywright.model.served import framing
 from keywright.model.served.demands import KEY_BYTES, KEY_COUNT, Demands, require_address
 from keywright.model.served.manifest import MAX_STEPPED_BYTES, Manifest
+from keywright.program.arrays import as_numbers
 from keywright.program.file.storage import digest
 from keywright.program.program import Program
 from keywright.runtime.checking import run_clear
@@ -205,7 +206,7 @@ class RemoteModel:
         """
         manifest, shape = self.manifest, self.manifest.sample_shape
         if manifest.input.steps.first is None:
-            values = np.asarray(samples, np.float64)
+            values = as_numbers(samples)
         else:
             outcome, single = manifest.features(samples)
             values = outcome[0] if single else outcome

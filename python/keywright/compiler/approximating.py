@@ -44,7 +44,7 @@ from keywright.errors.network import (
     too_wide,
     unknown_activation,
 )
-from keywright.program.arrays import Shape, Vector
+from keywright.program.arrays import Shape, Vector, as_numbers
 from keywright.program.client.client_part import ClientPart
 from keywright.program.client.first_steps import FirstSteps
 from keywright.program.fit_report import FittedActivation, OutputDifference
@@ -287,8 +287,8 @@ def _imported(model: onnx.ModelProto, fit: Fit, requested: frozenset[str]) -> Im
 def _bits(calibration: ArrayLike) -> NDArray[np.bool_] | None:
     """Return which elements of the input are 0 or 1 in all calibration data."""
     try:
-        samples = np.asarray(calibration, np.float64)
-    except (TypeError, ValueError):
+        samples = as_numbers(calibration)
+    except EncodeError:
         return None
     return None if samples.ndim == 0 else np.asarray(((samples == 0) | (samples == 1)).all(axis=0))
 
@@ -347,7 +347,7 @@ def _samples(graph: Graph, calibration: ArrayLike | None) -> Vector:
     size = int(np.prod(shape, dtype=np.int64))
     if calibration is None:
         return np.zeros((0, size))
-    samples = np.asarray(calibration, np.float64)
+    samples = as_numbers(calibration, "calibration data")
     if samples.ndim == 0 or samples.shape[1:] != shape or len(samples) == 0:
         raise EncodeError(
             f"calibration data have shape (count, {shape}), got {samples.shape}", code="samples"

@@ -1,9 +1,13 @@
 """Types of the arrays of a program."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from numbers import Complex
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from keywright.errors.engine import EncodeError
 
 Shape = tuple[int, ...]
 Vector = NDArray[np.float64]
@@ -13,3 +17,87 @@ def shown_shape(shape: Sequence[int]) -> str:
     """Format a shape; long ones are truncated."""
     sizes = [str(size) for size in shape[:8]] + (["..."] if len(shape) > 8 else [])
     return f"({', '.join(sizes)})"
+
+
+def as_array(values: Any, what: str = "samples") -> NDArray[Any]:
+    """Return values of a caller as an array of numbers, texts or objects that holds all that they say.
+
+    numpy would drop masks and imaginary parts, and make numbers of times in a unit of its own.
+
+    Args:
+        values: anything that numpy takes.
+        what: the values, in words.
+
+    Raises:
+        EncodeError: they are masked, complex, sparse, times or records, or numpy does not take them.
+    """
+    if np.ma.is_masked(values):
+        raise EncodeError(
+            f"{what} have masked values, which have no number; fill them: samples.filled(value)",
+            code="samples",
+        )
+    if hasattr(values, "toarray"):
+        raise EncodeError(
+            f"{what} are a sparse matrix; pass all its numbers: samples.toarray()", code="samples"
+        )
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise EncodeError(f"{what} are no array of numbers: {error}", code="samples") from error
+    if array.dtype.kind not in "biufOSUT":
+        kinds = {"c": "complex numbers", "M": "dates", "m": "durations"}
+        kind = kinds.get(array.dtype.kind, f"values of dtype {array.dtype}")
+        raise EncodeError(f"{what} are {kind}, and the model takes real numbers", code="samples")
+    for value in array.ravel() if array.dtype.kind == "O" else ():
+        if isinstance(value, Complex) and not _is_float(value):
+            raise EncodeError(f"{what} hold {value!r:.40}, which is no real number", code="samples")
+    return array
+
+
+def _is_float(value: Complex) -> bool:
+    """Whether a number can be converted to floating point."""
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, OverflowError):
+        return False
+    return True
+
+
+def as_numbers(values: Any, what: str = "samples") -> Vector:
+    """Return values of a caller as real numbers, in double precision.
+
+    Raises:
+        EncodeError: as for `as_array`; they are texts, or a table with names of columns, whose order nobody
+            can check.
+    """
+    if isinstance(values, Mapping) or _has_names(values):
+        raise EncodeError(
+            f"{what} are a table with names, and the model knows none: pass an array with the columns in the "
+            "model's order (to_numpy()), or compile a pipeline with a table as calibration=",
+            code="samples",
+        )
+    array = as_array(values, what)
+    try:
+        if array.dtype.kind in "SUT":
+            raise ValueError(f"texts such as {str(array.ravel()[0])[:40]!r}")
+        return np.asarray(array, np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise EncodeError(f"{what} hold values that are not numbers: {error}", code="samples") from error
+
+
+def require_arrays(values: Any, what: str = "samples") -> None:
+    """Refuse what `as_array` refuses, in a table or a mapping of arrays, too.
+
+    Raises:
+        EncodeError: names the column.
+    """
+    if not (isinstance(values, Mapping) or hasattr(values, "columns")):
+        as_array(values, what)
+        return
+    for name in values.keys() if isinstance(values, Mapping) else values.columns:
+        as_array(values[name], f"{what} of column {name!r}")
+
+
+def _has_names(values: Any) -> bool:
+    """Whether values are a data frame whose columns are not just counted."""
+    return hasattr(values, "columns") and list(values.columns) != list(range(len(values.columns)))

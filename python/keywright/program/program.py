@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from keywright.errors.engine import EncodeError
 from keywright.program.operands.operands import Operands
 
-from .arrays import Vector
+from .arrays import Vector, as_numbers
 from .fit_report import FitReport
 from .instructions import Instruction, Layer, ValueRange
 from .interface import ProgramInput, ProgramOutput
@@ -140,7 +140,7 @@ class Program:
         if self.input.steps.first is not None:
             values, single = self.input.steps.first.features(samples)
         else:
-            values = _numbers(samples)
+            values = as_numbers(samples)
             single = values.shape == self.input.shape
             values = values[None] if single else values
         self.batches(values)
@@ -153,7 +153,7 @@ class Program:
             EncodeError: there are no samples, or they have another shape or values that are not
                 finite.
         """
-        values = np.asarray(samples, np.float64)
+        values = as_numbers(samples)
         if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.input.shape:
             raise EncodeError(
                 f"samples have shape (count, {self.input.shape}), got {values.shape}", code="samples"
@@ -181,7 +181,7 @@ class Program:
         Raises:
             EncodeError: another shape, more samples than ``batch``, or values that are not finite.
         """
-        values = np.asarray(samples, np.float64)
+        values = as_numbers(samples)
         if values.shape == self.input.shape:
             values = values[None]
         if values.shape[1:] != self.input.shape or not 1 <= len(values) <= self.batch:
@@ -248,15 +248,3 @@ class Program:
             raise EncodeError(
                 f"the samples hold {count} values that are not finite; remove them", code="samples"
             )
-
-
-def _numbers(samples: Any) -> Vector:
-    """Return samples as numbers.
-
-    Raises:
-        EncodeError: they are others.
-    """
-    try:
-        return np.asarray(samples, np.float64)
-    except (TypeError, ValueError) as error:
-        raise EncodeError(f"samples hold values that are not numbers: {error}", code="samples") from error

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from keywright.compiler.activations.ranges import predictions
 from keywright.compiler.front_ends.parts.client_end import load_parts
 from keywright.errors import PackageMissingError
-from keywright.program.arrays import Vector
+from keywright.program.arrays import Vector, as_numbers
 from keywright.program.program import Program
 
 from .clear import ClearBackend
@@ -51,7 +51,7 @@ def run_clear(program: Program, samples: ArrayLike) -> Vector:
         EncodeError: another shape, no samples, or values that are not finite.
         OutOfRangeError: the sample drives a value above 1 into a bootstrap.
     """
-    values = np.asarray(samples, np.float64)
+    values = as_numbers(samples)
     if values.shape == program.input.shape:
         return _run_batch(program, values[None]).reshape(program.output.shape)
     return np.concatenate([_run_batch(program, batch) for batch in program.batches(values)])

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keywright.errors.network import OutOfRangeError
-from keywright.program.arrays import Vector
+from keywright.program.arrays import Vector, as_numbers
 from keywright.program.instructions import OUTSIDE, Instruction
 from keywright.program.program import Program
 
@@ -46,7 +46,7 @@ def guard(program: Program, samples: ArrayLike, largest_output: float | None = N
         OutOfRangeError: names the first layer with such a value, the value furthest outside, and the range.
         EncodeError: another shape, no samples, or values that are not finite.
     """
-    values = np.asarray(samples, np.float64)
+    values = as_numbers(samples)
     values = values[None] if values.shape == program.input.shape else values
     batches = program.batches(values)
     program.input.steps.require_bits(values)

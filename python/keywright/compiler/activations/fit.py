@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 from keywright.compiler.activations.approximation.method import Method
 from keywright.errors.choices import require_choice
+from keywright.program.arrays import require_arrays
 
 from .functions import ACTIVATIONS, INSIDE
 
@@ -100,6 +101,7 @@ class Fit:
     Raises:
         ParameterError: `thresholds` is neither of the two.
         ValueError: a method does not exist, or a number is out of range.
+        EncodeError: calibration data are masked, complex, sparse, times, or no arrays.
     """
 
     calibration: Any = None
@@ -124,6 +126,8 @@ class Fit:
         if not self.noise > 0:
             raise ValueError(f"noise must be a share of the spread of outputs above 0, got {self.noise}")
         _ = self.methods
+        if self.calibration is not None:
+            require_arrays(self.calibration, "calibration data")
 
     @cached_property
     def methods(self) -> dict[str, Method]:

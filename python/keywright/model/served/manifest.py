@@ -20,6 +20,7 @@ from keywright.errors import KeywrightError, SecurityError
 from keywright.errors.choices import require_choice
 from keywright.errors.engine import FormatError
 from keywright.errors.network import OutOfRangeError
+from keywright.program.arrays import as_numbers
 from keywright.program.interface import ClientSteps
 from keywright.program.operands.normalisation import Normalisation, declared_magnitude
 
@@ -131,7 +132,7 @@ class Manifest:
         """
         if self.input.steps.first is not None:
             return self.input.steps.first.features(samples)
-        values = np.asarray(samples, np.float64)
+        values = as_numbers(samples)
         single = values.shape == self.sample_shape
         return (values[None] if single else values), single
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.errors.engine import EncodeError
-from keywright.program.arrays import Shape
+from keywright.program.arrays import Shape, as_array, require_arrays
 
 Kind = Literal["numbers", "integers", "text"]
 KINDS = get_args(Kind)
@@ -97,10 +97,11 @@ def read_table(samples: Any, columns: Sequence[Column]) -> tuple[dict[str, NDArr
                 f"the samples lack the columns {lacking}; the model takes {taken}, by these names",
                 code="samples",
             )
-        given = [np.asarray(samples[name]) for name in names]
+        given = [as_array(samples[name], f"the values of column {name!r}") for name in names]
         single = all(each.ndim == 0 for each in given)
         given = [each.reshape(1) if single else each for each in given]
     else:
+        require_arrays(samples)
         table = np.asarray(samples, None if isinstance(samples, np.ndarray) else object)
         single = table.ndim == 1
         table = table[None] if single else table
@@ -170,7 +171,7 @@ def converted(values: Any, kind: Kind, what: str) -> NDArray[Any]:
     Raises:
         EncodeError: they are of another kind.
     """
-    array = np.asarray(values)
+    array = as_array(values, f"the values of {what}")
     if kind == "text":
         flat = [_text(each, what) for each in array.astype(object).ravel().tolist()]
         texts = np.empty(len(flat), object)
@@ -180,7 +181,7 @@ def converted(values: Any, kind: Kind, what: str) -> NDArray[Any]:
         if array.dtype.kind in "SU":
             raise ValueError(f"texts such as {str(array.ravel()[0])[:40]!r}")
         numbers = array.astype(np.float64) if kind == "numbers" or array.dtype.kind not in "biu" else array
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise EncodeError(
             f"{what} takes {kind}, and the samples hold others: {error}", code="samples"
         ) from error
