@@ -137,12 +137,7 @@ class Program:
         Raises:
             EncodeError: samples of another shape or kind, or values that are not finite.
         """
-        if self.input.steps.first is not None:
-            values, single = self.input.steps.first.features(samples)
-        else:
-            values = as_numbers(samples)
-            single = values.shape == self.input.shape
-            values = values[None] if single else values
+        values, single = self.input.steps.read(samples, self.input.shape)
         self.batches(values)
         return values, single
 

@@ -25,6 +25,7 @@ from keywright.errors.network import (
 )
 from keywright.program.client.samples import first_samples
 
+from .feature_names import as_fitted, feature_names, with_names
 from .model_file import VALUES, load_model
 from .scikit_learn import pipeline, two_precisions
 from .scikit_learn.machines import centred
@@ -96,16 +97,17 @@ def _gives_labels(model: Any) -> bool:
 
 
 def _from_estimator(model: Any, example: Any) -> onnx.ModelProto:
+    names = feature_names(model, example)
     if example is not None and (pipeline.is_table(example) or pipeline.has_clear_steps(model)):
         try:
-            written = pipeline.write(model, example, to_onnx)
+            written = pipeline.write(model, example, names, to_onnx)
         except RefusalError as reason:
             raise ModelRefusedError([reason]) from reason
-        few = first_samples(example, COMPARED)
+        few = as_fitted(first_samples(example, COMPARED), names)
         _require_same(model, written, pipeline.fed(written, few), few)
         return written
     sample = _one_sample(example, "a scikit-learn estimator")
-    return _of_features(model, np.asarray(example), sample)
+    return with_names(_of_features(model, np.asarray(example), sample), names)
 
 
 def _of_features(

@@ -27,6 +27,9 @@ MAX_BYTES = 48 << 20
 """Maximum bytes of the steps with their tables."""
 
 MAX_COLUMNS = 1 << 16
+MAX_NAME = 1000
+"""Characters of the name of a column."""
+
 MAX_CATEGORIES = 1 << 20
 MAX_FEATURES = 1 << 22
 
@@ -234,8 +237,8 @@ def _listed(value: object, most: int) -> Sequence[Any]:
 
 
 def _name(value: object) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= 1000:
-        raise ValueError("a name is no text of 1 to 1000 characters")
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_NAME:
+        raise ValueError(f"a name is no text of 1 to {MAX_NAME} characters")
     return value
 
 
