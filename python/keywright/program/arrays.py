@@ -73,8 +73,8 @@ def as_numbers(values: Any, what: str = "samples") -> Vector:
     names = table_names(values)
     if names is not None and (isinstance(values, Mapping) or names != list(range(len(names)))):
         raise EncodeError(
-            f"{what} are a table with names, and only an array is taken here: pass the columns in the model's "
-            "order (to_numpy()), or compile an estimator that was fitted on a table, which knows its names",
+            f"{what} are a table with names, which are not known here: pass an array (to_numpy()) with the "
+            "columns in the model's order, or compile an estimator that was fitted on a table",
             code="samples",
         )
     array = as_array(values, what)

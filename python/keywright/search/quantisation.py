@@ -77,7 +77,7 @@ class Quantisation:
                 value="given",
             )
         if self.centre is not None:
-            centre = _numbers(self.centre).astype(np.float64)
+            centre = as_vectors(self.centre).astype(np.float64)
             self._require_shape(centre, (self.dimension,))
             _finite_norms(centre[None], None)
             centre.flags.writeable = False
@@ -160,7 +160,7 @@ class Quantisation:
             SearchError: a vector has another length, a number that is not finite, norm 0 for cosines, or a
                 norm above the radius.
         """
-        array = _numbers(vectors)
+        array = as_vectors(vectors)
         self._require_shape(array, (len(array) if array.ndim else 0, self.dimension))
         # All are checked before the first is returned.
         for first in range(0, len(array), CHUNK):
@@ -186,7 +186,7 @@ class Quantisation:
         Raises:
             SearchError: as for `vectors`; norm 0 also for inner products.
         """
-        array = _numbers(vector)
+        array = as_vectors(vector)
         self._require_shape(array, (self.dimension,))
         array = array.astype(np.float64)
         if self.metric == "euclidean":
@@ -273,7 +273,17 @@ def norms_of(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return norms
 
 
-def _numbers(values: ArrayLike) -> NDArray[Any]:
+def as_vectors(values: ArrayLike) -> NDArray[Any]:
+    if np.ma.is_masked(values):
+        raise SearchError(
+            "the array has masked values, which have no number; fill them: filled(value)", code="number"
+        )
+    keys = getattr(values, "keys", None)
+    if any(isinstance(name, str) for name in getattr(values, "columns", keys() if callable(keys) else ())):
+        raise SearchError(
+            "the array is a table with names, and an index has none; pass to_numpy() in the order of the index",
+            code="number",
+        )
     array = np.asarray(values)
     if array.dtype.kind not in "iuf":
         raise SearchError(

@@ -38,13 +38,10 @@ def feature_names(model: Any, samples: Any = None) -> tuple[str, ...]:
 
 
 def _own_names(model: Any) -> tuple[str, ...]:
-    for read in (
-        lambda: model.feature_names_in_,  # of scikit-learn, and of the estimators of XGBoost and LightGBM
-        lambda: model.feature_names,  # of a booster of XGBoost
-        lambda: model.feature_name(),  # of a booster of LightGBM
-    ):
-        try:
-            names = read()
+    for attribute in ("feature_names_in_", "feature_names", "feature_name"):
+        try:  # of scikit-learn and of estimators like its own; of boosters of XGBoost, and of LightGBM
+            names = getattr(model, attribute)
+            names = names() if callable(names) else names
         except Exception:  # noqa: BLE001 (of any library: no names, or nothing is fitted)
             continue
         if names is not None and len(names):
@@ -59,18 +56,19 @@ def as_fitted(samples: Any, names: Sequence[str]) -> Any:
     Raises:
         EncodeError: a table lacks one of the names.
     """
-    pandas, present = sys.modules.get("pandas"), table_names(samples)
+    pandas: Any = sys.modules.get("pandas")
+    present = table_names(samples)
     if present is None:
         known = names and pandas is not None
         return pandas.DataFrame(samples, columns=list(names)).infer_objects() if known else samples
     if not names and not isinstance(samples, Mapping):
         return samples
-    given = dict(by_name(samples, names or tuple(map(str, present))))
+    given = by_name(samples, names or tuple(map(str, present)))
     if names and hasattr(samples, "select"):  # of Polars and Arrow
         return samples.select(list(names))
     if names and pandas is not None:
-        return pandas.DataFrame(given)
-    columns = [np.asarray(each) for each in given.values()]
+        return samples[list(names)] if isinstance(samples, pandas.DataFrame) else pandas.DataFrame(given)
+    columns = list(given.values())
     table = np.empty((len(columns[0]), len(columns)), object)
     for place, each in enumerate(columns):
         table[:, place] = each

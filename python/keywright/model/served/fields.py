@@ -149,9 +149,10 @@ def read_first_steps(entry: Mapping[str, Any]) -> FirstSteps | None:
 def read_columns(entry: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the columns of samples; many models have none."""
     names = read_list(entry, "columns", "the manifest") if "columns" in entry else []
-    if not all(isinstance(name, str) and 0 < len(name) <= MAX_NAME for name in names):
+    texts = tuple(name for name in names if isinstance(name, str) and 0 < len(name) <= MAX_NAME)
+    if len(texts) != len(names):
         raise FormatError(f"names of columns are no texts of 1 to {MAX_NAME} characters", code="manifest")
-    return tuple(names)
+    return texts
 
 
 def read_steps(entry: Mapping[str, Any]) -> ClientSteps:

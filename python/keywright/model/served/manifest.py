@@ -20,18 +20,14 @@ from keywright.errors import KeywrightError, SecurityError
 from keywright.errors.choices import require_choice
 from keywright.errors.engine import FormatError
 from keywright.errors.network import OutOfRangeError
-from keywright.program.interface import ClientSteps
 from keywright.program.operands.normalisation import Normalisation, declared_magnitude
 
 from .demands import Demands, require_message
 from .ends import ManifestInput, ManifestOutput, Places
 from .fields import (
-    read_binning,
-    read_bits,
     read_bytes,
     read_client_part,
     read_divisor,
-    read_first_steps,
     read_list,
     read_normalisation,
     read_number,
@@ -39,6 +35,7 @@ from .fields import (
     read_positive,
     read_range,
     read_scale,
+    read_steps,
     read_text,
 )
 
@@ -388,13 +385,12 @@ class Manifest:
             raise FormatError(
                 "features that have to be 0 or 1 have numbers that no feature has", code="manifest"
             )
-        if manifest.input.steps.first is None and manifest.input.steps.columns:
-            if manifest.sample_shape != (len(manifest.input.steps.columns),):
-                raise FormatError(
-                    f"the manifest names {len(manifest.input.steps.columns)} columns for samples of shape "
-                    f"{manifest.sample_shape}",
-                    code="manifest",
-                )
+        names = manifest.input.steps.columns
+        if names and manifest.input.steps.first is None and manifest.sample_shape != (len(names),):
+            raise FormatError(
+                f"the manifest names {len(names)} columns of samples of shape {manifest.sample_shape}",
+                code="manifest",
+            )
         if len(data) > MAX_BYTES and manifest.input.steps.first is None:
             raise FormatError(
                 f"the manifest has {len(data)} bytes; without first steps at most {MAX_BYTES} are read",

@@ -1,6 +1,6 @@
 """Samples in the form of applications, before the first steps: arrays, ids, texts, tables, several inputs."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -89,9 +89,7 @@ def read_table(samples: Any, columns: Sequence[Column]) -> tuple[dict[str, NDArr
     """
     names = [column.name for column in columns]
     if table_names(samples) is not None:
-        given = [
-            as_array(values, f"the values of column {name!r}") for name, values in by_name(samples, names)
-        ]
+        given = list(by_name(samples, names).values())
         single = all(each.ndim == 0 for each in given)
         given = [each.reshape(1) if single else each for each in given]
     else:
@@ -117,11 +115,11 @@ def read_table(samples: Any, columns: Sequence[Column]) -> tuple[dict[str, NDArr
     return result, single
 
 
-def by_name(samples: Any, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    """Yield the columns of a table in the order of names, whatever its own order; others are left out.
+def by_name(samples: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Return the columns of a table in the order of names, whatever its own order; others are left out.
 
     Raises:
-        EncodeError: a column is missing, or a name is of two columns.
+        EncodeError: a column is missing, holds no numbers or texts, or a name is of two columns.
     """
     present = table_names(samples) or []
     spelled = dict(zip(map(str, present), present, strict=True))
@@ -133,8 +131,7 @@ def by_name(samples: Any, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
         raise EncodeError(
             f"the samples {text} {wrong}; the model takes {taken}, by these names", code="samples"
         )
-    for name in names:
-        yield name, samples[spelled[name]]
+    return {name: as_array(samples[spelled[name]], f"the values of column {name!r}") for name in names}
 
 
 def in_order(samples: Any, names: Sequence[str]) -> Any:

@@ -1,6 +1,7 @@
 """Pipelines whose samples are tables, or that begin with imputers and encoders, as one ONNX model."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,9 @@ def write(model: Any, samples: Any, names: Sequence[str], export: Export) -> onn
     if heads.is_written(estimator):
         return writer.model(heads.written(writer, estimator, value, len(features)))
     try:
-        inner = model[: len(before)].transform(table) if before else table
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            inner = model[: len(before)].transform(table) if before else table
     except (KeyError, TypeError, ValueError) as error:
         raise RefusalError(
             f"the pipeline does not take the calibration data: {error}", code="export"
@@ -146,7 +149,7 @@ def _table_of(samples: Any, known: Sequence[str]) -> tuple[list[Column], Any]:
     names = known
     if (present := table_names(samples)) is not None:
         names = names or tuple(map(str, present))
-        given = [np.asarray(each) for _, each in by_name(samples, names)]
+        given = list(by_name(samples, names).values())
     else:
         array = np.asarray(samples)
         if array.ndim != 2 or not len(array):
