@@ -90,8 +90,8 @@ class Index:
         if coarse > 1:
             warnings.warn(
                 f"rounding changes scores by {coarse:.3g} times the distance of most vectors from their "
-                "middle, so they can hardly be told apart: a few vectors are far larger, or all are far from 0; "
-                "leave those out, subtract the mean, or pass levels= or radius=",
+                "middle, so they can hardly be told apart: a few vectors are far larger, or all are far from "
+                "0; leave those out, subtract the mean, or pass levels= or radius=",
                 stacklevel=2,
             )
         return index

@@ -105,9 +105,34 @@ def _from_estimator(model: Any, example: Any) -> onnx.ModelProto:
             raise ModelRefusedError([reason]) from reason
         few = as_fitted(first_samples(example, COMPARED), names)
         _require_same(model, written, pipeline.fed(written, few), few)
-        return written
+        return _with_own_labels(model, written, few)
     sample = _one_sample(example, "a scikit-learn estimator")
-    return with_names(_of_features(model, np.asarray(example), sample), names)
+    exported = _of_features(model, np.asarray(example), sample)
+    return with_names(_with_own_labels(model, exported, sample), names)
+
+
+def _with_own_labels(model: Any, exported: onnx.ModelProto, samples: Any) -> onnx.ModelProto:
+    """Return an exported classifier whose labels are of the estimator's own type. Exporters write truth
+    values and floating-point labels as integers."""
+    graph = exported.graph
+    label = graph.output[0]
+    if not _gives_labels(model) or label.type.tensor_type.elem_type != onnx.TensorProto.INT64:
+        return exported
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            kind = np.asarray(model.predict(samples)).dtype
+    except Exception:  # noqa: BLE001 (of any library: samples that the estimator refuses)
+        return exported
+    if kind.kind not in "bf":
+        return exported
+    name, own = label.name, onnx.helper.np_dtype_to_tensor_dtype(kind)
+    for node in graph.node:
+        node.output[:] = [f"{each}/whole" if each == name else each for each in node.output]
+        node.input[:] = [f"{each}/whole" if each == name else each for each in node.input]
+    graph.node.append(onnx.helper.make_node("Cast", [f"{name}/whole"], [name], f"{name}/own", to=own))
+    label.type.tensor_type.elem_type = own
+    return exported
 
 
 def _of_features(
