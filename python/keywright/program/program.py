@@ -129,7 +129,8 @@ class Program:
 
     def features(self, samples: Any) -> tuple[Vector, bool]:
         """Return what the first steps give for samples, (count, *input_shape), and whether a single sample
-        was given, without a batch axis. Without first steps, samples are features.
+        was given, without a batch axis. Without first steps, samples are features, in an array or in a table
+        whose columns the program knows by name.
 
         Args:
             samples: see `FirstSteps.features`.

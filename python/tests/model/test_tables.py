@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,10 +84,10 @@ ORDERS = {
     "turned": ["rooms", "age", "income"],
     "with others": ["other", "income", "rooms", "age"],
 }
-FORMS: dict[str, Callable[[NDArray[Any]], Any]] = {"array": lambda values: values}
+FORMS: dict[str, Callable[[NDArray[Any]], Any]] = {"array": np.asarray}
 for order, names in ORDERS.items():
-    FORMS[f"frame, {order}"] = lambda values, names=names: Frame(columns(values, names))
-    FORMS[f"mapping, {order}"] = lambda values, names=names: columns(values, names)
+    FORMS[f"mapping, {order}"] = partial(columns, names=list(names))
+    FORMS[f"frame, {order}"] = partial(lambda values, names: Frame(columns(values, names)), names=list(names))
 WRONG: dict[str, Callable[[NDArray[Any]], Any]] = {
     "lacks one": lambda values: Frame(columns(values, ["rooms", "income"])),
     "renamed": lambda values: Frame(dict(zip("abc", values.T, strict=True))),
@@ -98,13 +99,16 @@ WRONG: dict[str, Callable[[NDArray[Any]], Any]] = {
 
 MODELS: dict[str, tuple[Any, NDArray[Any], NDArray[Any]]] = {
     "linear": (linear_model.Ridge(), VALUES, REAL),
-    "several outputs": (MultiOutputRegressor(linear_model.Ridge()), VALUES, np.stack((REAL, -REAL**2), axis=1)),
+    "several outputs": (
+        MultiOutputRegressor(linear_model.Ridge()), VALUES, np.stack((REAL, -REAL**2), axis=1),
+    ),
     "classifier": (linear_model.LogisticRegression(), VALUES, LABEL),
     "pipeline": (make_pipeline(StandardScaler(), linear_model.Ridge()), VALUES, REAL),
     "pipeline that imputes": (make_pipeline(SimpleImputer(), linear_model.Ridge()), GAPS, REAL),
     "columns by place": (
         make_pipeline(
-            ColumnTransformer([("s", StandardScaler(), [1]), ("m", MinMaxScaler(), [0, 2])]), linear_model.Ridge()
+            ColumnTransformer([("s", StandardScaler(), [1]), ("m", MinMaxScaler(), [0, 2])]),
+            linear_model.Ridge(),
         ),
         VALUES, REAL,
     ),
@@ -115,7 +119,8 @@ MODELS: dict[str, tuple[Any, NDArray[Any], NDArray[Any]]] = {
         CLASSES, CLASSES @ [1.0, -1.0, 2.0],
     ),
     "perceptron": (
-        neural_network.MLPRegressor(hidden_layer_sizes=(4,), activation="identity", solver="lbfgs", random_state=0), VALUES, REAL,
+        neural_network.MLPRegressor(hidden_layer_sizes=(4,), activation="identity", solver="lbfgs", random_state=0),
+        VALUES, REAL,
     ),
     "tree": (tree.DecisionTreeRegressor(max_depth=3), VALUES, REAL),
     "forest": (ensemble.RandomForestClassifier(4, max_depth=3, random_state=0), VALUES, LABEL),
@@ -198,9 +203,7 @@ def test_calibration_data_of_other_names_are_refused(name: str, thresholds: str)
 def test_clients_take_tables_by_name(name: str, client: Any, tmp_path: Path) -> None:
     """Locally, from a folder, and of a service."""
     estimator, values = fitted(name)
-    model = kw.compile(
-        estimator, calibration=values, client=client, **({"thresholds": "public"} if name == "tree" else {})
-    )
+    model = kw.compile(estimator, calibration=values, client=client, thresholds="public")
     model.save(tmp_path / "model")
     turned = FORMS["frame, turned"](values[SHOWN])
     features, _ = model.program.features(values[SHOWN])

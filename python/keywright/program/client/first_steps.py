@@ -106,9 +106,9 @@ class FirstSteps:
         """Return the features of samples, (count, *shape), and whether a single sample was given.
 
         Args:
-            samples: of a table: a data frame, a mapping of columns by name, an array (count, columns), or one
-                row. Otherwise an array, or a mapping of arrays for several inputs; (count, *shape), or one
-                sample.
+            samples: of a table: a data frame or a row of one, a mapping of columns by name, an array (count,
+                columns), or one row. Otherwise an array, or a mapping of arrays for several inputs; (count,
+                *shape), or one sample.
 
         Raises:
             EncodeError: samples of another shape or kind, unknown categories or ids, or features that
