@@ -119,7 +119,9 @@ MODELS: dict[str, tuple[Any, NDArray[Any], NDArray[Any]]] = {
         CLASSES, CLASSES @ [1.0, -1.0, 2.0],
     ),
     "perceptron": (
-        neural_network.MLPRegressor(hidden_layer_sizes=(4,), activation="identity", solver="lbfgs", random_state=0),
+        neural_network.MLPRegressor(
+            hidden_layer_sizes=(4,), activation="identity", solver="lbfgs", random_state=0
+        ),
         VALUES, REAL,
     ),
     "tree": (tree.DecisionTreeRegressor(max_depth=3), VALUES, REAL),
