@@ -139,7 +139,10 @@ CASES = [(name, "public") for name in MODELS] + [(name, "private") for name in T
 def named(estimator: Any) -> Any:
     """Name the features of a fitted estimator, as fitting on a data frame does."""
     steps = [each for _, each in getattr(estimator, "steps", []) if each != "passthrough"]
-    (steps[0] if steps else estimator).feature_names_in_ = np.asarray(NAMES, object)
+    first = steps[0] if steps else estimator
+    first.feature_names_in_ = np.asarray(NAMES, object)
+    for _, each, places in getattr(first, "transformers_", []):
+        each.feature_names_in_ = first.feature_names_in_[places]
     return estimator
 
 
