@@ -208,7 +208,8 @@ def test_calibration_data_of_other_names_are_refused(name: str, thresholds: str)
 def test_clients_take_tables_by_name(name: str, client: Any, tmp_path: Path) -> None:
     """Locally, from a folder, and of a service."""
     estimator, values = fitted(name)
-    model = kw.compile(estimator, calibration=values, client=client, thresholds="public")
+    table = FORMS["frame, with others"](values)
+    model = kw.compile(estimator, calibration=table, client=client, thresholds="public")
     model.save(tmp_path / "model")
     turned = FORMS["frame, turned"](values[SHOWN])
     features, _ = model.program.features(values[SHOWN])

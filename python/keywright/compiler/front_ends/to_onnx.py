@@ -23,7 +23,8 @@ from keywright.errors.network import (
     samples_mixed,
     single_precision,
 )
-from keywright.program.client.samples import first_samples
+from keywright.program.arrays import table_names
+from keywright.program.client.samples import by_name, first_samples, in_order
 
 from .feature_names import as_fitted, feature_names, with_names
 from .model_file import VALUES, load_model
@@ -98,6 +99,10 @@ def _gives_labels(model: Any) -> bool:
 
 def _from_estimator(model: Any, example: Any) -> onnx.ModelProto:
     names = feature_names(model, example)
+    if (present := table_names(example)) is not None and not pipeline.needs_table(model):
+        taken = names or tuple(map(str, present))
+        if all(each.dtype.kind in "biuf" for each in by_name(example, taken).values()):
+            names, example = taken, in_order(example, taken)  # an array, whose columns have names
     if example is not None and (pipeline.is_table(example) or pipeline.has_clear_steps(model)):
         try:
             written = pipeline.write(model, example, names, to_onnx)

@@ -35,6 +35,11 @@ def has_clear_steps(model: Any) -> bool:
     return any(type(step).__name__ in CLEAR for step in _steps(model))
 
 
+def needs_table(model: Any) -> bool:
+    """Whether an estimator names columns, or begins with a transformer that clients compute."""
+    return has_clear_steps(model) or any(hasattr(step, "transformers_") for step in _steps(model))
+
+
 def _steps(model: Any) -> Iterator[Any]:
     """Yield a transformer and all that it consists of."""
     yield model
