@@ -57,7 +57,6 @@ from keywright.model.served import framing
 from keywright.model.served.demands import KEY_BYTES, KEY_COUNT, Demands, require_address
 from keywright.model.served.manifest import LIMITS as MANIFEST
 from keywright.model.served.manifest import Manifest
-from keywright.program.arrays import as_numbers
 from keywright.program.file.storage import digest
 from keywright.program.program import Program
 from keywright.runtime.checking import run_clear
@@ -209,11 +208,8 @@ class RemoteModel:
             OutOfRangeError: a sample leaves the range of the inputs, or one inside the program.
         """
         manifest, shape = self.manifest, self.manifest.sample_shape
-        if manifest.input.steps.first is None:
-            values = as_numbers(samples)
-        else:
-            outcome, single = manifest.features(samples)
-            values = outcome[0] if single else outcome
+        outcome, single = manifest.features(samples)
+        values = outcome[0] if single else outcome
         if values.shape != shape and (values.shape[1:] != shape or values.size == 0):
             raise BadRequestError(f"the model takes samples of shape {shape}, got {values.shape}")
         if manifest.missing(values).any():

@@ -1,7 +1,7 @@
 """`approximate`: turns an ONNX model into linear maps, products and polynomials, for any kind of
 ciphertext."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from keywright.compiler.activations.approximation.method import Method
 from keywright.compiler.activations.choosing import choose, outputs_of
 from keywright.compiler.activations.fit import OPERATORS, Fit
 from keywright.compiler.activations.ranges import ExactRun, run_exact
+from keywright.compiler.front_ends.feature_names import names_in
 from keywright.compiler.front_ends.model_file import gives_values, load_model
 from keywright.compiler.front_ends.onnx_importer import ImportedModel, import_model
 from keywright.compiler.front_ends.operators.attention.masks import require_hidden
@@ -47,6 +48,7 @@ from keywright.errors.network import (
 from keywright.program.arrays import Shape, Vector, as_numbers
 from keywright.program.client.client_part import ClientPart
 from keywright.program.client.first_steps import FirstSteps
+from keywright.program.client.samples import in_order
 from keywright.program.fit_report import FittedActivation, OutputDifference
 from keywright.program.interface import ClientSteps
 from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
@@ -149,6 +151,7 @@ class Opening:
         model: in standard operators, or an ensemble of trees.
         fit: with the features of the calibration data.
         first_steps: if there are any.
+        columns: names of the columns of a sample, if it has names that the first steps do not know.
         values: whether the model's outputs are known to be values, like those of a regression.
         rounding: how the real numbers of a quantised model differ from its integers; None for others.
     """
@@ -156,12 +159,13 @@ class Opening:
     model: onnx.ModelProto | Ensemble
     fit: Fit
     first_steps: FirstSteps | None
+    columns: tuple[str, ...] = ()
     values: bool = False
     rounding: OutputDifference | None = None
 
     def approximated(self, model: ApproximatedModel) -> ApproximatedModel:
         """Return a model with the first steps."""
-        steps = replace(model.steps, first=self.first_steps)
+        steps = replace(model.steps, first=self.first_steps, columns=self.columns)
         return replace(model, steps=steps, run=replace(model.run, rounding=self.rounding))
 
 
@@ -190,9 +194,11 @@ def begin(model: Source, fit: Fit) -> Opening:
         EncodeError: the first steps do not take the calibration data.
     """
     if isinstance(model, Ensemble):
-        return Opening(model, fit, None)
+        return Opening(model, _in_order(fit, model.names), None, model.names)
     try:
         loaded = load_model(model)
+        columns = names_in(loaded)
+        fit = _in_order(fit, columns)
         values = gives_values(loaded)
         loaded, rounding = with_real_numbers(loaded, fit.calibration)
         whole = standardised(loaded)
@@ -210,7 +216,12 @@ def begin(model: Source, fit: Fit) -> Opening:
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
     fit = replace(fit, calibration=features)
-    return Opening(rest if ensemble is None else ensemble, fit, started.steps, values, rounding)
+    return Opening(rest if ensemble is None else ensemble, fit, started.steps, columns, values, rounding)
+
+
+def _in_order(fit: Fit, columns: Sequence[str]) -> Fit:
+    """Return a fit whose calibration data have the columns of a model in its order."""
+    return replace(fit, calibration=in_order(fit.calibration, columns))
 
 
 def _approximated_ensemble(ensemble: Ensemble, fit: Fit) -> ApproximatedModel:

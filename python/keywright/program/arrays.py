@@ -70,10 +70,11 @@ def as_numbers(values: Any, what: str = "samples") -> Vector:
         EncodeError: as for `as_array`; they are texts, or a table with names of columns, whose order nobody
             can check.
     """
-    if isinstance(values, Mapping) or _has_names(values):
+    names = table_names(values)
+    if names is not None and (isinstance(values, Mapping) or names != list(range(len(names)))):
         raise EncodeError(
-            f"{what} are a table with names, and the model knows none: pass an array with the columns in the "
-            "model's order (to_numpy()), or compile a pipeline with a table as calibration=",
+            f"{what} are a table with names, which are not known here: pass an array (to_numpy()) with the "
+            "columns in the model's order, or compile an estimator that was fitted on a table",
             code="samples",
         )
     array = as_array(values, what)
@@ -91,13 +92,24 @@ def require_arrays(values: Any, what: str = "samples") -> None:
     Raises:
         EncodeError: names the column.
     """
-    if not (isinstance(values, Mapping) or hasattr(values, "columns")):
+    names = table_names(values)
+    if names is None:
         as_array(values, what)
-        return
-    for name in values.keys() if isinstance(values, Mapping) else values.columns:
+    for name in names or ():
         as_array(values[name], f"{what} of column {name!r}")
 
 
-def _has_names(values: Any) -> bool:
-    """Whether values are a data frame whose columns are not just counted."""
-    return hasattr(values, "columns") and list(values.columns) != list(range(len(values.columns)))
+def table_names(values: Any) -> list[Any] | None:
+    """Return the names of columns as a table spells them; None if values are no table.
+
+    Tables are mappings of columns, data frames, and rows of these that carry the names.
+    """
+    if isinstance(values, Mapping):
+        return list(values)
+    for attribute in ("column_names", "columns"):
+        if hasattr(values, attribute):
+            return list(getattr(values, attribute))
+    if callable(getattr(values, "keys", None)):
+        names = list(values.keys())
+        return names if any(isinstance(name, str) for name in names) else None
+    return None

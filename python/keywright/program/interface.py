@@ -1,6 +1,7 @@
 """The input and the output of a program: tensors, their places in ciphertexts, and what clients compute."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +11,10 @@ from keywright.program.operands.binning import Binning
 from keywright.program.operands.layout import Layout
 from keywright.program.operands.normalisation import Normalisation, declared_magnitude
 
-from .arrays import Shape
+from .arrays import Shape, Vector, as_numbers
 from .client.client_part import ClientPart
 from .client.first_steps import FirstSteps
+from .client.samples import in_order
 
 
 @dataclass(frozen=True)
@@ -24,18 +26,47 @@ class ClientSteps:
         binning: turns features into bits; None if the program takes features as they are.
         bits: numbers of the features that must be 0 or 1, such as masks, because the program would compute
             another function of other values.
+        columns: names of the columns of a sample, by which tables are taken; empty if they have none, or if
+            the first steps have their own.
 
     Raises:
-        ValueError: numbers below 0.
+        ValueError: numbers below 0, or columns that are not those of samples.
     """
 
     first: FirstSteps | None = None
     binning: Binning | None = None
     bits: tuple[int, ...] = ()
+    columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if len(set(self.columns)) != len(self.columns):
+            raise ValueError("two columns have one name")
+        shapes = [] if self.first is None else [each.shape for each in self.first.inputs]
+        if (
+            self.columns
+            and self.first is not None
+            and (self.first.columns or shapes != [(len(self.columns),)])
+        ):
+            raise ValueError("the first steps take other columns")
         if min(self.bits, default=0) < 0:
             raise ValueError("features that have to be 0 or 1 have numbers from 0 on")
+
+    def read(self, samples: Any, shape: Shape) -> tuple[Vector, bool]:
+        """Return the features of samples, (count, *shape), and whether a single sample was given, without a
+        batch axis; without first steps, also samples of other shapes.
+
+        Args:
+            samples: see `FirstSteps.features`. Columns of tables are taken by name, others are left out.
+
+        Raises:
+            EncodeError: samples of another kind, or a table without one of the columns.
+        """
+        samples = in_order(samples, self.columns)
+        if self.first is not None:
+            return self.first.features(samples)
+        values = as_numbers(samples)
+        single = values.shape == shape
+        return (values[None] if single else values), single
 
     def require(self, features: NDArray[np.float64]) -> None:
         """Refuse features, (count, ...), of which some have to be 0 or 1 and are not, or are outside the

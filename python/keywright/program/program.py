@@ -129,7 +129,8 @@ class Program:
 
     def features(self, samples: Any) -> tuple[Vector, bool]:
         """Return what the first steps give for samples, (count, *input_shape), and whether a single sample
-        was given, without a batch axis. Without first steps, samples are features.
+        was given, without a batch axis. Without first steps, samples are features, in an array or in a table
+        whose columns the program knows by name.
 
         Args:
             samples: see `FirstSteps.features`.
@@ -137,12 +138,7 @@ class Program:
         Raises:
             EncodeError: samples of another shape or kind, or values that are not finite.
         """
-        if self.input.steps.first is not None:
-            values, single = self.input.steps.first.features(samples)
-        else:
-            values = as_numbers(samples)
-            single = values.shape == self.input.shape
-            values = values[None] if single else values
+        values, single = self.input.steps.read(samples, self.input.shape)
         self.batches(values)
         return values, single
 

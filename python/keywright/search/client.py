@@ -144,8 +144,9 @@ class Query:
                 vectors=vectors,
                 code="count",
             )
-        ids, scores = self.scores(answer)
-        ranks = scores if self.metric == "euclidean" else -scores
+        ids, integers = self._decrypted(answer)
+        scores = self._directories[0].quantisation.scores(integers, self._factor)
+        ranks = scores if self.metric == "euclidean" else -integers
         limit = np.partition(ranks, k - 1)[k - 1]
         candidates = np.flatnonzero(ranks <= limit)
         best = candidates[np.argsort(ranks[candidates], kind="stable")[:k]]

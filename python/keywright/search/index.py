@@ -2,6 +2,7 @@
 
 import json
 import secrets
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from threading import RLock
@@ -22,7 +23,7 @@ from keywright.errors import (
 
 from .directory import HEADER, MAX_PLACES, Directory, runs_of
 from .messages import IDENTITY_BYTES, AnswerPart, read_query
-from .quantisation import CHUNK, DEFAULT_LEVELS, Metric, Quantisation, norms_of
+from .quantisation import CHUNK, DEFAULT_LEVELS, Metric, Quantisation, as_vectors, norms_of
 
 FORMAT = "keywright-search-index-1"
 MAX_ARRAY_HEADER = 4096 + 16
@@ -70,10 +71,12 @@ class Index:
 
         Raises:
             SearchError: as for `add`.
-            SearchError: as for `add`.
             ParameterError: as for `Quantisation`.
+
+        Warns:
+            UserWarning: rounding hides the differences of most vectors.
         """
-        array = np.asarray(vectors)
+        array = as_vectors(vectors)
         dimension = array.shape[-1] if array.ndim else 0
         centre = None
         if metric == "euclidean" and array.ndim == 2 and len(array):
@@ -83,6 +86,14 @@ class Index:
             radius *= 1.5 if metric == "euclidean" else 1.0
         index = cls(Quantisation(dimension, metric, levels, radius, centre))
         index.add(range(len(array)) if ids is None else ids, array)
+        coarse = index.quantisation.coarseness(array) if len(array) > 1 else 0.0
+        if coarse > 1:
+            warnings.warn(
+                f"rounding changes scores by {coarse:.3g} times the distance of most vectors from their "
+                "middle, so they can hardly be told apart: a few vectors are far larger, or all are far from "
+                "0; leave those out, subtract the mean, or pass levels= or radius=",
+                stacklevel=2,
+            )
         return index
 
     def __len__(self) -> int:
@@ -113,7 +124,7 @@ class Index:
                 norm above the radius.
             SearchError: an id is there already or occurs twice, or there is not one for each vector.
         """
-        array = np.asarray(vectors)
+        array = as_vectors(vectors)
         with self._lock:
             new = self._new_ids(ids, len(array) if array.ndim else 0)
             free = np.flatnonzero(~self._live)[: len(new)]

@@ -32,6 +32,10 @@ Q_BITS, P_BITS = [50, 40], [55]
 DEFAULT_LEVELS = 320
 MAX_LEVELS = 2048
 MAX_DIMENSION = 1 << LOG_N
+SMALLEST = float(np.finfo(np.float64).tiny)
+SAMPLED = 1024
+"""Vectors whose spread is compared with the rounding."""
+
 CHUNK = 8192
 """Vectors that are quantised at once."""
 
@@ -77,7 +81,7 @@ class Quantisation:
                 value="given",
             )
         if self.centre is not None:
-            centre = _numbers(self.centre).astype(np.float64)
+            centre = as_vectors(self.centre).astype(np.float64)
             self._require_shape(centre, (self.dimension,))
             _finite_norms(centre[None], None)
             centre.flags.writeable = False
@@ -160,7 +164,7 @@ class Quantisation:
             SearchError: a vector has another length, a number that is not finite, norm 0 for cosines, or a
                 norm above the radius.
         """
-        array = _numbers(vectors)
+        array = as_vectors(vectors)
         self._require_shape(array, (len(array) if array.ndim else 0, self.dimension))
         # All are checked before the first is returned.
         for first in range(0, len(array), CHUNK):
@@ -168,6 +172,16 @@ class Quantisation:
         for first in range(0, len(array), CHUNK):
             rows = np.rint(self._scaled(array[first : first + CHUNK], first)).astype(np.int16)
             yield rows, self.addends(rows)
+
+    def coarseness(self, vectors: ArrayLike) -> float:
+        """Return the typical error of a score as a share of the typical distance of vectors from their
+        middle: above 1, scores hardly depend on which vector it is. 0 if most vectors are the same."""
+        array = as_vectors(vectors)
+        rows = array[:: max(1, len(array) // SAMPLED)].astype(np.float64)
+        if self.metric == "cosine":
+            rows = rows / norms_of(rows)[:, None]
+        spread = float(np.median(norms_of(rows - np.median(rows, axis=0))))
+        return self.deviation / spread if spread else 0.0
 
     def addends(self, rows: NDArray[np.int16]) -> NDArray[np.int64]:
         """Return what is added to the inner products of integer vectors, one for each, or nothing."""
@@ -186,7 +200,7 @@ class Quantisation:
         Raises:
             SearchError: as for `vectors`; norm 0 also for inner products.
         """
-        array = _numbers(vector)
+        array = as_vectors(vector)
         self._require_shape(array, (self.dimension,))
         array = array.astype(np.float64)
         if self.metric == "euclidean":
@@ -195,6 +209,16 @@ class Quantisation:
         norm = float(_finite_norms(array[None], None)[0])
         if norm == 0:
             _refuse_row(0, None, "has norm 0, so it has no direction; pass another one", "norm", 0.0)
+        largest = self._unit * norm * self.max_norm2
+        if self.metric == "dot" and not (self._unit * norm / self.levels >= SMALLEST and largest < math.inf):
+            _refuse_row(
+                0,
+                None,
+                f"has the norm {norm:g}, whose inner products with vectors of norm {self.radius:g} are no "
+                "numbers of double precision; scale both",
+                "norm",
+                norm,
+            )
         return np.rint(array / norm * self.levels).astype(np.int64), norm
 
     def scores(self, decrypted: NDArray[np.int64], factor: float) -> NDArray[np.float64]:
@@ -203,7 +227,8 @@ class Quantisation:
             squares = (int(factor) - decrypted) % self.parameters.plaintext_modulus
             return np.sqrt(squares.astype(np.float64)) * self._unit
         scale = 1.0 if self.metric == "cosine" else factor
-        return decrypted.astype(np.float64) * (self._unit * scale / self.levels)
+        scores = decrypted.astype(np.float64) * (self._unit * scale / self.levels)
+        return np.clip(scores, -1.0, 1.0) if self.metric == "cosine" else scores
 
     def _scaled(self, rows: NDArray[Any], first: int | None) -> NDArray[np.float64]:
         """Return rows of norm at most `levels`. They are a query if `first` is None."""
@@ -273,7 +298,22 @@ def norms_of(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return norms
 
 
-def _numbers(values: ArrayLike) -> NDArray[Any]:
+def as_vectors(values: ArrayLike) -> NDArray[Any]:
+    """Return vectors of a caller as an array of numbers.
+
+    Raises:
+        SearchError: they are no real numbers, or masked, or a table with names.
+    """
+    if np.ma.is_masked(values):
+        raise SearchError(
+            "the array has masked values, which have no number; fill them: filled(value)", code="number"
+        )
+    keys = getattr(values, "keys", None)
+    if any(isinstance(name, str) for name in getattr(values, "columns", keys() if callable(keys) else ())):
+        raise SearchError(
+            "the array is a table with names, and an index has none; pass to_numpy() in the index's order",
+            code="number",
+        )
     array = np.asarray(values)
     if array.dtype.kind not in "iuf":
         raise SearchError(

@@ -31,4 +31,4 @@ def rounded(quantisation: search.Quantisation, stored: NDArray[Any], query: NDAr
         return np.asarray(np.sqrt(np.square(rows - integers // 2).sum(axis=1)) * unit)
     if quantisation.metric == "dot":
         return np.asarray((rows @ integers) * (unit * factor / quantisation.levels))
-    return np.asarray((rows @ integers) / quantisation.levels**2)
+    return np.clip((rows @ integers) / quantisation.levels**2, -1, 1)

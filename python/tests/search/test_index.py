@@ -306,3 +306,46 @@ def test_directories_are_read_strictly() -> None:
     other = search.Index.of(STORED, levels=100)
     with pytest.raises(FormatError, match="in another way"):
         search.Client(data).update(other.directory())
+
+
+def test_cosines_are_cosines_in_their_order() -> None:
+    """Rounding gives products above 1, which are in order."""
+    index = search.Index.of(STORED, levels=20)
+    client = search.Client(index.directory())
+    (rows, _), keys, largest = next(client.quantisation.vectors(STORED)), client.keys(), 0
+    for vector in STORED[:8]:
+        query = client.query(vector)
+        answer = index.answer(query.data, keys)
+        products = rows.astype(np.int64) @ client.quantisation.query(vector)[0]
+        assert np.abs(query.scores(answer)[1]).max() <= 1
+        assert query.top(answer, 1)[0][0] == products.argmax()
+        largest = max(largest, products.max())
+    assert largest > 20**2
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e160])
+def test_inner_products_that_are_no_numbers_are_refused(size: float) -> None:
+    index = search.Index.of(STORED * size, metric="dot")
+    with pytest.raises(SearchError, match="inner products") as refusal:
+        search.Client(index.directory()).query(STORED[0] * size)
+    assert refusal.value.code == "norm"
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("change", ["one vector", "offset"])
+def test_rounding_that_hides_most_vectors_warns(metric: search.Metric, change: str) -> None:
+    changed = STORED + 1e6 if change == "offset" else np.concatenate([STORED[:1] * 1e4, STORED[1:]])
+    hidden = {"cosine": {"offset"}, "dot": {"offset", "one vector"}, "euclidean": {"one vector"}}[metric]
+    if change in hidden:
+        with pytest.warns(UserWarning, match="told apart"):
+            search.Index.of(changed, metric=metric)
+    else:
+        search.Index.of(changed, metric=metric)
+
+
+def test_masked_vectors_are_refused() -> None:
+    index = search.Index.of(STORED)
+    with pytest.raises(SearchError, match="masked"):
+        search.Client(index.directory()).query(np.ma.masked_array(QUERY, mask=QUERY > 0))
+    with pytest.raises(SearchError, match="masked"):
+        search.Index.of(np.ma.masked_array(STORED, mask=STORED > 0))

@@ -23,8 +23,10 @@ from keywright.errors.network import (
     samples_mixed,
     single_precision,
 )
-from keywright.program.client.samples import first_samples
+from keywright.program.arrays import table_names
+from keywright.program.client.samples import by_name, first_samples, in_order
 
+from .feature_names import as_fitted, feature_names, with_names
 from .model_file import VALUES, load_model
 from .scikit_learn import pipeline, two_precisions
 from .scikit_learn.machines import centred
@@ -96,16 +98,46 @@ def _gives_labels(model: Any) -> bool:
 
 
 def _from_estimator(model: Any, example: Any) -> onnx.ModelProto:
+    names = feature_names(model, example)
+    if (present := table_names(example)) is not None and not pipeline.needs_table(model):
+        taken = names or tuple(map(str, present))
+        if all(each.dtype.kind in "biuf" for each in by_name(example, taken).values()):
+            names, example = taken, in_order(example, taken)  # an array, whose columns have names
     if example is not None and (pipeline.is_table(example) or pipeline.has_clear_steps(model)):
         try:
-            written = pipeline.write(model, example, to_onnx)
+            written = pipeline.write(model, example, names, to_onnx)
         except RefusalError as reason:
             raise ModelRefusedError([reason]) from reason
-        few = first_samples(example, COMPARED)
+        few = as_fitted(first_samples(example, COMPARED), names)
         _require_same(model, written, pipeline.fed(written, few), few)
-        return written
+        return _with_own_labels(model, written, few)
     sample = _one_sample(example, "a scikit-learn estimator")
-    return _of_features(model, np.asarray(example), sample)
+    exported = _of_features(model, np.asarray(example), sample)
+    return with_names(_with_own_labels(model, exported, sample), names)
+
+
+def _with_own_labels(model: Any, exported: onnx.ModelProto, samples: Any) -> onnx.ModelProto:
+    """Return an exported classifier whose labels are of the estimator's own type. Exporters write truth
+    values and floating-point labels as integers."""
+    graph = exported.graph
+    label = graph.output[0]
+    if not _gives_labels(model) or label.type.tensor_type.elem_type != onnx.TensorProto.INT64:
+        return exported
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            kind = np.asarray(model.predict(samples)).dtype
+    except Exception:  # noqa: BLE001 (of any library: samples that the estimator refuses)
+        return exported
+    if kind.kind not in "bf":
+        return exported
+    name, own = label.name, onnx.helper.np_dtype_to_tensor_dtype(kind)
+    for node in graph.node:
+        node.output[:] = [f"{each}/whole" if each == name else each for each in node.output]
+        node.input[:] = [f"{each}/whole" if each == name else each for each in node.input]
+    graph.node.append(onnx.helper.make_node("Cast", [f"{name}/whole"], [name], f"{name}/own", to=own))
+    label.type.tensor_type.elem_type = own
+    return exported
 
 
 def _of_features(

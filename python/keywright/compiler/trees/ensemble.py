@@ -66,6 +66,7 @@ class Ensemble:
         last: the client's computation on the sums.
         single: whether features are compared in single precision.
         missing: whether the model takes missing features.
+        names: of the features; empty if they have none.
 
     Raises:
         RefusalError: too many trees, nodes or values.
@@ -80,6 +81,7 @@ class Ensemble:
     factor: float = 1.0
     single: bool = False
     missing: bool = False
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require_counts(len(self.roots), len(self.nodes.feature), self.outputs)

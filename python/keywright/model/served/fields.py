@@ -10,7 +10,8 @@ import numpy as np
 
 from keywright.errors.engine import FormatError
 from keywright.program.client.client_part import ClientPart
-from keywright.program.client.first_steps import FirstSteps
+from keywright.program.client.first_steps import MAX_NAME, FirstSteps
+from keywright.program.interface import ClientSteps
 from keywright.program.operands.binning import Binning
 from keywright.program.operands.normalisation import Normalisation
 
@@ -162,6 +163,26 @@ def read_first_steps(entry: Mapping[str, Any]) -> FirstSteps | None:
         raise FormatError(
             f"the first steps of the manifest cannot be used: {error}", code="manifest"
         ) from error
+
+
+def read_columns(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the columns of samples; many models have none."""
+    names = read_list(entry, "columns", "the manifest") if "columns" in entry else []
+    texts = tuple(name for name in names if isinstance(name, str) and 0 < len(name) <= MAX_NAME)
+    if len(texts) != len(names):
+        raise FormatError(f"names of columns are no texts of 1 to {MAX_NAME} characters", code="manifest")
+    return texts
+
+
+def read_steps(entry: Mapping[str, Any]) -> ClientSteps:
+    """Return what the client computes and checks before it encrypts."""
+    first, binning, bits = read_first_steps(entry), read_binning(entry), read_bits(entry)
+    try:
+        return ClientSteps(first, binning, bits, read_columns(entry))
+    except ValueError as error:
+        if isinstance(error, FormatError):
+            raise
+        raise FormatError(f"the manifest's steps of the client: {error}", code="manifest") from error
 
 
 def read_text(entry: Mapping[str, Any], name: str) -> str:

@@ -21,19 +21,14 @@ from keywright.errors import KeywrightError, SecurityError
 from keywright.errors.choices import require_choice
 from keywright.errors.engine import FormatError
 from keywright.errors.network import OutOfRangeError
-from keywright.program.arrays import as_numbers
-from keywright.program.interface import ClientSteps
 from keywright.program.operands.normalisation import Normalisation, declared_magnitude
 
 from .demands import Demands, require_message
 from .ends import ManifestInput, ManifestOutput, Places
 from .fields import (
-    read_binning,
-    read_bits,
     read_bytes,
     read_client_part,
     read_divisor,
-    read_first_steps,
     read_list,
     read_normalisation,
     read_number,
@@ -41,6 +36,7 @@ from .fields import (
     read_positive,
     read_range,
     read_scale,
+    read_steps,
     read_text,
 )
 
@@ -129,16 +125,13 @@ class Manifest:
         """Return the features of samples, (count, *sample_shape), and whether a single sample was given.
 
         Args:
-            samples: see `FirstSteps.features`; without first steps, an array of features.
+            samples: see `FirstSteps.features`; without first steps, an array of features, or a table if the
+                model knows the names of its columns.
 
         Raises:
             EncodeError: samples of another shape or kind.
         """
-        if self.input.steps.first is not None:
-            return self.input.steps.first.features(samples)
-        values = as_numbers(samples)
-        single = values.shape == self.sample_shape
-        return (values[None] if single else values), single
+        return self.input.steps.read(samples, self.sample_shape)
 
     def missing(self, samples: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return which values of samples, (..., *sample_shape), are not numbers that the model takes."""
@@ -199,6 +192,7 @@ class Manifest:
                 "normalisation of inputs": (each.input.divisor, _map(each.input.normalisation)),
                 "binning of inputs": each.input.steps.binning and each.input.steps.binning.to_json(),
                 "features of 0 or 1": each.input.steps.bits,
+                "names of columns": each.input.steps.columns,
                 "first steps": each.input.steps.first and each.input.steps.first.in_manifest(),
                 "declared magnitude": each.input_magnitude,
                 "fixed-point format": _number_format(each.format.client),
@@ -313,6 +307,8 @@ class Manifest:
             entry |= {"version": STEPPED_VERSION, "bits": entering.steps.bits}
         if entering.steps.binning is not None and len(entering.steps.binning.limited):
             entry["version"] = LIMITED_VERSION
+        if len(entering.steps.columns):
+            entry["columns"] = entering.steps.columns
         if normalised:
             entry["normalised"] = normalised
         if leaving.client_part is not None:
@@ -374,7 +370,7 @@ class Manifest:
                 read_range(entry),
                 read_divisor(entry),
                 read_normalisation(entry, "input"),
-                ClientSteps(read_first_steps(entry), read_binning(entry), read_bits(entry)),
+                read_steps(entry),
                 read_number(entry.get("input_ring", 0), "input_ring", 0, parameters.log_n - 1),
             ),
             output=ManifestOutput(
@@ -395,6 +391,12 @@ class Manifest:
         ):
             raise FormatError(
                 "features that have to be 0 or 1 have numbers that no feature has", code="manifest"
+            )
+        names = manifest.input.steps.columns
+        if names and manifest.input.steps.first is None and manifest.sample_shape != (len(names),):
+            raise FormatError(
+                f"the manifest names {len(names)} columns of samples of shape {manifest.sample_shape}",
+                code="manifest",
             )
         if len(data) > MAX_BYTES and manifest.input.steps.first is None:
             raise FormatError(

@@ -27,6 +27,9 @@ MAX_BYTES = 48 << 20
 """Maximum bytes of the steps with their tables."""
 
 MAX_COLUMNS = 1 << 16
+MAX_NAME = 1000
+"""Characters of the name of a column."""
+
 MAX_CATEGORIES = 1 << 20
 MAX_FEATURES = 1 << 22
 
@@ -103,9 +106,9 @@ class FirstSteps:
         """Return the features of samples, (count, *shape), and whether a single sample was given.
 
         Args:
-            samples: of a table: a data frame, a mapping of columns by name, an array (count, columns), or one
-                row. Otherwise an array, or a mapping of arrays for several inputs; (count, *shape), or one
-                sample.
+            samples: of a table: a data frame or a row of one, a mapping of columns by name, an array (count,
+                columns), or one row. Otherwise an array, or a mapping of arrays for several inputs; (count,
+                *shape), or one sample.
 
         Raises:
             EncodeError: samples of another shape or kind, unknown categories or ids, or features that
@@ -234,8 +237,8 @@ def _listed(value: object, most: int) -> Sequence[Any]:
 
 
 def _name(value: object) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= 1000:
-        raise ValueError("a name is no text of 1 to 1000 characters")
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_NAME:
+        raise ValueError(f"a name is no text of 1 to {MAX_NAME} characters")
     return value
 
 

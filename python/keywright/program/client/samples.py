@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.errors.engine import EncodeError
-from keywright.program.arrays import Shape, as_array, require_arrays
+from keywright.program.arrays import Shape, as_array, require_arrays, table_names
 
 Kind = Literal["numbers", "integers", "text"]
 KINDS = get_args(Kind)
@@ -88,16 +88,8 @@ def read_table(samples: Any, columns: Sequence[Column]) -> tuple[dict[str, NDArr
         EncodeError: columns are missing, have different lengths or values of another kind.
     """
     names = [column.name for column in columns]
-    if isinstance(samples, Mapping) or hasattr(samples, "columns"):
-        present = list(samples.keys() if isinstance(samples, Mapping) else samples.columns)
-        missing = [name for name in names if name not in present]
-        if missing:
-            lacking, taken = (", ".join(map(repr, each[:SHOWN])) for each in (missing, names))
-            raise EncodeError(
-                f"the samples lack the columns {lacking}; the model takes {taken}, by these names",
-                code="samples",
-            )
-        given = [as_array(samples[name], f"the values of column {name!r}") for name in names]
+    if table_names(samples) is not None:
+        given = list(by_name(samples, names).values())
         single = all(each.ndim == 0 for each in given)
         given = [each.reshape(1) if single else each for each in given]
     else:
@@ -121,6 +113,39 @@ def read_table(samples: Any, columns: Sequence[Column]) -> tuple[dict[str, NDArr
         result[column.name] = converted(each, column.kind, f"column {column.name!r}")
         column.require_known(result[column.name])
     return result, single
+
+
+def by_name(samples: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Return the columns of a table in the order of names, whatever its own order; others are left out.
+
+    Raises:
+        EncodeError: a column is missing, holds no numbers or texts, or a name is of two columns.
+    """
+    present = table_names(samples) or []
+    spelled = dict(zip(map(str, present), present, strict=True))
+    lacking = [name for name in names if name not in spelled]
+    twice = [name for name in names if sum(str(each) == name for each in present) > 1] if not lacking else []
+    if lacking or twice:
+        wrong, taken = (", ".join(map(repr, each[:SHOWN])) for each in (lacking or twice, names))
+        text = "lack the columns" if lacking else "have several columns of the name"
+        raise EncodeError(
+            f"the samples {text} {wrong}; the model takes {taken}, by these names", code="samples"
+        )
+    return {name: as_array(samples[spelled[name]], f"the values of column {name!r}") for name in names}
+
+
+def in_order(samples: Any, names: Sequence[str]) -> Any:
+    """Return the numbers of a table in the order of names, (count, names), or (names,) for a single row.
+    Arrays, whose columns have no names, are returned as they are, and so is everything without names.
+
+    Raises:
+        EncodeError: columns are missing, have different lengths or other values than numbers.
+    """
+    if not names or table_names(samples) is None:
+        return samples
+    table, single = read_table(samples, [Column(name, "numbers") for name in names])
+    rows = np.stack([table[name] for name in names], axis=1)
+    return rows[0] if single else rows
 
 
 def read_arrays(samples: Any, inputs: Sequence[SampleInput]) -> tuple[dict[str, NDArray[Any]], bool]:
@@ -217,6 +242,7 @@ def first_samples(samples: Any, count: int) -> Any:
     """Return the first samples of an array, a mapping or a data frame."""
     if isinstance(samples, Mapping):
         return {name: np.asarray(each)[:count] for name, each in samples.items()}
-    if hasattr(samples, "columns"):
-        return samples.head(count)
-    return samples[:count]
+    names = table_names(samples)
+    if names is None:
+        return samples[:count]
+    return samples.head(count) if hasattr(samples, "head") else samples[:count]

@@ -28,7 +28,7 @@ from keywright._reading.arrays import read_array, require_file
 from keywright._reading.documents import Limits, read_json
 from keywright.errors.engine import FormatError
 from keywright.program.client.client_part import ClientPart
-from keywright.program.client.first_steps import FirstSteps
+from keywright.program.client.first_steps import MAX_NAME, FirstSteps
 from keywright.program.instructions import Instruction, Layer
 from keywright.program.interface import ClientSteps, ProgramInput, ProgramOutput
 from keywright.program.operands.binning import Binning
@@ -184,6 +184,7 @@ def _description(program: Program) -> dict[str, Any]:
             if (steps := program.input.steps.first) is None
             else {"first_steps": steps.to_json() | {"bytes": len(steps.data)}}
         )
+        | ({"columns": list(columns)} if (columns := program.input.steps.columns) else {})
         | ({"bits": len(program.input.steps.bits)} if len(program.input.steps.bits) else {})
     )
 
@@ -332,7 +333,7 @@ def _read(reader: _Reader) -> Program:
             read_input_range(data["input_range"]),
             read_input_scale(data["input_scale"]),
             _normalisation(reader, data, "input", (sizes[0],)),
-            ClientSteps(_first_steps(reader, data, shapes[0]), binning, _bits(reader, data, shapes[0])),
+            _steps(reader, data, shapes[0], binning),
             _integer(data["input_log_n"], "input_log_n"),
         ),
         output=ProgramOutput(
@@ -440,6 +441,20 @@ def _bits(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> tupl
     if count and not 0 <= bits.min() <= bits.max() < math.prod(shape):
         raise FormatError("features that have to be 0 or 1 have numbers that no feature has", code="program")
     return tuple(bits.tolist())
+
+
+def _steps(
+    reader: _Reader, data: dict[str, Any], shape: tuple[int, ...], binning: Binning | None
+) -> ClientSteps:
+    first, bits = _first_steps(reader, data, shape), _bits(reader, data, shape)
+    columns = tuple(data.get("columns", ()))
+    named = all(isinstance(name, str) and 0 < len(name) <= MAX_NAME for name in columns)
+    if not named or (columns and first is None and shape != (len(columns),)):
+        raise FormatError(f"samples of shape {shape} have other columns than their names", code="program")
+    try:
+        return ClientSteps(first, binning, bits, columns)
+    except ValueError as error:
+        raise FormatError(f"the steps of the client: {error}", code="program") from error
 
 
 def _first_steps(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> FirstSteps | None:

@@ -4,6 +4,7 @@ Their output for a sample is put together from blocks, each of which depends on 
 measured: the transformer itself is asked for the row of every category.
 """
 
+import warnings
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -133,7 +134,9 @@ def _transformed(transformer: Any, rows: Sequence[Sequence[Any]]) -> NDArray[np.
     table = np.empty((len(rows), width), object if texts or objects else np.float64)
     for place, row in enumerate(rows):
         table[place] = row
-    result = transformer.transform(table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of an array instead of a table with names
+        result = transformer.transform(table)
     dense = result.toarray() if hasattr(result, "toarray") else result
     return np.asarray(dense, np.float64)
 

@@ -1,17 +1,20 @@
 """Pipelines whose samples are tables, or that begin with imputers and encoders, as one ONNX model."""
 
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import TensorProto
 
+from keywright.compiler.front_ends.feature_names import as_fitted
 from keywright.compiler.front_ends.parts.client_start import columns_in
 from keywright.errors.engine import EncodeError
 from keywright.errors.network import RefusalError
+from keywright.program.arrays import table_names
 from keywright.program.client.first_steps import NUMBERS, TEXT
-from keywright.program.client.samples import Column, kind_of, read_table
+from keywright.program.client.samples import Column, by_name, kind_of, read_table
 
 from . import heads
 from .transformers import CLEAR, transformed
@@ -22,7 +25,7 @@ Export = Callable[[Any, np.ndarray[Any, Any]], onnx.ModelProto]
 
 def is_table(samples: Any) -> bool:
     """Whether samples are a data frame, a mapping of columns, or hold other values than numbers."""
-    if isinstance(samples, Mapping) or hasattr(samples, "columns"):
+    if table_names(samples) is not None:
         return True
     return np.asarray(samples).dtype.kind not in "biuf"
 
@@ -30,6 +33,11 @@ def is_table(samples: Any) -> bool:
 def has_clear_steps(model: Any) -> bool:
     """Whether an estimator begins with a transformer that clients compute."""
     return any(type(step).__name__ in CLEAR for step in _steps(model))
+
+
+def needs_table(model: Any) -> bool:
+    """Whether an estimator names columns, or begins with a transformer that clients compute."""
+    return has_clear_steps(model) or any(hasattr(step, "transformers_") for step in _steps(model))
 
 
 def _steps(model: Any) -> Iterator[Any]:
@@ -43,18 +51,19 @@ def _steps(model: Any) -> Iterator[Any]:
         yield from _steps(entry[1])
 
 
-def write(model: Any, samples: Any, export: Export) -> onnx.ModelProto:
+def write(model: Any, samples: Any, names: Sequence[str], export: Export) -> onnx.ModelProto:
     """Return a fitted pipeline as an ONNX model that takes the columns of its samples.
 
     Args:
         samples: a data frame, a mapping of columns, or an array (count, columns).
+        names: that the pipeline gives its columns; empty if it knows none.
         export: exports the last step for its features, (count, features).
 
     Raises:
         RefusalError: a step has no such form.
         EncodeError: the samples are no table.
     """
-    columns, table = _table_of(samples)
+    columns, table = _table_of(samples, names)
     writer = Writer(columns)
     steps = list(getattr(model, "steps", [("", model)]))
     features = writer.table()
@@ -67,7 +76,14 @@ def write(model: Any, samples: Any, export: Export) -> onnx.ModelProto:
         return writer.model([(value, "variable")])
     if heads.is_written(estimator):
         return writer.model(heads.written(writer, estimator, value, len(features)))
-    inner = model[: len(before)].transform(table) if before else table
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            inner = model[: len(before)].transform(table) if before else table
+    except (KeyError, TypeError, ValueError) as error:
+        raise RefusalError(
+            f"the pipeline does not take the calibration data: {error}", code="export"
+        ) from error
     dense = inner.toarray() if hasattr(inner, "toarray") else inner
     try:
         numbers = np.asarray(dense, np.float64)
@@ -133,24 +149,25 @@ def _joined(writer: Writer, value: str, estimator: onnx.ModelProto) -> onnx.Mode
     return result
 
 
-def _table_of(samples: Any) -> tuple[list[Column], Any]:
-    """Return the columns of samples, and samples as scikit-learn takes them."""
-    if isinstance(samples, Mapping) or hasattr(samples, "columns"):
-        names = list(samples.keys() if isinstance(samples, Mapping) else samples.columns)
-        given = [np.asarray(samples[name]) for name in names]
-        table = samples
-        if isinstance(samples, Mapping):
-            table = np.empty((len(given[0]), len(given)), object)
-            for place, each in enumerate(given):
-                table[:, place] = each
+def _table_of(samples: Any, known: Sequence[str]) -> tuple[list[Column], Any]:
+    """Return the columns of samples, and samples as a pipeline that knows these names takes them."""
+    names = known
+    if (present := table_names(samples)) is not None:
+        names = names or tuple(map(str, present))
+        given = list(by_name(samples, names).values())
     else:
-        table = np.asarray(samples)
-        if table.ndim != 2 or not len(table):
-            raise EncodeError(f"samples are a table, (count, columns); got {table.shape}", code="samples")
-        names = [f"column {place}" for place in range(table.shape[1])]
-        given = list(table.T)
+        array = np.asarray(samples)
+        if array.ndim != 2 or not len(array):
+            raise EncodeError(f"samples are a table, (count, columns); got {array.shape}", code="samples")
+        names = names or [f"column {place}" for place in range(array.shape[1])]
+        if len(names) != array.shape[1]:
+            raise EncodeError(
+                f"samples are a table of {len(names)} columns; got {array.shape}", code="samples"
+            )
+        given = list(array.T)
+    table = as_fitted(samples, known)
     columns = []
     for name, each in zip(names, given, strict=True):
         text = each.dtype.kind in "SU" or (each.dtype.kind == "O" and kind_of(each.tolist()) == "text")
-        columns.append(Column(str(name), "text" if text else "numbers"))
+        columns.append(Column(name, "text" if text else "numbers"))
     return columns, table

@@ -1,6 +1,7 @@
 """Estimators that their exporter writes in single precision alone, for features that it would round: what is
 before the last step, in double precision, and the last step on its results."""
 
+import warnings
 from collections.abc import Callable
 from copy import copy
 from importlib import import_module
@@ -36,7 +37,10 @@ def exported(model: Any, sample: NDArray[np.float64], export: Export) -> onnx.Mo
     *before, (_, last) = steps
     first = import_module("sklearn.pipeline").Pipeline(before)
     front = export(first, sample)
-    back = export(last, np.asarray(first.transform(sample), np.float32))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of an array instead of a table with names
+        features = first.transform(sample)
+    back = export(last, np.asarray(features, np.float32))
     (source,) = back.graph.input
     end = front.graph.output[0].name
     front.graph.node.append(helper.make_node("Cast", [end], ["single"], to=TensorProto.FLOAT))

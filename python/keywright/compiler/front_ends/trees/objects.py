@@ -2,12 +2,15 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import onnx
 
+from keywright.compiler.front_ends.feature_names import feature_names
 from keywright.compiler.front_ends.to_onnx import to_onnx
 from keywright.compiler.trees.ensemble import Ensemble
+from keywright.program.arrays import table_names
 
 from . import lightgbm, scikit_learn, xgboost
 
@@ -55,4 +58,7 @@ def to_source(model: object, example: Any = None) -> onnx.ModelProto | Ensemble:
         model, example: see `to_onnx`, also for the errors.
     """
     ensemble = ensemble_of(model)
-    return to_onnx(model, example) if ensemble is None else ensemble
+    if ensemble is None:
+        return to_onnx(model, example)
+    names = feature_names(model, example) or tuple(map(str, table_names(example) or ()))
+    return replace(ensemble, names=names)
