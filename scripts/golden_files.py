@@ -71,7 +71,7 @@ def write_ckks(folder: Path) -> None:
     secret = kw.SecretKey.generate(parameters)
     generator = kw.KeyGenerator(secret)
     keys = generator.evaluation_keys(rotations=[1])
-    fresh = kw.Decryptor(secret).encrypt(VALUES, slots=4)
+    fresh = kw.Decryptor(secret).encrypt(VALUES, slots=4, magnitude=4)
     evaluator = kw.Evaluator(parameters, keys)
     parameters.save(folder / "parameters.kw")
     secret.save(folder / "secret.kw")

@@ -56,7 +56,7 @@ def test_ckks_keys_and_ciphertexts(release: Path) -> None:
     # Old keys still evaluate, and an old public key still encrypts.
     evaluator = kw.Evaluator(parameters, kw.EvaluationKeys.load(folder / "keys.kw", parameters))
     public = kw.PublicKey.load(folder / "public.kw", parameters)
-    anew = evaluator.add(fresh, kw.Encryptor(public).encrypt(VALUES, slots=4))
+    anew = evaluator.add(fresh, kw.Encryptor(public).encrypt(VALUES, slots=4, magnitude=4))
     assert np.allclose(decryptor.decrypt(evaluator.square(anew)), (2 * VALUES) ** 2, atol=1e-3)
     assert np.allclose(decryptor.decrypt(evaluator.rotate(fresh, 1)), np.roll(VALUES, -1), atol=1e-5)
 
