@@ -101,7 +101,7 @@ impl<'k> Encryptor<'k> {
     }
 
     fn encrypt_message(&mut self, message: &Message) -> Result<Ciphertext, CkksError> {
-        self.magnitude.require(message.largest)?;
+        message.require(&self.parameters, self.magnitude)?;
         let parameters = &self.parameters;
         let rlwe = encrypt_zero(
             self.key,
@@ -203,7 +203,7 @@ impl<'k> Decryptor<'k> {
         rng: &mut SecretRng,
     ) -> Result<SeededCiphertext, CkksError> {
         let message = Message::real(&self.parameters, values, packing, level, self.parameters.scale())?;
-        self.magnitude.require(message.largest)?;
+        message.require(&self.parameters, self.magnitude)?;
         let parameters = &self.parameters;
         let seeded = encrypt_zero_symmetric(
             self.secret,

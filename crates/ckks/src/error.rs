@@ -101,6 +101,19 @@ pub enum CkksError {
         /// The declaration.
         magnitude: f64,
     },
+    /// A declared magnitude of which some values do not fit the modulus.
+    #[error(
+        "values of the declared magnitude {magnitude} do not fit the modulus of level {level}, which holds those below \
+         2^{log_limit:.1}; declare a smaller magnitude, or encrypt at a higher level"
+    )]
+    MagnitudeAboveModulus {
+        /// The declaration.
+        magnitude: f64,
+        /// The level.
+        level: usize,
+        /// `log2` of the values that fit.
+        log_limit: f64,
+    },
     /// A declaration that no message can keep.
     #[error("the declared magnitude {0} is not a positive finite number")]
     Magnitude(f64),

@@ -68,6 +68,22 @@ pub(crate) struct Message {
     pub(crate) real: bool,
 }
 
+impl Message {
+    /// Refuses a message above its declared magnitude, and a declaration that does not fit the modulus: a client would
+    /// stop before a large message, and whoever chose level and scale would see that it was one.
+    ///
+    /// # Errors
+    /// [`CkksError::AboveMagnitude`], [`CkksError::MagnitudeAboveModulus`].
+    pub(crate) fn require(&self, parameters: &CkksParameters, magnitude: Magnitude) -> Result<(), CkksError> {
+        magnitude.require(self.largest)?;
+        let log_limit = parameters.rlwe().log2_q(self.level) - 1.0 - self.scale.log2();
+        if magnitude.get().log2() < log_limit {
+            return Ok(());
+        }
+        Err(CkksError::MagnitudeAboveModulus { magnitude: magnitude.get(), level: self.level, log_limit })
+    }
+}
+
 impl Drop for Message {
     /// The largest value is plaintext, as the coefficients are.
     fn drop(&mut self) {

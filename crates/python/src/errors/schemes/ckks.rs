@@ -76,6 +76,7 @@ table! { ckks(py, CkksError);
     E::Overflow { log_value, log_limit, .. } => "NoiseError" { code = "overflow", log_value, log_limit },
     E::MayOverflow { log_value, log_limit } => "NoiseError" { code = "overflow", log_value, log_limit },
     E::AboveMagnitude { value, magnitude } => "EncodeError" { value, magnitude },
+    E::MagnitudeAboveModulus { magnitude, .. } => "EncodeError" { magnitude },
     E::Magnitude(value) => "ParameterError" { what = "magnitude", value },
     E::NotFinite(value) => "EncodeError" { value },
     E::FloodingRange { what, value, max } => "ParameterError" { what, value, minimum = 1, maximum = max },
