@@ -1,6 +1,7 @@
 """Nearest neighbours and clusters of scikit-learn: the server has an index, and the client votes."""
 
 import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -168,7 +169,9 @@ def _require_same(estimator: Any, vectors: NDArray[np.float64], vote: Vote, metr
     first, second = rng.integers(0, len(vectors), (2, QUERIES))
     share = rng.uniform(0.1, 0.45, (QUERIES, 1))
     queries = vectors[first] * (1 - share) + vectors[second] * share
-    expected = np.asarray(estimator.predict(queries)).ravel()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # arrays have no names of features
+        expected = np.asarray(estimator.predict(queries)).ravel()
     size = float(np.abs(vectors).max(initial=1.0))
     for query, prediction in zip(queries, expected, strict=True):
         if metric == "euclidean":
@@ -215,6 +218,12 @@ def _neighbours(estimator: Any, name: str) -> tuple[Any, Vote, Metric]:
     mean = name == "KNeighborsRegressor"
     labels = _plain(targets if mean else estimator.classes_[targets], name)
     metric = _metric(estimator.effective_metric_, estimator.p, name)
+    if metric == "cosine" and estimator.weights == "distance":
+        raise SearchError(
+            f"{name} weighs by inverse cosine distances, which rounding decides where they are near 0; "
+            "fit it with weights='uniform', or with Euclidean distances of vectors of norm 1",
+            code="estimator",
+        )
     return vectors, Vote(estimator.n_neighbors, estimator.weights, labels, mean), metric
 
 

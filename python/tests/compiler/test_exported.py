@@ -1,6 +1,7 @@
 """Files that PyTorch, Keras, Flax and scikit-learn exported, written by `python -m studies.exporters` in
 `benchmarks`: read, compiled, and computed as onnxruntime computes them."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -117,5 +118,7 @@ def test_encrypted(name: str) -> None:
     path = next(path for path in EXPORTED if path.stem == name)
     samples = samples_of(load_model(path)).astype(np.float64)
     model = kw.compile(path, samples)
-    outputs, simulated = model.predict(samples[:3]), model.simulate(samples[:3])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "encryption changes output")  # some have unscaled features
+        outputs, simulated = model.predict(samples[:3]), model.simulate(samples[:3])
     assert np.abs(outputs - run_clear(model.program, samples[:3])).max() < 10 * simulated.worst_error

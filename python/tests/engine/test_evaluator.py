@@ -15,6 +15,17 @@ if TYPE_CHECKING:
 Slots: TypeAlias = NDArray[np.complex128]
 
 
+def test_a_declaration_beyond_the_modulus_is_refused_for_every_message(small: Any) -> None:
+    """A message decides nothing: whoever chose level and scale would see which ones a client can encrypt."""
+    largest = 2.0 ** (np.log2(float(small.parameters.q[0])) - 1 - np.log2(small.parameters.scale))
+    for value in (1e-3, 0.9 * largest, 2 * largest):
+        with pytest.raises(kw.errors.EncodeError):
+            small.encryptor.encrypt([value], slots=8, level=0, magnitude=4 * largest)
+    with pytest.raises(kw.errors.EncodeError, match="do not fit the modulus of level 0"):
+        small.encryptor.encrypt([1e-3], slots=8, level=0, magnitude=4 * largest)
+    assert small.encryptor.encrypt([1e-3], slots=8, level=0, magnitude=largest / 2).level == 0
+
+
 def test_encryption_of_every_kind_of_numbers(small: Party) -> None:
     given: list[Any] = [
         [1, -2, 3],

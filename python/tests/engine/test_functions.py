@@ -8,6 +8,7 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
+from keywright.compiler.activations.approximation.composite import sign_composite
 from keywright.errors import EncodeError, NoiseError, OperandError, ParameterError
 from keywright.values import Group
 from keywright.values.functions import FUNCTIONS, approximation, error_bound, interpolant
@@ -188,13 +189,19 @@ def test_statistics_are_those_of_numpy(keys: Keys, mask: Vector, encrypted: bool
         assert np.abs(keys.decrypted(own) - exact).max() <= bound + 1e-6
 
 
-def test_a_histogram_counts_values_between_edges(keys: Keys) -> None:
-    mask = np.array([1.0, 1, 1, 0] * 4)
-    v = np.tile([-0.8, -0.2, 0.3, 0.9], 4)
-    counts = Group(mask).histogram(keys.encrypted(v), [-1, -0.5, 0.05, 1], bits=8)
-    exact = np.histogram(v[mask > 0], [-1, -0.5, 0.05, 1])[0]
+@pytest.mark.parametrize("bits", [8, 10])
+def test_a_histogram_counts_values_between_edges(keys: Keys, bits: int) -> None:
+    mask, edges = np.array([1.0, 1, 1, 0] * 4), np.array([-1, -0.5, 0.05, 1])
+    near = 2 * sign_composite(bits).jump
+    v = np.random.default_rng(6).uniform(-0.9, 0.9, SLOTS)
+    for edge in edges:  # no value is as close to an edge as is stated
+        v = np.where(np.abs(v - edge) <= near, edge + 1.05 * near * np.where(v > edge, 1, -1), v)
+    v = np.clip(v, -1 + 1.05 * near, 1 - 1.05 * near)
+    counts = Group(mask).histogram(keys.encrypted(v), edges.tolist(), bits=bits)
+    exact = np.histogram(v[mask > 0], edges)[0]
     for count, expected in zip(counts, exact, strict=True):
-        assert np.abs(keys.decrypted(count) - expected).max() <= mask.sum() * 2.0**-7
+        bound = mask.sum() * 2.0**-bits + count.ciphertext.error_bound
+        assert np.abs(keys.decrypted(count) - expected).max() <= bound
 
 
 def test_bad_groups_are_refused(keys: Keys) -> None:

@@ -125,7 +125,7 @@ MODELS: dict[str, tuple[Any, NDArray[Any], NDArray[Any]]] = {
         VALUES, REAL,
     ),
     "tree": (tree.DecisionTreeRegressor(max_depth=3), VALUES, REAL),
-    "forest": (ensemble.RandomForestClassifier(4, max_depth=3, random_state=0), VALUES, LABEL),
+    "forest": (ensemble.RandomForestClassifier(4, max_depth=2, random_state=0), VALUES, LABEL),
     "boosting": (ensemble.GradientBoostingRegressor(n_estimators=4, max_depth=2), VALUES, REAL),
     "histograms": (ensemble.HistGradientBoostingRegressor(max_iter=3, max_depth=2), GAPS, REAL),
     "trees behind a scaler": (

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal, get_args
 
 from keywright import compiler
@@ -84,11 +84,11 @@ class Compilation:
         labels: tuple[str, ...] = (),
     ) -> None:
         require_choice("client", client, get_args(Client))
-        if client == "thin" and (isinstance(ring, Ring) or ring in Parameters.presets()):
+        if client == "thin" and ring is not None and ring not in (presets := _real_presets()):
             what = "parameters=" if isinstance(ring, Ring) else f"parameters={ring!r}"
             raise ParameterError(
-                f"{what} has no bootstrapping, which thin clients need; leave it out, choose client='slots', "
-                f"or name one of {', '.join(BootstrapperPlan.presets())}",
+                f"{what} has no bootstrapping of real values, which thin clients need; leave it out, choose "
+                f"client='slots', or name one of {', '.join(presets)}",
                 code="arguments",
             )
         self.approximated, self.batch = approximated, batch
@@ -360,3 +360,11 @@ def _seconds(model: Model) -> float:
 def cost_table(parameters: Parameters, bootstraps: Sequence[BootstrapperPlan] = ()) -> CostTable:
     """Return the costs of operations with these parameters, by the cost model of `keywright plan`."""
     return CostTable.predicted(chain_of(parameters), stored_model() or CostModel(), bootstraps)
+
+
+@cache
+def _real_presets() -> tuple[str, ...]:
+    """Return the presets of bootstraps whose slots have real values, as thin clients' ciphertexts do."""
+    return tuple(
+        name for name in BootstrapperPlan.presets() if BootstrapperPlan.preset(name).values == "real"
+    )

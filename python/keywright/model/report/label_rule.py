@@ -42,7 +42,8 @@ class LabelRule:
 
     def ties(self, outputs: Vector) -> NDArray[np.bool_]:
         """Return which labels rounding decides, (count,)."""
-        return self.undecided(outputs, TIE * np.abs(outputs).max(axis=1))
+        sizes = np.maximum(TIE * np.abs(outputs).max(axis=1), np.finfo(np.float64).tiny)
+        return self.undecided(outputs, sizes)
 
     def undecided(self, outputs: Vector, errors: float | Vector) -> NDArray[np.bool_]:
         """Return which labels change if outputs change by up to an error, (count,): the best two towards each

@@ -17,6 +17,10 @@ from keywright.errors.network import (
 )
 from keywright.program.arrays import Vector
 
+LOST = -(2.0**17)
+"""Runtimes round sums with this number, in single precision, to multiples of 2^-7: a softmax of others is
+another."""
+
 LEAST_GAP = 36.0
 """How far a hidden element is at least below the largest of its row: exp(-36) is 2.3e-16 of it."""
 
@@ -52,13 +56,14 @@ def shown_elements(
         rows: the numbers of the elements of each row, (elements, rows).
 
     Raises:
-        RefusalError: minus infinity hides all elements of a row.
+        RefusalError: minus infinity, or a number beside which single precision loses the others, hides all
+            elements of a row.
     """
     source = source.before_mask or source
     if source.masked is None:
         return source, np.ones(source.shape, bool)
     largest = source.masked.max(axis=axis, keepdims=True)
-    if np.isneginf(largest).any():
+    if (largest <= LOST).any():
         raise RefusalError(
             f"node {context.name!r}: a mask hides all elements of a row, and the softmax of nothing is not "
             "defined; leave at least one"
