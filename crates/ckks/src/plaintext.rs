@@ -70,7 +70,7 @@ pub(crate) struct Message {
 
 impl Message {
     /// Refuses a message above its declared magnitude, and a declaration that does not fit the modulus: a client would
-    /// stop before a large message, and whoever chose level and scale would see that it was one.
+    /// stop before a large message, and anyone who chose level and scale would see it.
     ///
     /// # Errors
     /// [`CkksError::AboveMagnitude`], [`CkksError::MagnitudeAboveModulus`].

@@ -16,7 +16,7 @@ Slots: TypeAlias = NDArray[np.complex128]
 
 
 def test_a_declaration_beyond_the_modulus_is_refused_for_every_message(small: Any) -> None:
-    """A message decides nothing: anyone who chose level and scale would see which ones a client can encrypt."""
+    """A message decides nothing: who chose level and scale would see which ones a client can encrypt."""
     largest = 2.0 ** (np.log2(float(small.parameters.q[0])) - 1 - np.log2(small.parameters.scale))
     for value in (1e-3, 0.9 * largest, 2 * largest):
         with pytest.raises(kw.errors.EncodeError):
