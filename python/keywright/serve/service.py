@@ -15,8 +15,9 @@ from keywright.errors.service import (
     UnauthorizedError,
 )
 from keywright.model.model import Model
-from keywright.serve.evaluation.evaluations import Evaluations, Reports
+from keywright.serve.evaluation.evaluations import Evaluations
 from keywright.serve.evaluation.exchanged import SAMPLE_BYTES, ExchangedObject, ExchangeRecord
+from keywright.serve.evaluation.execution import Reports
 from keywright.serve.evaluation.jobs import Jobs
 from keywright.serve.storage.state_folder import StateFolder, operator_key
 from keywright.serve.tenants.accounts import NOBODY, Accounts
@@ -350,7 +351,7 @@ class Service:
                 this_machine(self._state.folder, self._workers),
                 *(MachineLine(name, processors) for name, processors in self._workers.machines()),
             ],
-            self.evaluations.durations.record(),
+            self.evaluations.execution.durations.record(),
             ResidentKeys(self._workers.keys.count, self._workers.keys.size),
         )
 
@@ -431,7 +432,7 @@ class Service:
             ServeError: a model cannot be used.
         """
         self._prepared = self._awake = True
-        self._workers.prepare([self.evaluations.load(name) for name in self.catalog.models])
+        self._workers.prepare([self.evaluations.execution.description(name) for name in self.catalog.models])
 
     def drain(self, limit: float) -> None:
         """Report that the server is not ready, refuse new uploads and evaluations, and wait for running

@@ -14,6 +14,7 @@ from keywright import compiler
 from keywright.errors.service import WorkerEndedError
 from keywright.model import Entry, Model
 from keywright.serve import Server, Service, Workers
+from keywright.serve.evaluation.jobs import Job
 from keywright.serve.http.pages import Page
 from keywright.serve.workers.workers import Worker
 from onnx import TensorProto, helper, numpy_helper
@@ -136,3 +137,9 @@ class _GatedWorker:
                     raise WorkerEndedError("it was killed")
             self._gate.fail(requests)
         return self._worker.order(on_step, meanwhile, **order)
+
+
+def submit(service: Service, identifier: str, message: bytes) -> Job:
+    """Let a service evaluate a message, as a request does that does not wait."""
+    with service.evaluations.expect(identifier, len(message)) as expected:
+        return service.evaluations.take(expected, message)

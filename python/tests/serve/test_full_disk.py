@@ -18,7 +18,7 @@ from keywright.runtime.checking import run_clear
 from keywright.serve import Service
 from keywright.serve.http import app
 from keywright.serve.workers.workers import understand
-from tests.serve.network import WORKERS, listening
+from tests.serve.network import WORKERS, listening, submit
 
 FULL = OSError(28, "No space left on device")
 
@@ -109,12 +109,13 @@ def test_jobs_are_refused_or_done(
 
     disk.full = True
     with pytest.raises(OSError, match="No space left"):
-        service.evaluations.submit(identifier, message)
+        submit(service, identifier, message)
     assert service.jobs.counts() == (0, 0)
     disk.full = False
 
     # The worker says twice that it cannot write; the database has no change of the job all the while.
-    real: Any = service.evaluations._work
+    execution: Any = service.evaluations.execution
+    real = execution.run
     refusals: list[Any] = []
 
     def work(worker: Any, job: Any) -> float:
@@ -123,10 +124,10 @@ def test_jobs_are_refused_or_done(
             raise DiskError("full")
         return float(real(worker, job))
 
-    service.evaluations.dispatcher._work = work
+    execution.run = work
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("keywright.serve.evaluation.dispatch.DISK_S", 0.05)
-        job = str(service.evaluations.submit(identifier, message).identifier)
+        job = str(submit(service, identifier, message).identifier)
         disk.full = True
         deadline = time.monotonic() + 60.0
         while service.evaluations.job(job).state != "done":

@@ -117,7 +117,7 @@ def test_the_list_of_models_states_the_time_of_an_evaluation(
     assert line["seconds"] == thin.predicted_seconds > 0
     job = Job("j", "k", thin.manifest.hash, 0, 1)
     job.seconds = 12.5
-    service.evaluations.durations.add(job)
+    service.evaluations.execution.durations.add(job)
     (line,) = ask(server, "GET", "/v1/models")[1]["models"]
     assert line["seconds"] == 12.5
     # A tenant learns nothing of the evaluations of others.

@@ -163,9 +163,12 @@ class Events:
 
     def __init__(self, jobs: Jobs, work: Callable[[Worker, Job], float]) -> None:
         self.jobs, self.lines = jobs, list[str]()
-        self.ended = list[Job]()
-        self.dispatcher = Dispatcher(jobs, Workers(1), work, self.ended.append, self.lines.append)
+        self.ended, self.run = list[Job](), work
+        self.dispatcher = Dispatcher(jobs, Workers(1), self, self.lines.append)
         self.dispatcher.start()
+
+    def end(self, job: Job) -> None:
+        self.ended.append(job)
 
     def wait(self, job: Job) -> Job:
         for _ in range(2000):

@@ -274,7 +274,7 @@ def test_failed_evaluations_count_their_seconds(
 def test_a_worker_reports_its_processor_seconds(thin: Model, tmp_path: Path) -> None:
     service = Service(thin, tmp_path, workers=WORKERS)
     with WORKERS.one() as worker:
-        end = worker.order(do="load", **service.evaluations.load(thin.manifest.hash))
+        end = worker.order(do="load", **service.evaluations.execution.description(thin.manifest.hash))
         assert end["processor"] >= 0.0
         with pytest.raises(ServeError) as refused:
             worker.order(do="check", path=str(tmp_path / "none"), parameters="")

@@ -258,7 +258,7 @@ def test_two_workers_share_one_set(thin: Model, tmp_path: Path) -> None:
         assert (workers.keys.loads, workers.keys.hits) in ((1, 6), (1, 7))
         assert workers.keys.size == thin.resident_key_bytes
         # An order that fails takes its keys with it: the next one of that worker has other keys.
-        first, order = str(session._identifier), service.evaluations.load(thin.manifest.hash)
+        first, order = str(session._identifier), service.evaluations.execution.description(thin.manifest.hash)
         for each in workers.all:
             with pytest.raises(ServeError):
                 each.order(do="evaluate", job="", keys=first, bytes=1, messages=["none"], answer="", **order)

@@ -30,7 +30,7 @@ from keywright.runtime.checking import run_clear
 from keywright.serve import Service
 from keywright.serve.service import ServiceLimits
 from onnx import helper
-from tests.serve.network import WORKERS, make_full, network
+from tests.serve.network import WORKERS, make_full, network, submit
 
 Sample = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -271,7 +271,7 @@ def test_deleted_keys_leave_no_data_of_their_client(
             thin.manifest.input.places.pack(sample[None])[0] * 2**thin.client_parameters.fraction_bits
         )
         message = framing.join([client.encrypt(numbers.astype(np.int64))])
-        jobs = [str(service.evaluations.submit(identifier, message).identifier) for _ in range(2)]
+        jobs = [str(submit(service, identifier, message).identifier) for _ in range(2)]
         for job in jobs:
             while service.evaluations.job(job).state in ("waiting", "running"):
                 time.sleep(0.01)
@@ -303,7 +303,7 @@ def test_deleted_keys_leave_no_data_of_their_client(
 def test_a_secret_key_among_ciphertexts_is_refused(service: Service, key_file: Path) -> None:
     secret = kw.SecretKey.generate(service.model.parameters).to_bytes()
     with pytest.raises(SecretRefusedError):
-        service.evaluations.submit(upload(service, key_file.read_bytes()), framing.join([b"x" * 77 + secret]))
+        submit(service, upload(service, key_file.read_bytes()), framing.join([b"x" * 77 + secret]))
 
 
 def test_malformed_requests_are_refused(service: Service, key_file: Path, full: Model) -> None:
@@ -316,7 +316,7 @@ def test_malformed_requests_are_refused(service: Service, key_file: Path, full: 
     identifier = upload(service, key_file.read_bytes())
     for message in (b"", b"\0\0\0", framing.join([]), framing.join([b"x", b"y"]), b"\xff\xff\xff\xffx"):
         with pytest.raises(BadRequestError):
-            service.evaluations.submit(identifier, message)
+            submit(service, identifier, message)
     secret = kw.SecretKey.generate(service.model.parameters)
     ours, theirs = kw.Decryptor(secret), kw.Decryptor(kw.SecretKey.generate(full.parameters))
     assert service.model.client_parameters is not None
@@ -340,6 +340,6 @@ def test_malformed_requests_are_refused(service: Service, key_file: Path, full: 
     ]
     for data in objects:
         with pytest.raises(InvalidObjectError):
-            service.evaluations.submit(identifier, framing.join([data]))
+            submit(service, identifier, framing.join([data]))
     with pytest.raises(UnknownKeysError):
-        service.evaluations.submit("0" * 32, framing.join([b"x"]))
+        submit(service, "0" * 32, framing.join([b"x"]))

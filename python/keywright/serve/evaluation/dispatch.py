@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from traceback import format_exception
+from typing import Protocol
 
 from keywright.errors.service import (
     DiskError,
@@ -24,8 +25,15 @@ KILL_EVERY_S = 0.1
 DISK_S = 1.0
 """Pause after the disk failed."""
 
-Work = Callable[[Worker, Job], float]
-"""Run a job; returns its seconds."""
+
+class Executor(Protocol):
+    """What runs jobs."""
+
+    def run(self, worker: Worker, job: Job) -> float:
+        """Run a job on a worker; returns its seconds."""
+
+    def end(self, job: Job) -> object:
+        """Record a job that ended."""
 
 
 class Dispatcher:
@@ -34,8 +42,7 @@ class Dispatcher:
     Args:
         jobs: the queue.
         workers: the processes that evaluate.
-        work: runs a job on a worker.
-        on_end: called with every job that ended.
+        executor: runs each job on a worker.
         on_event: called with a message about every worker that ended and every unexpected error.
     """
 
@@ -43,12 +50,10 @@ class Dispatcher:
         self,
         jobs: Jobs,
         workers: Workers,
-        work: Work,
-        on_end: Callable[[Job], object],
+        executor: Executor,
         on_event: Callable[[str], object],
     ) -> None:
-        self._jobs, self._workers, self._work = jobs, workers, work
-        self._end, self._event = on_end, on_event
+        self._jobs, self._workers, self._executor, self._event = jobs, workers, executor, on_event
         self._running: dict[str, Worker] = {}
         self._given_up = False
         self._threads = [
@@ -57,7 +62,7 @@ class Dispatcher:
         ]
 
     def start(self) -> None:
-        """Start to run jobs. Because jobs of an earlier process run at once, ``work`` must be ready."""
+        """Start to run jobs. Because jobs of an earlier process run at once, the executor must be ready."""
         for thread in self._threads:
             thread.start()
 
@@ -101,7 +106,7 @@ class Dispatcher:
         with self._workers.one() as worker:
             self._running[job.identifier] = worker
             try:
-                seconds = self._work(worker, job)
+                seconds = self._executor.run(worker, job)
             except WorkerEndedError as ended:
                 if self._given_up:
                     self._event("an evaluation that ran is left to the next process")
@@ -134,5 +139,5 @@ class Dispatcher:
             self._event(f"evaluations that were joined failed, and are run one by one: {error}")
             self._jobs.alone(job)
         elif self._jobs.end(job, seconds, error):
-            self._end(job)
+            self._executor.end(job)
         return True
