@@ -139,13 +139,13 @@ class RemoteModel:
         key_bytes: int = KEY_BYTES,
         key_count: int = KEY_COUNT,
     ) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        address = urlsplit(url)
+        if address.scheme not in ("http", "https") or not address.hostname:
             raise UnreachableError(
                 f"{url!r} is not a server's address; it must begin with http:// or https://"
             )
-        self._address = parts
-        self._host, self._port, self._base = parts.hostname, parts.port, parts.path.rstrip("/")
+        self._address = address
+        self._host, self._port, self._base = address.hostname, address.port, address.path.rstrip("/")
         self._pinned, self.program, self._direct = pinned, program, direct
         self._demands = Demands(insecure, key_bytes, key_count)
         self._allowed_hosts = () if isinstance(direct, bool) else tuple(direct)
@@ -300,15 +300,15 @@ class RemoteModel:
         if not self._direct:
             raise StorageError("keys are sent to the server alone")
         try:
-            parts = urlsplit(url)
+            target = urlsplit(url)
         except ValueError as error:
             raise StorageError(f"the server gives no address to write to ({error})") from error
-        require_address(parts, self._address, self._allowed_hosts)
+        require_address(target, self._address, self._allowed_hosts)
         until = current()
         until.require()
-        connection = connected(parts.scheme, parts.hostname or "", parts.port, until)
+        connection = connected(target.scheme, target.hostname or "", target.port, until)
         try:
-            connection.request("PUT", f"{parts.path}?{parts.query}", body)
+            connection.request("PUT", f"{target.path}?{target.query}", body)
             response = connection.getresponse()
             response.read(LIMITS.bytes)
         except (OSError, ValueError, http.client.HTTPException) as error:
