@@ -343,6 +343,11 @@ impl<'k> Decryptor<'k> {
 /// probability `(15/16)^m`, less than `2^-95` for 1,024.
 const LOG_SHARE: f64 = -0.093_109;
 
+/// `log2` of the share of the half modulus from which on coefficients are refused that may have exceeded it, by the
+/// declared magnitude. Coefficients that did so are practically uniform: each stays below with probability 1/16. Bounds
+/// suppose the worst values, so that smaller ones are mostly right.
+const LOG_OVERFLOWN: f64 = -4.0;
+
 /// Refuses the decryption of values that may have exceeded the modulus by the ciphertext's estimate, and one with a
 /// coefficient above twice what the estimate and the added noise allow, or near half the modulus. An estimate is exact
 /// to roundings far below a factor of two.
@@ -356,14 +361,12 @@ fn require_allowed(
         Packing::Coefficients => 1,
     };
     let half = ciphertext.parameters.rlwe().log2_q(ciphertext.level()) - 1.0;
+    let largest = largest(coefficients.iter().step_by(gap));
     let (log_value, log_limit) = (ciphertext.estimate.magnitude.log2(), half - ciphertext.scale.log2());
-    if log_value >= log_limit {
-        // A value that exceeds the modulus once comes out as any other. Worst-case errors are far from those that
-        // occur in deep circuits, and do not count.
+    if log_value >= log_limit && largest >= (half + LOG_OVERFLOWN).exp2() {
         coefficients.zeroize();
         return Err(CkksError::MayOverflow { log_value, log_limit });
     }
-    let largest = largest(coefficients.iter().step_by(gap));
     let allowed = (ciphertext.log2_largest() + 1.0).exp2() + largest_noise(noise);
     // Logarithms look their argument up in a table, so only refused values have theirs computed.
     if largest < (half + LOG_SHARE).exp2() && largest <= allowed {

@@ -66,8 +66,8 @@ pub enum CkksError {
     },
     /// A ciphertext whose values may have exceeded the modulus, by the magnitude that it declares.
     #[error(
-        "by its declared magnitude, values of the ciphertext may be as large as 2^{log_value:.1}, and its modulus holds \
-         values below 2^{log_limit:.1}: they may have overflowed. Encrypt with a smaller magnitude, declare that of the \
+        "by its declared magnitude, values of the ciphertext may be as large as 2^{log_value:.1}, its modulus holds \
+         values below 2^{log_limit:.1}, and those of the decryption are near that: they may have overflowed. Encrypt with a smaller magnitude, declare that of the \
          result if you know it (evaluator.declare), or decrypt at a higher level"
     )]
     MayOverflow {

@@ -143,6 +143,12 @@ def from_estimator(
     if name in ("KNeighborsClassifier", "KNeighborsRegressor"):
         vectors, vote, metric = _neighbours(estimator, name)
     elif name == "NearestCentroid":
+        if not np.array_equal(getattr(estimator, "priors", "uniform"), "uniform"):
+            raise SearchError(
+                f"{name} does not predict by its nearest vectors alone: it has priors; fit it without, or "
+                "compile LinearDiscriminantAnalysis",
+                code="estimator",
+            )
         vectors, metric = _fitted(estimator, "centroids_", name), _metric(estimator.metric, 2, name)
         vote = Vote(1, "uniform", _plain(estimator.classes_, name))
     elif name in ("KMeans", "MiniBatchKMeans", "BisectingKMeans"):
@@ -168,7 +174,9 @@ def _require_same(estimator: Any, vectors: NDArray[np.float64], vote: Vote, metr
     rng = np.random.default_rng(0)
     first, second = rng.integers(0, len(vectors), (2, QUERIES))
     share = rng.uniform(0.1, 0.45, (QUERIES, 1))
-    queries = vectors[first] * (1 - share) + vectors[second] * share
+    beside = rng.normal(size=(QUERIES, vectors.shape[1])) * vectors.std(axis=0)
+    aside = rng.integers(0, 2, (QUERIES, 1)) * beside
+    queries = vectors[first] * (1 - share) + vectors[second] * share + aside
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # arrays have no names of features
         expected = np.asarray(estimator.predict(queries)).ravel()
@@ -205,6 +213,13 @@ def _neighbours(estimator: Any, name: str) -> tuple[Any, Vote, Metric]:
     vectors = _fitted(estimator, "_fit_X", name)
     if hasattr(vectors, "toarray"):
         vectors = vectors.toarray()
+    own = getattr(estimator, "metric_params", None) or {}
+    if set(own) - {"p"}:
+        raise SearchError(
+            f"{name} does not predict by its nearest vectors alone: it has metric_params={sorted(own)}; fit "
+            "it on features that are scaled instead",
+            code="estimator",
+        )
     if estimator.weights not in ("uniform", "distance"):
         raise SearchError(
             f"{name} has weights={estimator.weights!r}, which is code; use 'uniform' or 'distance'",

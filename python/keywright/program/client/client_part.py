@@ -16,7 +16,7 @@ from keywright._reading.records import refusing, whole
 from keywright.errors.engine import FormatError
 from keywright.program.arrays import Shape
 
-from .small_model import MAX_RANK, SmallModel
+from .small_model import MAX_RANK, MAX_VALUES, SmallModel
 
 MAX_BYTES = 1 << 20
 
@@ -193,7 +193,14 @@ class ClientPart:
             FormatError: a step cannot be run, or its operands are too large.
         """
         try:
-            rows = [self._run_one(row) for row in np.asarray(scores, np.float64)]
+            values = np.asarray(scores, np.float64)
+            rows: list[Mapping[str, NDArray[Any]]] = []
+            for row in values:
+                rows.append(self._run_one(row))
+                if len(values) * sum(np.size(array) for array in rows[0].values()) > MAX_VALUES:
+                    raise FormatError(
+                        f"the client's part gives too many values for {len(values)} samples", code="program"
+                    )
             return {name: np.stack([row[name] for row in rows]) for name in self.names}
         except FormatError:
             raise

@@ -25,6 +25,11 @@ later nodes read are no larger, either."""
 MAX_WORK = 1 << 28
 """Maximum number of values of all results together."""
 
+WITH_WEIGHTS = frozenset(["LinearClassifier", "SVMClassifier"])
+SLOW = 16
+"""Operators that compute with all numbers of their attributes for every row, and how much slower than
+others."""
+
 MAX_CHARACTERS = 1 << 26
 """Maximum number of characters of a node's result, if every text is as long as the longest."""
 
@@ -123,7 +128,7 @@ class SmallModel:
             try:
                 feeds = {name: values[name] for name in node.input if name}
                 size = bound(node, feeds)
-                work += size
+                work += size * (SLOW * _attributes(node) if node.op_type in WITH_WEIGHTS else 1)
                 texts = size * _longest(node, feeds.values())
                 if not (size + live <= MAX_VALUES and work <= MAX_WORK and texts <= MAX_CHARACTERS):
                     raise FormatError(
@@ -150,12 +155,25 @@ def _longest(node: onnx.NodeProto, operands: Iterable[NDArray[Any]]) -> int:
     """Return the length that texts of a node's result do not exceed; 0 if it has none."""
     if node.op_type == "OneHotEncoder":
         return 0
-    texts = [str(text) for array in operands if array.dtype.kind in "OUS" for text in array.ravel()]
-    if node.op_type == "LabelEncoder":
-        attributes = {entry.name: entry for entry in node.attribute}
-        known = [entry for name in ("values_strings", "default_string") if (entry := attributes.get(name))]
-        texts = [text.decode(errors="replace") for entry in known for text in (entry.s, *entry.strings)]
-    return max(map(len, texts), default=0)
+    texts = [len(str(text)) for array in operands if array.dtype.kind in "OUS" for text in array.ravel()]
+    if node.op_type == "LabelEncoder":  # its operands and keys are no results
+        texts = []
+    texts += [
+        len(text)
+        for entry in node.attribute
+        if not entry.name.startswith("keys")
+        for text in (entry.s, *entry.strings, *entry.t.string_data)
+    ]
+    return max(texts, default=0)
+
+
+def _attributes(node: onnx.NodeProto) -> int:
+    """Return the largest number of values that an attribute of a node has, at least 1."""
+    counts = (
+        max(len(entry.ints), len(entry.floats), len(entry.strings), int(np.prod(entry.t.dims)))
+        for entry in node.attribute
+    )
+    return max([1, *counts])
 
 
 def _evaluator(node: onnx.NodeProto, model: onnx.ModelProto) -> ReferenceEvaluator:
@@ -187,6 +205,11 @@ def bound(node: onnx.NodeProto, feeds: Values) -> float:
         case "FeatureVectorizer":
             widths = [abs(width) for entry in node.attribute for width in entry.ints]
             return float(sum(sizes) + sum(widths) * max(len(each) if each.ndim else 1 for each in operands))
+        case "LinearClassifier" | "SVMClassifier" | "Scaler":
+            rows = max(operands[0].shape[0], 1) if operands[0].ndim else 1
+            return max(float(max(operands[0].size, 1)), float(rows * _attributes(node)))
+        case "Constant":
+            return float(_attributes(node))
         case "Concat" | "Where":
             return (
                 float(np.prod([max(size, 1.0) for size in sizes])) if node.op_type == "Where" else sum(sizes)
