@@ -81,14 +81,19 @@ def row(line: dict[str, Any]) -> tuple[str, ...]:
         str(tests),
         str(line["same"]),
         right,
-        f"{line['error']:.2g} of {line['largest']:.3g}",
+        f"{line['error']:.2g} of {shown(line['largest'])}",
         f"{line['depth']}, {line['bootstraps']}",
         f"{line['compile_cpu_s']:.0f}",
-        f"{line['run_cpu_s'] / tests:.3g}",
-        f"{line['key_bytes'] / 1e6:.3g}",
-        f"{line['sent_bytes'] / 1e3 / tests:.3g}, {line['returned_bytes'] / 1e3 / tests:.3g}",
+        f"{shown(line['run_cpu_s'] / tests)}",
+        f"{shown(line['key_bytes'] / 1e6)}",
+        f"{shown(line['sent_bytes'] / 1e3 / tests)}, {shown(line['returned_bytes'] / 1e3 / tests)}",
         f"{line['peak_bytes'] / 1e9:.1f}",
     )
+
+
+def shown(number: float) -> str:
+    """A number with three significant digits, written out."""
+    return f"{float(f'{number:.3g}'):.0f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
 def notes(line: dict[str, Any]) -> tuple[str, ...]:

@@ -207,7 +207,12 @@ class RemoteModel:
             EncodeError: the first steps do not take the samples.
             OutOfRangeError: a sample leaves the range of the inputs, or one inside the program.
         """
-        manifest, shape = self.manifest, self.manifest.sample_shape
+        return self.checked(self.manifest, samples, force=force)
+
+    def checked(self, manifest: Manifest, samples: Any, *, force: bool = False) -> NDArray[np.float64]:
+        """Check and convert samples as `check`, by the manifest of a session: the model may have been
+        replaced since it began."""
+        shape = manifest.sample_shape
         outcome, single = manifest.features(samples)
         values = outcome[0] if single else outcome
         if values.shape != shape and (values.shape[1:] != shape or values.size == 0):
@@ -220,13 +225,8 @@ class RemoteModel:
         if not force:
             if self.program is not None:
                 guard(self.program, values)
-            self._require_declared(values)
+            _require_declared(manifest, values)
         return values
-
-    def _require_declared(self, values: NDArray[np.float64]) -> None:
-        """Refuse samples that cannot be encrypted, whether forced or not."""
-        batch = values.reshape(-1, *self.manifest.sample_shape)
-        require_magnitude(batch, self.manifest.entering(batch), self.manifest.input_magnitude)
 
     def session(self, secret: SecretKey | None = None) -> "Session":
         """Return a client of the model, with a new secret key by default."""
@@ -319,6 +319,12 @@ class RemoteModel:
             connection.close()
         if not 200 <= response.status < 300:
             raise StorageError(f"the object storage answers with status {response.status}")
+
+
+def _require_declared(manifest: Manifest, values: NDArray[np.float64]) -> None:
+    """Refuse samples that cannot be encrypted, whether forced or not."""
+    batch = values.reshape(-1, *manifest.sample_shape)
+    require_magnitude(batch, manifest.entering(batch), manifest.input_magnitude)
 
 
 class Session:
@@ -499,8 +505,8 @@ class Session:
         Deadline(deadline)
         shape, size = self.manifest.sample_shape, self.manifest.input.places.batch
         # A refusal after the first request would tell the server which sample is refused.
-        values = self.remote.check(samples, force=force)
-        self.remote._require_declared(values)
+        values = self.remote.checked(self.manifest, samples, force=force)
+        _require_declared(self.manifest, values)
         many = values.reshape(-1, *shape)
         requests = [np.arange(first, min(first + size, len(many))) for first in range(0, len(many), size)]
         program = self.remote.program

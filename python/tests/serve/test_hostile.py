@@ -25,6 +25,7 @@ from keywright.cli import main
 from keywright.client import RemoteModel
 from keywright.errors import KeywrightError, SecurityError
 from keywright.errors.engine import FormatError
+from keywright.errors.network import OutOfRangeError
 from keywright.errors.service import (
     LimitError,
     OtherModelError,
@@ -374,6 +375,22 @@ def test_a_successor_does_not_ask_whether_a_waiting_sample_is_in_its_range(name:
             traces.append(calls[next(i for i, call in enumerate(calls) if "/jobs" in call[1]) :])
             session.close()
     assert traces[0] == traces[1] == traces[2]
+
+
+def test_a_session_checks_samples_by_its_own_model() -> None:
+    """Whatever its remote model has become: a wider range would show the server which sample stops it."""
+    low, high = THIN.input.range or (-1.0, 1.0)
+    narrow = encoded(ENTRY | {"input_range": [low / 2, high / 2]})
+    with hostile(Honest(narrow, THIN.encoded, total=THIN.keys.size)) as seen:
+        remote = RemoteModel(seen.url, insecure=True)
+        session = remote.session()
+        remote.refresh()
+        assert (remote.manifest.input.range, session.manifest.encoded) == (THIN.input.range, narrow)
+        before = len(seen.requests)
+        with pytest.raises(OutOfRangeError):
+            session.infer(np.full(INPUTS, 0.9 * high))
+        assert len(seen.requests) == before
+        session.close()
 
 
 def test_a_thin_client_accepts_every_number_of_the_models_range() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from keywright._reading.documents import Limits, read_json
 from keywright._reading.records import refusing
 from keywright.errors.network import RefusalError
 from keywright.program.arrays import table_names
@@ -15,6 +16,9 @@ from keywright.program.client.samples import by_name
 
 NAMES = "keywright.features"
 """Metadata of a model that takes an array: the names of its columns, as JSON."""
+
+LIMITS = Limits(16 << 20, 1 << 20)
+"""Names of as many features as a model can have."""
 
 COUNTED = {"sklearn": "x", "lightgbm": "Column_", "xgboost": "f"}
 """What libraries put before the numbers of features that have no names."""
@@ -86,4 +90,4 @@ def names_in(model: onnx.ModelProto) -> tuple[str, ...]:
     """Return the names of the columns of a model's input; most models have none."""
     value = next((entry.value for entry in model.metadata_props if entry.key == NAMES), "[]")
     with refusing("a list of names", RefusalError, code="model"):
-        return tuple(map(str, json.loads(value)))
+        return tuple(map(str, read_json(value, LIMITS)))

@@ -50,6 +50,23 @@ class Nodes:
     members: Mapping[int, Vector] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Features:
+    """What trees read of a sample.
+
+    Attributes:
+        count: number of features.
+        single: whether they are compared in single precision.
+        missing: whether they may be missing.
+        names: of the columns of a table; empty if they have none.
+    """
+
+    count: int
+    single: bool = False
+    missing: bool = False
+    names: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Ensemble:
     """Trees whose leaves add up: ``base + factor * sum of leaves``, then the last step.
@@ -58,30 +75,44 @@ class Ensemble:
     missing feature goes to the left if the node says so. Nodes of all trees are numbered together.
 
     Attributes:
-        features: number of features of a sample.
+        reads: what the trees read.
         roots: root of every tree, (trees,).
         nodes: of all trees.
         base: (outputs,).
         factor: of the sum.
         last: the client's computation on the sums.
-        single: whether features are compared in single precision.
-        missing: whether the model takes missing features.
-        names: of the features; empty if they have none.
 
     Raises:
         RefusalError: too many trees, nodes or values.
         RefusalError: the nodes are not trees, or a number is not finite.
     """
 
-    features: int
+    reads: Features
     roots: Numbers
     nodes: Nodes
     base: Vector
     last: LastStep
     factor: float = 1.0
-    single: bool = False
-    missing: bool = False
-    names: tuple[str, ...] = ()
+
+    @property
+    def features(self) -> int:
+        """Number of features of a sample."""
+        return self.reads.count
+
+    @property
+    def single(self) -> bool:
+        """Whether features are compared in single precision."""
+        return self.reads.single
+
+    @property
+    def missing(self) -> bool:
+        """Whether the model takes missing features."""
+        return self.reads.missing
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features; empty if they have none."""
+        return self.reads.names
 
     def __post_init__(self) -> None:
         require_counts(len(self.roots), len(self.nodes.feature), self.outputs)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from keywright import compiler
 from keywright.compiler.front_ends.trees.objects import to_source
-from keywright.compiler.trees.ensemble import Ensemble, Nodes, joined
+from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, joined
 from keywright.compiler.trees.last_step import LastStep
 from keywright.compiler.trees.quantising import QuantisedEnsemble, quantise
 from numpy.typing import NDArray
@@ -165,7 +165,8 @@ def random_ensemble(rng: np.random.Generator, trees: int, depth: int, features: 
         )  # fmt: skip
 
     roots, nodes = joined([grown() for _ in range(trees)])
-    return Ensemble(features, roots, nodes, np.asarray([0.5]), LastStep(values="variable"), missing=True)
+    reads = Features(features, missing=True)
+    return Ensemble(reads, roots, nodes, np.asarray([0.5]), LastStep(values="variable"))
 
 
 def samples_of(rng: np.random.Generator, count: int, features: int) -> Array:

@@ -39,7 +39,8 @@ def test_edges_depend_on_samples_and_used_features_alone(seed: int, count: int) 
 @pytest.mark.parametrize("single", [False, True])
 def test_a_representative_is_in_its_bin_and_bits_are_a_thermometer(seed: int, single: bool) -> None:
     rng = np.random.default_rng(seed)
-    trees = dataclasses.replace(random_ensemble(rng, 5, 4, 5), single=single)
+    trees = random_ensemble(rng, 5, 4, 5)
+    trees = dataclasses.replace(trees, reads=dataclasses.replace(trees.reads, single=single))
     samples = rng.normal(size=(300, 5)) if seed % 2 else samples_of(rng, 300, 5)
     for bins in (private_bins(trees, samples, 7), public_bins(trees)):
         binning = bins.binning

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from keywright import compiler
 from keywright.compiler.front_ends.trees.objects import to_source
-from keywright.compiler.trees.ensemble import MAX_TREES, Ensemble, Nodes, joined
+from keywright.compiler.trees.ensemble import MAX_TREES, Ensemble, Features, Nodes, joined
 from keywright.errors import ModelRefusedError
 from keywright.errors.engine import EncodeError
 from keywright.errors.network import RefusalError
@@ -83,7 +83,7 @@ def test_a_million_trees_are_refused_before_anything_of_their_size_is_made() -> 
         check=lambda error: error.code == "size",
     ):
         Ensemble(
-            4,
+            Features(4),
             np.arange(len(leaf)),
             Nodes(leaf, none[:, 0], leaf, leaf, leaf < 0, none),
             one.base,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright._reading.records import refusing
-from keywright.compiler.trees.ensemble import MAX_NODES, Ensemble, Nodes, joined, require_counts
+from keywright.compiler.trees.ensemble import MAX_NODES, Ensemble, Features, Nodes, joined, require_counts
 from keywright.compiler.trees.last_step import LastStep, Transform
 from keywright.errors.network import (
     ModelRefusedError,
@@ -81,7 +81,7 @@ def _read(dump: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
         labels = np.arange(max(outputs, 2))
     last = LastStep(transform, labels, values="variable" if labels is None else "probabilities")
     features = int(dump["max_feature_idx"]) + 1
-    return Ensemble(features, *joined(trees), np.zeros(outputs), last, factor, missing=True)
+    return Ensemble(Features(features, missing=True), *joined(trees), np.zeros(outputs), last, factor)
 
 
 def _tree(structure: Mapping[str, Any], output: int, outputs: int) -> Nodes:

@@ -61,4 +61,4 @@ def to_source(model: object, example: Any = None) -> onnx.ModelProto | Ensemble:
     if ensemble is None:
         return to_onnx(model, example)
     names = feature_names(model, example) or tuple(map(str, table_names(example) or ()))
-    return replace(ensemble, names=names)
+    return replace(ensemble, reads=replace(ensemble.reads, names=names))

@@ -11,7 +11,7 @@ from onnx import helper
 
 from keywright.compiler.front_ends.model_file import sample_shape
 from keywright.compiler.front_ends.rewriting.classical import standardised
-from keywright.compiler.trees.ensemble import Ensemble, Nodes, joined
+from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, joined
 from keywright.compiler.trees.last_step import LastStep, Remainder, Transform
 from keywright.errors.network import (
     RefusalError,
@@ -81,7 +81,8 @@ class _Reader:
         trees, base, last = self._finished(columns, trees)
         last = self._behind(replace(last, single=not double))
         factor = 1 / len(trees) if average else 1.0
-        return Ensemble(features, *joined(trees), base, last, factor, single=not double, missing=True)
+        reads = Features(features, single=not double, missing=True)
+        return Ensemble(reads, *joined(trees), base, last, factor)
 
     def _finished(self, columns: Columns, trees: Sequence[Nodes]) -> tuple[Sequence[Nodes], Vector, LastStep]:
         """Return trees, base and last step as the operator defines them."""

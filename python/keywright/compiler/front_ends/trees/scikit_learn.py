@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from keywright.compiler.trees.ensemble import Ensemble, Nodes, joined
+from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, joined
 from keywright.compiler.trees.last_step import LastStep, Transform
 from keywright.errors.network import ModelRefusedError, unsupported_attribute
 from keywright.program.arrays import Vector
@@ -151,4 +151,4 @@ def _ensemble(
 ) -> Ensemble:
     missing = bool(model.__sklearn_tags__().input_tags.allow_nan)
     features = int(model.n_features_in_)
-    return Ensemble(features, *joined(trees), base, last, factor, single=single, missing=missing)
+    return Ensemble(Features(features, single, missing), *joined(trees), base, last, factor)

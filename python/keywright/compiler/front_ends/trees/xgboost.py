@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from keywright._reading.documents import OWN, read_json
 from keywright._reading.records import refusing
-from keywright.compiler.trees.ensemble import Ensemble, Nodes, joined, require_counts
+from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, joined, require_counts
 from keywright.compiler.trees.last_step import LastStep, Transform
 from keywright.errors.network import (
     ModelRefusedError,
@@ -79,7 +79,7 @@ def _read(learner: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
         labels = np.arange(max(outputs, 2))
     last = LastStep(transform, labels, values="variable" if labels is None else "probabilities")
     features = int(parameters["num_feature"])
-    return Ensemble(features, *joined(trees), base, last, single=True, missing=True)
+    return Ensemble(Features(features, single=True, missing=True), *joined(trees), base, last)
 
 
 def _transform(objective: str) -> Transform:
