@@ -52,6 +52,34 @@ from sklearn.preprocessing import (
 from sklearn.svm import LinearSVC
 
 RNG = np.random.default_rng(21)
+SORTED = np.sort(np.random.default_rng(22).normal(size=(400, 3)), axis=0)
+"""Samples whose first rows say nothing of the others."""
+
+
+def tuned() -> Any:
+    from sklearn.model_selection import TunedThresholdClassifierCV
+
+    labels = (SORTED.sum(axis=1) + np.random.default_rng(23).normal(size=400) > 3).astype(int)
+    return TunedThresholdClassifierCV(LogisticRegression(), scoring="balanced_accuracy").fit(SORTED, labels)
+
+
+def clipping() -> Any:
+    return make_pipeline(MaxAbsScaler(clip=True), Ridge()).fit(SORTED, SORTED[:, 0] ** 3)
+
+
+def weighted() -> Any:
+    parts = [("a", SimpleImputer(), [0]), ("b", "passthrough", [1])]
+    columns = ColumnTransformer(parts, transformer_weights={"b": 3})
+    return make_pipeline(columns, Ridge()).fit(SORTED, SORTED[:, 0])
+
+
+@pytest.mark.parametrize("make", [tuned, clipping, weighted])
+def test_what_exporters_leave_out_is_refused_wherever_it_shows(make: Callable[[], Any]) -> None:
+    """Neither the first rows of sorted data nor any of them show it."""
+    with pytest.raises(ModelRefusedError):
+        kw.compile(make(), SORTED)
+
+
 COUNT = 120
 TARGET = compiler.Target(slots=1024, levels=40)
 NUMBERS = RNG.normal(size=(COUNT, 3)) * [1.0, 5.0, 0.2] + [0.0, 3.0, 1.0]

@@ -24,7 +24,7 @@ from keywright.errors.network import (
     single_precision,
 )
 from keywright.program.arrays import table_names
-from keywright.program.client.samples import by_name, first_samples, in_order
+from keywright.program.client.samples import by_name, in_order, some_samples
 
 from .feature_names import as_fitted, feature_names, with_names
 from .model_file import VALUES, load_model
@@ -41,6 +41,10 @@ LOST, MOST_LOST = 2.0**-13, 2.0**-7
 """Share of a spread that the rounding of inputs may lose before double precision is tried, and before a model
 that cannot be exported in double precision is refused."""
 
+
+BEYOND = (0.0, 0.5, 2.0)
+"""Shares of their distance from the mean by which samples are moved outwards: steps such as clipping, and
+thresholds far from the data, show there."""
 
 COMPARED, DIFFERENT = 64, 2.0**-6
 """Samples on which an exported estimator is compared with the estimator, and the least difference, as a share
@@ -108,7 +112,7 @@ def _from_estimator(model: Any, example: Any) -> onnx.ModelProto:
             written = pipeline.write(model, example, names, to_onnx)
         except RefusalError as reason:
             raise ModelRefusedError([reason]) from reason
-        few = as_fitted(first_samples(example, COMPARED), names)
+        few = as_fitted(some_samples(example, COMPARED), names)
         _require_same(model, written, pipeline.fed(written, few), few)
         return _with_own_labels(model, written, few)
     sample = _one_sample(example, "a scikit-learn estimator")
@@ -151,7 +155,7 @@ def _of_features(
     """
     lost, first = _lost_share(example), example[:1].astype(np.float64)
     ways: list[Callable[[], onnx.ModelProto | None]] = []
-    if max(lost, _lost_values(model, example[:COMPARED])) > LOST:
+    if max(lost, _lost_values(model, some_samples(example, COMPARED))) > LOST:
         ways.append(lambda: _from_scikit_learn(model, first))
     if lost > LOST:
         ways.append(lambda: two_precisions.exported(model, first, _from_scikit_learn))
@@ -164,9 +168,12 @@ def _of_features(
             if exported is not None:
                 source = exported.graph.input[0]
                 kind = onnx.helper.tensor_dtype_to_np_dtype(source.type.tensor_type.elem_type)
-                few = example[:COMPARED]
+                few = some_samples(example, COMPARED)
                 if kind.kind == "f":
-                    _require_same(model, exported, {source.name: few.astype(kind)}, few)
+                    for share in BEYOND:
+                        moved = few + share * (few - np.mean(few, axis=0)) if share else few
+                        rows = moved.astype(few.dtype, copy=False)
+                        _require_same(model, exported, {source.name: rows.astype(kind)}, rows)
                 return exported
         except ModelRefusedError as reason:
             refusal = refusal or reason

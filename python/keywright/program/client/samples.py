@@ -246,3 +246,20 @@ def first_samples(samples: Any, count: int) -> Any:
     if names is None:
         return samples[:count]
     return samples.head(count) if hasattr(samples, "head") else samples[:count]
+
+
+def some_samples(samples: Any, count: int) -> Any:
+    """Return at most so many samples of an array, a mapping or a data frame, evenly spread over all: data may
+    be sorted."""
+    names = table_names(samples)
+    total = len(samples[names[0]]) if names else len(samples)
+    if not total:
+        return samples
+    rows = np.unique(np.linspace(0, total - 1, min(count, total)).astype(np.int64))
+    if isinstance(samples, Mapping):
+        return {name: np.asarray(each)[rows] for name, each in samples.items()}
+    if names is None:
+        return samples[rows] if isinstance(samples, np.ndarray) else [samples[row] for row in rows]
+    if hasattr(samples, "iloc"):
+        return samples.iloc[rows]
+    return samples.take(rows) if hasattr(samples, "take") else first_samples(samples, count)

@@ -96,7 +96,12 @@ def _robust(writer: Writer, transformer: Any, table: Table, path: str) -> list[F
 
 
 def _largest(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
-    return _affine(writer, table, None, transformer.scale_)
+    result = _affine(writer, table, None, transformer.scale_)
+    if not getattr(transformer, "clip", False):
+        return result
+    ends = [writer.constant(end) for end in (-1.0, 1.0)]
+    value = writer.on_client(writer.add("Clip", writer.matrix(result), *ends))
+    return writer.columns_of(value, len(table))
 
 
 def _extremes(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
@@ -178,6 +183,7 @@ def _binned(writer: Writer, transformer: Any, table: Table, path: str) -> list[F
 
 
 def _columns(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
+    _require_no_weights(transformer, path)
     outcome: list[Feature] = []
     places = transformer._transformer_to_input_indices
     for name, step, _ in transformer.transformers_:
@@ -189,7 +195,14 @@ def _columns(writer: Writer, transformer: Any, table: Table, path: str) -> list[
     return outcome
 
 
+def _require_no_weights(transformer: Any, path: str) -> None:
+    if transformer.transformer_weights:
+        why = "has transformer_weights, which have no form here: scale the features in its transformers"
+        raise refused(path, type(transformer).__name__, why)
+
+
 def _union(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
+    _require_no_weights(transformer, path)
     outcome: list[Feature] = []
     for name, step in transformer.transformer_list:
         if isinstance(step, str) and step == "drop":
