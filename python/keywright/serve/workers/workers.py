@@ -252,7 +252,7 @@ class Workers:
         """Load models into all workers before requests need them.
 
         Args:
-            models: the result of `Evaluations.load` for each model.
+            models: the result of `Execution.description` for each model.
 
         Raises:
             ServeError: a model cannot be used.
