@@ -207,9 +207,9 @@ class RemoteModel:
             EncodeError: the first steps do not take the samples.
             OutOfRangeError: a sample leaves the range of the inputs, or one inside the program.
         """
-        return self.checked(self.manifest, samples, force=force)
+        return self._checked(self.manifest, samples, force=force)
 
-    def checked(self, manifest: Manifest, samples: Any, *, force: bool = False) -> NDArray[np.float64]:
+    def _checked(self, manifest: Manifest, samples: Any, *, force: bool = False) -> NDArray[np.float64]:
         """Check and convert samples as `check`, by the manifest of a session: the model may have been
         replaced since it began."""
         shape = manifest.sample_shape
@@ -505,7 +505,7 @@ class Session:
         Deadline(deadline)
         shape, size = self.manifest.sample_shape, self.manifest.input.places.batch
         # A refusal after the first request would tell the server which sample is refused.
-        values = self.remote.checked(self.manifest, samples, force=force)
+        values = self.remote._checked(self.manifest, samples, force=force)
         _require_declared(self.manifest, values)
         many = values.reshape(-1, *shape)
         requests = [np.arange(first, min(first + size, len(many))) for first in range(0, len(many), size)]
