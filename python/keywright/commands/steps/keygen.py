@@ -14,7 +14,6 @@ from pathlib import Path
 
 import keywright as kw
 from keywright import plan as planning
-from keywright._units import format_bytes
 from keywright.commands.helpers.arguments import (
     add_batch_argument,
     add_insecure_argument,
