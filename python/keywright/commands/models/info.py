@@ -25,6 +25,7 @@ JSON_KINDS = {
     "keywright-accounts": "tenants and the digests of their API keys",
     "keywright-calibration": "a calibration of a machine",
     "keywright-configuration": "the models of one key set",
+    "keywright-identity": "the program that a folder's ciphertexts belong to",
     "keywright-manifest": "a model's manifest, for clients",
     "keywright-model": "a model's description",
     "keywright-plan": "a key plan",

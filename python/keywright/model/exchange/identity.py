@@ -10,6 +10,8 @@ from keywright.errors.engine import FormatError
 from keywright.errors.model import program_mismatch
 from keywright.program.file.storage import digest
 
+FORMAT = "keywright-identity-1"
+
 IDENTITY = "program.json"
 """Name of an identity in a folder of ciphertexts."""
 
@@ -53,7 +55,7 @@ class Identity:
 
     def save(self, folder: Path) -> None:
         """Write the identity into a folder of ciphertexts."""
-        text = json.dumps({"program": self.program.hex(), "created": self.created})
+        text = json.dumps({"format": FORMAT, "program": self.program.hex(), "created": self.created})
         (folder / IDENTITY).write_text(text, encoding="utf-8")
 
     @staticmethod
