@@ -78,6 +78,7 @@ def test_progress_is_drawn_on_a_terminal_only() -> None:
 def test_a_terminal_that_draws_nothing_has_lines(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("keywright._progress.SILENT_S", 0.02)
     monkeypatch.setattr("keywright._progress.EVERY_S", 0.02)
+    monkeypatch.setattr("keywright._progress.LEAST_LEFT", 0.0)
     terminal, _, notes = make(interactive=True, kind=kind)
     with terminal.progress("keys", 2) as advance:
         advance(1)

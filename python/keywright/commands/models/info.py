@@ -60,6 +60,7 @@ FIELDS = {
     "q_count": "ciphertext primes",
     "p_count": "special primes",
     "log_scale": "bits of the scale",
+    "created": "compiled, ms since 1970",
 }
 """What the fields of the engine are called; the others have their names."""
 
