@@ -78,7 +78,6 @@ def test_progress_is_drawn_on_a_terminal_only() -> None:
 def test_a_terminal_that_draws_nothing_has_lines(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("keywright._progress.SILENT_S", 0.02)
     monkeypatch.setattr("keywright._progress.EVERY_S", 0.02)
-    monkeypatch.setattr("keywright._progress.LEAST_LEFT", 0.0)
     terminal, _, notes = make(interactive=True, kind=kind)
     with terminal.progress("keys", 2) as advance:
         advance(1)
@@ -118,6 +117,7 @@ def test_no_test_of_this_file_depends_on_the_environment(environment: dict[str, 
 def test_long_work_has_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("keywright._progress.SILENT_S", 0.02)
     monkeypatch.setattr("keywright._progress.EVERY_S", 0.02)
+    monkeypatch.setattr("keywright._progress.LEAST_LEFT", 0.0)
     terminal, _, notes = make(json=False)
     with terminal.progress("layers [all]", 4.0) as advance:
         advance(1.0, "layer 2 of 3, [conv]")
