@@ -325,7 +325,7 @@ def worded(screen: str) -> list[list[str]]:
     """The lines of the demo's tables without their figures."""
     lines = screen.splitlines()
     tables = lines[next(number for number, line in enumerate(lines) if line.startswith("work, with")) :]
-    return [re.sub(r"[\d.]+ (?:[mu]?s|[KM]iB)|[\d.]+x?|\s+", " ", line).split() for line in tables]
+    return [re.sub(r"[\d.]+ (?:[mu]?s|[kM]B)|[\d.]+x?|\s+", " ", line).split() for line in tables]
 
 
 def test_info(keys: Path, capsys: pytest.CaptureFixture[str]) -> None:
