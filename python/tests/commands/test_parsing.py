@@ -170,7 +170,7 @@ def test_info_describes_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(["info", str(tmp_path), "--json"]) == 0
     rows = {row["file"]: row["kind"] for row in map(json.loads, capsys.readouterr().out.splitlines())}
     assert rows == {
-        "notes.txt": "not of Keywright",
+        "notes.txt": "other",
         "plan.json": "a key plan",
         "samples.npy": "an array of numbers",
     }
