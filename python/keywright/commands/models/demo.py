@@ -31,7 +31,7 @@ EXAMPLE = "keywright demo --samples 3"
 KEYS = """\
 The secret key stays with the client; these keys, of 128-bit security, let the
 server compute, not decrypt. One rotation may have keys at several levels: where
-fewer multiplications are left, a key is smaller. Predicted for one answer."""
+fewer multiplications are left, a key is smaller. Times are those of one answer."""
 """What the table of keys does not say in its words."""
 
 
