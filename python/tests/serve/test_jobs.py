@@ -30,8 +30,10 @@ def jobs(place: Place) -> Jobs:
     return Jobs(place.open())
 
 
-def add(jobs: Jobs, owner: str, priority: int = 0) -> Job:
-    return jobs.add(Job(secrets.token_hex(16), owner, "model", priority, 3), owner.encode())
+def add(jobs: Jobs, owner: str, priority: int = 0, holder: str = "") -> Job:
+    """A job of a key set, by default of a holder of its own."""
+    job = Job(secrets.token_hex(16), owner, "model", priority, 3, holder=holder or owner)
+    return jobs.add(job, owner.encode())
 
 
 def take(jobs: Jobs) -> Job:
@@ -65,14 +67,43 @@ def test_clients_take_turns(jobs: Jobs) -> None:
     assert [take(jobs).owner for _ in range(3)] == ["a", "d", "a"]
 
 
-def test_the_queue_of_all_clients_is_bounded(place: Place) -> None:
-    jobs = Jobs(place.open(), waiting=2)
-    for owner in "ab":
-        add(jobs, owner)
-    with pytest.raises(BusyError, match="2 evaluations"):
-        add(jobs, "c")
-    take(jobs)
-    add(jobs, "c")
+def test_holders_take_turns_and_their_key_sets_within(jobs: Jobs) -> None:
+    """The attack: 15 key sets of one address had 15 turns."""
+    for number in range(15):
+        add(jobs, f"evil {number}", holder="evil")
+    add(jobs, "evil 0", holder="evil")
+    for _ in range(2):
+        add(jobs, "honest")
+    owners = [take(jobs).owner for _ in range(18)]
+    assert [owners.index("honest"), len(owners) - owners[::-1].index("honest")] == [1, 4]
+    assert [each for each in owners if each != "honest"] == [*(f"evil {n}" for n in range(15)), "evil 0"]
+
+
+def test_a_holder_takes_no_more_of_the_queue_than_it_leaves(place: Place) -> None:
+    jobs = Jobs(place.open(), waiting=16)
+    for number in range(8):
+        add(jobs, f"evil {number}", holder="evil")
+    with pytest.raises(BusyError, match="8 evaluations"), jobs.reserve("evil 8", "", "evil", 1):
+        pass
+    for number in range(4):
+        add(jobs, f"other {number}", holder="other")
+    with pytest.raises(BusyError, match="4 evaluations"):
+        add(jobs, "other 4", holder="other")
+    # Whoever has none may always wait.
+    for number in range(20):
+        add(jobs, f"holder {number}")
+    with pytest.raises(BusyError, match="1 evaluations"):
+        add(jobs, "again", holder="holder 19")
+
+
+def test_answers_of_the_holder_with_the_most_give_way(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers that nobody fetched were kept for an hour, in any number."""
+    monkeypatch.setattr("keywright.serve.evaluation.jobs.MAX_ENDED", 4)
+    jobs = Jobs(place.open())
+    honest, *evil = [add(jobs, "honest"), *(add(jobs, f"evil {n}", holder="evil") for n in range(6))]
+    for _ in range(7):
+        done(jobs, take(jobs))
+    assert [jobs.has(job) for job in (honest, *evil)] == [True, False, False, False, True, True, True]
 
 
 def test_urgent_evaluations_overtake_those_of_their_client_alone(jobs: Jobs) -> None:

@@ -176,7 +176,7 @@ class Execution:
     def _use(self, job: Job, seconds: float) -> None:
         """Record the processor seconds of an evaluation."""
         try:
-            self._usage.use(job.tenant, seconds)
+            self._usage.use(job.tenant, seconds, job.holder)
         except OSError as error:
             self._event(f"{seconds:.1f} processor seconds could not be recorded: {error}")
 

@@ -11,7 +11,6 @@ import secrets
 import threading
 import time
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -27,6 +26,8 @@ from keywright.serve.configurations import Catalog
 from keywright.serve.storage import Row, Storage
 from keywright.serve.storage.arriving import Arriving
 from keywright.serve.tenants.accounts import NOBODY
+from keywright.serve.tenants.holders import holder_of, of_largest, sums
+from keywright.serve.tenants.quotas import Usage
 from keywright.serve.workers.worker import digest_of
 from keywright.serve.workers.workers import Workers
 
@@ -51,8 +52,8 @@ class UploadStore:
         workers: check complete sets.
         capacity: maximum number of sets with bytes per tenant.
         expiry: seconds after which `expire` deletes an unused set.
-        admit: called with a tenant and the bytes of its new set, before the set is created and before its
-            first byte; an exception refuses the set.
+        usage: quotas of bytes; unlimited by default.
+        jobs_bytes: returns the bytes of a tenant's evaluations, which count towards its quota.
         on_begin: called with a set before its first byte; an exception refuses the byte.
         on_delete: called with a deleted set and the reason: client, expired, room, refused or damaged.
     """
@@ -65,11 +66,12 @@ class UploadStore:
         *,
         capacity: int = 16,
         expiry: float = 3600.0,
-        admit: Callable[[str, int], object] | None = None,
+        usage: Usage | None = None,
+        jobs_bytes: Callable[[str], int] = lambda tenant: 0,
         on_begin: Callable[[UploadedKeys], object] | None = None,
         on_delete: Callable[[UploadedKeys, str], object] | None = None,
     ) -> None:
-        self._admit = admit or (lambda tenant, more: None)
+        self._usage, self._jobs_bytes = usage, jobs_bytes
         self._on_begin = on_begin or (lambda uploaded: None)
         self._on_delete = on_delete or (lambda uploaded, why: None)
         self.objects, self._records = storage.objects, storage.records
@@ -118,9 +120,8 @@ class UploadStore:
             for of in [each for each in stored if each.endswith("/" + identifier)]:
                 del stored[of]
             return
-        uploaded = UploadedKeys(
-            identifier, str(row["model"]), configuration, start, tenant, holder=identifier
-        )
+        model, holder = str(row["model"]), str(row["holder"])
+        uploaded = UploadedKeys(identifier, model, configuration, start, tenant, holder)
         uploaded.parts = stored.pop(uploaded.name(0).rpartition("/")[0], {})
         uploaded.digest = str(row["digest"])
         self._mend(uploaded)
@@ -154,32 +155,33 @@ class UploadStore:
         """Return the context in which nothing else is admitted."""
         return self._lock
 
-    def create(self, model: str, tenant: str = NOBODY, holder: str = "") -> UploadedKeys:
+    def create(self, model: str, tenant: str = NOBODY, address: str = "") -> UploadedKeys:
         """Create an empty set for a model, by its hash. It counts towards the capacity from its first byte on
         (`reserve`), and is evicted for newer ones.
 
         Args:
             model: hash of the model.
             tenant: tenant of the client.
-            holder: address that the set counts for among the sets of the tenant.
+            address: address of the client. Without accounts the set counts for it, also after a restart.
         """
+        holder = holder_of(tenant, address)
         with self._lock:
             self._expire()
             # A tenant can neither evict another's sets nor count them.
             empty = [s for s in self.of(tenant) if not s.placed and not s.busy()]
             while len(empty) >= MAX_EMPTY:
-                oldest = min(_of_largest_holder(empty), key=lambda s: s.used)
+                oldest = min(of_largest(empty), key=lambda s: s.used)
                 empty.remove(oldest)
                 self._delete(oldest, "room")
             configuration = self._catalog.of(model)
-            self._admit(tenant, configuration.key_bytes)
-            uploaded = UploadedKeys(
-                secrets.token_hex(16), model, configuration, time.time(), tenant, holder=holder
-            )
+            if tenant != NOBODY:
+                self.require_bytes(tenant, configuration.key_bytes)
+            uploaded = UploadedKeys(secrets.token_hex(16), model, configuration, time.time(), tenant, holder)
             self._records.add_key_set(
                 {
                     "key_set": uploaded.identifier,
                     "tenant": tenant,
+                    "holder": holder,
                     "model": model,
                     "configuration": configuration.identifier,
                     "made": uploaded.start,
@@ -195,31 +197,43 @@ class UploadStore:
         Raises:
             BusyError: the maximum number of sets have a place, all were used recently, and no other holder
                 has more of them than this one would.
+            LimitError: the tenant may not store so many bytes, and no other holder has more of them.
         """
         with self._lock:
             self._expire()
             others = [s for s in self.of(uploaded.tenant) if s.placed and s is not uploaded]
-            if len(others) < self.capacity:
-                return
-            stalled = [s for s in others if s.stalled() and not s.busy()]
-            if stalled:
-                self._delete(min(stalled, key=lambda s: s.moved), "room")
-                return
-            largest = _of_largest_holder(others)
-            own = 1 + sum(s.holder == uploaded.holder for s in others)
-            idle = [s for s in largest if not s.busy()] or largest
-            if len(largest) <= own:
-                raise BusyError(f"{self.capacity} key sets are in use; ask again later")
-            # Sets that are incomplete first.
-            self._delete(min(idle, key=lambda s: (s.ready, s.used)), "room")
+            if len(others) >= self.capacity:
+                stalled = [s for s in others if s.stalled() and not s.busy()]
+                victim = min(stalled, key=lambda s: s.moved) if stalled else _victim(uploaded, others, _one)
+                if victim is None:
+                    raise BusyError(f"{self.capacity} key sets are in use; ask again later")
+                others.remove(victim)
+                self._delete(victim, "room")
+            while True:
+                try:
+                    self.require_bytes(uploaded.tenant, _size(uploaded))
+                    return
+                except LimitError:
+                    victim = _victim(uploaded, others, _size)
+                    if victim is None:
+                        raise
+                others.remove(victim)
+                self._delete(victim, "room")
 
-    def room(self, tenant: str) -> tuple[int, float | None]:
-        """Return the bytes of a tenant's sets, each counted in full from its first byte on, and the seconds
-        until one expires."""
+    def require_bytes(self, tenant: str, more: int, own: int = 0) -> None:
+        """Check that a tenant may store more bytes; `own` as for `Usage.require_bytes`.
+
+        Raises:
+            LimitError: it may not.
+        """
+        if self._usage is None or not self._usage.limits_bytes(tenant):
+            return
         with self._lock:
-            own = [s for s in self._sets.values() if s.tenant == tenant and s.placed]
-            soon = min((s.used + self.expiry - time.monotonic() for s in own), default=None)
-            return sum(s.configuration.key_bytes for s in own), soon
+            sets = [s for s in self.of(tenant) if s.placed]
+            soon = min((s.used + self.expiry - time.monotonic() for s in sets), default=None)
+            # A set counts in full from its first byte on.
+            stored = sum(map(_size, sets)) + self._jobs_bytes(tenant)
+            self._usage.require_bytes(tenant, stored, more, soon, own)
 
     def all(self) -> list[UploadedKeys]:
         """Return the sets of all tenants."""
@@ -290,7 +304,6 @@ class UploadStore:
     def _admit_first_byte(self, uploaded: UploadedKeys) -> None:
         """Count a set before its first byte; raises the errors of `reserve`."""
         self._take_place(uploaded)
-        self._admit(uploaded.tenant, uploaded.configuration.key_bytes)
         if not uploaded.begun:
             self._on_begin(uploaded)
             uploaded.begun = True
@@ -507,11 +520,27 @@ class UploadStore:
             )
 
 
-def _of_largest_holder(sets: Sequence[UploadedKeys]) -> list[UploadedKeys]:
-    """Return the sets of the holder that has the most of them."""
-    counts = Counter(uploaded.holder for uploaded in sets)
-    holder = max(counts, key=counts.__getitem__)
-    return [uploaded for uploaded in sets if uploaded.holder == holder]
+def _one(uploaded: UploadedKeys) -> int:
+    return 1
+
+
+def _size(uploaded: UploadedKeys) -> int:
+    return uploaded.configuration.key_bytes
+
+
+def _victim(
+    uploaded: UploadedKeys, others: Sequence[UploadedKeys], size: Callable[[UploadedKeys], int]
+) -> UploadedKeys | None:
+    """Return the set that gives way to another one: of a holder that has more than its holder would have."""
+    largest = of_largest(others, size)
+    if (
+        not largest
+        or sums(largest, size)[largest[0].holder] <= sums([uploaded, *others], size)[uploaded.holder]
+    ):
+        return None
+    idle = [s for s in largest if not s.busy()] or largest
+    # Sets that are incomplete first.
+    return min(idle, key=lambda s: (s.ready, s.used))
 
 
 def order_of_parts(begins: Sequence[int], places: Iterable[tuple[int, int]]) -> list[int]:
