@@ -160,6 +160,7 @@ class Execution:
                     job=job.identifier,
                     **self.description(model.manifest.hash),
                     keys=job.owner,
+                    holder=job.holder,
                     bytes=model.resident_key_bytes,
                     path=str(path),
                     digest=uploaded.digest,

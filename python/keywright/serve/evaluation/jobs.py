@@ -27,6 +27,9 @@ State = Literal["waiting", "running", "done", "failed"]
 FETCHED_S = 60.0
 """How long an answer is kept after it was fetched: the connection may have broken."""
 
+WAITING = 256
+"""Number of waiting evaluations. A holder has no more of them than it leaves to others, but always one."""
+
 EACH = 8
 """Maximum number of waiting evaluations per key set."""
 
@@ -158,11 +161,10 @@ class Jobs:
     Args:
         storage: where messages, answers and records are. Unfinished jobs of an earlier process are queued
             again.
-        waiting: number of waiting jobs. A holder takes no more of them than it leaves to others; the first
-            job of a holder may always wait.
+        waiting: see `WAITING`.
     """
 
-    def __init__(self, storage: Storage, waiting: int = 256) -> None:
+    def __init__(self, storage: Storage, waiting: int = WAITING) -> None:
         self._objects, self._records, self.waiting = storage.objects, storage.records, waiting
         self._turn = threading.Condition()
         self._jobs: dict[str, Job] = {}
