@@ -26,6 +26,7 @@ from keywright.serve.tenants.audit import NAME as AUDIT_NAME
 from keywright.serve.tenants.audit import Audit
 from keywright.serve.tenants.holders import Rate, holder_of
 from keywright.serve.tenants.quotas import Quotas, Usage
+from keywright.serve.uploads.admission import Admission
 from keywright.serve.uploads.buffers import BUFFER_BYTES, LEAST_BODIES, Buffers
 from keywright.serve.uploads.direct import DirectUploads
 from keywright.serve.uploads.part_writer import PartWriter
@@ -134,20 +135,20 @@ class Service:
         self._audit = Audit(addresses.audit or state / AUDIT_NAME)
         self._usage = Usage(quotas or Quotas(), self._storage.records)
         self.jobs = Jobs(self._storage)
-        # The store deletes damaged sets of an earlier process before there are grants.
-        self._direct: DirectUploads | None = None
         self.store = UploadStore(
             self._storage,
             self.catalog,
             self._workers,
-            capacity=limits.capacity,
-            expiry=limits.expiry,
-            usage=self._usage,
-            jobs_bytes=self.jobs.stored,
-            on_begin=self._begun,
-            on_delete=self._deleted,
+            admission=Admission(
+                capacity=limits.capacity,
+                expiry=limits.expiry,
+                usage=self._usage,
+                jobs_bytes=self.jobs.stored,
+                audit=self._audit,
+            ),
+            on_event=self._event,
         )
-        self._direct = DirectUploads(self.store)
+        self.direct = DirectUploads(self.store)
         if self.store.retired():
             self._event(
                 f"{self.store.retired()} key sets belong to configurations that are not served; they are kept"
@@ -168,12 +169,6 @@ class Service:
             limits.budget,
         )
         self.evaluations.dispatcher.start()
-
-    @property
-    def direct(self) -> DirectUploads:
-        """Parts that clients write to the object storage themselves."""
-        assert self._direct is not None
-        return self._direct
 
     @property
     def model(self) -> Model:
@@ -289,7 +284,9 @@ class Service:
         """Start to write a range of a key set; raises the errors of `keys` and `PartWriter`."""
         uploaded = self.store.get(identifier, tenant)
         self.direct.end(identifier, offset)
-        return PartWriter(self.store, uploaded, offset, length, anywhere=anywhere)
+        writer = PartWriter(self.store, uploaded, offset, length, anywhere=anywhere)
+        self._wake(uploaded)
+        return writer
 
     def end_part(self, writer: PartWriter) -> dict[str, object]:
         """End a range and return how much has arrived; raises the errors of `PartWriter.finish`."""
@@ -305,7 +302,10 @@ class Service:
     ) -> dict[str, object]:
         """Return an address for a part of a key set; raises the errors of `keys` and
         `DirectUploads.grant`."""
-        return self.direct.grant(self.store.get(identifier, tenant), offset, length)
+        uploaded = self.store.get(identifier, tenant)
+        grant = self.direct.grant(uploaded, offset, length)
+        self._wake(uploaded)
+        return grant
 
     def take_part(self, identifier: str, offset: int, tenant: str = NOBODY) -> PartWriter:
         """Take over a part that a client has written there; raises the errors of `keys` and
@@ -418,9 +418,9 @@ class Service:
             self._awake = False
             self._workers.rest()
 
-    def _wake(self) -> None:
-        """Wake resting workers, so that they are ready when the keys have arrived."""
-        if self._prepared and not self._awake:
+    def _wake(self, uploaded: UploadedKeys) -> None:
+        """Wake resting workers once a set has begun, so that they are ready when it is complete."""
+        if self._prepared and not self._awake and uploaded.begun:
             self._awake = True
             threading.Thread(target=self._prepare_again, name="keywright-wake", daemon=True).start()
 
@@ -463,31 +463,8 @@ class Service:
         self._storage.close()
         self._state.close()
 
-    def _begun(self, uploaded: UploadedKeys) -> None:
-        """Record the start of an upload before its first byte. Sets without bytes leave no record."""
-        self._audit.note(
-            "begin",
-            uploaded.tenant,
-            uploaded.identifier,
-            model=uploaded.model,
-            configuration=uploaded.configuration.identifier,
-            bytes=uploaded.configuration.key_bytes,
-        )
-        self._wake()
-        self._event("a client starts to upload keys")
-
-    def _deleted(self, uploaded: UploadedKeys, why: str) -> None:
-        """Record the deletion of a key set. A full disk of the audit file does not prevent the deletion."""
-        if self._direct is not None:
-            self._direct.forget(uploaded.identifier)
-        if not uploaded.begun:
-            return
-        try:
-            self._audit.note("delete", uploaded.tenant, uploaded.identifier, why=why)
-        except OSError as error:
-            self._event(f"the audit file lacks the deletion of keys ({why}): {error}")
-
     def _forget(self, identifier: str) -> None:
+        self.direct.forget(identifier)
         self.evaluations.forget(identifier)
         self._exchanges.forget(identifier)
 
@@ -516,7 +493,7 @@ class Service:
         )
 
     def _saw(self, identifier: str, sent: ExchangedObject) -> None:
-        self._exchanges.add(identifier, sent, 2 * max(self.store.capacity, len(self.store)))
+        self._exchanges.add(identifier, sent, 2 * max(self.store.admission.capacity, len(self.store)))
 
 
 def _moment(seconds: float) -> str:

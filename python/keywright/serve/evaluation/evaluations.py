@@ -147,8 +147,9 @@ class Evaluations:
         self._store.require_ready(uploaded)
         self._usage.require_seconds(tenant, uploaded.holder)
         with ExitStack() as stack:
-            with self._store.admission():
-                self._store.require_bytes(tenant, size, self._jobs.stored(tenant, uploaded.holder))
+            admission = self._store.admission
+            with admission.lock:
+                admission.require_bytes(self._store.of(tenant), tenant, size, uploaded.holder)
                 place = stack.enter_context(self._jobs.reserve(identifier, tenant, uploaded.holder, size))
             yield Expected(identifier, name, priority, places, place)
 

@@ -8,7 +8,6 @@ where it was. A server that was killed while it checked a complete set asks for 
 
 import re
 import secrets
-import threading
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
@@ -26,16 +25,13 @@ from keywright.serve.configurations import Catalog
 from keywright.serve.storage import Row, Storage
 from keywright.serve.storage.arriving import Arriving
 from keywright.serve.tenants.accounts import NOBODY
-from keywright.serve.tenants.holders import holder_of, of_largest, sums
-from keywright.serve.tenants.quotas import Usage
+from keywright.serve.tenants.holders import holder_of
 from keywright.serve.workers.worker import digest_of
 from keywright.serve.workers.workers import Workers
 
+from .admission import Admission
 from .upload_check import scan_all, scan_boundaries
 from .uploaded import DIGITS, LEAST_PART, MAX_RUNS, IncomingRange, UploadedKeys
-
-MAX_EMPTY = 1024
-"""Maximum number of a tenant's sets without bytes. The holder with the most loses its oldest for the next."""
 
 OBJECT = re.compile(rf"keys/([0-9a-f]{{32}})/([0-9a-f]{{32}})/([0-9a-f]{{{DIGITS}}})")
 
@@ -50,12 +46,8 @@ class UploadStore:
         storage: where they are stored.
         catalog: the configurations. Sets of configurations that are not served are kept unchanged.
         workers: check complete sets.
-        capacity: maximum number of sets with bytes per tenant.
-        expiry: seconds after which `expire` deletes an unused set.
-        usage: quotas of bytes; unlimited by default.
-        jobs_bytes: returns the bytes of a tenant's evaluations, which count towards its quota.
-        on_begin: called with a set before its first byte; an exception refuses the byte.
-        on_delete: called with a deleted set and the reason: client, expired, room, refused or damaged.
+        admission: decides which sets are taken; by default 16 of a tenant.
+        on_event: called with a message for the operator.
     """
 
     def __init__(
@@ -64,21 +56,13 @@ class UploadStore:
         catalog: Catalog,
         workers: Workers,
         *,
-        capacity: int = 16,
-        expiry: float = 3600.0,
-        usage: Usage | None = None,
-        jobs_bytes: Callable[[str], int] = lambda tenant: 0,
-        on_begin: Callable[[UploadedKeys], object] | None = None,
-        on_delete: Callable[[UploadedKeys, str], object] | None = None,
+        admission: Admission | None = None,
+        on_event: Callable[[str], object] = lambda line: None,
     ) -> None:
-        self._usage, self._jobs_bytes = usage, jobs_bytes
-        self._on_begin = on_begin or (lambda uploaded: None)
-        self._on_delete = on_delete or (lambda uploaded, why: None)
+        self.admission, self._event = admission or Admission(), on_event
         self.objects, self._records = storage.objects, storage.records
-        self.capacity, self.expiry = capacity, expiry
         self._catalog, self._workers = catalog, workers
-        # Locked during every admission of key sets and evaluations, so that each one counts all others.
-        self._lock = threading.RLock()
+        self._lock = self.admission.lock
         self._sets: dict[str, UploadedKeys] = {}
         self._retired: dict[str, tuple[str, str]] = {}
         stored: dict[str, dict[int, int]] = {}
@@ -151,10 +135,6 @@ class UploadStore:
                 self.objects.append(uploaded.name(last), begin - last, b"")
             end, last = begin + size, begin
 
-    def admission(self) -> AbstractContextManager[object]:
-        """Return the context in which nothing else is admitted."""
-        return self._lock
-
     def create(self, model: str, tenant: str = NOBODY, address: str = "") -> UploadedKeys:
         """Create an empty set for a model, by its hash. It counts towards the capacity from its first byte on
         (`reserve`), and is evicted for newer ones.
@@ -167,15 +147,12 @@ class UploadStore:
         holder = holder_of(tenant, address)
         with self._lock:
             self._expire()
-            # A tenant can neither evict another's sets nor count them.
-            empty = [s for s in self.of(tenant) if not s.placed and not s.busy()]
-            while len(empty) >= MAX_EMPTY:
-                oldest = min(of_largest(empty), key=lambda s: s.used)
-                empty.remove(oldest)
-                self._delete(oldest, "room")
-            configuration = self._catalog.of(model)
+            sets, configuration = self.of(tenant), self._catalog.of(model)
             if tenant != NOBODY:
-                self.require_bytes(tenant, configuration.key_bytes)
+                self.admission.require_bytes(sets, tenant, configuration.key_bytes)
+            # A tenant can neither evict another's sets nor count them.
+            for victim in self.admission.without_bytes(sets):
+                self._delete(victim, "room")
             uploaded = UploadedKeys(secrets.token_hex(16), model, configuration, time.time(), tenant, holder)
             self._records.add_key_set(
                 {
@@ -190,50 +167,6 @@ class UploadStore:
             )
             self._sets[uploaded.identifier] = uploaded
             return uploaded
-
-    def _take_place(self, uploaded: UploadedKeys) -> None:
-        """Make room for the bytes of a set.
-
-        Raises:
-            BusyError: the maximum number of sets have a place, all were used recently, and no other holder
-                has more of them than this one would.
-            LimitError: the tenant may not store so many bytes, and no other holder has more of them.
-        """
-        with self._lock:
-            self._expire()
-            others = [s for s in self.of(uploaded.tenant) if s.placed and s is not uploaded]
-            if len(others) >= self.capacity:
-                stalled = [s for s in others if s.stalled() and not s.busy()]
-                victim = min(stalled, key=lambda s: s.moved) if stalled else _victim(uploaded, others, _one)
-                if victim is None:
-                    raise BusyError(f"{self.capacity} key sets are in use; ask again later")
-                others.remove(victim)
-                self._delete(victim, "room")
-            while True:
-                try:
-                    self.require_bytes(uploaded.tenant, _size(uploaded))
-                    return
-                except LimitError:
-                    victim = _victim(uploaded, others, _size)
-                    if victim is None:
-                        raise
-                others.remove(victim)
-                self._delete(victim, "room")
-
-    def require_bytes(self, tenant: str, more: int, own: int = 0) -> None:
-        """Check that a tenant may store more bytes; `own` as for `Usage.require_bytes`.
-
-        Raises:
-            LimitError: it may not.
-        """
-        if self._usage is None or not self._usage.limits_bytes(tenant):
-            return
-        with self._lock:
-            sets = [s for s in self.of(tenant) if s.placed]
-            soon = min((s.used + self.expiry - time.monotonic() for s in sets), default=None)
-            # A set counts in full from its first byte on.
-            stored = sum(map(_size, sets)) + self._jobs_bytes(tenant)
-            self._usage.require_bytes(tenant, stored, more, soon, own)
 
     def all(self) -> list[UploadedKeys]:
         """Return the sets of all tenants."""
@@ -276,7 +209,7 @@ class UploadStore:
             return self._expire()
 
     def _expire(self) -> list[UploadedKeys]:
-        limit = time.monotonic() - self.expiry
+        limit = time.monotonic() - self.admission.expiry
         # An upload counts as a use.
         old = [s for s in self._sets.values() if s.used < limit and not s.busy()]
         for uploaded in old:
@@ -291,7 +224,11 @@ class UploadStore:
     def _delete(self, uploaded: UploadedKeys, why: str) -> None:
         uploaded.gone = True
         if self._sets.pop(uploaded.identifier, None) is not None:
-            self._on_delete(uploaded, why)
+            try:
+                self.admission.end(uploaded, why)
+            except OSError as error:
+                # A full disk of the audit file does not prevent the deletion.
+                self._event(f"the audit file lacks the deletion of keys ({why}): {error}")
         self._workers.forget(uploaded.identifier)
         names = uploaded.names
         try:
@@ -302,11 +239,14 @@ class UploadStore:
                 self.objects.delete(names)
 
     def _admit_first_byte(self, uploaded: UploadedKeys) -> None:
-        """Count a set before its first byte; raises the errors of `reserve`."""
-        self._take_place(uploaded)
+        """Make room for the bytes of a set; raises the errors of `reserve`."""
+        self._expire()
+        victims = self.admission.with_bytes(uploaded, self.of(uploaded.tenant))
         if not uploaded.begun:
-            self._on_begin(uploaded)
-            uploaded.begun = True
+            self.admission.begin(uploaded)
+            self._event("a client starts to upload keys")
+        for victim in victims:
+            self._delete(victim, "room")
 
     def reserve(self, uploaded: UploadedKeys, offset: int, end: int, *, anywhere: bool) -> IncomingRange:
         """Reserve a range of a set for a `PartWriter`. The set counts from now on, unless the range is empty.
@@ -518,29 +458,6 @@ class UploadStore:
                 expected=total,
                 code="keys_incomplete",
             )
-
-
-def _one(uploaded: UploadedKeys) -> int:
-    return 1
-
-
-def _size(uploaded: UploadedKeys) -> int:
-    return uploaded.configuration.key_bytes
-
-
-def _victim(
-    uploaded: UploadedKeys, others: Sequence[UploadedKeys], size: Callable[[UploadedKeys], int]
-) -> UploadedKeys | None:
-    """Return the set that gives way to another one: of a holder that has more than its holder would have."""
-    largest = of_largest(others, size)
-    if (
-        not largest
-        or sums(largest, size)[largest[0].holder] <= sums([uploaded, *others], size)[uploaded.holder]
-    ):
-        return None
-    idle = [s for s in largest if not s.busy()] or largest
-    # Sets that are incomplete first.
-    return min(idle, key=lambda s: (s.ready, s.used))
 
 
 def order_of_parts(begins: Sequence[int], places: Iterable[tuple[int, int]]) -> list[int]:

@@ -2,7 +2,7 @@
 
 A set is sealed memory (`EvaluationKeys.share`), and this process holds its descriptor. Workers map it only
 while they evaluate. An idle set is therefore one descriptor, and closing it frees the memory at once.
-`KeyCache` chooses the set to evict, among those of holders with at least the mean and those that were not used
+`KeyCache` chooses the set to evict, among those of holders with at least the mean and those not used
 lately. A set in use is never evicted.
 """
 
@@ -256,7 +256,9 @@ class ResidentKeys:
         """Return the sets that may be evicted for another one."""
         totals = sums([*self._sets.values(), loaded], lambda each: each.size)
         mean, lately = totals.total() / len(totals), time.monotonic() - LATELY_S
-        return [name for name, each in self._sets.items() if totals[each.holder] >= mean or each.used < lately]
+        return [
+            name for name, each in self._sets.items() if totals[each.holder] >= mean or each.used < lately
+        ]
 
 
 def _descriptors() -> int:
