@@ -134,7 +134,7 @@ class Service:
         self.operator_key = operator_key(state)
         self._audit = Audit(addresses.audit or state / AUDIT_NAME)
         self._usage = Usage(quotas or Quotas(), self._storage.records)
-        self.jobs = Jobs(self._storage)
+        self.jobs = Jobs(self._storage, workers=self._workers.count)
         self.store = UploadStore(
             self._storage,
             self.catalog,

@@ -20,7 +20,7 @@ from keywright.errors.service import (
 from keywright.serve.logs import request_identifier
 from keywright.serve.storage import Row, Storage
 from keywright.serve.storage.objects import drawer
-from keywright.serve.tenants.holders import Turns, of_largest
+from keywright.serve.tenants.holders import Turns, of_largest, sums
 
 State = Literal["waiting", "running", "done", "failed"]
 
@@ -32,6 +32,9 @@ WAITING = 256
 
 EACH = 8
 """Maximum number of waiting evaluations per key set."""
+
+OTHERS_S, LOOK_EVERY_S = 30.0, 1.0
+"""How long a holder counts as served after its last evaluation arrived, and how often that is checked."""
 
 MAX_ENDED = 4096
 """Maximum number of answers that are kept. The holder with the most loses its oldest for the next."""
@@ -162,14 +165,17 @@ class Jobs:
         storage: where messages, answers and records are. Unfinished jobs of an earlier process are queued
             again.
         waiting: see `WAITING`.
+        workers: evaluations at a time. While several holders are served, each leaves one to the others.
     """
 
-    def __init__(self, storage: Storage, waiting: int = WAITING) -> None:
+    def __init__(self, storage: Storage, waiting: int = WAITING, workers: int = 1) -> None:
         self._objects, self._records, self.waiting = storage.objects, storage.records, waiting
         self._turn = threading.Condition()
         self._jobs: dict[str, Job] = {}
         self._queue = Turns[Job]()
         self._reserved: set[Reservation] = set()
+        self._workers, self._seen = workers, dict[str, float]()
+        """When each holder sent its last evaluation, for `OTHERS_S`."""
         self._number, self._ended = 0, False
         self.on_end: Callable[[str], object] = lambda identifier: None
         # Duration of evaluations: a running mean in which the last one has weight one quarter.
@@ -283,6 +289,7 @@ class Jobs:
             else:
                 self._store(job, message)
             self._jobs[job.identifier] = job
+            self._seen[job.holder] = time.monotonic()
             self._put(job)
             self._turn.notify()
         return job
@@ -364,11 +371,11 @@ class Jobs:
         """Take the next job, with the jobs of its keys that can be evaluated with it, and mark them as
         running. Waits for a job. Returns None after `close`."""
         with self._turn:
-            while not self._queue and not self._ended:
-                self._turn.wait()
+            while self._queue.following(busy := self._busy()) is None and not self._ended:
+                self._turn.wait(LOOK_EVERY_S if self._queue else None)
             if self._ended:
                 return None
-            job = self._queue.take()
+            job = self._queue.take(busy)
             for other in self._queue.line(job.holder, job.owner):
                 if job.joins(other):
                     self._queue.discard(other, job.holder, job.owner)
@@ -379,6 +386,17 @@ class Jobs:
                 with contextlib.suppress(OSError):
                     self._note(each, state="running", attempts=each.attempts)
             return job
+
+    def _busy(self) -> set[str]:
+        """Return the holders that run as many evaluations as they may while others are served."""
+        before = time.monotonic() - OTHERS_S
+        self._seen = {name: then for name, then in self._seen.items() if then > before}
+        if self._workers == 1 or len(self._seen) < 2:
+            return set()
+        running = [job for job in self._jobs.values() if job.state == "running"]
+        joined = {id(other) for job in running for other in job.others}
+        counts = sums(job for job in running if id(job) not in joined)
+        return {name for name, count in counts.items() if count >= self._workers - 1}
 
     def again(self, job: Job, *, begun: bool = True) -> None:
         """Queue a job again after its worker ended. It counts as an attempt only if it had ``begun``."""

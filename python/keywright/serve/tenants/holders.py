@@ -8,7 +8,7 @@ the most of it gives way (`of_largest`), and where clients wait, holders take tu
 import ipaddress
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from keywright.serve.tenants.accounts import NOBODY
@@ -17,7 +17,8 @@ NETWORK_BITS = 64
 """An IPv6 customer has a network of this prefix, so its addresses count as one."""
 
 MANY = 4096
-"""Holders above which those that have all of their burst again are forgotten."""
+"""Holders that are remembered. Above it, those that have all of their burst again are forgotten, and the one
+whose turn was the longest ago."""
 
 ADDRESS = "address "
 """Begin of the name of a holder without an account."""
@@ -54,10 +55,14 @@ def of_largest(items: Sequence[Owned], size: Callable[[Owned], int] = lambda _: 
 
 
 class Turns(Generic[Item]):
-    """A queue whose holders take turns. Within the turns of a holder, its key sets take turns."""
+    """A queue whose holders take turns: the one whose last turn was the longest ago is next, so a client that
+    asks now and then waits for no second turn of another. Within the turns of a holder, its key sets take
+    turns."""
 
     def __init__(self) -> None:
-        self._lines: OrderedDict[str, OrderedDict[str, list[Item]]] = OrderedDict()
+        self._lines: dict[str, OrderedDict[str, list[Item]]] = {}
+        self._turns: OrderedDict[str, None] = OrderedDict()
+        """Holders that had a turn, the last one at the end."""
 
     def __len__(self) -> int:
         return sum(map(self.count, self._lines))
@@ -76,15 +81,31 @@ class Turns(Generic[Item]):
         line = self._lines.setdefault(holder, OrderedDict()).setdefault(key_set, [])
         line.insert(len(line) if place is None else place, item)
 
-    def take(self) -> Item:
-        """Remove the next item and return it. Its holder and its key set go to the end."""
-        holder, lines = self._lines.popitem(last=False)
+    def following(self, busy: Collection[str] = ()) -> str | None:
+        """Return the holder whose turn is next; None if there is none but ``busy`` ones."""
+        waiting = [name for name in self._lines if name not in busy]
+        first = (name for name in waiting if name not in self._turns)
+        return next(first, None) or next((name for name in self._turns if name in waiting), None)
+
+    def take(self, busy: Collection[str] = ()) -> Item:
+        """Remove the next item and return it. Its holder and its key set go to the end.
+
+        Args:
+            busy: holders that get no turn; another one waits.
+        """
+        holder = self.following(busy)
+        assert holder is not None
+        self._turns[holder] = None
+        self._turns.move_to_end(holder)
+        if len(self._turns) > MANY:
+            self._turns.popitem(last=False)
+        lines = self._lines[holder]
         key_set, line = lines.popitem(last=False)
         item = line.pop(0)
         if line:
             lines[key_set] = line
-        if lines:
-            self._lines[holder] = lines
+        if not lines:
+            del self._lines[holder]
         return item
 
     def discard(self, item: Item, holder: str, key_set: str = "") -> bool:

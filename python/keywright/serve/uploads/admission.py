@@ -88,7 +88,11 @@ class Admission:
         """
         others, victims = [s for s in sets if s.placed and s is not uploaded], list[UploadedKeys]()
         if len(others) >= self.capacity:
-            stalled = [s for s in others if s.stalled() and not s.busy()]
+            have = sums([uploaded, *others])
+            # A client that pauses keeps its place against a holder that would have more places than it.
+            stalled = [
+                s for s in others if s.stalled() and not s.busy() and have[s.holder] >= have[uploaded.holder]
+            ]
             victim = min(stalled, key=lambda s: s.moved) if stalled else _victim(uploaded, others, _one)
             if victim is None:
                 raise BusyError(f"{self.capacity} key sets are in use; ask again later")
