@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import dataclasses
 import json
+import secrets
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -315,9 +316,7 @@ def _queue(attacked: Attacked) -> None:
 
 
 def _job(owner: str, holder: str) -> Job:
-    return Job(
-        f"{owner} {holder} {threading.get_ident()} {id(object())}"[-32:], owner, "model", 0, 1, holder=holder
-    )
+    return Job(secrets.token_hex(16), owner, "model", 0, 1, holder=holder)
 
 
 def _turns(attacked: Attacked) -> None:

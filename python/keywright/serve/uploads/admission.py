@@ -93,7 +93,11 @@ class Admission:
             stalled = [
                 s for s in others if s.stalled() and not s.busy() and have[s.holder] >= have[uploaded.holder]
             ]
-            victim = min(stalled, key=lambda s: s.moved) if stalled else _victim(uploaded, others, _one)
+            victim = (
+                min(stalled, key=lambda s: (-have[s.holder], s.moved))
+                if stalled
+                else _victim(uploaded, others, _one)
+            )
             if victim is None:
                 raise BusyError(f"{self.capacity} key sets are in use; ask again later")
             victims.append(victim)
