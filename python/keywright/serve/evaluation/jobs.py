@@ -165,7 +165,7 @@ class Jobs:
         storage: where messages, answers and records are. Unfinished jobs of an earlier process are queued
             again.
         waiting: see `WAITING`.
-        workers: evaluations at a time. While several holders are served, each leaves one to the others.
+        workers: evaluations at a time. While several holders are served, none runs more than half of them.
     """
 
     def __init__(self, storage: Storage, waiting: int = WAITING, workers: int = 1) -> None:
@@ -396,7 +396,7 @@ class Jobs:
         running = [job for job in self._jobs.values() if job.state == "running"]
         joined = {id(other) for job in running for other in job.others}
         counts = sums(job for job in running if id(job) not in joined)
-        return {name for name, count in counts.items() if count >= self._workers - 1}
+        return {name for name, count in counts.items() if count >= math.ceil(self._workers / 2)}
 
     def again(self, job: Job, *, begun: bool = True) -> None:
         """Queue a job again after its worker ended. It counts as an attempt only if it had ``begun``."""

@@ -84,8 +84,8 @@ class Turns(Generic[Item]):
     def following(self, busy: Collection[str] = ()) -> str | None:
         """Return the holder whose turn is next; None if there is none but ``busy`` ones."""
         waiting = [name for name in self._lines if name not in busy]
-        first = (name for name in waiting if name not in self._turns)
-        return next(first, None) or next((name for name in self._turns if name in waiting), None)
+        new = [name for name in waiting if name not in self._turns]
+        return new[0] if new else next((name for name in self._turns if name in waiting), None)
 
     def take(self, busy: Collection[str] = ()) -> Item:
         """Remove the next item and return it. Its holder and its key set go to the end.
