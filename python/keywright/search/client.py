@@ -1,7 +1,7 @@
 """The client's part: keys, encrypted queries, and the best of the decrypted scores."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,16 +10,21 @@ from keywright import bfv
 from keywright._core import KeyGenerator, KeySpec, SearchAnswer, SearchIndex, SecretKey
 from keywright.errors import (
     FormatError,
+    ParameterError,
     SearchError,
 )
 
 from .directory import Directory, read_directories
-from .messages import TAG_BYTES, query_to_bytes, read_answer
-from .quantisation import Metric, Quantisation, is_whole
+from .messages import TAG_BYTES, EncryptedVectors, query_to_bytes, read_answer
+from .quantisation import ENCRYPTED_LEVEL, LOG_N, Metric, Quantisation, as_vectors, is_whole
+
+BLOCK = 1 << LOG_N
+"""Vectors of a full block of an encrypted index."""
 
 
 class Client:
-    """Makes queries of an index, or of shards of one, and reads the answers. The secret key never leaves it.
+    """Makes queries of an index, or of shards of one, and reads the answers. For an `EncryptedIndex`, it
+    encrypts the vectors, too. The secret key never leaves it.
 
     Thread safety: any number of threads may use one at the same time.
 
@@ -63,7 +68,63 @@ class Client:
         level = parameters.max_level
         elements = SearchIndex.expansion_elements(parameters, self.quantisation.dimension)
         specs = [KeySpec.galois(parameters, element, level, alpha=1) for element in elements]
+        if self.quantisation.encrypted:
+            specs.append(KeySpec.relinearization(parameters, ENCRYPTED_LEVEL, alpha=1))
         return KeyGenerator(self.secret).evaluation_keys(relinearization=False, specs=specs).to_bytes()
+
+    def encrypt(self, ids: ArrayLike | Sequence[int], vectors: ArrayLike) -> Iterator[bytes]:
+        """Encrypt vectors for an `EncryptedIndex`. Add all that this yields, in this order, then call
+        `update`. Lengths depend on the number of vectors alone, and each message has at most 8192 of them:
+        add many vectors at a time, because a message is as long for one of them.
+
+        Args:
+            ids: int64, one for each vector. The server can read them.
+            vectors: (vectors, dimension).
+
+        Yields:
+            Bytes for `EncryptedIndex.add`.
+
+        Raises:
+            ParameterError: the index has vectors in the clear, or is one of several shards.
+            SearchError: as for `Index.add`.
+        """
+        if not self.quantisation.encrypted or len(self._directories) > 1:
+            what = "several shards" if len(self._directories) > 1 else "vectors in the clear"
+            raise ParameterError(
+                f"this client's directory is of {what}; vectors are encrypted for one EncryptedIndex: make a "
+                "Client of its directory and this client's secret",
+                what="directory",
+                value=what,
+            )
+        array, directory = as_vectors(vectors), self._directories[0]
+        places = directory.to_places()
+        new = places.new_ids(ids, len(array) if array.ndim else 0)
+        quantised = list(self.quantisation.vectors(array))
+        return self._messages(directory, new, quantised)
+
+    def _messages(
+        self,
+        directory: Directory,
+        ids: NDArray[np.int64],
+        quantised: Sequence[tuple[NDArray[np.int16], NDArray[np.int64]]],
+    ) -> Iterator[bytes]:
+        """Yield a message for each block that vectors are in."""
+        if not len(ids):
+            return
+        rows = np.concatenate([rows for rows, _ in quantised])
+        addends = np.concatenate([addends for _, addends in quantised])
+        columns = [rows, addends[:, None]] if len(addends) else [rows]
+        start, revision = 0, directory.revision
+        while start < len(ids):
+            place = (directory.places + start) % BLOCK
+            end = min(start + BLOCK - place, len(ids))
+            ciphertexts = []
+            for column in np.concatenate([part[start:end].T for part in columns], dtype=np.int64):
+                values = np.r_[np.zeros(place, dtype=np.int64), column]
+                sent = self._encryptor.encrypt(values, packing="coefficients", level=ENCRYPTED_LEVEL)
+                ciphertexts.append(sent.to_bytes())
+            yield EncryptedVectors(directory.index, revision, ids[start:end], ciphertexts).to_bytes()
+            start, revision = end, revision + 1
 
     def query(self, vector: ArrayLike) -> "Query":
         """Encrypt a vector. The number of bytes depends on the index alone.

@@ -12,12 +12,14 @@ from keywright.errors import (
     SearchError,
 )
 
+from .encrypted import EncryptedIndex
 from .index import Index
 from .messages import MAX_SHARDS
 
 
 class Shard(Protocol):
-    """What answers for some of the vectors: an `Index`, an `IndexProcess`, or one elsewhere."""
+    """What answers for some of the vectors: an `Index`, an `EncryptedIndex`, an `IndexProcess`, or one
+    elsewhere."""
 
     def directory(self) -> bytes:
         """Return `Index.directory`."""
@@ -83,7 +85,7 @@ class IndexProcess:
     Thread safety: any number of threads may use one at the same time.
 
     Args:
-        folder: of `Index.save`.
+        folder: of `Index.save` or `EncryptedIndex.save`.
         threads: computing threads of the process; those of `keywright.set_threads` by default.
 
     Raises:
@@ -118,14 +120,15 @@ class IndexProcess:
         self.close()
 
 
-_INDEX: list[Index] = []
+_INDEX: list[Index | EncryptedIndex] = []
 """The index of this process, if it is one of `IndexProcess`."""
 
 
 def _load(folder: Path, threads: int | None) -> None:
     if threads is not None:
         set_threads(threads)
-    _INDEX.append(Index.load(folder))
+    kind = Index if (folder / "vectors.npy").exists() else EncryptedIndex
+    _INDEX.append(kind.load(folder))
 
 
 def _directory() -> bytes:

@@ -294,7 +294,7 @@ def test_directories_are_read_strictly() -> None:
     index = search.Index.of(STORED, np.random.default_rng(3).permutation(300) - 150)
     index.delete(index.ids[::7])
     data = index.directory()
-    assert np.array_equal(search.Client(data)._directories[0].ids, index._ids)
+    assert np.array_equal(search.Client(data)._directories[0].ids, index._places.ids)
     with pytest.raises(FormatError, match="a shard occurs twice"):
         search.Client(data + data)
     for cut in (b"", data[:10], data[:-1], data + b"x", data.replace(b"cosine", b"corine")):
