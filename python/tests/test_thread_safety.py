@@ -27,7 +27,14 @@ ENTRY = re.compile(r"^::: (keywright[\w.]*)$", re.MULTILINE)
 COMPILED = re.compile(
     r'(?P<doc>(?:^///.*\n)+)#\[pyclass\(name = "(?P<name>\w+)"(?P<options>[^\]]*)\]', re.MULTILINE
 )
-UNLISTED = {"ChemDistinguisher", "ChemEncryptor", "DerivationTree", "EncryptedSearchIndex", "SearchAnswer", "SearchIndex"}
+UNLISTED = {
+    "ChemDistinguisher",
+    "ChemEncryptor",
+    "DerivationTree",
+    "EncryptedSearchIndex",
+    "SearchAnswer",
+    "SearchIndex",
+}
 """Compiled classes that no page shows."""
 
 THREADS, TIMES = 4, 8

@@ -56,7 +56,11 @@ impl EncryptedIndex {
 
     /// Bytes of the ciphertexts.
     pub fn bytes(&self) -> usize {
-        self.blocks.iter().flat_map(|block| block.components.iter().chain(&block.addend)).map(Ciphertext::bytes).sum()
+        self.blocks
+            .iter()
+            .flat_map(|block| block.components.iter().chain(&block.addend))
+            .map(Ciphertext::bytes)
+            .sum()
     }
 
     /// The ciphertexts of a block: of its components, and of the addends if it has them.
@@ -92,7 +96,12 @@ impl EncryptedIndex {
             self.parameters.require_same(&ciphertext.parameters, "the index", "the ciphertext")?;
             key.join(ciphertext.key(), "one ciphertext of the index", "another")?;
             require_coefficients(ciphertext)?;
-            in_range("level of a ciphertext", ciphertext.level() as u64, self.level as u64, self.level as u64)?;
+            in_range(
+                "level of a ciphertext",
+                ciphertext.level() as u64,
+                self.level as u64,
+                self.level as u64,
+            )?;
         }
         if self.rows.is_multiple_of(n) {
             let addend = components.drain(dimension..).next();
@@ -133,7 +142,8 @@ impl EncryptedIndex {
             let _ = sum.set(inner_product(evaluator, block, &factors));
         });
         let sums = sums.into_iter().filter_map(OnceLock::into_inner).collect::<Result<Vec<_>, _>>()?;
-        let noisier = |a: &&Ciphertext, b: &&Ciphertext| a.estimate.log_bound().total_cmp(&b.estimate.log_bound());
+        let noisier =
+            |a: &&Ciphertext, b: &&Ciphertext| a.estimate.log_bound().total_cmp(&b.estimate.log_bound());
         let estimate = sums.iter().max_by(noisier).ok_or(SearchError::Empty)?.estimate;
         let shape = AnswerShape::new(&self.parameters, self.rows, estimate)?;
         let key = query.key().or(sums[0].key());

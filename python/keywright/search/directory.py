@@ -74,7 +74,10 @@ class Directory:
         """Return ids and places as the index has them."""
         places = Places()
         places.identity, places.revision, places.ids, places.live = (
-            self.index, self.revision, self.ids, self.live
+            self.index,
+            self.revision,
+            self.ids,
+            self.live,
         )
         return places
 
@@ -118,7 +121,9 @@ def _directories(data: bytes) -> Iterator[Directory]:
         places += _places(pairs)
         if places > MAX_PLACES:
             raise ValueError(f"it has more than {MAX_PLACES} places")
-        yield Directory(_identity(fields), whole(fields["revision"], "revision"), _quantisation(fields), pairs)
+        yield Directory(
+            _identity(fields), whole(fields["revision"], "revision"), _quantisation(fields), pairs
+        )
         if start == len(data):
             return
     raise ValueError(f"it has more than {MAX_SHARDS} shards")
@@ -210,7 +215,8 @@ class Places:
         """Return places for vectors: those of deleted ones first, then the end."""
         free = np.flatnonzero(~self.live)[:count]
         end = len(self.ids)
-        return np.r_[free, np.arange(end, end + count - len(free))].astype(np.int64)
+        places: NDArray[np.int64] = np.r_[free, np.arange(end, end + count - len(free))].astype(np.int64)
+        return places
 
     def take(self, places: NDArray[np.int64], ids: NDArray[np.int64]) -> None:
         """Give ids to places, of which some are at the end."""

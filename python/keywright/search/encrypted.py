@@ -45,9 +45,7 @@ class EncryptedIndex:
             )
         self.quantisation = quantisation
         self._places = Places()
-        self._engine = EncryptedSearchIndex(
-            quantisation.parameters, quantisation.dimension, ENCRYPTED_LEVEL
-        )
+        self._engine = EncryptedSearchIndex(quantisation.parameters, quantisation.dimension, ENCRYPTED_LEVEL)
         self._lock = RLock()
 
     def __len__(self) -> int:

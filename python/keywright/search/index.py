@@ -224,9 +224,7 @@ class Index:
         for start in range(0, count, CHUNK):
             rows = np.ascontiguousarray(vectors[start : start + CHUNK])
             try:
-                self._engine.write(
-                    np.arange(start, start + len(rows)), rows, self.quantisation.addends(rows)
-                )
+                self._engine.write(np.arange(start, start + len(rows)), rows, self.quantisation.addends(rows))
             except KeywrightError as error:
                 raise ValueError(str(error)) from None
         self._places = places

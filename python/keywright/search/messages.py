@@ -68,14 +68,15 @@ class EncryptedVectors:
 
     def to_bytes(self) -> bytes:
         """Return the vectors as bytes."""
-        head = VECTORS.pack(
-            VECTORS_MAGIC, self.index, self.revision, len(self.ids), len(self.ciphertexts)
-        )
+        head = VECTORS.pack(VECTORS_MAGIC, self.index, self.revision, len(self.ids), len(self.ciphertexts))
         return b"".join([head, self.ids.astype("<i8").tobytes(), *self.ciphertexts])
 
 
 def read_vectors(data: bytes, ciphertexts: int) -> EncryptedVectors:
-    """Read the bytes of `EncryptedVectors`, of so many ciphertexts.
+    """Read the bytes of `EncryptedVectors`.
+
+    Args:
+        ciphertexts: their number.
 
     Raises:
         FormatError: they are something else.

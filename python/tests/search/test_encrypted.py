@@ -1,6 +1,7 @@
 """Encrypted vectors have the scores of vectors in the clear."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -97,14 +98,15 @@ def test_a_message_is_for_one_revision_of_one_index(
 
 def test_bad_input_is_refused(small: tuple[search.EncryptedIndex, search.Client]) -> None:
     index, client = small
-    for ids, stored, reason in [
+    cases: list[tuple[list[int], Any, str]] = [
         ([4], [[1.0, 2.0]], "shape"),
         ([4], [[0.0, 0.0, 0.0]], "norm"),
         ([4], [[1.0, np.nan, 0.0]], "number"),
         ([3], STORED[:1], "id"),
         ([4, 4], STORED[:2], "id"),
         ([4, 5], STORED[:1], "id"),
-    ]:
+    ]
+    for ids, stored, reason in cases:
         with pytest.raises(SearchError) as refusal:
             client.encrypt(ids, stored)
         assert refusal.value.code == reason
