@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keywright import bfv
-from keywright._core import KeyGenerator, KeySpec, SearchAnswer, SearchIndex, SecretKey
+from keywright._core import KeyGenerator, SearchAnswer, SearchIndex, SecretKey
 from keywright.errors import (
     FormatError,
     ParameterError,
@@ -64,12 +64,7 @@ class Client:
 
     def keys(self) -> bytes:
         """Make the keys that a server needs for this client's queries. It may keep them for all queries."""
-        parameters = self.quantisation.parameters
-        level = parameters.max_level
-        elements = SearchIndex.expansion_elements(parameters, self.quantisation.dimension)
-        specs = [KeySpec.galois(parameters, element, level, alpha=1) for element in elements]
-        if self.quantisation.encrypted:
-            specs.append(KeySpec.relinearization(parameters, ENCRYPTED_LEVEL, alpha=1))
+        specs = self.quantisation.key_specs
         return KeyGenerator(self.secret).evaluation_keys(relinearization=False, specs=specs).to_bytes()
 
     def encrypt(self, ids: ArrayLike | Sequence[int], vectors: ArrayLike) -> Iterator[bytes]:
@@ -155,6 +150,7 @@ class Query:
 
     Attributes:
         data: bytes for the server.
+        tag: 16 random bytes that the answer repeats.
     """
 
     def __init__(
@@ -162,7 +158,12 @@ class Query:
     ) -> None:
         self.data = data
         self._secret, self._directories = secret, directories
-        self._tag, self._factor = tag, factor
+        self.tag, self._factor = tag, factor
+
+    @property
+    def shards(self) -> list[tuple[bytes, int, int]]:
+        """Identity, revision and number of places of each shard of the index."""
+        return [(each.index, each.revision, each.places) for each in self._directories]
 
     @property
     def metric(self) -> Metric:
@@ -197,14 +198,7 @@ class Query:
             SearchError: k is below 1, or above the number of vectors.
             FormatError, MismatchError: as for `scores`.
         """
-        vectors = sum(directory.vectors for directory in self._directories)
-        if not is_whole(k, 1, vectors):
-            raise SearchError(
-                f"k={k!r} is not from 1 to {vectors}, the number of vectors of the index",
-                k=k,
-                vectors=vectors,
-                code="count",
-            )
+        self.require_count(k)
         ids, integers = self._decrypted(answer)
         scores = self._directories[0].quantisation.scores(integers, self._factor)
         ranks = scores if self.metric == "euclidean" else -integers
@@ -213,12 +207,23 @@ class Query:
         best = candidates[np.argsort(ranks[candidates], kind="stable")[:k]]
         return ids[best], scores[best]
 
+    def require_count(self, k: int) -> None:
+        """Refuse a number of results that the index does not have; raises `SearchError`."""
+        vectors = sum(directory.vectors for directory in self._directories)
+        if not is_whole(k, 1, vectors):
+            raise SearchError(
+                f"k={k!r} is not from 1 to {vectors}, the number of vectors of the index",
+                k=k,
+                vectors=vectors,
+                code="count",
+            )
+
     def _decrypted(self, answer: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         known = {directory.index: directory for directory in self._directories}
         parameters = self._directories[0].quantisation.parameters
         ids, scores = [], []
         for part in read_answer(answer):
-            if part.tag != self._tag:
+            if part.tag != self.tag:
                 raise FormatError("this answers another query; read it with that one", code="query")
             directory = known.pop(part.index, None)
             if directory is None:

@@ -189,6 +189,11 @@ class Places:
         """Number of vectors."""
         return int(np.count_nonzero(self.live))
 
+    def require_vectors(self) -> None:
+        """Refuse an index without vectors; raises `SearchError`."""
+        if not len(self):
+            raise SearchError("the index has no vectors; add some first")
+
     def directory(self, quantisation: Quantisation) -> Directory:
         """Return the directory of the index."""
         return Directory(self.identity, self.revision, quantisation, runs_of(self.ids, self.live))

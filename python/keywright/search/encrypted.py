@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from keywright import bfv
 from keywright._core import BfvCiphertext, EncryptedSearchIndex, EvaluationKeys
 from keywright._reading.records import refusing
-from keywright.errors import FormatError, ParameterError, SearchError
+from keywright.errors import FormatError, ParameterError
 
 from .directory import Places
 from .messages import AnswerPart, read_query, read_vectors
@@ -133,8 +133,7 @@ class EncryptedIndex:
         loaded = keys if isinstance(keys, EvaluationKeys) else EvaluationKeys.from_bytes(keys, parameters)
         sent = bfv.SeededCiphertext.from_bytes(ciphertext, parameters)
         with self._lock:
-            if not len(self._places):
-                raise SearchError("the index has no vectors; add some first")
+            self._places.require_vectors()
             revision = self._places.revision
             scores = self._engine.answer(sent, loaded)
         return AnswerPart(tag, self._places.identity, revision, scores.to_bytes()).to_bytes()

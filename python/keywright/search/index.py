@@ -15,7 +15,6 @@ from keywright.errors import (
     FormatError,
     KeywrightError,
     ParameterError,
-    SearchError,
 )
 
 from .directory import Places, load_array
@@ -176,8 +175,7 @@ class Index:
         loaded = keys if isinstance(keys, EvaluationKeys) else EvaluationKeys.from_bytes(keys, parameters)
         sent = bfv.SeededCiphertext.from_bytes(ciphertext, parameters)
         with self._lock:
-            if not len(self._places):
-                raise SearchError("the index has no vectors; add some first")
+            self._places.require_vectors()
             revision = self._places.revision
             scores = self._engine.answer(sent, loaded)
         return AnswerPart(tag, self._places.identity, revision, scores.to_bytes()).to_bytes()

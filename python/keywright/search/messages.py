@@ -34,6 +34,11 @@ def query_to_bytes(tag: bytes, ciphertext: bytes) -> bytes:
     return QUERY.pack(QUERY_MAGIC, tag) + ciphertext
 
 
+def query_ciphertext(data: bytes) -> bytes:
+    """Return the ciphertext of a query, for an index that returns no tag."""
+    return data[QUERY.size :]
+
+
 def read_query(data: bytes) -> tuple[bytes, bytes]:
     """Return tag and ciphertext of a query.
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keywright import bfv
+from keywright._core import KeySpec, SearchIndex
 from keywright._reading.records import number, whole
 from keywright.errors import (
     ParameterError,
@@ -146,6 +147,16 @@ class Quantisation:
         largest = 4 * self.max_norm2 if self.metric == "euclidean" else 2 * self.max_norm2
         q_bits = ENCRYPTED_Q_BITS if self.encrypted else Q_BITS
         return bfv.Parameters.from_bits(LOG_N, q_bits, P_BITS, largest + 1)
+
+    @cached_property
+    def key_specs(self) -> list[KeySpec]:
+        """The keys that a server needs for the queries of a client."""
+        parameters = self.parameters
+        elements = SearchIndex.expansion_elements(parameters, self.dimension)
+        specs = [KeySpec.galois(parameters, element, parameters.max_level, alpha=1) for element in elements]
+        if self.encrypted:
+            specs.append(KeySpec.relinearization(parameters, ENCRYPTED_LEVEL, alpha=1))
+        return specs
 
     @property
     def deviation(self) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from keywright.errors.service import (
     BadRequestError,
@@ -14,7 +15,6 @@ from keywright.errors.service import (
     ServeError,
     UnauthorizedError,
 )
-from keywright.model.model import Model
 from keywright.serve.evaluation.evaluations import Evaluations
 from keywright.serve.evaluation.exchanged import SAMPLE_BYTES, ExchangedObject, ExchangeRecord
 from keywright.serve.evaluation.execution import Reports
@@ -43,6 +43,7 @@ from .overview import (
     tenant_lines,
     this_machine,
 )
+from .served_index import Served
 from .storage import open_storage
 
 
@@ -82,7 +83,7 @@ class Service:
     Thread safety: any number of threads may use one at the same time, until `close`.
 
     Args:
-        models: one or several models; requests that name none get the first.
+        models: one or several models or indices; requests that name none get the first.
         state: folder of all state that outlives the process: keys, jobs, former models.
         limits: bounds on tenants and workers.
         addresses: storage outside of the folder.
@@ -99,7 +100,7 @@ class Service:
 
     def __init__(
         self,
-        models: Model | Sequence[Model],
+        models: Served | Sequence[Served],
         state: Path,
         *,
         limits: ServiceLimits | None = None,
@@ -122,7 +123,7 @@ class Service:
         self._own_workers = Workers() if workers is None else None
         self._workers = workers or self._own_workers or Workers()
         self._expiry, self.accounts = limits.expiry, accounts
-        self.catalog = Catalog([models] if isinstance(models, Model) else models, self._storage.records)
+        self.catalog = Catalog([models] if isinstance(models, Served) else models, self._storage.records)
         self.operator_key = operator_key(state)
         self._audit = Audit(addresses.audit or state / AUDIT_NAME)
         self._usage = Usage(quotas or Quotas(), self._storage.records)
@@ -168,8 +169,8 @@ class Service:
         return self._direct
 
     @property
-    def model(self) -> Model:
-        """The default model."""
+    def model(self) -> Any:
+        """The default model, or index."""
         return self.catalog.first
 
     def manifest(self, model: str | None = None) -> bytes:

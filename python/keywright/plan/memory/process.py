@@ -10,8 +10,27 @@ from .diagonals import Place, Storage
 
 
 @dataclass(frozen=True)
-class Memory:
-    """Bytes of a process at its peak, part by part.
+class Parts:
+    """Bytes of a process at its peak, a field for each part."""
+
+    @property
+    def total(self) -> int:
+        """The sum."""
+        return sum(self.parts().values())
+
+    def parts(self) -> dict[str, int]:
+        """Return the parts by name."""
+        return dict(vars(self))
+
+    def describe(self) -> str:
+        """Return a description."""
+        listed = ", ".join(f"{name} {format_bytes(size)}" for name, size in self.parts().items() if size)
+        return f"{format_bytes(self.total)}: {listed}"
+
+
+@dataclass(frozen=True)
+class Memory(Parts):
+    """Bytes of a process that evaluates a network.
 
     Attributes:
         process: before anything is made: interpreter, libraries, the program.
@@ -32,20 +51,6 @@ class Memory:
     ciphertexts: int
     scratch: int
     idle: int
-
-    @property
-    def total(self) -> int:
-        """The sum."""
-        return sum(self.parts().values())
-
-    def parts(self) -> dict[str, int]:
-        """Return the parts by name."""
-        return dict(vars(self))
-
-    def describe(self) -> str:
-        """Return a description."""
-        listed = ", ".join(f"{name} {format_bytes(size)}" for name, size in self.parts().items() if size)
-        return f"{format_bytes(self.total)}: {listed}"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from keywright._core import Parameters
+from keywright._core import BfvParameters, Parameters
 from keywright._reading.documents import OWN, read_json
 from keywright._units import format_bytes
 from keywright.errors import WorkerEndedError
@@ -322,7 +322,7 @@ class Workers:
             self._checker.close()
             self._checking.release()
 
-    def check(self, path: Path, parameters: Parameters) -> str:
+    def check(self, path: Path, parameters: Parameters | BfvParameters) -> str:
         """Check a key set and return its SHA-256.
 
         Raises:
