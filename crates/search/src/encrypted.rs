@@ -123,7 +123,8 @@ impl EncryptedIndex {
     /// [`crate::expansion_elements`] and a relinearization key.
     ///
     /// # Errors
-    /// As [`crate::Index::answer`]; [`keywright_bfv::BfvError::NoiseExhausted`] if the modulus is too small for the products.
+    /// As [`crate::Index::answer`]; [`keywright_bfv::BfvError::NoiseExhausted`] if the modulus is too small for the
+    /// products.
     pub fn answer(&self, evaluator: &Evaluator<'_>, query: &Ciphertext) -> Result<Answer, SearchError> {
         self.parameters.require_same(evaluator.parameters(), "the index", "the evaluator")?;
         require_coefficients(query)?;

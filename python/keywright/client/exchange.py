@@ -1,4 +1,4 @@
-"""Requests to one server, and what is sent again after a failure in transit."""
+"""Requests to one server, which are repeated after a failure in transit."""
 
 import contextlib
 import http.client

@@ -246,17 +246,17 @@ class Places:
         Raises:
             SearchError: an id is not there, or occurs twice.
         """
-        wanted = _ids_of(ids)
-        _refuse_repeated(wanted)
+        named = _ids_of(ids)
+        _refuse_repeated(named)
         if self._order is None:
             live = np.flatnonzero(self.live)
             self._order = live[np.argsort(self.ids[live], kind="stable")]
         order = self._order
-        result = np.searchsorted(self.ids[order], wanted)
+        result = np.searchsorted(self.ids[order], named)
         there = result < len(order)
-        there[there] = self.ids[order[result[there]]] == wanted[there]
+        there[there] = self.ids[order[result[there]]] == named[there]
         if not there.all():
-            first = int(wanted[~there][0])
+            first = int(named[~there][0])
             raise SearchError(f"id {first} is not in the index", id=first, code="id")
         places: NDArray[np.int64] = order[result]
         return places

@@ -13,7 +13,7 @@ from keywright.errors import PackageMissingError
 
 from . import logs
 from .http.pages import load_page
-from .served_index import ServedIndex
+from .served_index import ServedIndex, load_served
 from .service import Service, ServiceLimits, StorageAddresses
 from .workers.workers import Workers
 
@@ -31,6 +31,7 @@ __all__ = [
     "Workers",
     "application",
     "load_page",
+    "load_served",
     "logs",
     "serve",
 ]

@@ -209,13 +209,13 @@ class ServedIndex:
         Raises:
             OutOfMemoryError: the index does not fit.
         """
-        polynomial = 8 * self.parameters.n
-        components = self.quantisation.dimension
+        n, components = self.parameters.n, self.quantisation.dimension
+        polynomial, blocks = 8 * n, -(-self._size // (components * n))
         if self.quantisation.encrypted:
-            blocks = -(-self._size // (components * self.parameters.n))
             vectors = blocks * (components + 1) * 2 * (ENCRYPTED_LEVEL + 1) * polynomial
         else:
-            vectors = 2 * self._size
+            # Integers of 2 bytes, and an addend of 8.
+            vectors = blocks * n * (2 * components + 8)
             components = min(components, EXPANDED_AT_ONCE)
         memory = IndexMemory(resident_bytes, vectors, components * 2 * len(self.parameters.q) * polynomial)
         if memory.total > budget:

@@ -24,8 +24,7 @@ from keywright.commands.helpers.memory import add_memory_argument, memory_budget
 from keywright.commands.terminal import Terminal
 from keywright.errors import ConfigurationError
 from keywright.plan.memory import resident_bytes
-from keywright.serve import Service, ServiceLimits, StorageAddresses, Workers, load_page, logs
-from keywright.serve.served_index import load_served
+from keywright.serve import Service, ServiceLimits, StorageAddresses, Workers, load_page, load_served, logs
 from keywright.serve.tenants import Accounts, Quotas
 
 if TYPE_CHECKING:
