@@ -10,7 +10,6 @@ import contextlib
 import tempfile
 import threading
 from collections.abc import Callable, Collection, Mapping
-from copy import copy
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright._copies import Unpicklable
 from keywright._core import (
     KeyGenerator,
     Parameters,
@@ -64,7 +64,7 @@ KEY_SETS = 2
 """Key sets of one secret key that a server may ask for: each one gives it more samples of that key."""
 
 
-class RemoteModel(Exchange):
+class RemoteModel(Exchange, Unpicklable, elsewhere="make one of the URL in the other process"):
     """A model on a server.
 
     Thread safety: any number of threads may use one at the same time, except for `refresh`.
@@ -202,7 +202,10 @@ def _require_declared(manifest: Manifest, values: NDArray[np.float64]) -> None:
     require_magnitude(batch, manifest.entering(batch), manifest.input_magnitude)
 
 
-class Session:
+class Session(
+    Unpicklable,
+    elsewhere="pass one secret key to RemoteModel.session in each process, and send to_bytes() of the key",
+):
     """A client of a remote model: the secret key stays in this process, the server gets evaluation keys.
 
     Thread safety: one thread at a time, except for `infer`, which any number of threads may call after
@@ -406,7 +409,7 @@ class Session:
         for _ in range(RETRIES):
             try:
                 answer = self._evaluated(message, progress, places)
-                return partial(copy(self)._decrypt, answer, len(batch), places)
+                return partial(self._snapshot()._decrypt, answer, len(batch), places)
             except UnknownJobError:
                 # A server that restarted without its state has lost the request.
                 continue
@@ -419,7 +422,7 @@ class Session:
             places = self._places(len(batch))
             message = framing.join(self._encrypt(batch, places))
         answer = self._evaluated(message, progress, places)
-        return partial(copy(self)._decrypt, answer, len(batch), places)
+        return partial(self._snapshot()._decrypt, answer, len(batch), places)
 
     def _places(self, count: int) -> range | None:
         """Return the places for ``count`` samples: after those of the previous request, so that the two can

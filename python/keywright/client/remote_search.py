@@ -16,6 +16,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keywright._copies import Unpicklable
 from keywright._core import KeyGenerator, SecretKey
 from keywright.errors import FormatError, MismatchError, NoiseError, ParameterError
 from keywright.errors.service import (
@@ -46,7 +47,11 @@ HEADER_BYTES = 1 << 20
 """Most bytes of an answer besides those, for blocks that are not full."""
 
 
-class RemoteSearch(Exchange):
+class RemoteSearch(
+    Exchange,
+    Unpicklable,
+    elsewhere="store client.secret.to_bytes(), and pass the key as secret= to one in the other process",
+):
     """A search index on a server, and its client: the secret key stays in this process.
 
     Thread safety: any number of threads may use one at the same time, except for `refresh` and `close`.

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keywright import bfv
+from keywright._copies import Unpicklable
 from keywright._core import KeyGenerator, SearchAnswer, SearchIndex, SecretKey
 from keywright.errors import (
     FormatError,
@@ -22,7 +23,10 @@ BLOCK = 1 << LOG_N
 """Vectors of a full block of an encrypted index."""
 
 
-class Client:
+class Client(
+    Unpicklable,
+    elsewhere="store secret.to_bytes(), and make one of the directory and this secret elsewhere",
+):
     """Makes queries of an index, or of shards of one, and reads the answers. For an `EncryptedIndex`, it
     encrypts the vectors, too. The secret key never leaves it.
 
@@ -143,7 +147,7 @@ class Client:
         return Query(self.secret, self._directories, tag, data, factor)
 
 
-class Query:
+class Query(Unpicklable, elsewhere="send its data, and read the answer where the query was made"):
     """One encrypted vector, and how to read the answer to it.
 
     Thread safety: any number of threads may use one at the same time.

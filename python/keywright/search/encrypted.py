@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keywright import bfv
+from keywright._copies import Unpicklable
 from keywright._core import BfvCiphertext, EncryptedSearchIndex, EvaluationKeys
 from keywright._reading.records import refusing
 from keywright.errors import FormatError, ParameterError
@@ -21,7 +22,9 @@ BLOCK = 1 << LOG_N
 """Vectors of a full block."""
 
 
-class EncryptedIndex:
+class EncryptedIndex(
+    Unpicklable, elsewhere="save() it, and load it in the other process with EncryptedIndex.load"
+):
     """Vectors that their owner encrypted, and answers to queries of this owner.
 
     The server learns ids, the number of vectors, and `quantisation`. Only the client whose secret key

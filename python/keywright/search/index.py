@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keywright import bfv
+from keywright._copies import Unpicklable
 from keywright._core import EvaluationKeys, SearchIndex
 from keywright._reading.records import refusing
 from keywright.errors import (
@@ -24,7 +25,7 @@ from .quantisation import CHUNK, DEFAULT_LEVELS, Metric, Quantisation, as_vector
 FORMAT = "keywright-search-index-1"
 
 
-class Index:
+class Index(Unpicklable, elsewhere="save() it, and load it in the other process with Index.load"):
     """Vectors in the clear, in integers of 16 bits, and answers to encrypted queries.
 
     Thread safety: any number of threads may use one at the same time.

@@ -6,6 +6,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Protocol
 
+from keywright._copies import Unpicklable
 from keywright._core import set_threads
 from keywright.errors import (
     ParameterError,
@@ -28,7 +29,9 @@ class Shard(Protocol):
         """Return `Index.answer`."""
 
 
-class Shards:
+class Shards(
+    Unpicklable, elsewhere="load the indices of their folders in the other process, and make Shards of them"
+):
     """Several indices that answer as one. All round vectors by one `Quantisation`.
 
     Thread safety: any number of threads may use one at the same time.
@@ -78,7 +81,7 @@ class Shards:
         return answer
 
 
-class IndexProcess:
+class IndexProcess(Unpicklable, elsewhere="make one of the folder in the other process"):
     """A process that holds the index of a folder, and answers for it. Use it in a ``with`` statement, or
     close it.
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from mmap import PAGESIZE
 from pathlib import Path
 
+from keywright._copies import Unpicklable
 from keywright._core import BfvParameters, BfvSeededCiphertext, EvaluationKeys, KeySpec, Parameters, inspect
 from keywright._reading.records import refusing
 from keywright._units import format_bytes
@@ -139,11 +140,13 @@ class KeyUse:
         return keys
 
 
-class ServedIndex:
+class ServedIndex(Unpicklable, elsewhere="make one of the folder in the other process"):
     """An index that a service answers for, from the folder of `Index.save` or `EncryptedIndex.save`.
 
     `Service`, `serve` and ``keywright serve`` take it beside models. The folder must not change while it is
     served: to change an index, save it to a new folder and serve that.
+
+    Thread safety: any number of threads may use one at the same time.
 
     Args:
         folder: of the saved index.

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from keywright._copies import Unpicklable
 from keywright.errors.service import (
     BadRequestError,
     BusyError,
@@ -77,7 +78,9 @@ class StorageAddresses:
     audit: Path | None = None
 
 
-class Service:
+class Service(
+    Unpicklable, elsewhere="make one in the process that serves, and start its workers with Workers"
+):
     """Models, served to any number of clients.
 
     Thread safety: any number of threads may use one at the same time, until `close`.

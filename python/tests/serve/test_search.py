@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -90,14 +91,15 @@ def test_scores_are_those_of_rounded_vectors(server: Server, shards: list[Served
         assert len(remote) == 20
 
 
-def test_the_owner_of_encrypted_vectors_queries_them(
+def test_threads_query_vectors_of_their_owner(
     server: Server, owner: tuple[ServedIndex, search.Client]
 ) -> None:
     served, client = owner
     with RemoteSearch(server.url, served.manifest.hash, secret=client.secret) as remote:
-        ids, distances = remote.scores(QUERY)
         expected = rounded(served.quantisation, STORED, QUERY)
-        np.testing.assert_allclose(distances[np.argsort(ids)], expected, rtol=1e-12)
+        with ThreadPoolExecutor(2) as threads:
+            for ids, distances in threads.map(remote.scores, [QUERY, QUERY]):
+                np.testing.assert_allclose(distances[np.argsort(ids)], expected, rtol=1e-12)
     with (
         RemoteSearch(server.url, served.manifest.hash) as thief,
         pytest.raises(EvaluationError, match="secret"),

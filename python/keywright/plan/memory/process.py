@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from keywright._copies import Unchanging
 from keywright._units import format_bytes
 from keywright.plan.keys.execution import PlanExecution
 
@@ -67,7 +68,7 @@ class DiagonalStorage:
 
 
 @dataclass(frozen=True)
-class ProcessPlan:
+class ProcessPlan(Unchanging, elsewhere="plan the model in the other process"):
     """The memory plan of a process that evaluates a network.
 
     Attributes:
