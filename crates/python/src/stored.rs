@@ -171,7 +171,8 @@ macro_rules! not_pickled {
     )+};
 }
 
-/// Prints nothing of objects of these classes, and refuses to pickle and to copy them: secrets, and objects with a generator.
+/// Prints nothing of objects of these classes, and refuses to pickle and to copy them: secrets, and objects with a
+/// generator.
 macro_rules! opaque {
     ($($class:ident),+ $(,)?) => {
         $crate::stored::not_pickled!($($class),+);
