@@ -192,7 +192,7 @@ class Quantisation:
         for first in range(0, len(array), CHUNK):
             self._scaled(array[first : first + CHUNK], first)
         for first in range(0, len(array), CHUNK):
-            rows = np.rint(self._scaled(array[first : first + CHUNK], first)).astype(np.int16)
+            rows = np.rint(self._scaled(array[first : first + CHUNK], first)).astype(np.int16, order="C")
             yield rows, self.addends(rows)
 
     def coarseness(self, vectors: ArrayLike) -> float:
