@@ -53,6 +53,7 @@ __all__ = [
     "Decryptor",
     "Derivation",
     "DerivationTree",
+    "EncryptedSearchIndex",
     "EncryptedSum",
     "EncryptedUpdate",
     "EncryptionPool",
