@@ -26,7 +26,7 @@ class RefusalError(KeywrightError):
       that the model does not have.
     * ``accuracy``, ``overflow``, ``labels``: polynomials do not follow the model as closely as required.
     * ``precision``: encryption would add an error that is large beside the outputs.
-    * ``client``: steps that clients of this kind do not compute.
+    * ``client``: a part that clients would compute, and that does not fit the rules for their parts.
     * ``mask``: a constant that hides elements only in part.
 
     What to do: change the model as the message says, give calibration data (calibration=), or require less
@@ -203,17 +203,6 @@ def mask_without_effect(node: str, constant: float, gap: float) -> RefusalError:
         "model with minus infinity in its mask",
         code="mask",
         node=node,
-    )
-
-
-def thin_first_steps(operators: Sequence[str]) -> RefusalError:
-    """Return the refusal of first steps for thin clients, which do not compute them."""
-    shown = ", ".join(dict.fromkeys(operators))
-    return RefusalError(
-        f"the client computes first steps ({shown}), which thin clients do not; compile for full clients "
-        "(client='slots'), or compile the model behind these steps for their results",
-        code="client",
-        operators=tuple(operators),
     )
 
 

@@ -286,11 +286,6 @@ def test_samples_that_first_steps_do_not_take_are_refused(name: str, samples: An
         compiled.predict(samples)
 
 
-def test_thin_clients_compute_no_first_steps() -> None:
-    with pytest.raises(ModelRefusedError, match="which thin clients do not"):
-        kw.compile(built("rounding"), calibration=NUMBERS, client="thin")
-
-
 def test_foreign_first_steps(tmp_path: Path) -> None:
     path = tmp_path / "program.kwp"
     program = compiler.compile(built("rounding"), TARGET, compiler.Fit(calibration=NUMBERS))

@@ -85,7 +85,7 @@ def to_onnx(model: object, example: Any = None) -> onnx.ModelProto:
         sample = _one_sample(example, "a torch.nn.Module")
         return _from_torch(model, sample, np.asarray(example, np.float32)[:2])
     if _is_of(model, "sklearn", "sklearn.base", "BaseEstimator"):
-        exported = _from_estimator(model, example)
+        exported = _from_estimator(pipeline.unfrozen(model), example)
         if _gives_values(model):
             exported.metadata_props.add(key=VALUES, value="true")
         return exported
