@@ -46,6 +46,7 @@ BEFORE = ALLOWED | frozenset(
         "GatherElements",
         "Imputer",
         "IsInf",
+        "LayerNormalization",
         "Mod",
         "OneHot",
         "OneHotEncoder",

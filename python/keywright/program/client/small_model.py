@@ -26,6 +26,9 @@ MAX_WORK = 1 << 28
 """Maximum number of values of all results together."""
 
 WITH_WEIGHTS = frozenset(["LinearClassifier", "SVMClassifier"])
+BROADCAST = frozenset(["Add", "And", "Div", "Mul", "Or", "Sub", "Sum", "Where"])
+"""Operators whose results have the shape that their operands broadcast to."""
+
 SLOW = 16
 """Operators that compute with all numbers of their attributes for every row, and how much slower than
 others."""
@@ -210,10 +213,12 @@ def bound(node: onnx.NodeProto, feeds: Values) -> float:
             return max(float(max(operands[0].size, 1)), float(rows * _attributes(node)))
         case "Constant":
             return float(_attributes(node))
-        case "Concat" | "Where":
-            return (
-                float(np.prod([max(size, 1.0) for size in sizes])) if node.op_type == "Where" else sum(sizes)
-            )
+        case "LayerNormalization":  # the mean and the deviation are its other results
+            return 3 * sizes[0]
+        case "Concat":
+            return sum(sizes)
+        case operator if operator in BROADCAST:
+            return float(np.prod(np.broadcast_shapes(*(each.shape for each in operands))))
         case _:
             return float(np.prod(sizes))
 
