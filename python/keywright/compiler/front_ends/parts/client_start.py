@@ -23,7 +23,7 @@ from keywright.errors.network import (
 )
 from keywright.program.arrays import Shape
 from keywright.program.client.client_part import ALLOWED, ONLY_HERE
-from keywright.program.client.first_steps import BEFORE, FirstSteps
+from keywright.program.client.first_steps import BEFORE, MAX_BYTES, FirstSteps
 from keywright.program.client.samples import Column, Kind, SampleInput, first_samples
 from keywright.program.client.small_model import SmallModel
 
@@ -282,6 +282,8 @@ class _Flow:
                     continue
                 inside = set(operands) <= cut | created
                 joins = inside and node.op_type in MOVING and (several or created.intersection(operands))
+                # The client would encrypt the operand, too, where something else reads it.
+                joins = joins and all(self._times_read(n) == 1 for n in created.intersection(operands))
                 if (joins or wrong) and (before := self._leading(index)) is not None:
                     outcome |= before
                     changed = True
@@ -399,6 +401,12 @@ class _Flow:
         whole = len(cut) == 1 and len(shapes[cut[0]]) > 1 and shapes[cut[0]][0] == 1
         whole = whole and values[cut[0]].dtype != bool
         shape = shapes[cut[0]][1:] if whole else (sum(math.prod(shapes[name]) for name in cut),)
+        if len(data) > MAX_BYTES:
+            raise RefusalError(
+                f"the client's first steps take {len(data)} bytes, most of them tables, and clients read at "
+                f"most {MAX_BYTES}; look rows up before, and compile the model behind the table",
+                code="client",
+            )
         steps = FirstSteps(data, inputs, shape, columns=self.columns)
         if self._together(steps):
             steps = FirstSteps(data, inputs, shape, True, self.columns)
@@ -453,7 +461,7 @@ class _Flow:
 
     def _times_read(self, name: str) -> int:
         """Return how often a value is read, as an output of the model, too."""
-        return len(self.readers.get(name, [])) + sum(name == value.name for value in self.graph.output)
+        return len(self.readers.get(name, [])) + [value.name for value in self.graph.output].count(name)
 
     def _constant(self, name: str) -> NDArray[Any] | None:
         """Return a stored constant or the value of a Constant node; None for other values."""
