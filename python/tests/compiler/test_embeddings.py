@@ -231,8 +231,9 @@ def test_tables_that_no_client_reads_are_refused(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_mask_that_only_a_client_could_read_is_refused() -> None:
-    """Numbers beside the large negative ones: no program reads such a choice."""
-    other = [CAST, node("Unsqueeze", ["b", "second"], ["h"]), node("Where", ["h", "one", "least"], ["g"])]
+    """It is looked up in a table, which only clients have."""
+    table = node("Constant", [], ["table"], value=numpy_helper.from_array(np.float32([-np.inf, 0])))
+    other = [table, node("Gather", ["table", "mask"], ["r"]), node("Unsqueeze", ["r", "second"], ["g"])]
     model = model_of([*EMBEDDED, *other, *ATTENTION])
     with pytest.raises(ModelRefusedError, match="a choice between 0 and minus infinity"):
         compiler.compile(model, TARGET, compiler.Fit(calibration=of(model)))

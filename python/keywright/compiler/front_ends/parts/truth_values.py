@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import onnx
 from numpy.typing import NDArray
 
@@ -16,18 +15,13 @@ SPREADING = frozenset(
 
 
 def is_mask(node: onnx.NodeProto, constant: Callable[[str], NDArray[Any] | None]) -> bool:
-    """Whether a node chooses between 0 and large negative numbers, which a softmax adds.
+    """Whether a node chooses between large negative numbers, which hide elements from a softmax, and others.
 
     Args:
         constant: returns the value of a constant by name; None for others.
     """
-    if node.op_type != "Where":
-        return False
-    branches = [constant(name) for name in node.input[1:]]
-    if branches[0] is None or branches[1] is None:
-        return False
-    none, hidden = sorted((np.asarray(each, np.float64) for each in branches), key=np.max, reverse=True)
-    return bool((none == 0).all() and (hidden <= HIDDEN).all())
+    branches = [constant(name) for name in node.input[1:]] if node.op_type == "Where" else []
+    return any(each is not None and bool((each <= HIDDEN).all()) for each in branches)
 
 
 def before(

@@ -52,6 +52,7 @@ def softmax_of(context: OperatorContext, source: EncryptedValue, axis: int) -> E
     Raises:
         RefusalError: all elements of a row are masked.
     """
+    source = source.before_mask or source
     rows, bits = rows_of(source, [axis]), source.shown
     source, shown = shown_elements(context, source, axis, rows)
     present = np.ones(source.size, bool)
