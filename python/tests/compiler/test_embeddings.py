@@ -9,12 +9,14 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler
+from keywright.compiler.front_ends.onnx_importer import import_model
 from keywright.compiler.front_ends.parts.client_start import start
 from keywright.errors import EncodeError, ModelRefusedError, OutOfRangeError, RefusalError
 from keywright.program.arrays import Vector
 from keywright.runtime import guard, run_clear
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+from tests.compiler.conftest import build_model
 
 node = helper.make_node
 TARGET = compiler.Target(slots=1 << 10, levels=60)
@@ -232,8 +234,23 @@ def test_tables_that_no_client_reads_are_refused(monkeypatch: pytest.MonkeyPatch
 
 def test_a_mask_that_only_a_client_could_read_is_refused() -> None:
     """It is looked up in a table, which only clients have."""
-    table = node("Constant", [], ["table"], value=numpy_helper.from_array(np.float32([-np.inf, 0])))
+    table = node("Constant", [], ["table"], value=numpy_helper.from_array(np.array([-np.inf, 0], np.float32)))
     other = [table, node("Gather", ["table", "mask"], ["r"]), node("Unsqueeze", ["r", "second"], ["g"])]
     model = model_of([*EMBEDDED, *other, *ATTENTION])
     with pytest.raises(ModelRefusedError, match="a choice between 0 and minus infinity"):
         compiler.compile(model, TARGET, compiler.Fit(calibration=of(model)))
+
+
+@pytest.mark.parametrize(
+    ("size", "axis", "chosen"), [(100, 0, [[70], [-1]]), (100, 1, [[70, 3]]), (40, 1, [[5]])]
+)
+def test_elements_of_long_tables(size: int, axis: int, chosen: list[list[int]]) -> None:
+    """ONNX's reference implementation chooses among 32 elements at most, and BERT has 512 positions."""
+    table = np.arange(size, dtype=np.float32)[:, None]
+    table = table if axis == 0 else table.T
+    gathered = node("GatherElements", ["table", "i"], ["g"], axis=axis)
+    ends = [node("ReduceSum", ["g"], ["s"], keepdims=0), node("Add", ["x", "s"], ["y"])]
+    model = build_model([gathered, *ends], (2,), {"table": table, "i": np.array(chosen)})
+    graph = import_model(model).graph
+    expected = np.take_along_axis(table, np.array(chosen), axis).sum()
+    assert graph.evaluate(np.zeros(2))[graph.output].tolist() == [expected, expected]

@@ -32,8 +32,8 @@ CONSTANTS: dict[str, Any] = {
     name: np.float32(number)
     for name, number in {"none": 0, "half": 0.5, "one": 1, "two": 2, "big": 1e9, "small": 1e-9}.items()
 }
-TO_BOOL, TO_FLOAT = {"to": TensorProto.BOOL}, {"to": TensorProto.FLOAT}
-BITS, HIDDEN = node("Cast", ["m"], ["b"], **TO_BOOL), node("Not", ["b"], ["h"])
+
+BITS, HIDDEN = node("Cast", ["m"], ["b"], to=TensorProto.BOOL), node("Not", ["b"], ["h"])
 INVERSE = node("Sub", ["one", "m"], ["i"])
 SUM, MASKED = node("Add", ["scores", "g"], ["s"]), node("Where", ["h", "infinity", "scores"], ["s"])
 
@@ -48,7 +48,7 @@ SPELLINGS: dict[str, list[onnx.NodeProto]] = {
     "(1 - m) least / 2": [INVERSE, node("Mul", ["i", "least"], ["j"]), node("Div", ["j", "two"], ["g"]), SUM],
     "the inverse, filled": [
         INVERSE,
-        node("Cast", ["i"], ["h"], **TO_BOOL),
+        node("Cast", ["i"], ["h"], to=TensorProto.BOOL),
         node("Where", ["h", "least", "i"], ["g"]),
         SUM,
     ],

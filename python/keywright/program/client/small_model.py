@@ -200,6 +200,8 @@ def bound(node: onnx.NodeProto, feeds: Values) -> float:
             axis = attributes["axis"].i if "axis" in attributes else 0
             rows = max(operands[0].shape[axis], 1)
             return float(operands[0].size / rows * max(operands[1].size, 1))
+        case "GatherElements" if len(operands) == 2:
+            return float(max(operands[1].size, 1))
         case "OneHot" if len(operands) == 3:
             return float(max(operands[0].size, 1) * np.max(np.abs(operands[1]), initial=1))
         case "OneHotEncoder":
@@ -249,6 +251,13 @@ def _one_hot(
     return np.asarray(np.where(hot, on, off), values.dtype)
 
 
+def gather_elements(node: onnx.NodeProto, values: NDArray[Any], indices: NDArray[Any]) -> NDArray[Any]:
+    """Return elements along an axis. ONNX's reference implementation chooses among 32 at most."""
+    axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 0) % values.ndim
+    within = tuple(slice(None if each == axis else size) for each, size in enumerate(indices.shape))
+    return np.take_along_axis(values[within], indices.astype(np.int64), axis)
+
+
 def _lp_normalization(node: onnx.NodeProto, values: NDArray[Any]) -> NDArray[Any]:
     """Return values divided by their norm along an axis, 0 where that is 0. ONNX's reference implementation
     sums values and not their sizes, if p is 1."""
@@ -283,6 +292,7 @@ def _centred(node: onnx.NodeProto, values: NDArray[Any]) -> NDArray[Any]:
 
 
 OWN: Mapping[str, Step] = {
+    "GatherElements": gather_elements,
     "LpNormalization": _lp_normalization,
     "OneHot": _one_hot,
     "StringNormalizer": _string_normalizer,
