@@ -22,6 +22,7 @@ CONSTANTS: dict[str, Any] = {
     "last": np.array([2]),
     "row": np.array([0, 1, TOKENS]),
     "square": np.array([1, TOKENS, TOKENS]),
+    "past": np.tri(TOKENS, dtype=bool)[None],
     "future": ~np.tri(TOKENS, dtype=bool)[None],
     "causal": np.where(np.tri(TOKENS, dtype=bool), 0, -np.inf)[None].astype(np.float32),
     "bias": BIAS,
@@ -65,6 +66,12 @@ SPELLINGS: dict[str, list[onnx.NodeProto]] = {
         HIDDEN,
         node("Or", ["h", "future"], ["o"]),
         node("Where", ["o", "least", "none"], ["g"]),
+        SUM,
+    ],
+    "bits and the past": [
+        BITS,
+        node("And", ["b", "past"], ["a"]),
+        node("Where", ["a", "none", "infinity"], ["g"]),
         SUM,
     ],
     "a comparison": [
