@@ -319,6 +319,14 @@ def test_an_infinite_mask_without_a_softmax_is_refused() -> None:
         compiled(nodes, (3, 4), constants)
 
 
+def test_sequences_that_are_too_long_are_refused_before_they_are_allocated() -> None:
+    nodes, constants = _attention(300, 64, 1)
+    reasons = import_model(build_model(nodes, (300, 64), constants)).reasons
+    assert {reason.code for reason in reasons} == {"size"}
+    assert "5760000 products, but 4194304 are allowed; compile for shorter sequences" in str(reasons[0])
+    assert "27000000 entries" in str(reasons[1])
+
+
 @pytest.mark.parametrize("heads", [(2, 2), (4, 2), (4, 1)])
 @pytest.mark.parametrize("causal", [0, 1])
 def test_the_operator_attention(heads: tuple[int, int], causal: int) -> None:
