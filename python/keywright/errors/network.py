@@ -236,9 +236,11 @@ def not_exported(model: str, exporter: str, error: Exception) -> RefusalError:
     while cause.__cause__ is not None:
         cause = cause.__cause__
     text = " ".join(COLOURS.sub("", str(cause)).split()) or type(cause).__name__
+    advice = "export it to ONNX yourself, or build it from other layers"
+    if "Cache" in text:
+        advice = "set use_cache=False in its configuration: a program computes whole sequences"
     return RefusalError(
-        f"{exporter} cannot export {model}: {text[:300]}{'...' if len(text) > 300 else ''}; export it "
-        "to ONNX yourself, or build it from other layers",
+        f"{exporter} cannot export {model}: {text[:300]}{'...' if len(text) > 300 else ''}; {advice}",
         code="export",
         model=model,
         exporter=exporter,
@@ -254,6 +256,15 @@ def single_precision(model: str, lost: float) -> RefusalError:
         code="export",
         model=model,
         lost=lost,
+    )
+
+
+def mask_of_clients(least: float) -> RefusalError:
+    """Return the refusal of a model whose mask no program can read, so that a client would encrypt it."""
+    return RefusalError(
+        f"the client's first steps give {least:.3g}, as masks do, which can not be encrypted; write the mask "
+        "as a choice between 0 and minus infinity (Where) that is added to the operand of a softmax",
+        code="client",
     )
 
 
