@@ -40,10 +40,11 @@ def main() -> None:
         *packages, *modules,
     )  # fmt: skip
     for module in modules:
-        sized = not full and "parameter int unsigned LogN = 16" in module.read_text(encoding="utf-8")
+        sized = "parameter int unsigned LogN = 16" in module.read_text(encoding="utf-8")
+        degree = ["-GLogN=10"] if sized and not full else []
         good &= run(
             root / "bin/verilator", "--lint-only", "--quiet", "-Wall", "-Wno-MULTITOP", "-Wno-DECLFILENAME",
-            *rooms, "--top-module", module.stem, *(["-GLogN=10"] if sized else []), HERE / "verilator.vlt", *packages, module,
+            *rooms, "--top-module", module.stem, *degree, HERE / "verilator.vlt", *packages, module,
         )  # fmt: skip
     good &= run(sys.executable, HERE / "elaborate.py")
     for generator in GENERATORS:
