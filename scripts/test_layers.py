@@ -25,6 +25,7 @@ ABOVE = [ROOT / "benchmarks", ROOT / "scripts", ROOT / "python" / "tests"]
 """Folders that may depend on crates and the package; the reverse is not allowed."""
 
 ROOMS = (
+    "_copies",
     "_units",
     "errors",
     "_files",

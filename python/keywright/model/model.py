@@ -7,12 +7,13 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from mmap import PAGESIZE
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keywright import compiler
+from keywright._copies import Unchanging
 from keywright._core import (
     BootstrapperPlan,
     ClientParameters,
@@ -98,7 +99,10 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Model(
+    Unchanging,
+    elsewhere="save() it; workers use keywright.load, keywright.load_client or keywright.load_server",
+):
     """A program with its parameters, compiled (`keywright.compile`) or read from a folder (`Model.load`). It
     predicts and simulates in this process, `save` writes it, and `keywright.serve.serve` serves it.
 
@@ -147,18 +151,6 @@ class Model:
             )
         if self.entry is not None:
             self.entry.require(program)
-
-    def __copy__(self) -> "Model":
-        return self
-
-    def __deepcopy__(self, memo: object) -> "Model":
-        return self
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "models are not pickled, as joblib and process pools do; save() the model and load it in each "
-            "worker with keywright.load, keywright.load_client or keywright.load_server"
-        )
 
     @property
     def folder(self) -> Path | None:

@@ -41,7 +41,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     )
     program = server.program
     batches = find_ciphertexts(options.input, program.input.layout.ciphertexts, program.batch)
-    Identity.load(options.input).require(server.identity, "server", "client")
+    Identity.load(options.input, "request").require(server.identity, "server", "client")
     planned = server.open_keys(options.keys, len(batches), terminal.progress)
     runner, keys = server.runner, server.keys
     samples = sum(batch.count for batch in batches)
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         new_folder(options.out) as folder,
         terminal.progress(f"{samples} samples", predicted * len(batches)) as advance,
     ):
-        server.identity.save(folder)
+        server.identity.save(folder, "answer")
         start = time.perf_counter()
         for batch in batches:
             inputs = [server.read_file(path) for path in batch.paths]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import reduce
 
+from keywright._copies import Unpicklable
 from keywright._core import (
     Ciphertext,
     ClientParameters,
@@ -29,7 +30,10 @@ HEADER_BYTES = 8192
 """An upper bound on the bytes of a ciphertext or a key that are not residues."""
 
 
-class Requests:
+class Requests(
+    Unpicklable,
+    elsewhere="save the model with keywright.Model.save, and load it elsewhere with keywright.load_server",
+):
     """Ciphertexts that a model takes and returns.
 
     Thread safety: any number of threads may use one at the same time.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from keywright._copies import Unchanging
 from keywright._core import ClientParameters, Parameters
 from keywright.model.served.manifest import Manifest
 from keywright.plan.keys.execution import PlanExecution
@@ -15,7 +16,10 @@ from .requests import Requests
 
 
 @dataclass(frozen=True, eq=False)
-class Shared:
+class Shared(
+    Unchanging,
+    elsewhere="save the model with keywright.Model.save, and load it elsewhere with keywright.load",
+):
     """What client and server of one model share.
 
     Attributes:

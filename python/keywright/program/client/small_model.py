@@ -27,6 +27,9 @@ MAX_WORK = 1 << 28
 """Maximum number of values of all results together."""
 
 WITH_WEIGHTS = frozenset(["LinearClassifier", "SVMClassifier"])
+BROADCAST = frozenset(["Add", "And", "Div", "Mul", "Or", "Sub", "Sum", "Where"])
+"""Operators whose results have the shape that their operands broadcast to."""
+
 SLOW = 16
 """Operators that compute with all numbers of their attributes for every row, and how much slower than
 others."""
@@ -245,6 +248,8 @@ def bound(node: onnx.NodeProto, feeds: Values) -> float:
             axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 0)
             rows = max(operands[0].shape[axis], 1)
             return float(operands[0].size / rows * max(operands[1].size, 1))
+        case "GatherElements" if len(operands) == 2:
+            return float(max(operands[1].size, 1))
         case "OneHot" if len(operands) == 3:
             return float(max(operands[0].size, 1) * np.max(np.abs(operands[1]), initial=1))
         case "OneHotEncoder":
@@ -258,8 +263,12 @@ def bound(node: onnx.NodeProto, feeds: Values) -> float:
             return max(float(max(operands[0].size, 1)), float(rows * _attributes(node)))
         case "Constant":
             return float(_attributes(node))
-        case "Concat" | "Where":
-            return math.prod(max(size, 1.0) for size in sizes) if node.op_type == "Where" else sum(sizes)
+        case "LayerNormalization":  # the mean and the deviation are its other results
+            return 3 * sizes[0]
+        case "Concat":
+            return sum(sizes)
+        case operator if operator in BROADCAST:
+            return float(math.prod(np.broadcast_shapes(*(each.shape for each in operands))))
         case _:
             return math.prod(sizes)
 
@@ -288,6 +297,13 @@ def _one_hot(
     off, on = np.ravel(values)
     hot = places == np.arange(size).reshape(steps)
     return np.asarray(np.where(hot, on, off), values.dtype)
+
+
+def gather_elements(node: onnx.NodeProto, values: NDArray[Any], indices: NDArray[Any]) -> NDArray[Any]:
+    """Return elements along an axis. ONNX's reference implementation chooses among 32 at most."""
+    axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 0) % values.ndim
+    within = tuple(slice(None if each == axis else size) for each, size in enumerate(indices.shape))
+    return np.take_along_axis(values[within], indices.astype(np.int64), axis)
 
 
 def _lp_normalization(node: onnx.NodeProto, values: NDArray[Any]) -> NDArray[Any]:
@@ -324,6 +340,7 @@ def _centred(node: onnx.NodeProto, values: NDArray[Any]) -> NDArray[Any]:
 
 
 OWN: Mapping[str, Step] = {
+    "GatherElements": gather_elements,
     "LpNormalization": _lp_normalization,
     "OneHot": _one_hot,
     "StringNormalizer": _string_normalizer,
