@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use crate::engine::{BLOCK, CHUNK, Engine, values};
 use crate::error::require_len;
-use crate::objects::{Object, ObjectWriter, unpack_canonical};
+use crate::object::{Object, ObjectWriter, unpack_canonical};
 use crate::{ClientError, ClientParameters, Sink, Word};
 
 const WHAT: &str = "the secret key";
