@@ -1,5 +1,5 @@
-//! Diagonals of linear transforms: their products, and those that are real, of which halves are kept. A polynomial `f` of
-//! halves has `f(X) = f(1/X)`.
+//! Diagonals of linear transforms: their products, and those that are real, of which halves are kept. A polynomial `f`
+//! of halves has `f(X) = f(1/X)`.
 
 use alloc::vec::Vec;
 use core::ops::Range;

@@ -16,8 +16,8 @@ pub enum UniformRow<'a> {
 /// Kernels of key switching. Slices are those of [`Kernels`].
 pub trait KeySwitching: Kernels {
     /// The order in which this back end lays the words of scaled residues of polynomials of degree `n`.
-    /// Back ends that do not fuse conversion with the first pass keep the words of a limb in their order: eight rows of a
-    /// part are 128 KiB.
+    /// Back ends that do not fuse conversion with the first pass keep the words of a limb in their order: eight rows of
+    /// a part are 128 KiB.
     fn scaled_layout(&self, n: usize) -> ScaledLayout {
         ScaledLayout { runs: 1, words: if n < 2048 { n } else { 2048 } }
     }

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use super::{Decomposed, Finish};
 use crate::{KeyUse, Parameters, RlweCiphertext, RlweError, ServedHop};
 
-/// The images of a scheme's ciphertext `a` of degree 1 under `X -> X^g` for some elements `g`, in order. Every parent of
-/// the hops is 1 or an earlier child; every element is 1 or a child. `rlwe` is the ciphertext below the scheme, and
+/// The images of a scheme's ciphertext `a` of degree 1 under `X -> X^g` for some elements `g`, in order. Every parent
+/// of the hops is 1 or an earlier child; every element is 1 or a child. `rlwe` is the ciphertext below the scheme, and
 /// `switched` is one of the scheme, made of another, its switched polynomials and the key.
 ///
 /// # Errors
