@@ -95,11 +95,18 @@ def write(model: Any, samples: Any, names: Sequence[str], export: Export) -> onn
     return _joined(writer, value, export(estimator, numbers))
 
 
-def write_heads(model: Any, width: int) -> onnx.ModelProto | None:
-    """Return an estimator of linear ones, behind steps that are written here, as an ONNX model that takes
-    (count, width) numbers; None for another estimator."""
+def write_heads(model: Any, width: int, *, alone: bool = False) -> onnx.ModelProto | None:
+    """Return an estimator of linear ones, behind steps that are written here, as an ONNX model in double
+    precision that takes (count, width) numbers; None for another estimator.
+
+    Args:
+        alone: whether a linear classifier is written too.
+
+    Raises:
+        RefusalError: a step has no such form.
+    """
     steps = list(getattr(model, "steps", [("", model)]))
-    if not heads.is_written(steps[-1][1]):
+    if not heads.is_written(steps[-1][1], alone=alone):
         return None
     writer = Writer([Column(f"column {place}", "numbers") for place in range(width)], named=False)
     features = writer.table()
