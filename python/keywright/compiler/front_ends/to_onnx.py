@@ -361,7 +361,8 @@ def _interpolate(exported: onnx.ModelProto) -> None:
             "width": width[None],
             "none": np.zeros((), places.dtype),
             "all": np.ones((), places.dtype),
-            "rise": np.diff(values)[:, None].astype(places.dtype),
+            "rise": np.diff(values)[None].astype(places.dtype),
+            "columns": np.ones(1, np.int64),
             "first": values[:1].astype(places.dtype),
         }
         graph.initializer.extend(
@@ -371,8 +372,9 @@ def _interpolate(exported: onnx.ModelProto) -> None:
             ("Sub", score, "above", "low"),
             ("Div", "above", "share", "width"),
             ("Clip", "share", "inside", "none", "all"),
-            ("MatMul", "inside", "risen", "rise"),
-            ("Add", "risen", "", "first"),
+            ("Mul", "inside", "risen", "rise"),
+            ("ReduceSum", "risen", "sum", "columns"),
+            ("Add", "sum", "", "first"),
         ]
         for operator, first, result, *others in steps:
             inputs = [score if first is score else f"{name}/{first}", *(f"{name}/{each}" for each in others)]
