@@ -198,7 +198,8 @@ def _report(
     """Return how the program differs from the model; None without calibration data. ``graph`` and ``run``
     are those of the program, whose outputs ``restored`` turns into the model's."""
     if model.trees is not None:
-        return model.trees.report
+        trees = model.trees.report
+        return trees and replace(trees, estimator=model.run.estimator)
     if not len(run.samples):
         return None
     return report(graph, run, model.fitted, restored, model.fit, model.client_part)
