@@ -51,6 +51,9 @@ thresholds far from the data, show there."""
 FAR_OFF = 1 / 4
 """Allowed difference of samples that were moved outwards."""
 
+THRESHOLDS = frozenset(["FixedThresholdClassifier", "TunedThresholdClassifierCV"])
+"""Classifiers whose threshold the exporter leaves out."""
+
 COMPARED = 64
 """Samples on which an exported estimator is compared with the estimator."""
 
@@ -290,6 +293,11 @@ def _mixes(model: Any, samples: Any) -> bool:
 def _from_scikit_learn(model: Any, sample: np.ndarray[Any, np.dtype[Any]]) -> onnx.ModelProto:
     if (written := pipeline.write_heads(model, sample.shape[-1])) is not None:
         return written
+    if type(last := _last(model)).__name__ in THRESHOLDS:
+        steps = list(model.steps[:-1]) if last is not model else []
+        pipe = importlib.import_module("sklearn.pipeline").Pipeline
+        inner = pipe([*steps, ("classifier", last.estimator_)]) if steps else last.estimator_
+        return _with_threshold(last, _from_scikit_learn(inner, sample))
     skl2onnx = _exporter("skl2onnx", "skl2onnx", "sklearn")
     try:
         with warnings.catch_warnings():
@@ -310,7 +318,7 @@ def _corrected(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
     sigmoid of 2 d and not of d; of one against one, the numbers of labels instead of these; of an isotonic
     calibration, the probability of the nearest threshold instead of a straight line between two.
     """
-    last = model.steps[-1][1] if getattr(model, "steps", None) else model
+    last = _last(model)
     kind, graph = type(last).__name__, exported.graph
     if kind == "CalibratedClassifierCV" and last.method == "isotonic":
         _interpolate(exported)
@@ -339,6 +347,48 @@ def _corrected(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
         del graph.output[0].type.tensor_type.shape.dim[1:]
         elements = onnx.TensorProto.STRING if strings else onnx.TensorProto.INT64
         graph.output[0].type.tensor_type.elem_type = elements
+    return exported
+
+
+def _with_threshold(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
+    """Return an exported classifier whose label follows from a threshold of a probability.
+
+    Raises:
+        ModelRefusedError: the threshold is of a decision function.
+    """
+    scored = model.response_method == "decision_function"
+    if scored or not hasattr(model.estimator_, "predict_proba"):
+        reason = ValueError("its threshold is of a decision function; compile its estimator_ and compare")
+        raise _not_exported(model, "keywright", reason)
+    scorer = getattr(model, "_curve_scorer", None)
+    positive = model.pos_label if scorer is None else scorer._get_pos_label()
+    threshold = getattr(model, "best_threshold_", getattr(model, "threshold", "auto"))
+    classes = np.asarray(model.classes_)
+    place = 1 if positive is None else int(np.flatnonzero(classes == positive)[0])
+    graph = exported.graph
+    maps = {node.output[0]: node.input[0] for node in graph.node if node.op_type == "ZipMap"}
+    label, shares = graph.output[0], maps.get(graph.output[1].name, graph.output[1].name)
+    for node in graph.node:
+        node.output[:] = [f"{each}/other" if each == label.name else each for each in node.output]
+        node.input[:] = [f"{each}/other" if each == label.name else each for each in node.input]
+    strings, make = classes.dtype.kind in "OSU", onnx.helper.make_node
+    ordered = classes[[1 - place, place]]
+    constants = {
+        "place": np.asarray(place, np.int64),
+        "least": np.asarray(0.5 if threshold == "auto" else threshold, np.float64),
+        "labels": ordered.astype(object) if strings else ordered.astype(np.int64),
+    }
+    graph.initializer.extend(
+        onnx.numpy_helper.from_array(each, f"threshold/{name}") for name, each in constants.items()
+    )
+    steps = [
+        ("Gather", [shares, "threshold/place"], "threshold/share", {"axis": 1}),
+        ("Cast", ["threshold/share"], "threshold/double", {"to": onnx.TensorProto.DOUBLE}),
+        ("GreaterOrEqual", ["threshold/double", "threshold/least"], "threshold/above", {}),
+        ("Cast", ["threshold/above"], "threshold/number", {"to": onnx.TensorProto.INT64}),
+        ("Gather", ["threshold/labels", "threshold/number"], label.name, {"axis": 0}),
+    ]
+    graph.node.extend(make(kind, inputs, [result], result, **more) for kind, inputs, result, more in steps)
     return exported
 
 
@@ -388,6 +438,11 @@ def _interpolate(exported: onnx.ModelProto) -> None:
     del graph.node[:]
     graph.node.extend(nodes)
     onnx.helper.set_model_props(exported, {CLIENT: json.dumps(client)})
+
+
+def _last(model: Any) -> Any:
+    """Return the last step of a pipeline; another estimator itself."""
+    return model.steps[-1][1] if getattr(model, "steps", None) else model
 
 
 def _options(model: Any) -> dict[int, dict[str, object]]:
