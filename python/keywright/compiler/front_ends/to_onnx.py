@@ -322,6 +322,10 @@ def _corrected(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
     kind, graph = type(last).__name__, exported.graph
     if kind == "CalibratedClassifierCV" and last.method == "isotonic":
         _interpolate(exported)
+    if kind in ("GammaRegressor", "PoissonRegressor", "TweedieRegressor"):
+        # The client computes the exponential, whose argument it could compute of the mean: no mean is below 0.
+        means = [node.output[0] for node in graph.node if node.op_type == "Exp"]
+        onnx.helper.set_model_props(exported, {CLIENT: json.dumps(means)})
     if kind == "LinearDiscriminantAnalysis" and len(last.classes_) == 2:
         for node in graph.node:
             if node.op_type == "LinearClassifier":

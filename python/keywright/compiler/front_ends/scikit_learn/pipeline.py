@@ -9,7 +9,7 @@ import onnx
 from onnx import TensorProto
 
 from keywright.compiler.front_ends.feature_names import as_fitted
-from keywright.compiler.front_ends.parts.client_start import columns_in
+from keywright.compiler.front_ends.parts.client_start import client_values, columns_in
 from keywright.errors.engine import EncodeError
 from keywright.errors.network import RefusalError
 from keywright.program.arrays import table_names
@@ -144,6 +144,8 @@ def _joined(writer: Writer, value: str, estimator: onnx.ModelProto) -> onnx.Mode
         copy.input[:] = [renamed(name) for name in node.input]
         copy.output[:] = [renamed(name) for name in node.output]
         writer.nodes.append(copy)
+    for name in sorted(client_values(estimator)):
+        writer.on_client(renamed(name))
     for tensor in graph.initializer:
         copied = onnx.TensorProto()
         copied.CopyFrom(tensor)
