@@ -323,7 +323,7 @@ def _corrected(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
     if kind == "CalibratedClassifierCV" and last.method == "isotonic":
         _interpolate(exported)
     if kind in ("GammaRegressor", "PoissonRegressor", "TweedieRegressor"):
-        # The client computes the exponential, whose argument it could compute of the mean: no mean is below 0.
+        # The client computes the exponential, so that no mean is below 0; its argument says as much.
         means = [node.output[0] for node in graph.node if node.op_type == "Exp"]
         onnx.helper.set_model_props(exported, {CLIENT: json.dumps(means)})
     if kind == "LinearDiscriminantAnalysis" and len(last.classes_) == 2:
