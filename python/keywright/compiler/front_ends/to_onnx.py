@@ -155,7 +155,9 @@ def _of_features(
         lambda: _linear_in_double(model, sample.shape[-1]),
         lambda: two_precisions.exported(model, first, _from_scikit_learn),
     ]
-    single = [lambda: _from_scikit_learn(model, sample)] if lost <= MOST_LOST else []
+    single: list[Callable[[], onnx.ModelProto | None]] = [lambda: _from_scikit_learn(model, sample)]
+    if lost > MOST_LOST:
+        single = []
     # Values are computed in double precision; classifiers only where single precision loses something.
     precise = _gives_values(model) or lost > LOST
     refusal: ModelRefusedError | None = None
@@ -385,14 +387,14 @@ def _with_threshold(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
     graph.initializer.extend(
         onnx.numpy_helper.from_array(each, f"threshold/{name}") for name, each in constants.items()
     )
-    steps = [
+    last: list[tuple[str, list[str], str, dict[str, Any]]] = [
         ("Gather", [shares, "threshold/place"], "threshold/share", {"axis": 1}),
         ("Cast", ["threshold/share"], "threshold/double", {"to": onnx.TensorProto.DOUBLE}),
         ("GreaterOrEqual", ["threshold/double", "threshold/least"], "threshold/above", {}),
         ("Cast", ["threshold/above"], "threshold/number", {"to": onnx.TensorProto.INT64}),
         ("Gather", ["threshold/labels", "threshold/number"], label.name, {"axis": 0}),
     ]
-    graph.node.extend(make(kind, inputs, [result], result, **more) for kind, inputs, result, more in steps)
+    graph.node.extend(make(kind, inputs, [result], result, **more) for kind, inputs, result, more in last)
     return exported
 
 

@@ -25,8 +25,8 @@ RIDGE = 2.0**-6
 deviation, as by rounding."""
 
 MARGIN, DEVIATIONS = 2.0, 8.0
-"""The largest distance is the larger of so many times the largest one of calibration data from the centre of
-the others, and so many deviations above the mean of these distances."""
+"""Factors of the largest distance of calibration data from the centre of the others, and of the deviation of
+these distances above their mean: the larger result is the largest distance of a sample."""
 
 DIGITS = 6
 
@@ -123,4 +123,5 @@ def _distances(samples: Vector, centre: Vector, factor: Vector) -> Vector:
 
 def _short(values: Vector) -> Vector:
     """Return values with few digits: a manifest has them as text."""
-    return np.vectorize(lambda value: float(f"{value:.{DIGITS}g}"), otypes=[np.float64])(values)
+    short = [float(f"{value:.{DIGITS}g}") for value in values.ravel().tolist()]
+    return np.asarray(short, np.float64).reshape(values.shape)

@@ -23,7 +23,7 @@ ROUNDED = 2.0**-40
 
 NEAR, DRAWS = 2.0**-20, 4
 """Samples on a step of the estimator, such as one of an isotonic calibration, are those whose answer changes
-if they move by this share of the spread of each feature, in one of so many directions and back."""
+if they move by this share of the spread of each feature, in one of four random directions or back."""
 
 MOST_ON_STEPS = 1 / 4
 """If more samples than this share are on steps, the estimator is no function with steps but an
@@ -49,13 +49,24 @@ def require_same(
     Raises:
         ModelRefusedError: with a `RefusalError`.
     """
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            outcome: list[Any] = ReferenceEvaluator(_without_maps(exported)).run(None, dict(feeds))
-            labels, targets = own_answers(model, samples)
-    except Exception:  # noqa: BLE001 (of any library)
-        return 0.0  # no evaluator for its operators, or samples that the estimator refuses
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            outcome: Any = ReferenceEvaluator(_without_maps(exported)).run(None, dict(feeds))
+            own = own_answers(model, samples)
+        except Exception:  # noqa: BLE001 (of any library)
+            return 0.0  # no evaluator for its operators, or samples that the estimator refuses
+        return _share(model, outcome, own, samples, most)
+
+
+def _share(
+    model: Any,
+    outcome: Any,
+    own: tuple[NDArray[Any] | None, list[NDArray[np.float64]]],
+    samples: Any,
+    most: float,
+) -> float:
+    labels, targets = own
     count = len(outcome[0])
     results = [_matrix(each, count) for each in (outcome if labels is None else outcome[1:])]
     if len(results) == 1 and len(targets) > 1:
@@ -122,7 +133,7 @@ def spread_of(target: NDArray[np.float64], shares: bool) -> NDArray[np.float64]:
     spread = target.std(axis=0)
     if shares:
         spread = np.maximum(spread, CONSTANT * np.max(size, initial=0.0))
-    return np.where(spread > ROUNDED * size, spread, CONSTANT * size)
+    return np.asarray(np.where(spread > ROUNDED * size, spread, CONSTANT * size), np.float64)
 
 
 def _methods(model: Any) -> str:
@@ -170,7 +181,10 @@ class _OnSteps:
         for _ in range(DRAWS):
             direction = size * rng.choice([-1.0, 1.0], self._samples.shape)
             for moved in (self._samples + direction, self._samples - direction):
-                others, values = own_answers(self._model, moved.astype(self._samples.dtype))
+                try:
+                    others, values = own_answers(self._model, moved.astype(self._samples.dtype))
+                except Exception:  # noqa: BLE001 (of any library: samples that the estimator refuses)
+                    continue
                 if labels is not None and others is not None:
                     first |= (others != labels).any(axis=1, keepdims=True)
                 for known, near, target in zip(rest, values, targets, strict=True):
