@@ -142,7 +142,8 @@ class FitReport:
 
     @property
     def _compared_with_model(self) -> str:
-        if not self.activations and not self.bins:
+        # Of trees with public thresholds, leaves are rounded.
+        if not self.activations and not self.bins and not self.outputs.largest_change:
             return "no activation is replaced: the program computes the model's own function"
         kind = "held-out calibration samples" if self.held_out else "calibration samples, none held out"
         share = "" if self.outputs.agreement is None else f"{self.outputs.agreement:.2%} equal predictions, "
