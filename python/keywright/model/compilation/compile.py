@@ -17,6 +17,7 @@ from keywright.errors.network import RefusalError
 from keywright.model.model import Model
 
 from .compilation import Client, Compilation, Ring
+from .estimator import with_estimator
 
 
 class FitOptions(TypedDict, total=False):
@@ -89,7 +90,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
         raise ModelRefusedError([reason]) from reason
     chosen = compiler.Fit(calibration=calibration, **fit)
     compilation = Compilation(
-        compiler.approximate(loaded, chosen),
+        with_estimator(compiler.approximate(loaded, chosen), model, calibration),
         Ring(parameters) if isinstance(parameters, Parameters) else parameters,
         client=client,
         batch=batch,
