@@ -94,8 +94,8 @@ class FitReport:
     some samples were held out, the figures are for these alone: no coefficient was fitted to them.
 
     Attributes:
-        activations: one entry for each approximated function; without any, the program computes the model's
-            own function.
+        activations: one entry for each approximated function; without any, the program computes the function
+            of the ONNX model, to which other models are exported.
         samples: number of calibration samples.
         held_out: number of held-out samples; 0 if there are too few samples.
         escaped: held-out samples with a value outside a range measured on the other samples and widened by
@@ -144,7 +144,7 @@ class FitReport:
     def _compared_with_model(self) -> str:
         # Of trees with public thresholds, leaves are rounded.
         if not self.activations and not self.bins and not self.outputs.largest_change:
-            return "no activation is replaced: the program computes the model's own function"
+            return "no activation is replaced: the program computes the function of the ONNX model"
         kind = "held-out calibration samples" if self.held_out else "calibration samples, none held out"
         share = "" if self.outputs.agreement is None else f"{self.outputs.agreement:.2%} equal predictions, "
         rounded = f"thresholds rounded to the edges of at most {self.bins} bins; " if self.bins else ""
