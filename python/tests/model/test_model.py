@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler
+from keywright._progress import Advance, silent
 from keywright._units import format_bytes
 from keywright.cli import main
 from keywright.errors import (
@@ -228,6 +230,17 @@ def test_messages_that_are_damaged_are_refused(model: Model, typical: Vector) ->
         damaged[flipped] ^= 64
         with pytest.raises(kw.KeywrightError):
             server.run(bytes(damaged))
+
+
+def test_compiling_reports_its_progress(perceptron: onnx.ModelProto, typical: Vector) -> None:
+    parts: list[str] = []
+
+    def progress(description: str, total: float | None) -> AbstractContextManager[Advance]:
+        parts.append(description)
+        return silent(description, total)
+
+    kw.compile(perceptron, typical, parameters=small(), batch=4, progress=progress)
+    assert [part.partition(" ")[0] for part in parts] == ["reading", "choosing"]
 
 
 def test_choices_that_contradict_each_other_are_refused(perceptron: onnx.ModelProto, typical: Vector) -> None:

@@ -168,8 +168,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         raise CommandError(f"--count {options.count} is too small; use at least 1 sample")
     budget, start = memory_budget(options), time.perf_counter()
     count = 1 if options.input is None else count_samples(options.input, options.model, options.count)
-    with terminal.progress("compiling", None):
-        compiled = compile_model(options, samples=count, batch=options.batch)
+    compiled = compile_model(options.model, options, terminal, samples=count, batch=options.batch)
     print_fit(compiled.program, terminal, table=options.explain)
     if options.explain:
         with terminal.progress("planning keys and memory", None):

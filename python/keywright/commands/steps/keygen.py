@@ -77,13 +77,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _compiled(options: argparse.Namespace, plan: KeyPlan | None) -> Model:
+def _compiled(options: argparse.Namespace, terminal: Terminal, plan: KeyPlan | None) -> Model:
     if options.parameters is not None:
         raise CommandError("--parameters is for plans without a model; use --preset with a model")
     if plan is not None and options.memory is not None:
         raise CommandError("--plan names the keys, and --memory plans them; give one of them")
     loaded = options.model.is_dir()
-    model = _loaded(options) if loaded else compile_model(options, batch=options.batch or 1)
+    path, batch = options.model, options.batch or 1
+    model = _loaded(options) if loaded else compile_model(path, options, terminal, batch=batch)
     if plan is not None:
         return model.with_plan(plan)
     return model if options.memory is None else model.with_server_within(parse_bytes(options.memory))
@@ -148,8 +149,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     if options.memory is not None and (options.plan is not None or options.model is None):
         raise CommandError("--memory plans the keys of a model and excludes --plan; leave one of them out")
     plan = None if options.plan is None else planning.load(options.plan)
-    with terminal.progress("reading the program", None):
-        compiled = None if options.model is None else _compiled(options, plan)
+    compiled = None if options.model is None else _compiled(options, terminal, plan)
+    with terminal.progress("planning keys", None):
         execution = _of_plan(options, plan) if compiled is None else compiled.execution
     parameters, plan = execution.parameters, execution.plan
     most = KEY_BYTES if options.key_bytes is None else parse_bytes(options.key_bytes)
