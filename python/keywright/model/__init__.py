@@ -6,16 +6,16 @@
 >>> scores = model.predict(samples[:8])                     # doctest: +SKIP
 """
 
-from .client import ModelClient, save_keys
+from .client import ModelClient, require_plan, save_keys
 from .compilation.compilation import BOOTSTRAP_PRESETS, DEEP_PRESETS, Client, Compilation, Ring
 from .compilation.compile import compile  # noqa: A004 (read as keywright.compile)
 from .exchange.encryption import Encryption
 from .exchange.identity import Identity
 from .exchange.messages import Message
 from .exchange.requests import Requests
-from .exchange.shared import Shared
-from .loading import load_client, load_server, require_plan
-from .model import Model, Source
+from .executable import Executable
+from .loading import load_client, load_server
+from .model import Model
 from .report.encrypted_error import EncryptedError
 from .report.report import ModelReport, RingFigures, RunFigures, Sizes
 from .served.demands import KEY_BYTES, KEY_COUNT, Demands
@@ -40,6 +40,7 @@ __all__ = [
     "EncryptedError",
     "Encryption",
     "Entry",
+    "Executable",
     "Identity",
     "Inference",
     "KeyList",
@@ -57,9 +58,7 @@ __all__ = [
     "Ring",
     "RingFigures",
     "RunFigures",
-    "Shared",
     "Sizes",
-    "Source",
     "compile",
     "load",
     "load_client",

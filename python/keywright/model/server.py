@@ -22,7 +22,7 @@ from keywright.runtime.evaluation import Runner
 from .exchange.identity import Identity
 from .exchange.messages import Message
 from .exchange.requests import Requests
-from .exchange.shared import Shared
+from .executable import Executable
 from .folder.files import EVALUATION_KEYS, MASTER_KEYS, require_files
 
 
@@ -32,7 +32,7 @@ class ModelServer:
     Thread safety: one thread at a time; load one server for each thread, or run a `keywright.serve.Service`.
 
     Args:
-        shared: what client and server share.
+        executable: the program and its parameters.
         execution: of the key plan.
         memory: maximum bytes of this process; by default 80 percent of the free memory.
         key_memory: maximum bytes of keys in memory; others are read from their file ahead of their use. By
@@ -41,14 +41,14 @@ class ModelServer:
 
     def __init__(
         self,
-        shared: Shared,
+        executable: Executable,
         execution: PlanExecution,
         *,
         memory: int | None = None,
         key_memory: int | None = None,
     ) -> None:
-        self.program, self.parameters, self.execution = shared.program, shared.parameters, execution
-        self._shared, self._memory, self._key_memory = shared, memory, key_memory
+        self.program, self.parameters, self.execution = executable.program, executable.parameters, execution
+        self._executable, self._memory, self._key_memory = executable, memory, key_memory
         self._loaded: tuple[Runner, EvaluationKeys] | None = None
 
     def __reduce__(self) -> NoReturn:
@@ -60,12 +60,12 @@ class ModelServer:
     @property
     def identity(self) -> Identity:
         """Which program the server has; its answers carry it."""
-        return self._shared.identity
+        return self._executable.identity
 
     @property
     def requests(self) -> Requests:
         """Reads the ciphertexts of clients, and writes answers."""
-        return self._shared.requests
+        return self._executable.requests
 
     def load_keys(self, keys: bytes, masters: bytes | None = None, progress: Progress = silent) -> None:
         """Take a client's keys, and encode the model.
@@ -116,8 +116,8 @@ class ModelServer:
 
     def take_keys(self, keys: EvaluationKeys, planned: ProcessPlan, progress: Progress = silent) -> None:
         """Take keys that follow the execution, and encode the model as planned."""
-        shared = self._shared
-        runner = Runner(shared.program, planned.execution, planned, shared.entry, progress)
+        entry = self._executable.entry_index
+        runner = Runner(self.program, planned.execution, planned, entry, progress)
         self._loaded = runner, keys
 
     @property

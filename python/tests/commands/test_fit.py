@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +120,7 @@ def test_commands_show_the_progress_of_compiling(
 ) -> None:
     shown: list[object] = []
 
-    def refuse(*_: object, progress: Callable[..., object], **__: object) -> None:
+    def refuse(*_: object, progress: Any, **__: object) -> None:
         shown.append(progress.__self__)
         raise ModelRefusedError([no_labels()])
 

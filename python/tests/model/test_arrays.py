@@ -156,8 +156,8 @@ def sent_publicly(model: Model, samples: Any) -> Any:
 
 def exchanged(model: Model, samples: Any) -> Any:
     """Return what a client decrypts of a server's answer."""
-    user = ModelClient(model.shared, secret=kw.SecretKey.generate(model.parameters))
-    server = ModelServer(model.shared, user.execution)
+    user = ModelClient(model, secret=kw.SecretKey.generate(model.parameters))
+    server = ModelServer(model, user.execution)
     request = user.encrypt(samples)
     server.load_keys(user.keys())
     return user.decrypt(server.run(request))
@@ -166,7 +166,7 @@ def exchanged(model: Model, samples: Any) -> Any:
 def checked(model: Model, samples: Any) -> Any:
     """Return what the client of a service would send, without a service."""
     remote = object.__new__(RemoteModel)
-    remote.manifest, remote.program = model.shared.interface, None
+    remote.manifest, remote.program = model.interface, None
     return remote.check(samples) @ MATRIX
 
 
@@ -182,7 +182,7 @@ def compiled(_: Model, samples: Any) -> Any:
 ENTRIES: dict[str, Callable[[Model, Any], Any]] = {
     "Model.predict": lambda model, samples: model.predict(samples),
     "Model.simulate": lambda model, samples: model.simulate(samples, repetitions=1).outputs,
-    "ModelClient.guard": lambda model, samples: ModelClient(model.shared).guard(samples),
+    "ModelClient.guard": lambda model, samples: ModelClient(model).guard(samples),
     "ModelClient.encrypt": exchanged,
     "Program.features": lambda model, samples: model.program.features(samples)[0] @ MATRIX,
     "Program.batches": lambda model, samples: np.concatenate(model.program.batches(samples)) @ MATRIX,

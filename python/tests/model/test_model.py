@@ -533,7 +533,7 @@ def test_a_retrained_model_is_told_from_an_old_client(
     other.load_keys(client.keys())
     answer = other.run(client.encrypt(typical[:3]))
     assert np.abs(client.decrypt(answer) - run_clear(old.program, typical[:3])).max() < 1e-3
-    stale = ModelClient(new.shared, secret=client._secret)
+    stale = ModelClient(new, secret=client._secret)
     with pytest.raises(
         MismatchError, match="the server's is older", check=lambda error: error.code == "program"
     ):

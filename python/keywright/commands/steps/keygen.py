@@ -173,7 +173,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             _write_owner(client, secret, parameters)
         else:
             compiled.write(server)
-            ModelClient(compiled.shared, secret=secret).write(client)
+            ModelClient(compiled, secret=secret).write(client)
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         rows: list[dict[str, Value]] = [
             {"file": str(options.out / path.relative_to(folder)), "bytes": path.stat().st_size}

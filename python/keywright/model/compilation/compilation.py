@@ -22,6 +22,7 @@ from keywright.model.report.encrypted_error import require_precision
 from keywright.model.served.entry import deep_entry, deep_literal, read_entry
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.cost.model import CostModel
+from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.machine import resident_bytes
 from keywright.plan.memory.planner import bootstrap_bytes
 from keywright.plan.ring.chain_sources import chain_of
@@ -119,6 +120,10 @@ class Compilation:
             self._models[batch] = self._compile(_Batching(1, batch))
         return self._models[batch]
 
+    def require_precision(self, model: Model, execution: PlanExecution | None = None) -> None:
+        """As for `Model.require_precision`; the refusal names a preset that is precise enough."""
+        model.require_precision(execution, lambda: self.precise(model))
+
     def precise(self, model: Model) -> str | None:
         """Return the first preset of larger scale than a model's for which it meets its fit. Those for
         thin clients are tried, without further bootstraps; other models have no such list."""
@@ -188,7 +193,9 @@ class Compilation:
     ) -> Model:
         """Return a model; another batch is compiled with ``again``."""
         self._again = again
-        return Model(self._name, program, parameters, labels=self._labels, source=self, **more)
+        return Model(
+            self._name, program, parameters, labels=self._labels, approximated=self.approximated, **more
+        )
 
     def _levelled(self, ring: Ring, batching: "_Batching") -> Model:
         """Compile for parameters without bootstraps."""

@@ -18,6 +18,7 @@ from keywright.errors.network import RefusalError
 from keywright.model.model import Model
 
 from .compilation import Client, Compilation, Ring
+from .compiled_model import CompiledModel
 
 
 class FitOptions(TypedDict, total=False):
@@ -102,5 +103,5 @@ def compile(  # noqa: A001 (read as keywright.compile)
     )
     with progress("choosing parameters and layouts, planning keys", None):
         compiled = compilation.for_samples(samples)
-        compiled.require_precision()
-    return compiled
+        compilation.require_precision(compiled)
+    return CompiledModel.of(compiled, compilation)
