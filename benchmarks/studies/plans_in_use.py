@@ -38,7 +38,7 @@ from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.search.frontier import FrontierSearch
 from keywright.plan.workload.network import convert, convert_bootstrap
 from keywright.runtime.checking import run_clear
-from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample
+from keywright.runtime.encrypted.backend import EncryptedBackend
 
 RUNS = 3
 PLANS = ["kds", "half", "quarter", "fewest"]
@@ -116,12 +116,15 @@ class Network:
         backend = EncryptedBackend(evaluator, bootstrappers, plan=execution)
         backend.prepare(self.program)
         encryptor = kw.Encryptor(kw.KeyGenerator(secret).public_key())
-        inputs = encrypt_sample(self.program, encryptor, self.sample)
+        level, magnitude = self.program.input.level, self.program.input.magnitude
+        rows = self.program.pack(self.sample)
+        inputs = [encryptor.encrypt(row, len(row), level, magnitude) for row in rows]
         outputs = list[kw.Ciphertext]()
         for _ in range(runs):
             with times.run():
                 outputs = backend.run(self.program, inputs)
-        result = decrypt_result(self.program, kw.Decryptor(secret), outputs)
+        decrypt = kw.Decryptor(secret).decrypt
+        result = self.program.unpack(np.asarray([decrypt(output) for output in outputs]))
         clear = run_clear(self.program, self.sample)
         times.error = float(np.abs(result - clear).max())
         times.bound = max(output.error_bound for output in outputs) * self.program.output.unit

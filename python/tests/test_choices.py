@@ -88,7 +88,6 @@ def backend(storage: Any) -> object:
 
 CALLS: dict[tuple[str, str], Callable[[Any], object]] = {
     ("compile", "client"): lambda text: kw.compile(object(), client=text),
-    ("Compilation.__init__", "client"): lambda text: model.Compilation(typing.cast(Any, None), client=text),
     ("Fit.__init__", "thresholds"): lambda text: compiler.Fit(thresholds=text),
     ("Target.__init__", "packing"): lambda text: compiler.Target(slots=8, levels=1, packing=text),
     ("CiphertextFormat.__init__", "packing"): lambda text: model.CiphertextFormat(text, b"", b"", 1),

@@ -7,12 +7,12 @@
 """
 
 from .client import ModelClient, require_plan, save_keys
-from .compilation.compilation import BOOTSTRAP_PRESETS, DEEP_PRESETS, Client, Compilation, Ring
+from .compilation.compilation import BOOTSTRAP_PRESETS, DEEP_PRESETS, Client, Ring
 from .compilation.compile import compile  # noqa: A004 (read as keywright.compile)
 from .exchange.encryption import Encryption
 from .exchange.identity import Identity
 from .exchange.messages import Message
-from .exchange.requests import Requests
+from .exchange.requests import Answer, Requests
 from .executable import Executable
 from .loading import load_client, load_server
 from .model import Model
@@ -32,10 +32,10 @@ __all__ = [
     "DEEP_PRESETS",
     "KEY_BYTES",
     "KEY_COUNT",
+    "Answer",
     "Batches",
     "CiphertextFormat",
     "Client",
-    "Compilation",
     "Demands",
     "EncryptedError",
     "Encryption",

@@ -1,5 +1,6 @@
 """The server of a model: evaluates encrypted samples with the keys of one client."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -21,7 +22,7 @@ from keywright.runtime.evaluation import Runner
 
 from .exchange.identity import Identity
 from .exchange.messages import Message
-from .exchange.requests import Requests
+from .exchange.requests import Answer, Requests
 from .executable import Executable
 from .folder.files import EVALUATION_KEYS, MASTER_KEYS, require_files
 
@@ -153,13 +154,26 @@ class ModelServer:
             FormatError: these bytes are not a message.
             MismatchError: the samples are encrypted for another program.
         """
-        program, read, (runner, keys) = self.program, Message.from_bytes(message), self._with_keys
+        program, read = self.program, Message.from_bytes(message)
         read.identity.require(self.identity, "server", "client")
         answer: list[bytes] = []
         for _, objects in read.batches(program.batch, program.input.layout.ciphertexts):
-            inputs = [self._read(data, "the message") for data in objects]
-            answer += [self.requests.write(output) for output in runner.run(keys, inputs)]
+            answer += self.evaluate([self._read(data, "the message") for data in objects]).objects
         return Message(read.samples, answer, self.identity).to_bytes()
+
+    def evaluate(
+        self, inputs: Sequence[Ciphertext], advance: Callable[[float, str], object] | None = None
+    ) -> Answer:
+        """Evaluate the ciphertexts of a batch of samples.
+
+        Args:
+            advance: called with every operation's predicted seconds, and the next one.
+
+        Raises:
+            MissingKeyError: no keys were loaded.
+            OperandError: these are not the ciphertexts that the program takes.
+        """
+        return self.requests.answer(*self._with_keys, inputs, advance)
 
     def read_file(self, path: Path) -> Ciphertext:
         """Read a ciphertext of a sample from a file.

@@ -141,19 +141,6 @@ def packed(model: Model, rows: Any) -> Any:
     return program.unpack(np.asarray([each.values for each in outputs]), len(GOOD))
 
 
-def sent(model: Model, samples: Any) -> Any:
-    decryptor = kw.Decryptor(kw.SecretKey.generate(model.parameters))
-    ciphertexts = runtime.encrypt_sample_seeded(model.program, decryptor, samples)
-    return packed(model, [decryptor.decrypt(each.expand()) for each in ciphertexts])
-
-
-def sent_publicly(model: Model, samples: Any) -> Any:
-    secret = kw.SecretKey.generate(model.parameters)
-    encryptor = kw.Encryptor(kw.KeyGenerator(secret).public_key())
-    ciphertexts = runtime.encrypt_sample(model.program, encryptor, samples)
-    return packed(model, [kw.Decryptor(secret).decrypt(each) for each in ciphertexts])
-
-
 def exchanged(model: Model, samples: Any) -> Any:
     """Return what a client decrypts of a server's answer."""
     user = ModelClient(model, secret=kw.SecretKey.generate(model.parameters))
@@ -189,8 +176,6 @@ ENTRIES: dict[str, Callable[[Model, Any], Any]] = {
     "Program.pack": lambda model, samples: packed(model, model.program.pack(samples)),
     "RemoteModel.check": checked,
     "check": lambda model, samples: runtime.check(model.program, samples, network()).outputs,
-    "encrypt_sample": sent_publicly,
-    "encrypt_sample_seeded": sent,
     "guard": lambda model, samples: runtime.guard(model.program, samples),
     "run_clear": lambda model, samples: runtime.run_clear(model.program, samples),
     "simulate": simulated,

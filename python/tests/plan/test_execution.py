@@ -38,9 +38,10 @@ from keywright.plan.workload.network import (
     switch_bundles,
 )
 from keywright.runtime.checking import run_clear
-from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample
+from keywright.runtime.encrypted.backend import EncryptedBackend
 from numpy.typing import NDArray
 from onnx import helper
+from tests.ciphertexts import decrypt_result, encrypt_sample
 from tests.compiler.conftest import Array, build_model
 from tests.engine.test_bootstrapping import small_parameters, small_plan
 

@@ -7,7 +7,6 @@ machine.
 
 import argparse
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
@@ -19,14 +18,11 @@ from keywright.plan.cost import (
     CHAINS,
     Calibration,
     Measured,
-    cases,
     default_path,
     describe_machine,
     fit,
     measure,
     predict,
-    rounds,
-    settled,
     speedup,
 )
 
@@ -88,7 +84,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         )
     threads, start = kw.threads(), time.perf_counter()
     try:
-        measured = _measure(rings, options.check, terminal)
+        measured = measure(rings, held_out=options.check, progress=terminal.progress)
         times = speedup(max(rings), threads) if threads > 1 else 1.0
     finally:
         kw.set_threads(threads)
@@ -124,19 +120,6 @@ def _print_speedup(calibration: Calibration, threads: int, times: float, termina
         "speedup": round(times, 2),
     }
     terminal.table(columns, [row], title="Threads")
-
-
-def _measure(rings: Sequence[int], held_out: bool, terminal: Terminal) -> list[Measured]:
-    out: list[Measured] = []
-    turns = rounds(rings)
-    keys = sum(len({(case.shape, case.count) for case in cases(log_n, held_out=held_out)}) for log_n in turns)
-    with terminal.progress("keys", keys) as advance:
-        for log_n in turns:
-            for runs in measure(log_n, held_out=held_out):
-                if runs[0].what == "key":
-                    advance(1)
-                out += runs
-    return settled(out)
 
 
 def _table(calibration: Calibration, measured: list[Measured], terminal: Terminal) -> None:

@@ -12,21 +12,18 @@ from .calibration import (
     stored_speedup,
 )
 from .gauge import CHAINS, Gauge
-from .measuring import cases, measure, rounds, settled, speedup
+from .measuring import measure, speedup
 
 __all__ = [
     "CHAINS",
     "Calibration",
     "Gauge",
     "Measured",
-    "cases",
     "default_path",
     "describe_machine",
     "fit",
     "measure",
     "predict",
-    "rounds",
-    "settled",
     "speedup",
     "stored_calibration",
     "stored_model",
