@@ -47,7 +47,7 @@ def main() -> int:
     encrypted = np.zeros(len(samples), np.int64)
     seconds = []
     for i, sample in enumerate(samples):
-        sent = [server.requests.read(data) for data in client.encrypt_batch(sample[None])]
+        sent = client.encrypt_batch(sample[None])
         start = time.perf_counter()
         answer = server.evaluate(sent)
         seconds.append(time.perf_counter() - start)

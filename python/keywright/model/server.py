@@ -158,37 +158,33 @@ class ModelServer:
         read.identity.require(self.identity, "server", "client")
         answer: list[bytes] = []
         for _, objects in read.batches(program.batch, program.input.layout.ciphertexts):
-            answer += self.evaluate([self._read(data, "the message") for data in objects]).objects
+            answer += self.evaluate(objects).objects
         return Message(read.samples, answer, self.identity).to_bytes()
 
     def evaluate(
-        self, inputs: Sequence[Ciphertext], advance: Callable[[float, str], object] | None = None
+        self, objects: Sequence[bytes | Path], advance: Callable[[float, str], object] | None = None
     ) -> Answer:
-        """Evaluate the ciphertexts of a batch of samples.
+        """Read the ciphertexts of a batch of samples, evaluate them, and write the answer.
 
         Args:
+            objects: results of `ModelClient.encrypt_batch`, or files that hold them.
             advance: called with every operation's predicted seconds, and the next one.
 
         Raises:
             MissingKeyError: no keys were loaded.
-            OperandError: these are not the ciphertexts that the program takes.
+            FormatError: the program takes no such ciphertext; a file is larger than any.
+            OperandError: these are not as many ciphertexts as the program takes.
         """
-        return self.requests.answer(*self._with_keys, inputs, advance)
+        loaded = self._with_keys
+        return self.requests.answer(*loaded, [self._read(each) for each in objects], advance)
 
-    def read_file(self, path: Path) -> Ciphertext:
-        """Read a ciphertext of a sample from a file.
-
-        Raises:
-            FormatError: the program takes no such object.
-            FormatError: the file is larger than any.
-        """
-        return self._read(read_file(path, self.requests.most_bytes), str(path))
-
-    def _read(self, data: bytes, source: str) -> Ciphertext:
+    def _read(self, source: bytes | Path) -> Ciphertext:
+        whole = isinstance(source, bytes)
+        data = source if whole else read_file(source, self.requests.most_bytes)
         try:
             return self.requests.read(data)
         except InvalidObjectError as error:
-            raise FormatError(f"{source}: {error}", code="message") from error
+            raise FormatError(f"{'the message' if whole else source}: {error}", code="message") from error
 
     def _plan(self, batches: int | None, *, streams: bool) -> ProcessPlan:
         process = Process(

@@ -131,8 +131,7 @@ def _evaluate(
             costs.encrypt_seconds.append(clock() - start)
 
             start = clock()
-            inputs = [server.requests.read(data) for data in message]
-            answer = server.evaluate(inputs, advance)
+            answer = server.evaluate(message, advance)
             costs.evaluate_seconds.append(clock() - start)
 
             start = clock()

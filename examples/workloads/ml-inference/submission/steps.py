@@ -106,10 +106,10 @@ def server_encrypted_compute(size: int) -> None:
     for batch, paths in enumerate(uploads):
         inputs = [model.requests.read(path.read_bytes()) for path in paths]
         start = time.perf_counter()
-        results = runner.run(keys, inputs)
+        answer = model.requests.answer(runner, keys, inputs)
         seconds.append(time.perf_counter() - start)
-        for index, result in enumerate(results):
-            (folder / file_name(batch, index)).write_bytes(model.requests.write(result))
+        for index, data in enumerate(answer.objects):
+            (folder / file_name(batch, index)).write_bytes(data)
     images = f"{model.program.batch} images" if model.program.batch > 1 else "image"
     say("server", f"evaluation: {sum(seconds):.3f} s, {np.median(seconds):.3f} s for {images}")
 

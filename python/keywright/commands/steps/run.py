@@ -52,8 +52,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         server.identity.save(folder)
         start = time.perf_counter()
         for batch in batches:
-            inputs = [server.read_file(path) for path in batch.paths]
-            for index, data in enumerate(server.evaluate(inputs, advance).objects):
+            for index, data in enumerate(server.evaluate(batch.paths, advance).objects):
                 (folder / ciphertext_name(batch.first, batch.count, index)).write_bytes(data)
         seconds = time.perf_counter() - start
     row: dict[str, Value] = {
