@@ -32,7 +32,7 @@ from typing import Any
 import keywright as kw
 import numpy as np
 from keywright import plan as planning
-from keywright.plan.cost.calibration import stored_model
+from keywright.plan.cost.calibration import Calibration
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.search.frontier import FrontierSearch
@@ -237,10 +237,10 @@ def main() -> None:
     if options.child:
         child(options)
         return
-    model = stored_model()
-    if model is None:
+    calibration = Calibration.stored()
+    if calibration is None:
         print("this machine is not calibrated (keywright calibrate): predictions are of built-in weights")
-        model = planning.CostModel()
+    model = planning.CostModel() if calibration is None else calibration.model
     kw.set_threads(1)
     ran = subject(options)
     first: tuple[float, float] | None = None

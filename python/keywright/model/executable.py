@@ -15,7 +15,6 @@ from keywright._core import BootstrapperPlan, ClientParameters, KeySpec, Paramet
 from keywright.errors import OutOfRangeError
 from keywright.errors.model import FolderError
 from keywright.plan.cost.calibration import stored_model
-from keywright.plan.cost.model import CostModel
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.keys.key_plan import KeyPlan
@@ -191,7 +190,7 @@ class Executable:
             OutOfMemoryError: the model does not fit.
         """
         process = Process(resident_bytes, makes_keys=False, streams=False, key_sets=0)
-        return plan_process([self.execution], self._entered, process, budget, stored_model() or CostModel())
+        return plan_process([self.execution], self._entered, process, budget, stored_model())
 
     def plan_memory(self, process: Process, budget: int) -> ProcessPlan:
         """Plan keys and diagonals of a process of at most ``budget`` bytes.
@@ -199,7 +198,7 @@ class Executable:
         Raises:
             OutOfMemoryError: nothing fits the budget.
         """
-        return plan_process(self.candidates, self._entered, process, budget, stored_model() or CostModel())
+        return plan_process(self.candidates, self._entered, process, budget, stored_model())
 
     def runner(self, planned: ProcessPlan | None = None) -> Runner:
         """Return the program with its diagonals encoded, which runs with the keys of any client.

@@ -18,7 +18,6 @@ from keywright.compiler.presets import bootstrap_plans
 from keywright.errors.engine import ParameterError
 from keywright.errors.model import FolderError
 from keywright.plan.cost.calibration import stored_model
-from keywright.plan.cost.model import CostModel
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.keys.key_plan import KeyPlan
@@ -183,7 +182,7 @@ class Model(Executable):
         seconds = sum(layer.seconds for layer in self.program.layers)
         if self.entry is None:
             return seconds
-        each = predict_bootstrap(self.entry.plan, stored_model() or CostModel())
+        each = predict_bootstrap(self.entry.plan, stored_model())
         return seconds + self.program.input.layout.ciphertexts * each
 
     @cached_property

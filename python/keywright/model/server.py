@@ -13,7 +13,6 @@ from keywright.errors.engine import (
 )
 from keywright.errors.service import InvalidObjectError
 from keywright.plan.cost.calibration import stored_model
-from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.machine import default_budget, resident_bytes
 from keywright.plan.memory.planner import Process, plan_process
@@ -196,4 +195,4 @@ class ModelServer:
         )
         budget, network = default_budget() if self._memory is None else self._memory, self.execution.network
         assert network is not None
-        return plan_process([self.execution], network, process, budget, stored_model() or CostModel())
+        return plan_process([self.execution], network, process, budget, stored_model())

@@ -29,7 +29,6 @@ from keywright.errors import (
     RefusalError,
 )
 from keywright.model import Identity, Message, Model, ModelClient, Ring
-from keywright.plan import CostModel
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys import plan_file
 from keywright.plan.strategies.bootstrap_time import predict_bootstrap
@@ -377,7 +376,7 @@ def test_the_report_says_how_requests_enter() -> None:
     assert thin.report.lines["levels"] == "3 deep, enters through a bootstrap, no bootstraps after it"
     assert full.report.lines["levels"] == "3 deep, no bootstraps"
     assert thin.entry is not None
-    entering = predict_bootstrap(thin.entry.plan, stored_model() or CostModel())
+    entering = predict_bootstrap(thin.entry.plan, stored_model())
     layers = sum(layer.seconds for layer in thin.program.layers)
     assert thin.report.run.seconds == pytest.approx(layers + entering)
     assert entering > 0

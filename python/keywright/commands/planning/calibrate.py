@@ -14,17 +14,7 @@ import keywright as kw
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.terminal import Column, Terminal, Value
 from keywright.model.folder import new_file
-from keywright.plan.cost import (
-    CHAINS,
-    Calibration,
-    Measured,
-    default_path,
-    describe_machine,
-    fit,
-    measure,
-    predict,
-    speedup,
-)
+from keywright.plan.cost import CHAINS, Calibration, Measured, fit, measure, speedup
 
 from .calibrate_check import BOOTSTRAPS, Checked, check_bootstrap, check_network
 
@@ -73,7 +63,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Measure, fit, write; or measure and compare."""
     if not options.check and (options.network or options.bootstrap):
         raise CommandError("--network and --bootstrap choose what --check runs; add --check")
-    path = options.out or default_path()
+    path = options.out or Calibration.path()
     calibration = Calibration.load(path) if options.check else None
     known = sorted(CHAINS if calibration is None else calibration.gauges)
     rings = options.rings or known
@@ -89,7 +79,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     finally:
         kw.set_threads(threads)
     if calibration is None:
-        calibration = fit(describe_machine(), measured, {threads: times} if threads > 1 else {})
+        calibration = fit(measured, {threads: times} if threads > 1 else {})
         path.parent.mkdir(parents=True, exist_ok=True)
         with new_file(path) as file:
             file.write_text(calibration.to_json(), encoding="utf-8")
@@ -131,7 +121,7 @@ def _table(calibration: Calibration, measured: list[Measured], terminal: Termina
             if not results:
                 continue
             slowdowns = [entry.gauge / calibration.gauges[log_n] for entry in results]
-            ratios = [predict(model, entry) / entry.seconds for entry in results]
+            ratios = [entry.predicted(model) / entry.seconds for entry in results]
             errors = [abs(ratio - 1) for ratio in ratios]
             steady = [abs(ratio * slow - 1) for ratio, slow in zip(ratios, slowdowns, strict=True)]
             rows.append(

@@ -26,7 +26,7 @@ from keywright.commands.output.plan_picture import (
 from keywright.commands.terminal import Column, Terminal
 from keywright.errors import WorkloadError
 from keywright.model.folder import new_file, require_place
-from keywright.plan.cost import Calibration, stored_calibration
+from keywright.plan.cost import Calibration
 from keywright.plan.keys import DerivationDesign, PlannedKey
 from keywright.plan.ring import Automorphism
 
@@ -201,7 +201,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
 
 def _model(options: argparse.Namespace) -> tuple[planning.CostModel, str | None]:
     """Return the cost model and its machine; the machine is None for the built-in weights."""
-    result = stored_calibration() if options.machine is None else Calibration.load(options.machine)
+    result = Calibration.stored() if options.machine is None else Calibration.load(options.machine)
     return (planning.CostModel(), None) if result is None else (result.model, result.machine)
 
 

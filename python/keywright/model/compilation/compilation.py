@@ -21,7 +21,6 @@ from keywright.model.model import Model
 from keywright.model.report.encrypted_error import require_precision
 from keywright.model.served.entry import deep_entry, deep_literal, read_entry
 from keywright.plan.cost.calibration import stored_model
-from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.machine import resident_bytes
 from keywright.plan.memory.planner import bootstrap_bytes
@@ -232,7 +231,7 @@ class Compilation:
 
     def _bootstrapped(self, preset: str, batching: "_Batching") -> Model:
         """Compile with bootstraps, and smaller rings between them."""
-        shipped = BootstrapPreset(preset, stored_model() or CostModel())
+        shipped = BootstrapPreset(preset, stored_model())
         target = batching.target(
             slots=shipped.plan.slots,
             levels=shipped.plan.output_level,
@@ -275,7 +274,7 @@ class Compilation:
 
     def _deep_thin(self, preset: str, batching: "_Batching") -> Model:
         """Compile with bootstraps, and smaller rings between them."""
-        shipped = BootstrapPreset(preset, stored_model() or CostModel())
+        shipped = BootstrapPreset(preset, stored_model())
         target = batching.target(
             slots=shipped.plan.slots,
             levels=shipped.plan.output_level,
@@ -301,7 +300,7 @@ class Compilation:
         again = self._again
         first: ModelRefusedError | None = None
         for name in presets:
-            shipped = BootstrapPreset(name, stored_model() or CostModel())
+            shipped = BootstrapPreset(name, stored_model())
             if best is not None and not shipped.least_seconds(self.approximated.graph.depth()) < _seconds(
                 best
             ):
@@ -366,7 +365,7 @@ def _seconds(model: Model) -> float:
 
 def cost_table(parameters: Parameters, bootstraps: Sequence[BootstrapperPlan] = ()) -> CostTable:
     """Return the costs of operations with these parameters, by the cost model of `keywright plan`."""
-    return CostTable.predicted(chain_of(parameters), stored_model() or CostModel(), bootstraps)
+    return CostTable.predicted(chain_of(parameters), stored_model(), bootstraps)
 
 
 @cache
