@@ -19,8 +19,8 @@ from .model import Model
 from .report.encrypted_error import EncryptedError
 from .report.report import ModelReport, RingFigures, RunFigures, Sizes
 from .served.demands import KEY_BYTES, KEY_COUNT, Demands
-from .served.ends import ManifestInput, ManifestOutput, Places
 from .served.entry import Entry
+from .served.input_output import ManifestInput, ManifestOutput, Places
 from .served.manifest import CiphertextFormat, KeyList, Manifest
 from .server import ModelServer
 from .session import Batches, Inference, Preparation

@@ -21,8 +21,8 @@ from keywright.plan.keys.key_plan import KeyPlan
 from keywright.plan.memory.machine import resident_bytes
 from keywright.plan.memory.planner import Process, plan_process
 from keywright.plan.memory.process import ProcessPlan
+from keywright.plan.search.network_planner import HOPS, SLOWER, plan_candidates, plan_network
 from keywright.plan.search.planner import DEFAULT_HOPS
-from keywright.plan.search.quick import HOPS, SLOWER, plan_candidates, plan_network
 from keywright.runtime.evaluation import Runner
 from keywright.runtime.range_guard import guard
 

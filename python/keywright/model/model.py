@@ -24,7 +24,7 @@ from keywright.plan.keys.key_plan import KeyPlan
 from keywright.plan.memory.machine import default_budget, resident_bytes
 from keywright.plan.memory.planner import Process
 from keywright.plan.memory.process import ProcessPlan
-from keywright.plan.search.quick import fastest_within
+from keywright.plan.search.network_planner import fastest_within
 from keywright.plan.strategies.bootstrap_time import predict_bootstrap
 from keywright.runtime import Simulation, simulate
 from keywright.runtime.simulation.simulate import REPETITIONS, SEED

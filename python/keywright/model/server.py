@@ -178,12 +178,14 @@ class ModelServer:
         return self.requests.answer(*loaded, [self._read(each) for each in objects], advance)
 
     def _read(self, source: bytes | Path) -> Ciphertext:
-        whole = isinstance(source, bytes)
-        data = source if whole else read_file(source, self.requests.most_bytes)
+        if isinstance(source, bytes):
+            data, name = source, "the message"
+        else:
+            data, name = read_file(source, self.requests.most_bytes), str(source)
         try:
             return self.requests.read(data)
         except InvalidObjectError as error:
-            raise FormatError(f"{'the message' if whole else source}: {error}", code="message") from error
+            raise FormatError(f"{name}: {error}", code="message") from error
 
     def _plan(self, batches: int | None, *, streams: bool) -> ProcessPlan:
         process = Process(

@@ -17,7 +17,7 @@ from keywright.errors import (
     OutOfRangeError,
 )
 from keywright.plan.keys.execution import PlanExecution
-from keywright.plan.search.quick import plan_network
+from keywright.plan.search.network_planner import plan_network
 from keywright.runtime.checking import run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend
 from keywright.runtime.simulation.noise import BootstrapErrors, NoiseSource

@@ -28,8 +28,8 @@ from keywright.program.client.samples import by_name, in_order, some_samples
 
 from .feature_names import as_fitted, feature_names, with_names
 from .model_file import VALUES, load_model
-from .scikit_learn import pipeline, two_precisions
-from .scikit_learn.machines import centred
+from .scikit_learn import double_precision, pipeline
+from .scikit_learn.support_vectors import centred
 
 OPSET = 18
 """Opset of exported models: the newest that every exporter here writes without conversion."""
@@ -161,7 +161,7 @@ def _of_features(
     if max(lost, _lost_values(model, some_samples(example, COMPARED))) > LOST:
         ways.append(lambda: _from_scikit_learn(model, first))
     if lost > LOST:
-        ways.append(lambda: two_precisions.exported(model, first, _from_scikit_learn))
+        ways.append(lambda: double_precision.exported(model, first, _from_scikit_learn))
     if lost <= MOST_LOST:
         ways.append(lambda: _from_scikit_learn(model, sample))
     refusal: ModelRefusedError | None = None

@@ -311,7 +311,7 @@ def describe_machine() -> str:
 
 
 def stored_model() -> CostModel:
-    """Return the model of this machine's calibration, or the shipped one. Errors as for `Calibration.stored`."""
+    """Return the model of this machine's calibration, or the shipped one; errors as for `stored`."""
     calibration = Calibration.stored()
     return CostModel() if calibration is None else calibration.model
 
