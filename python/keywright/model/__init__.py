@@ -6,7 +6,7 @@
 >>> scores = model.predict(samples[:8])                     # doctest: +SKIP
 """
 
-from .client import ModelClient, require_plan, save_keys
+from .client import ModelClient, save_keys
 from .compilation.compilation import BOOTSTRAP_PRESETS, DEEP_PRESETS, Client, Ring
 from .compilation.compile import compile  # noqa: A004 (read as keywright.compile)
 from .exchange.encryption import Encryption
@@ -18,7 +18,7 @@ from .loading import load_client, load_server
 from .model import Model
 from .report.encrypted_error import EncryptedError
 from .report.report import ModelReport, RingFigures, RunFigures, Sizes
-from .served.demands import KEY_BYTES, KEY_COUNT, Demands
+from .served.demands import Demands
 from .served.entry import Entry
 from .served.input_output import ManifestInput, ManifestOutput, Places
 from .served.manifest import CiphertextFormat, KeyList, Manifest
@@ -30,8 +30,6 @@ load = Model.load
 __all__ = [
     "BOOTSTRAP_PRESETS",
     "DEEP_PRESETS",
-    "KEY_BYTES",
-    "KEY_COUNT",
     "Answer",
     "Batches",
     "CiphertextFormat",
@@ -63,6 +61,5 @@ __all__ = [
     "load",
     "load_client",
     "load_server",
-    "require_plan",
     "save_keys",
 ]

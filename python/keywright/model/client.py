@@ -248,8 +248,9 @@ class ModelClient:
                 f"the client's folder lacks {PLAN}, which lists the keys to make; load the model's folder",
                 code="client",
             )
-        require_plan(self._executable.execution, self._demands)
-        return self._executable.execution
+        execution = self._executable.execution
+        self._demands.require_plan(execution)
+        return execution
 
     @property
     def _owner(self) -> SecretKey:
@@ -279,16 +280,3 @@ def save_evaluation_keys(path: Path, secret: SecretKey, execution: PlanExecution
     specs = execution.key_specs
     with progress("evaluation keys", len(specs)) as advance:
         KeyGenerator(secret).save_evaluation_keys(path, specs, progress=lambda done, total: advance(1))
-
-
-def require_plan(execution: PlanExecution, demands: Demands) -> None:
-    """Refuse a plan with more keys than the limits, before one is made.
-
-    Raises:
-        LimitError: they are too many, or too large.
-    """
-    masters = execution.plan.masters
-    extra = 0 if masters is None else len(masters.automorphisms) * masters.shape.stored_bytes
-    specs = execution.key_specs
-    count = len(specs) + (0 if masters is None else len(masters.automorphisms))
-    demands.require_keys(count, extra + sum(spec.bytes for spec in specs))

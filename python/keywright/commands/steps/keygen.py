@@ -26,7 +26,7 @@ from keywright.commands.helpers.fit import compile_model, print_fit
 from keywright.commands.helpers.inputs import parse_bytes
 from keywright.commands.helpers.parameters import named_parameters
 from keywright.commands.terminal import Column, Terminal, Value
-from keywright.model import KEY_BYTES, KEY_COUNT, Demands, Model, ModelClient, require_plan, save_keys
+from keywright.model import Demands, Model, ModelClient, save_keys
 from keywright.model.folder import PARAMETERS, PLAN, PUBLIC_KEY, SECRET_KEY, new_folder
 from keywright.plan import KeyPlan, PlanExecution
 
@@ -66,14 +66,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key-bytes",
         metavar="SIZE",
-        help=f"most bytes of keys, e.g. 64GiB (default: {format_bytes(KEY_BYTES)}); more are refused",
+        help=f"most bytes of keys, e.g. 64GiB (default: {format_bytes(Demands.key_bytes)}); more are refused",
     )
     parser.add_argument(
         "--key-count",
         metavar="N",
         type=int,
-        default=KEY_COUNT,
-        help=f"most keys (default: {KEY_COUNT}); more are refused",
+        default=Demands.key_count,
+        help=f"most keys (default: {Demands.key_count}); more are refused",
     )
 
 
@@ -153,10 +153,10 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     with terminal.progress("planning keys", None):
         execution = _of_plan(options, plan) if compiled is None else compiled.execution
     parameters, plan = execution.parameters, execution.plan
-    most = KEY_BYTES if options.key_bytes is None else parse_bytes(options.key_bytes)
+    most = Demands.key_bytes if options.key_bytes is None else parse_bytes(options.key_bytes)
     demands = Demands(options.insecure, most, options.key_count)
     demands.require_secure(parameters)
-    require_plan(execution, demands)
+    demands.require_plan(execution)
     start = time.perf_counter()
     with new_folder(options.out) as folder:
         depth = "" if compiled is None else f"{compiled.program.depth} levels deep; "
