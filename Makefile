@@ -262,7 +262,7 @@ web: $(PAGE)/.built ## Build the browser client and its page (needs npm)
 
 web-demo: build web ## Serve the page on the loopback: draw a digit that the server never sees
 	@test -d target/web-model || $(BIN)/keywright compile python/keywright/data/digits.onnx \
-	  --key-memory 18MiB --labels 0,1,2,3,4,5,6,7,8,9 --out target/web-model
+	  --key-memory 18.5MB --labels 0,1,2,3,4,5,6,7,8,9 --out target/web-model
 	$(BIN)/keywright serve target/web-model --page $(PAGE)
 
 web-test: build ## Test the page in Chromium (needs npm and chromium; skipped without them)

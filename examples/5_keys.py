@@ -34,14 +34,14 @@ def main() -> None:
         keys.add(generator.switching_key(spec))
         rotated = kw.Evaluator(parameters, keys).rotate(encrypted, 1)
         largest = np.abs(decryptor.decrypt(rotated) - np.roll(values, -1)).max()
-        size = f"{len(spec.digits):2} digits {spec.bytes / 2**20:6.2f} MiB"
+        size = f"{len(spec.digits):2} digits {spec.bytes / 1e6:6.2f} MB"
         print(f"{name:24} {size}, largest error {largest:.1e}, bound {rotated.error_bound:.1e}")
         if largest > rotated.error_bound:
             raise AssertionError(f"{name}: the error is above its bound")
 
     # A key of the top level holds the key of every level below it.
     cut = generator.switching_key(specs["top level"]).truncate(4)
-    print(f"truncated to level 4: {cut.bytes / 2**20:.2f} MiB")
+    print(f"truncated to level 4: {cut.bytes / 1e6:.2f} MB")
 
     # Security is a property of each key: this ring allows 868 bits in all, however they are spent.
     wide = kw.Parameters.from_bits(log_n=15, q_bits=[50] + [45] * 15, p_bits=[50] * 5, log_scale=45)

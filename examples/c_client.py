@@ -3,7 +3,7 @@
     cargo build --release -p keywright-capi
     python examples/c_client.py                        the shipped digits: seconds for each
     python examples/c_client.py --cifar ARCHIVE        CIFAR-10's, with a network as small; needs pillow
-    python examples/c_client.py --cifar ARCHIVE --model examples/models/resnet8_cifar.onnx     12 GiB, minutes
+    python examples/c_client.py --cifar ARCHIVE --model examples/models/resnet8_cifar.onnx     13 GB, minutes
 
 The C program (crates/capi/examples/classify.c) has the secret key. This script compiles it, starts
 keywright's server with the model in this process, and carries files between the two: a key set and messages

@@ -6,7 +6,7 @@
 
 FOLDER holds the four idx.gz files of MNIST. The client sends coefficients modulo one prime; the server raises
 the modulus (the small bootstrapping), trains, bootstraps the weights when their levels are spent, and sends
-them back as coefficients modulo one prime. Some 5 GiB. `--all` sends all training samples and takes a step
+them back as coefficients modulo one prime. Some 5.4 GB. `--all` sends all training samples and takes a step
 with each batch: minutes. `--toy` uses synthetic data and a ring without security: seconds. Exits with 1
 unless the trained model predicts every test image like a model trained in the clear by the same steps on the
 same data.

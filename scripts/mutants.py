@@ -78,8 +78,8 @@ FAULTS = (
     ),
     Fault(
         "serve/uploads/upload_store.py",
-        "limit = time.monotonic() - self.expiry",
-        "limit = time.time() - self.expiry",
+        "limit = time.monotonic() - self.admission.expiry",
+        "limit = time.time() - self.admission.expiry",
         ("serve/test_key_sets.py", "step_of_the_clock"),
     ),
     Fault(
@@ -96,7 +96,7 @@ FAULTS = (
     ),
     Fault(
         "serve/tenants/quotas.py",
-        "if most is None or stored + more <= most:",
+        "if most is None or stored + more + own <= most:",
         "if most is None or more <= most:",
         ("serve/test_quotas.py", "bytes_of_a_tenant"),
     ),

@@ -42,8 +42,8 @@ HEADINGS = (
     "samples at a time",
     "wall, ms a sample",
     "processor, ms a sample",
-    "sent, KiB a sample",
-    "returned, KiB a sample",
+    "sent, kB a sample",
+    "returned, kB a sample",
     "keys, MB",
     "largest error",
     "same labels",
@@ -150,7 +150,7 @@ def table(rows: list[Row]) -> list[str]:
     for row in rows:
         times = [spread([1e3 * second / row.samples for second in row.wall_s])]
         times.append(spread([1e3 * second / row.samples for second in row.processor_s]))
-        sizes = [f"{size / 1024 / row.samples:.4g}" for size in (row.sent_bytes, row.returned_bytes)]
+        sizes = [f"{size / 1e3 / row.samples:.4g}" for size in (row.sent_bytes, row.returned_bytes)]
         rest = [f"{row.key_bytes / 1e6:.0f}", f"{row.error:.1e}", f"{row.same_labels:.1%}"]
         lines.append(f"| {' | '.join([str(row.batch), *times, *sizes, *rest])} |")
     return lines

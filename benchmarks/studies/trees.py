@@ -34,7 +34,7 @@ LABELS = 1000
 MADE, FEATURES = 6000, 83
 HEADINGS = (
     "ensemble", "thresholds", "bits", "samples at a time", "levels", "compiling, s", "keys, MB",
-    "wall, s a sample", "processor, s a sample", "sent, KiB", "returned, KiB", "peak, GB",
+    "wall, s a sample", "processor, s a sample", "sent, kB", "returned, kB", "peak, GB",
     "same labels as quantised", "same labels as the model",
 )  # fmt: skip
 
@@ -128,7 +128,7 @@ def table(rows: list[Row]) -> list[str]:
         cells = [
             row.name, row.thresholds, row.bits, row.batch, row.levels, f"{row.compile_s:.0f}",
             f"{row.key_bytes / 1e6:.0f}", spread(row.wall_s), spread(row.processor_s),
-            f"{row.sent_bytes / 1024:.0f}", f"{row.returned_bytes / 1024:.0f}", f"{row.peak_bytes / 1e9:.1f}",
+            f"{row.sent_bytes / 1e3:.0f}", f"{row.returned_bytes / 1e3:.0f}", f"{row.peak_bytes / 1e9:.1f}",
             f"{row.same_quantised:.1%} of {row.samples}", f"{row.same_model:.1%} of {row.checked}",
         ]  # fmt: skip
         lines.append(f"| {' | '.join(map(str, cells))} |")

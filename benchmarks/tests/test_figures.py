@@ -6,7 +6,19 @@ from pathlib import Path
 import pytest
 from studies.ledger import figures
 from studies.ledger.expressions import Expressions
-from studies.ledger.figures import BadPage, allowed, filled, others, pages, problems, twice, typed
+from studies.ledger.figures import (
+    BadPage,
+    allowed,
+    filled,
+    others,
+    pages,
+    problems,
+    quantity,
+    rows,
+    twice,
+    typed,
+    unequal,
+)
 from studies.ledger.pictures import FOLDER, pictures
 from studies.ledger.records import ROOT, Record, records
 
@@ -89,21 +101,66 @@ def test_no_page_has_a_typed_figure_without_a_reason() -> None:
     assert all(one["reason"] for one in rules["page"])
 
 
-def test_no_typed_figure_stands_on_two_pages() -> None:
-    rules = allowed()
+def test_no_typed_figure_stands_twice() -> None:
+    rules, known = allowed(), figures.figures(Expressions(records()))
     texts = {path: path.read_text(encoding="utf-8") for path in [*pages(), *others()]}
     assert {"CHANGELOG.md", "examples/README.md"} <= {path.relative_to(ROOT).as_posix() for path in texts}
-    faults = twice(texts, rules)
+    faults = twice(texts, rules, known)
     assert not faults, "name them in figures.toml:\n" + "\n".join(faults)
     assert all(one["reason"] for one in rules["twice"])
-    needed = {line.partition(":")[0] for line in twice(texts, {**rules, "twice": []})}
+    needed = {line.partition(":")[0] for line in twice(texts, {**rules, "twice": []}, known)}
     assert needed == {figure for one in rules["twice"] for figure in one["figures"]}
+
+
+def test_tables_of_two_pages_agree() -> None:
+    texts = {
+        path: path.read_text(encoding="utf-8")
+        for path in pages()
+        if path.parent.name != "ledger"  # its rows are claims, by section and figure of a paper
+    }
+    assert sum(len(of) > 1 for of in rows(texts).values()) > 20
+    rules = allowed()
+    faults = unequal(texts, rules)
+    assert not faults, "\n".join(faults)
+    needed = {line.partition(":")[0] for line in unequal(texts, {"tables": []})}
+    assert needed == {cell for one in rules["tables"] for cell in one["cells"]}
+
+
+def test_a_table_that_differs_is_seen() -> None:
+    table = "| model | keys |\n|---|---|\n| [LeNet](a.md) | <!--=lenet.keys-->61.8 MB<!--/--> |\n"
+    one, two = (ROOT / "docs" / name for name in ("a.md", "b.md"))
+    assert not unequal({one: table, two: table.replace("[LeNet](a.md)", "LeNet")}, {"tables": []})
+    differs = {one: table, two: table.replace("61.8", "52.2")}
+    assert unequal(differs, {"tables": []})
+    assert not unequal(differs, {"tables": [{"cells": ["LeNet, keys"]}]})
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("1.73 GB", "1,730 MB", True),
+        ("58.9 MiB", "61.8 MB", True),
+        ("1.35 s", "1,348 ms", True),
+        ("131 MiB", "131 MB", False),
+        ("1.73 GB", "1.74 GB", False),
+        ("2.45 times", "2.45 s", False),
+    ],
+)
+def test_a_figure_is_the_same_in_any_unit(first: str, second: str, same: bool) -> None:
+    one, two = quantity(first), quantity(second)
+    assert one
+    assert two
+    assert one.same(two) == two.same(one) == same
+    texts = {ROOT / "docs" / "a.md": first, ROOT / "docs" / "b.md": second}
+    assert bool(twice(texts, {"generated": {}, "twice": []}, {})) == same
+    assert bool(twice({ROOT / "docs" / "a.md": first}, {"generated": {}, "twice": []}, {"b": second})) == same
+    assert quantity("12 s") is None
 
 
 def test_a_figure_on_two_pages_is_seen() -> None:
     rules = {"generated": {"docs/c.md": "study"}, "twice": [{"figures": ["1.12 GB"], "reason": "chance"}]}
     texts = {ROOT / "docs" / f"{name}.md": "1.73 GB, 1.12 GB, 5.0 s" for name in "abc"}
-    assert twice(texts, rules) == ["1.73 GB: docs/a.md, docs/b.md"]
+    assert twice(texts, rules, {}) == ["1.73 GB: docs/a.md, docs/b.md"]
 
 
 def test_rules_are_for_pages_that_there_are() -> None:
@@ -131,7 +188,7 @@ def test_pictures_are_drawings_with_the_figures() -> None:
 
 def test_the_picture_of_rotations_has_the_keys_of_the_demo() -> None:
     picture = (FOLDER / "rotation-table.svg").read_text(encoding="utf-8")
-    keys = records()["demo"].match("as planned +([0-9]+) ")
+    keys = records()["demo"].match("by plan +([0-9]+) ")
     assert f"{keys:.0f} keys, {keys - 1:.0f} for " in picture
 
 

@@ -19,6 +19,9 @@ from rich.progress import Progress as Bar
 
 from keywright._units import format_seconds
 
+LEAST_LEFT = 1.0
+"""Seconds below which the time that is left is not worth a word."""
+
 SILENT_S = 2.0
 """Work that takes fewer seconds prints no line."""
 
@@ -53,7 +56,10 @@ class Advance:
         parts = [f"{description}: {self.label}" if self.label else description]
         if self.total and self.done:
             share = min(self.done / self.total, 1.0)
-            parts.append(f"{share:.0%}, about {format_seconds(elapsed * (1 / share - 1))} left")
+            left = elapsed * (1 / share - 1)
+            parts.append(
+                f"{share:.0%}" + (f", about {format_seconds(left)} left" if left >= LEAST_LEFT else "")
+            )
         return ", ".join([*parts, f"{format_seconds(elapsed)} so far"])
 
 

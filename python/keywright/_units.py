@@ -4,12 +4,12 @@ import math
 
 
 def format_bytes(count: float) -> str:
-    """Format a number of bytes with a binary unit (KiB = 1024 bytes) and three significant digits."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
+    """Format a number of bytes with a decimal unit (kB = 1000 bytes) and three significant digits."""
+    for unit in ("B", "kB", "MB", "GB"):
         if abs(count) < 999.5:
             return f"{_three_digits(count)} {unit}"
-        count /= 1024
-    return f"{_three_digits(count)} TiB"
+        count /= 1000
+    return f"{_three_digits(count)} TB"
 
 
 def format_seconds(seconds: float) -> str:

@@ -271,7 +271,7 @@ PLACES: dict[str, Callable[[bytes, Path], object]] = {
     "a calibration": in_folder("c.json", lambda folder: Calibration.load(folder / "c.json")),
     "a program": program,
     "a description": in_folder("model.json", Description.load),
-    "an identity": in_folder(IDENTITY, Identity.load),
+    "an identity": in_folder(IDENTITY, lambda folder: Identity.load(folder, "request")),
     "a layout": lambda data, folder: ArrayLayout.from_bytes(data),
     "a vote": lambda data, folder: Vote.from_bytes(data),
     "an index": in_folder("index.json", Index.load),

@@ -8,7 +8,8 @@ would take it for HTML.
 
 A figure with a unit that is typed elsewhere on these pages is a fault unless `typed.toml` lists it, with a
 reason. The pages of its `generated` are written by a study. For those of its `counted` it states how many
-typed figures they have, beside links to their records; that number may only fall.
+typed figures they have, beside links to their records; that number may only fall. No figure of three digits
+is typed on two pages, or has a name too, in any unit; and cells of tables with the same label and head agree.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import subprocess
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from os.path import relpath
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,26 @@ TYPED = re.compile(rf"(?<![\w.^/-])\d[\d,.]*(?:\s?{UNIT}\b(?![-^(])|\stimes\b|x\
 
 OTHERS = re.compile(r"<!-- (?:kds|presets): .*?<!-- (?:/kds|end[\w ]*) -->", re.DOTALL)
 """What `studies.bootstrapping_keys` and `scripts/bootstrap_table.py` write into pages."""
+
+SIZES = {
+    "ns": ("s", 1e-9),
+    "us": ("s", 1e-6),
+    "ms": ("s", 1e-3),
+    "s": ("s", 1.0),
+    **{
+        name + plural: ("s", size)
+        for name, size in (("second", 1.0), ("minute", 60.0))
+        for plural in ("", "s")
+    },
+    **dict.fromkeys(("hour", "hours"), ("s", 3600.0)),
+    **{name: ("B", 1e3**power) for power, name in enumerate(("kB", "MB", "GB", "TB"), 1)},
+    **{name: ("B", 1024.0**power) for power, name in enumerate(("KiB", "MiB", "GiB", "TiB"), 1)},
+    "KB": ("B", 1e3),
+}
+"""Seconds or bytes of the units."""
+
+MARK = re.compile(r"<!--.*?-->", re.DOTALL)
+LABEL = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 CODE = re.compile(r"^( *)(`{3,}).*?^ *\2|`[^`\n]*`|<[^<>]*>", re.DOTALL | re.MULTILINE)
 
@@ -142,15 +164,83 @@ def problems(path: Path, text: str, rules: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def twice(texts: Mapping[Path, str], rules: Mapping[str, Any]) -> list[str]:
-    """Typed figures of three digits or more that stand on two pages: one name keeps them equal."""
-    places: dict[str, list[str]] = {}
+@dataclass(frozen=True)
+class Quantity:
+    """A time in seconds or a number of bytes, between the ends that its digits leave open.
+
+    Attributes:
+        unit: "s" or "B"; "x" or "times" of a ratio, which is compared as it is written.
+    """
+
+    unit: str
+    low: float
+    high: float
+
+    def same(self, other: Quantity) -> bool:
+        """Whether both can be one figure, in two units or with other digits."""
+        return self.unit == other.unit and self.low < other.high and other.low < self.high
+
+
+def quantity(figure: str) -> Quantity | None:
+    """What a figure says; None for fewer than `DIGITS` digits, which are equal by chance."""
+    match = re.fullmatch(r"([\d,]+(?:\.\d+)?)\s?(\w+)", figure)
+    if match is None or len(re.sub(r"\D", "", match[1]).lstrip("0")) < DIGITS:
+        return None
+    unit, size = SIZES.get(match[2], (match[2], 1.0))
+    number, half = float(match[1].replace(",", "")), 0.5 * 10.0 ** -len(match[1].partition(".")[2])
+    return Quantity(unit, (number - half) * size, (number + half) * size)
+
+
+def twice(texts: Mapping[Path, str], rules: Mapping[str, Any], known: Mapping[str, str]) -> list[str]:
+    """Typed figures of three digits or more that another page has, or a name of `figures.toml`, in any unit:
+    one name keeps them equal."""
+    places: list[tuple[str, str, Quantity]] = []
     for path, text in texts.items():
-        name = path.relative_to(ROOT).as_posix()
-        for figure in () if name in rules["generated"] else typed(text):
-            if len(re.sub(r"\D", "", figure).lstrip("0")) >= DIGITS:
-                places.setdefault(figure, []).append(name)
-    known = {figure for one in rules["twice"] for figure in one["figures"]}
+        page = path.relative_to(ROOT).as_posix()
+        figures_of = () if page in rules["generated"] else sorted(typed(text))
+        places += [(one, page, size) for one in figures_of if (size := quantity(one))]
+    names = [
+        (match[0], name, size)
+        for name, text in known.items()
+        for match in TYPED.finditer(text)
+        if (size := quantity(match[0]))
+    ]
+    chance = {figure for one in rules["twice"] for figure in one["figures"]}
+    out = [
+        f"{one}: {page}, {other if one == others_text else f'{others_text} of {other}'}"
+        for place, (one, page, size) in enumerate(places)
+        for others_text, other, other_size in [*places[place + 1 :], *names]
+        if page != other and size.same(other_size) and one not in chance
+    ]
+    return sorted(set(out))
+
+
+def rows(texts: Mapping[Path, str]) -> Mapping[tuple[str, str], Mapping[str, list[str]]]:
+    """The first numbers of cells of tables, by the row's label and the column's head, for each page."""
+    out: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for path, text in texts.items():
+        head: list[str] = []
+        for line in LABEL.sub(r"\1", MARK.sub("", text)).splitlines():
+            cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+            if not line.startswith("|"):
+                head = []
+            elif not head:
+                head = cells
+            elif re.search(r"[A-Za-z]{2}", cells[0]):
+                for column, cell in zip(head[1:], cells[1:], strict=False):
+                    if number := re.search(r"\d[\d,]*(?:\.\d+)?", cell):
+                        of = out.setdefault((cells[0], column), {})
+                        of.setdefault(path.relative_to(ROOT).as_posix(), []).append(number[0])
+    return out
+
+
+def unequal(texts: Mapping[Path, str], rules: Mapping[str, Any]) -> list[str]:
+    """Cells of tables on two pages with the same label, head and different figures."""
+    others = {cell for one in rules["tables"] for cell in one["cells"]}
     return [
-        f"{figure}: {', '.join(on)}" for figure, on in places.items() if len(on) > 1 and figure not in known
+        f"{label}, {column}: {dict(of)}"
+        for (label, column), of in rows(texts).items()
+        if f"{label}, {column}" not in others
+        and len(of) > 1
+        and len({tuple(sorted(set(numbers))) for numbers in of.values()}) > 1
     ]

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import ceil
 from pathlib import Path
 
 from keywright.errors.service import (
@@ -23,7 +24,9 @@ from keywright.serve.storage.state_folder import StateFolder, operator_key
 from keywright.serve.tenants.accounts import NOBODY, Accounts
 from keywright.serve.tenants.audit import NAME as AUDIT_NAME
 from keywright.serve.tenants.audit import Audit
+from keywright.serve.tenants.holders import Rate, holder_of
 from keywright.serve.tenants.quotas import Quotas, Usage
+from keywright.serve.uploads.admission import Admission
 from keywright.serve.uploads.buffers import BUFFER_BYTES, LEAST_BODIES, Buffers
 from keywright.serve.uploads.direct import DirectUploads
 from keywright.serve.uploads.part_writer import PartWriter
@@ -44,6 +47,10 @@ from .overview import (
     this_machine,
 )
 from .storage import open_storage
+
+OPENINGS_A_SECOND, OPENINGS = 8, 256
+"""Key sets that a holder may open: on average, and at once. Each is a row of the database, and lines of the
+audit."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +120,7 @@ class Service:
         self.metrics, self.draining = Metrics(), False
         self._state, self._began = StateFolder(state), time.monotonic()
         self._prepared = self._awake = False
+        self._openings = Rate(OPENINGS_A_SECOND, OPENINGS)
         try:
             self._storage = open_storage(state, addresses.objects, addresses.records)
         except BaseException:
@@ -126,19 +134,21 @@ class Service:
         self.operator_key = operator_key(state)
         self._audit = Audit(addresses.audit or state / AUDIT_NAME)
         self._usage = Usage(quotas or Quotas(), self._storage.records)
-        # The store deletes damaged sets of an earlier process before there are grants.
-        self._direct: DirectUploads | None = None
+        self.jobs = Jobs(self._storage, workers=self._workers.count)
         self.store = UploadStore(
             self._storage,
             self.catalog,
             self._workers,
-            capacity=limits.capacity,
-            expiry=limits.expiry,
-            admit=self._admit,
-            on_begin=self._begun,
-            on_delete=self._deleted,
+            admission=Admission(
+                capacity=limits.capacity,
+                expiry=limits.expiry,
+                usage=self._usage,
+                jobs_bytes=self.jobs.stored,
+                audit=self._audit,
+            ),
+            on_event=self._event,
         )
-        self._direct = DirectUploads(self.store)
+        self.direct = DirectUploads(self.store)
         if self.store.retired():
             self._event(
                 f"{self.store.retired()} key sets belong to configurations that are not served; they are kept"
@@ -149,7 +159,6 @@ class Service:
         # Include what an earlier process left.
         for uploaded in self.store.complete():
             self._saw_keys(uploaded)
-        self.jobs = Jobs(self._storage)
         self.evaluations = Evaluations(
             self.catalog,
             self.store,
@@ -160,12 +169,6 @@ class Service:
             limits.budget,
         )
         self.evaluations.dispatcher.start()
-
-    @property
-    def direct(self) -> DirectUploads:
-        """Parts that clients write to the object storage themselves."""
-        assert self._direct is not None
-        return self._direct
 
     @property
     def model(self) -> Model:
@@ -210,26 +213,29 @@ class Service:
         return {"configuration": identifier, "models": models, "bytes": configuration.key_bytes}
 
     def create_keys(
-        self, request: Mapping[str, object], tenant: str = NOBODY, holder: str = ""
+        self, request: Mapping[str, object], tenant: str = NOBODY, address: str = ""
     ) -> dict[str, object]:
         """Start an upload of keys.
 
         Args:
             request: ``{"model": hash of the manifest}``.
             tenant: tenant of the request.
-            holder: address that the set counts for if all clients are one tenant.
+            address: address of the client, for which the set counts if there are no accounts.
 
         Raises:
             BadRequestError: the request is malformed.
             RetiredError, OtherModelError: the model is no longer served, or unknown.
             LimitError: the tenant has no room for the keys.
-            BusyError: the server is about to end.
+            BusyError: the server is about to end, or the holder opened many sets just now.
         """
         self.require_staying()
+        delay = self._openings.delay(holder_of(tenant, address))
+        if delay:
+            raise BusyError("many key sets were opened just now; ask again soon", retry_after=ceil(delay))
         model = request.get("model")
         if not isinstance(model, str) or set(request) != {"model"}:
             raise BadRequestError('the request must be {"model": HASH} with the hash of the manifest')
-        uploaded = self.store.create(self.catalog.model(model).manifest.hash, tenant, holder)
+        uploaded = self.store.create(self.catalog.model(model).manifest.hash, tenant, address)
         return self._describe(uploaded)
 
     def keys(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
@@ -278,7 +284,9 @@ class Service:
         """Start to write a range of a key set; raises the errors of `keys` and `PartWriter`."""
         uploaded = self.store.get(identifier, tenant)
         self.direct.end(identifier, offset)
-        return PartWriter(self.store, uploaded, offset, length, anywhere=anywhere)
+        writer = PartWriter(self.store, uploaded, offset, length, anywhere=anywhere)
+        self._wake(uploaded)
+        return writer
 
     def end_part(self, writer: PartWriter) -> dict[str, object]:
         """End a range and return how much has arrived; raises the errors of `PartWriter.finish`."""
@@ -294,16 +302,15 @@ class Service:
     ) -> dict[str, object]:
         """Return an address for a part of a key set; raises the errors of `keys` and
         `DirectUploads.grant`."""
-        return self.direct.grant(self.store.get(identifier, tenant), offset, length)
+        uploaded = self.store.get(identifier, tenant)
+        grant = self.direct.grant(uploaded, offset, length)
+        self._wake(uploaded)
+        return grant
 
-    def take_part(self, identifier: str, offset: int, tenant: str = NOBODY) -> dict[str, object]:
-        """Take over a part that a client has written there; raises the errors of `keys`,
-        `DirectUploads.take` and `PartWriter.finish`."""
-        writer = self.direct.take(self.store.get(identifier, tenant), offset)
-        try:
-            return self.end_part(writer)
-        finally:
-            writer.close()
+    def take_part(self, identifier: str, offset: int, tenant: str = NOBODY) -> PartWriter:
+        """Take over a part that a client has written there; raises the errors of `keys` and
+        `DirectUploads.take`. The caller ends it (`end_part`) and closes it."""
+        return self.direct.take(self.store.get(identifier, tenant), offset)
 
     def delete_keys(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
         """Delete a key set and all data of its client.
@@ -411,9 +418,9 @@ class Service:
             self._awake = False
             self._workers.rest()
 
-    def _wake(self) -> None:
-        """Wake resting workers, so that they are ready when the keys have arrived."""
-        if self._prepared and not self._awake:
+    def _wake(self, uploaded: UploadedKeys) -> None:
+        """Wake resting workers once a set has begun, so that they are ready when it is complete."""
+        if self._prepared and not self._awake and uploaded.begun:
             self._awake = True
             threading.Thread(target=self._prepare_again, name="keywright-wake", daemon=True).start()
 
@@ -456,38 +463,8 @@ class Service:
         self._storage.close()
         self._state.close()
 
-    def _admit(self, tenant: str, more: int) -> None:
-        """Check that a tenant has room for a key set."""
-        if not self._usage.limits_bytes(tenant):
-            return
-        keys, soon = self.store.room(tenant)
-        self._usage.require_bytes(tenant, keys + self.jobs.stored(tenant), more, soon)
-
-    def _begun(self, uploaded: UploadedKeys) -> None:
-        """Record the start of an upload before its first byte. Sets without bytes leave no record."""
-        self._audit.note(
-            "begin",
-            uploaded.tenant,
-            uploaded.identifier,
-            model=uploaded.model,
-            configuration=uploaded.configuration.identifier,
-            bytes=uploaded.configuration.key_bytes,
-        )
-        self._wake()
-        self._event("a client starts to upload keys")
-
-    def _deleted(self, uploaded: UploadedKeys, why: str) -> None:
-        """Record the deletion of a key set. A full disk of the audit file does not prevent the deletion."""
-        if self._direct is not None:
-            self._direct.forget(uploaded.identifier)
-        if not uploaded.begun:
-            return
-        try:
-            self._audit.note("delete", uploaded.tenant, uploaded.identifier, why=why)
-        except OSError as error:
-            self._event(f"the audit file lacks the deletion of keys ({why}): {error}")
-
     def _forget(self, identifier: str) -> None:
+        self.direct.forget(identifier)
         self.evaluations.forget(identifier)
         self._exchanges.forget(identifier)
 
@@ -516,7 +493,7 @@ class Service:
         )
 
     def _saw(self, identifier: str, sent: ExchangedObject) -> None:
-        self._exchanges.add(identifier, sent, 2 * max(self.store.capacity, len(self.store)))
+        self._exchanges.add(identifier, sent, 2 * max(self.store.admission.capacity, len(self.store)))
 
 
 def _moment(seconds: float) -> str:

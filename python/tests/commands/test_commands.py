@@ -206,10 +206,12 @@ def test_ciphertexts_of_another_program_are_refused(tmp_path: Path) -> None:
     sent = tmp_path / "sent"
     sent.mkdir()
     with pytest.raises(FormatError, match="lacks program", check=lambda error: error.code == "message"):
-        Identity.load(sent)
+        Identity.load(sent, "request")
     mine = Identity(bytes(32), 5)
-    mine.save(sent)
-    assert Identity.load(sent) == mine
+    mine.save(sent, "request")
+    assert Identity.load(sent, "request") == mine
+    with pytest.raises(FormatError, match="holds no answer; name the folder that keywright run has written"):
+        Identity.load(sent, "answer")
     mine.require(Identity(bytes(32), 7), "server", "client")
     for created, older in ((4, "server"), (6, "client"), (5, None), (0, None)):
         with pytest.raises(MismatchError, check=lambda error: error.code == "program") as caught:
@@ -218,7 +220,7 @@ def test_ciphertexts_of_another_program_are_refused(tmp_path: Path) -> None:
     for text in ("", "[]", "{}", '{"program": "00", "created": 1}', '{"program": 3, "created": 1}'):
         (sent / "program.json").write_text(text)
         with pytest.raises(FormatError, check=lambda error: error.code == "message"):
-            Identity.load(sent)
+            Identity.load(sent, "request")
 
 
 def test_samples_share_ciphertexts(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -312,10 +314,10 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # The words that readers of one screen need, and that `figures.toml` reads.
     for words in ("the last digit", "--threads", "keys, sent once", "sent once  in memory  predicted time"):
         assert words in text
-    assert re.search("smallest, planned for bytes +[0-9]+ +[0-9.]+ MiB .* [0-9.]+x", text)
+    assert re.search("plan of fewest bytes +[0-9]+ +[0-9.]+ MB .* [0-9.]+x", text)
     # The stored screen has today's words: anyone who changes them runs the command of the record again.
     records = Path(__file__).parents[3] / "benchmarks" / "record"
-    stored = max(records.glob("*-demo*/demo.txt"))
+    stored = max(records.glob("*/demo.txt"))
     assert worded(stored.read_text("utf-8")) == worded(text)
 
 
@@ -323,7 +325,7 @@ def worded(screen: str) -> list[list[str]]:
     """The lines of the demo's tables without their figures."""
     lines = screen.splitlines()
     tables = lines[next(number for number, line in enumerate(lines) if line.startswith("work, with")) :]
-    return [re.sub(r"[\d.]+ (?:[mu]?s|[KM]iB)|[\d.]+x?|\s+", " ", line).split() for line in tables]
+    return [re.sub(r"[\d.]+ (?:[mu]?s|[kM]B)|[\d.]+x?|\s+", " ", line).split() for line in tables]
 
 
 def test_info(keys: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,7 +62,7 @@ def least(arguments: list[Any]) -> int:
     refused = subprocess.run(command, capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     number, unit = refused.stderr.split("The minimum is ")[1].split(":")[0].split()
-    return int(float(number) * {"MiB": 1 << 20, "GiB": 1 << 30}[unit])
+    return int(float(number) * {"MB": 1e6, "GB": 1e9}[unit])
 
 
 def test_what_cannot_fit_is_refused_before_any_key(
@@ -71,7 +71,7 @@ def test_what_cannot_fit_is_refused_before_any_key(
     model, images = str(folder / "digits.onnx"), str(folder / "images.npy")
     assert main(["infer", model, "--input", images, "--memory", "64MiB"]) == 2
     said = capsys.readouterr().err
-    assert "a process of at most 64 MiB cannot run this network" in said
+    assert "a process of at most 67.1 MB cannot run this network" in said
     assert "The minimum is" in said
     assert main(["infer", model, "--input", images, "--memory", "much"]) == 2
     assert "not an amount of memory" in capsys.readouterr().err
@@ -99,7 +99,7 @@ def test_a_refusal_names_the_presets_that_take_less(squares: Write, monkeypatch:
     small, large = refused(BOOTSTRAP_PRESETS[0]), refused(BOOTSTRAP_PRESETS[1])
     said = str(large).split(f"{BOOTSTRAP_PRESETS[0]} (at least ")[1]
     number, unit = said.split(")")[0].split()
-    least = float(number) * {"MiB": 1 << 20, "GiB": 1 << 30}[unit]
+    least = float(number) * {"MB": 1e6, "GB": 1e9}[unit]
     assert "Presets that may need less: " in str(large)
     assert 0.4 * small.needed < least < small.needed
     assert large.budget == 64 << 20

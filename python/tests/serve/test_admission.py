@@ -27,7 +27,7 @@ from keywright.serve.uploads.part_writer import PartWriter
 from tests.serve.network import INPUTS, WORKERS, listening
 from tests.serve.storage_servers import Place
 from tests.serve.test_http import ask, wait
-from tests.serve.test_lockout import RESUMABLE, create, opened, stalled
+from tests.serve.test_lockout import RESUMABLE, connect, create, opened, stalled
 
 Opening = Callable[[Service, str, int], object]
 
@@ -141,7 +141,7 @@ def test_messages_that_arrive_count_before_they_are_here(thin: Model, tmp_path: 
 
 def test_bytes_of_messages_that_arrive_are_within_the_quota(thin: Model, tmp_path: Path) -> None:
     size = thin.manifest.keys.size
-    service = Service(thin, tmp_path, workers=WORKERS, quotas=Quotas(Quota(bytes=size + 100_000)))
+    service = Service(thin, tmp_path, workers=WORKERS, quotas=Quotas(Quota(bytes=size + 180_000)))
     with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
         name = str(session._identifier)
@@ -229,7 +229,8 @@ def test_a_body_that_loses_its_memory_is_refused(thin: Model, tmp_path: Path, ke
     with listening(service) as server:
         theirs, mine = create(server, service), create(server, service)
         begin = stalled("PUT", f"{theirs}/parts?offset=0", 1 << 18) + data[:1000]
-        with opened(server, 1, begin) as (connection,):
+        with connect(server, "127.0.0.66") as connection:
+            connection.sendall(begin)
             wait(lambda: service.store.get(theirs.rpartition("/")[2]).busy())
             status, said, _ = ask(server, "PUT", f"{mine}/parts?offset=0", data[: 1 << 16])
             assert (status, said["received"]) == (200, 1 << 16)
@@ -245,7 +246,7 @@ def test_the_address_with_the_most_sets_loses_one(thin: Model, tmp_path: Path, k
     data = key_file.read_bytes()[:1000]
 
     def begins(holder: str) -> str:
-        name = str(service.create_keys({"model": thin.manifest.hash}, holder=holder)["keys"])
+        name = str(service.create_keys({"model": thin.manifest.hash}, address=holder)["keys"])
         with contextlib.closing(service.begin_part(name, 0, 1000)) as taken:
             taken.append(data)
         return name
@@ -259,10 +260,10 @@ def test_the_address_with_the_most_sets_loses_one(thin: Model, tmp_path: Path, k
     with pytest.raises(BusyError):
         begins("honest")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("keywright.serve.uploads.upload_store.MAX_EMPTY", 8)
-        mine = str(service.create_keys({"model": thin.manifest.hash}, holder="honest")["keys"])
+        patch.setattr("keywright.serve.uploads.admission.MAX_EMPTY", 8)
+        mine = str(service.create_keys({"model": thin.manifest.hash}, address="honest")["keys"])
         for _ in range(50):
-            service.create_keys({"model": thin.manifest.hash}, holder="evil")
+            service.create_keys({"model": thin.manifest.hash}, address="evil")
         assert service.keys(mine)["received"] == 0
     service.close()
 

@@ -106,7 +106,7 @@ def test_keys_that_were_deleted_or_expired_are_sent_again(
     assert close(owner.scores(server), service.model, sample)
     second = owner.keys
     assert second != first
-    service.store.get(second).used -= 2 * service.store.expiry
+    service.store.get(second).used -= 2 * service.store.admission.expiry
     service.expire()
     done = owner.ask(server)
     assert done.returncode == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import urllib.request
 from pathlib import Path
@@ -55,13 +56,19 @@ def write(url: object, data: bytes) -> None:
     urllib.request.urlopen(request, timeout=20).close()
 
 
+def taken(service: Service, identifier: str, offset: int) -> dict[str, object]:
+    """Take over a part."""
+    with contextlib.closing(service.take_part(identifier, offset)) as writer:
+        return service.end_part(writer)
+
+
 def sent(service: Service, identifier: str, data: bytes) -> dict[str, object]:
     """What is said of a set after all of it was written so."""
     said: dict[str, object] = {}
     for begin in range(0, len(data), 1 << 20):
         part = data[begin : begin + (1 << 20)]
         write(service.grant_part(identifier, begin, len(part))["url"], part)
-        said = service.take_part(identifier, begin)
+        said = taken(service, identifier, begin)
     return said
 
 
@@ -168,22 +175,22 @@ def test_parts_have_the_granted_length(thin: Model, place: Place, key_file: Path
         with pytest.raises(
             UploadError, match="1000 at byte 0", check=lambda error: error.code == "wrong_offset"
         ):
-            service.take_part(keys, 0)
+            taken(service, keys, 0)
     service.grant_part(keys, 0, 1000)
     with pytest.raises(
         UploadError, match="0 bytes were written", check=lambda error: error.code == "wrong_offset"
     ):
-        service.take_part(keys, 0)
+        taken(service, keys, 0)
     with pytest.raises(
         UploadError, match="no part is expected", check=lambda error: error.code == "wrong_offset"
     ):
-        service.take_part(keys, 0)
+        taken(service, keys, 0)
     assert service.keys(keys)["received"] == 0
     assert service.store.objects.sizes("") == service.store.objects.sizes("storage.json")
     # An address that was used is of no use: what is written there later counts for nothing.
     url = service.grant_part(keys, 0, 1000)["url"]
     write(url, data[:1000])
-    assert service.take_part(keys, 0)["received"] == 1000
+    assert taken(service, keys, 0)["received"] == 1000
     write(url, b"x" * 5000)
     (held,) = service.store.objects.sizes("keys/").values()
     assert held == 1000
@@ -206,7 +213,7 @@ def test_grants_end(thin: Model, place: Place) -> None:
     with pytest.raises(
         UploadError, match="no part is expected", check=lambda error: error.code == "wrong_offset"
     ):
-        service.take_part(keys, 0)
+        taken(service, keys, 0)
     # What was written with an address of before is gone with the next look, and with the next start.
     write(url, b"x" * 1000)
     service.close()
@@ -237,8 +244,8 @@ def test_addresses_are_signed_for_their_length(
     with pytest.raises(
         UploadError, match="no part is expected", check=lambda error: error.code == "wrong_offset"
     ):
-        service.take_part(keys, 0)
-    assert service.take_part(keys, 200)["missing"] == [[0, 200], [300, thin.manifest.keys.size]]
+        taken(service, keys, 0)
+    assert taken(service, keys, 200)["missing"] == [[0, 200], [300, thin.manifest.keys.size]]
     service.close()
 
 

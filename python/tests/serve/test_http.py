@@ -285,7 +285,7 @@ def test_half_sent_requests_disconnect_nobody(
 def test_empty_uploads_block_nobody(service: Service, server: Server, key_file: Path) -> None:
     """The attack: sixteen requests without a byte of a key blocked all others for an hour."""
     request = json.dumps({"model": service.model.manifest.hash}).encode()
-    for _ in range(service.store.capacity + 1):
+    for _ in range(service.store.admission.capacity + 1):
         assert ask(server, "POST", "/v1/keys", request)[0] == 201
     _, opening, _ = ask(server, "POST", "/v1/keys", request)
     path = f"/v1/keys/{opening['keys']}"

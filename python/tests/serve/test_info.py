@@ -34,7 +34,7 @@ def test_info_knows_every_file_of_a_service(
     rows = {row["file"]: row["kind"] for row in map(json.loads, capsys.readouterr().out.splitlines())}
     assert {"audit.jsonl", "state.json", "operator.key", "service.db"} <= set(rows)
     assert any(name.startswith("jobs/") for name in rows)
-    assert [name for name, kind in rows.items() if kind == "not of Keywright"] == []
+    assert [name for name, kind in rows.items() if kind == "other"] == []
     assert main(["info", str(folder / "operator.key")]) == 0
     assert capsys.readouterr().out.startswith("SECRET: it stays with its owner\n")
     # Elsewhere these names mean nothing.

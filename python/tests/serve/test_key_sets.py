@@ -27,7 +27,8 @@ from keywright.errors.service import (
 from keywright.model import Model
 from keywright.serve.configurations import Catalog, Configuration
 from keywright.serve.storage.state_folder import StateFolder
-from keywright.serve.uploads import upload_store
+from keywright.serve.uploads import admission
+from keywright.serve.uploads.admission import Admission
 from keywright.serve.uploads.part_writer import PartWriter
 from keywright.serve.uploads.secret_scanner import SecretScanner
 from keywright.serve.uploads.upload_store import UploadStore
@@ -42,7 +43,9 @@ class Store(UploadStore):
     def __init__(self, place: Place, *models: Model, capacity: int = 16, expiry: float = 3600.0) -> None:
         storage = place.open()
         self.catalog, self.first = Catalog(models, storage.records), models[0].manifest.hash
-        super().__init__(storage, self.catalog, WORKERS, capacity=capacity, expiry=expiry)
+        super().__init__(
+            storage, self.catalog, WORKERS, admission=Admission(capacity=capacity, expiry=expiry)
+        )
 
     def make(self) -> UploadedKeys:
         """An empty set of the first model."""
@@ -331,7 +334,7 @@ def test_the_number_of_key_sets_is_bounded(thin: Model, key_file: Path, place: P
 def test_uploads_without_bytes_block_nobody(
     thin: Model, key_file: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upload_store, "MAX_EMPTY", 16)
+    monkeypatch.setattr(admission, "MAX_EMPTY", 16)
     data, store = key_file.read_bytes(), Store(place, thin, capacity=2)
     upload = store.make()
     receive(store, upload, 0, 10, data[:10])

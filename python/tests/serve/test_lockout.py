@@ -20,16 +20,15 @@ from keywright.serve import Server, Service
 from keywright.serve.http import connections
 from keywright.serve.http.connection_slots import (
     BURST,
-    MANY,
     OPENING,
     OTHERS_S,
     REQUESTS_A_SECOND,
     ConnectionSlots,
     Pace,
     Slot,
-    neighbourhood,
 )
 from keywright.serve.tenants.accounts import Accounts, add
+from keywright.serve.tenants.holders import MANY, neighbourhood
 from tests.serve.network import WORKERS, listening
 from tests.serve.test_http import ask, wait
 from tests.serve.test_tls import make_certificate, running

@@ -155,7 +155,7 @@ def test_bytes_of_a_tenant_are_bounded(thin: Model, key_file: Path, tmp_path: Pa
         with RemoteModel(server.url, key=keys["a"], insecure=True).session() as session:
             expected = run_clear(thin.program, sample)
             assert np.abs(session.infer(sample) - expected).max() < 1e-3
-        assert service.store.room("a")[0] == 0
+        assert not any(each.placed for each in service.store.of("a"))
 
 
 def test_bytes_of_evaluations_count(

@@ -14,8 +14,8 @@ import pytest
 from keywright.model import Model
 from keywright.serve import Server, Service
 from keywright.serve.evaluation.jobs import Job, _answer
-from keywright.serve.http import app, connections
-from keywright.serve.http.app import JobWaiters
+from keywright.serve.http import connection_slots, connections
+from keywright.serve.http.connection_slots import JobWaiters
 from keywright.serve.http.request_checks import IN_MEMORY_BYTES
 from tests.serve.network import WORKERS, listening
 from tests.serve.test_http import wait
@@ -114,7 +114,7 @@ def test_a_slow_reader_is_ended(thin: Model, tmp_path: Path, monkeypatch: pytest
 
 def test_waiting_requests_are_shared_fairly(monkeypatch: pytest.MonkeyPatch) -> None:
     """One client took all 128, so that the others had to ask again and again."""
-    monkeypatch.setattr(app, "MAX_WAITING", 4)
+    monkeypatch.setattr(connection_slots, "MAX_WAITING", 4)
     waiters = JobWaiters()
 
     async def listen() -> list[list[bool]]:

@@ -11,8 +11,9 @@ from keywright.client import RemoteModel
 from keywright.errors.service import BadRequestError
 from keywright.serve import Server, Service
 from keywright.serve.evaluation.jobs import Job
-from keywright.serve.http import app
-from keywright.serve.http.app import MAX_WAIT_S, JobWaiters
+from keywright.serve.http import connection_slots
+from keywright.serve.http.app import MAX_WAIT_S
+from keywright.serve.http.connection_slots import JobWaiters
 
 
 def test_a_waiting_request_returns_at_the_end_or_the_timeout(
@@ -57,11 +58,11 @@ def test_an_evaluation_that_ends_tells_who_waits(service: Service) -> None:
 
 
 def test_the_number_of_waiting_requests_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "MAX_WAITING", 1)
+    monkeypatch.setattr(connection_slots, "MAX_WAITING", 1)
     ends = JobWaiters()
 
     async def listen() -> tuple[bool, bool, bool]:
-        with ends.of("a") as first, ends.of("a") as second:
+        with ends.of("a", "holder") as first, ends.of("a", "holder") as second:
             before = first.is_set(), second.is_set()
             ends.tell("a")
             await asyncio.wait_for(first.wait(), 5.0)

@@ -60,8 +60,8 @@ def _batch(text: str) -> int:
 
 def add_preset_argument(
     parser: argparse._ActionsContainer,
-    help_text: str = "parameters, one of keywright presets; by default the smallest deep enough, with "
-    "bootstraps if none is",
+    help_text: str = "parameters, one of keywright presets (default: the smallest that is deep enough; "
+    "if none is, one with bootstraps)",
 ) -> None:
     """Declare --preset."""
     parser.add_argument(

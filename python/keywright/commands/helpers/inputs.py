@@ -44,14 +44,14 @@ UNITS = {"": 1} | {
 
 
 def parse_bytes(text: str) -> int:
-    """Parse an amount of memory with a unit in any case, e.g. 8GiB, 8 GB or 8g, into bytes.
+    """Parse an amount of memory with a unit in any case, e.g. 8GB, 8 GiB or 8g, into bytes.
 
     Raises:
         CommandError: the text is malformed.
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
     if match is None or match[2].lower() not in UNITS:
-        raise CommandError(f"{text!r} is not an amount of memory; write, e.g., 8GiB, 600MB or 4096")
+        raise CommandError(f"{text!r} is not an amount of memory; write, e.g., 8GB, 600MB or 4096")
     return int(float(match[1]) * UNITS[match[2].lower()])
 
 

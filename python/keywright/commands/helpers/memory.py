@@ -16,7 +16,7 @@ def add_memory_argument(parser: argparse.ArgumentParser | argparse._ArgumentGrou
     parser.add_argument(
         "--memory",
         metavar="SIZE",
-        help="memory budget of this process, e.g. 8GiB: keys, diagonals, ciphertexts and everything else "
+        help="memory budget of this process, e.g. 8GB: keys, diagonals, ciphertexts and everything else "
         "(default: 80 percent of the free memory)",
     )
 
@@ -26,7 +26,7 @@ def add_key_memory_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key-memory",
         metavar="SIZE",
-        help="budget of keys in memory, e.g. 2GiB: other keys are read or derived from master keys before "
+        help="budget of keys in memory, e.g. 2GB: other keys are read or derived from master keys before "
         "each use and evicted after it (default: all keys, or as many as --memory leaves room for)",
     )
 

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key-memory",
         metavar="SIZE",
-        help="limit on a client's keys in the server's memory, e.g. 2GiB; chooses the fastest keys within "
+        help="limit on a client's keys in the server's memory, e.g. 2GB; chooses the fastest keys within "
         "it (default: the fewest bytes with nearly the best speed)",
     )
     parser.add_argument(

@@ -29,8 +29,9 @@ from keywright.runtime import run_clear
 EXAMPLE = "keywright demo --samples 3"
 
 KEYS = """\
-The keys let the server compute, not decrypt. A rotation of values needs a key;
-at a lower level, where fewer multiplications are left, this key is smaller."""
+The secret key stays with the client; these keys, of 128-bit security, let the
+server compute, not decrypt. One rotation may have keys at several levels: where
+fewer multiplications are left, a key is smaller. Times are those of one answer."""
 """What the table of keys does not say in its words."""
 
 
@@ -117,7 +118,7 @@ def _show(
         "The client decrypts the answers:",
         " ".join(str(row["encrypted"]) for row in rows),
         f"{same} of {count} answers equal the unencrypted network's; {compared}.",
-        f"{true} of {count} are the digit that was written.",
+        f"{true} of {count} are right.",
     ]
     for line in beside(canvas, [line for each in paragraphs for line in wrap(each, 39)]):
         terminal.text(line)
@@ -131,7 +132,7 @@ def _work(model: Model, inference: Inference) -> list[dict[str, Value]]:
             "seconds": inference.preparation.key_seconds,
             "bytes": model.manifest.keys.size,
         },
-        {"work": "server: prepare the model, once", "seconds": inference.preparation.seconds},
+        {"work": "server: take keys, encode weights", "seconds": inference.preparation.seconds},
         {
             "work": "client: encrypt a digit and send it",
             "seconds": median(inference.batches.encrypt_seconds),

@@ -1,4 +1,4 @@
-"""Describe a file or folder of Keywright; for a model, describe the program that it would compile to."""
+"""Describe a Keywright file or folder; for a model, describe the program that it would compile to."""
 
 import argparse
 import zipfile
@@ -25,6 +25,7 @@ JSON_KINDS = {
     "keywright-accounts": "tenants and the digests of their API keys",
     "keywright-calibration": "a calibration of a machine",
     "keywright-configuration": "the models of one key set",
+    "keywright-identity": "the program that a folder's ciphertexts belong to",
     "keywright-manifest": "a model's manifest, for clients",
     "keywright-model": "a model's description",
     "keywright-plan": "a key plan",
@@ -59,6 +60,7 @@ FIELDS = {
     "q_count": "ciphertext primes",
     "p_count": "special primes",
     "log_scale": "bits of the scale",
+    "created": "compiled, ms since 1970",
 }
 """What the fields of the engine are called; the others have their names."""
 
@@ -80,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "file",
         type=Path,
         metavar="FILE",
-        help="a file of Keywright, a folder of such files, or an ONNX model",
+        help="a Keywright file, a folder of such files, or an ONNX model",
     )
     model = parser.add_argument_group("for an ONNX model")
     add_fit_arguments(model)
@@ -128,7 +130,7 @@ def _list(folder: Path, terminal: Terminal) -> None:
             try:
                 kind = "a program" if zipfile.is_zipfile(path) else str(_describe(path)["kind"])
             except (CommandError, FormatError):
-                kind = "not of Keywright"
+                kind = "other"
             rows.append({"file": str(path.relative_to(folder)), "kind": kind, "bytes": path.stat().st_size})
     if not rows:
         raise CommandError(f"{folder} is a folder without files; name another")

@@ -121,13 +121,13 @@ def _times(axis: "Axis", largest: float) -> None:
 
 
 def _logarithmic_bytes(axes: "Axes") -> None:
-    """Set ticks at powers of two, and between them if there are few."""
+    """Set ticks at round decimal numbers, more of them on a short axis."""
     from matplotlib.ticker import LogLocator, NullLocator
 
-    axes.set_xscale("log", base=2)
+    axes.set_xscale("log")
     low, high = axes.get_xlim()
-    parts = (1.0,) if high > 8 * low else (1.0, 1.5) if high > 3 * low else (1.0, 1.25, 1.5, 1.75)
-    axes.xaxis.set_major_locator(LogLocator(base=2, subs=parts, numticks=9))
+    parts = (1.0, 2.0, 5.0) if high > 8 * low else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
+    axes.xaxis.set_major_locator(LogLocator(subs=parts, numticks=9))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(lambda value, _: format_bytes(value))
 
@@ -214,7 +214,7 @@ def _powers_across(axes: "Axes", low: int, high: int) -> None:
 def draw_residency(plan: planning.KeyPlan, model: planning.CostModel, path: Path, terminal: Terminal) -> None:
     """Draw each key from its first to its last use over program time, and the bytes of keys between first and
     last use: the memory if every key is read once and evicted after its last use."""
-    from matplotlib.ticker import MaxNLocator, MultipleLocator
+    from matplotlib.ticker import MaxNLocator
 
     figure, axes = _figure(6, rows=2)
     below = figure.axes[1]
@@ -234,7 +234,7 @@ def draw_residency(plan: planning.KeyPlan, model: planning.CostModel, path: Path
     total = sum(key.shape.stored_bytes for key in order)
     below.axhline(total, color=VERMILION, linestyle="--", label="all rotation keys")
     below.set_ylim(bottom=0)
-    below.yaxis.set_major_locator(MultipleLocator(2 ** ((total // 4).bit_length() - 1)))
+    below.yaxis.set_major_locator(MaxNLocator(4))
     below.yaxis.set_major_formatter(lambda value, _: format_bytes(value))
     _times(below.xaxis, times[-1] if times else 0.0)
     below.set_ylabel("bytes of keys")

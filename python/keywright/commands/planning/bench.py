@@ -58,6 +58,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             f"--vectors {options.vectors}: at least 2 are needed, because the first is not timed"
         )
     works = [work for work in options.works if work != BOOTSTRAP]
+    if unknown := sorted(set(works) - set(bench_works())):
+        named = ", ".join([*bench_works(), BOOTSTRAP])
+        raise CommandError(f"there is no operation {unknown[0]!r}; use one of {named}")
     if works or not bootstraps:
         _operations(options, works, terminal)
     if bootstraps:

@@ -61,7 +61,7 @@ KEY_COLUMNS = [
     Column("uses", "uses", "number"),
 ]
 
-EXAMPLE = "keywright plan model.onnx --key-memory 2GiB --out plan.json"
+EXAMPLE = "keywright plan model.onnx --key-memory 2GB --out plan.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     budget.add_argument(
         "--key-memory",
         metavar="SIZE",
-        help="limit on the bytes of keys, e.g. 8GiB; the fastest plan within it is chosen",
+        help="limit on the bytes of keys, e.g. 8GB; the fastest plan within it is chosen",
     )
     budget.add_argument(
         "--time",

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     rows: list[dict[str, Value]] = []
     results = []
     batches = find_ciphertexts(options.input, program.output.layout.ciphertexts, program.batch)
-    Identity.load(options.input).require(client.identity, "client", "server")
+    Identity.load(options.input, "answer").require(client.identity, "client", "server")
     with terminal.progress("decrypted samples", sum(batch.count for batch in batches)) as advance:
         for batch in batches:
             objects = [client.read_answer(path) for path in batch.paths]

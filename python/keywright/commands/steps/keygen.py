@@ -14,7 +14,6 @@ from pathlib import Path
 
 import keywright as kw
 from keywright import plan as planning
-from keywright._units import format_bytes
 from keywright.commands.helpers.arguments import (
     add_batch_argument,
     add_insecure_argument,
@@ -53,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--memory",
         metavar="SIZE",
-        help="memory of the process that will run the model, e.g. 8GiB; chooses the fastest keys within it "
+        help="memory of the process that will run the model, e.g. 8GB; chooses the fastest keys within it "
         "(default: the fewest bytes of keys with nearly the best speed)",
     )
     add_batch_argument(parser)
@@ -66,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key-bytes",
         metavar="SIZE",
-        help=f"most bytes of keys, e.g. 64GiB (default: {format_bytes(Demands.key_bytes)}); more are refused",
+        help=f"most bytes of keys, e.g. 64GB (default: {Demands.key_bytes >> 30}GiB); more are refused",
     )
     parser.add_argument(
         "--key-count",

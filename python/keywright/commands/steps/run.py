@@ -41,7 +41,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     )
     program = server.program
     batches = find_ciphertexts(options.input, program.input.layout.ciphertexts, program.batch)
-    Identity.load(options.input).require(server.identity, "server", "client")
+    Identity.load(options.input, "request").require(server.identity, "server", "client")
     planned = server.open_keys(options.keys, len(batches), terminal.progress)
     samples = sum(batch.count for batch in batches)
     predicted = sum(layer.seconds for layer in program.layers)
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         new_folder(options.out) as folder,
         terminal.progress(f"{samples} samples", predicted * len(batches)) as advance,
     ):
-        server.identity.save(folder)
+        server.identity.save(folder, "answer")
         start = time.perf_counter()
         for batch in batches:
             for index, data in enumerate(server.evaluate(batch.paths, advance).objects):

@@ -3,12 +3,15 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from keywright._reading.documents import Limits, read_json_file
 from keywright.compiler import Program
 from keywright.errors.engine import FormatError
 from keywright.errors.model import program_mismatch
 from keywright.program.file.storage import digest
+
+FORMAT = "keywright-identity-1"
 
 IDENTITY = "program.json"
 """Name of an identity in a folder of ciphertexts."""
@@ -51,17 +54,18 @@ class Identity:
             older = there if self.created < own.created else here
         raise program_mismatch(here, own.program.hex(), there, self.program.hex(), older)
 
-    def save(self, folder: Path) -> None:
-        """Write the identity into a folder of ciphertexts."""
-        text = json.dumps({"program": self.program.hex(), "created": self.created})
+    def save(self, folder: Path, holds: Literal["request", "answer"]) -> None:
+        """Write the identity into a folder of ciphertexts, and what they are."""
+        entry = {"format": FORMAT, "holds": holds, "program": self.program.hex(), "created": self.created}
+        text = json.dumps(entry)
         (folder / IDENTITY).write_text(text, encoding="utf-8")
 
     @staticmethod
-    def load(folder: Path) -> "Identity":
-        """Read the identity from a folder of ciphertexts.
+    def load(folder: Path, holds: Literal["request", "answer"]) -> "Identity":
+        """Read the identity from a folder of ciphertexts that are a request or an answer.
 
         Raises:
-            FormatError: it is missing or malformed.
+            FormatError: it is missing or malformed, or the ciphertexts are the other.
         """
         path = folder / IDENTITY
         if not path.is_file():
@@ -72,9 +76,14 @@ class Identity:
             )
         try:
             entry = read_json_file(path, LIMITS)
-            program, created = bytes.fromhex(entry["program"]), entry["created"]
+            program, created, held = bytes.fromhex(entry["program"]), entry["created"], entry["holds"]
         except (ValueError, LookupError, TypeError) as error:
             raise FormatError(f"{path} is not the identity of a program: {error}", code="message") from error
         if len(program) != 32 or not isinstance(created, int) or not 0 <= created < 1 << 63:
             raise FormatError(f"{path} is not the identity of a program", code="message")
+        if held != holds:
+            writer = "keywright encrypt" if holds == "request" else "keywright run"
+            raise FormatError(
+                f"{folder} holds no {holds}; name the folder that {writer} has written", code="message"
+            )
         return Identity(program, created)

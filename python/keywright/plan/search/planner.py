@@ -298,10 +298,10 @@ def refusal(planners: Sequence[Planner], budget: Budget, *, solve: bool = True) 
             text += f" and those of the ephemeral secret, part of every plan, {fixed}"
         counted = min(planner.counted_bytes for planner in planners)
         text += (
-            f"; by counting, no plan of at most {hops} hop{'s' * (hops > 1)} has less than "
+            f". By counting, no plan of at most {hops} hop{'s' * (hops > 1)} has less than "
             f"{format_bytes(counted)}"
         )
-        return f"{text}. Allow more bytes{' or more hops' * (hops < DEFAULT_HOPS)}"
+        return f"{text}; allow more bytes{' or more hops' * (hops < DEFAULT_HOPS)}"
     fastest, planner = min(
         ((planner.fastest(), planner) for planner in planners), key=lambda entry: entry[1].seconds(entry[0])
     )
@@ -312,7 +312,7 @@ def refusal(planners: Sequence[Planner], budget: Budget, *, solve: bool = True) 
     )
     if planner.rest_seconds:
         text += f", of which at least {format_seconds(planner.rest_seconds)} are not key switches"
-    return f"{text}. Allow more time"
+    return f"{text}; allow more time"
 
 
 def _bound_within(bound: LowerBound, budget: Budget) -> float:

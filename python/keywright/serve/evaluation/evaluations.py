@@ -43,14 +43,13 @@ class Expected:
     Attributes:
         identifier: identifier of the client's keys.
         model: hash of the model.
-        priority, tenant, places: arguments of `Evaluations.expect`.
+        priority, places: arguments of `Evaluations.expect`.
         place: its reservation in the queue.
     """
 
     identifier: str
     model: str
     priority: int
-    tenant: str
     places: range | None
     place: Reservation
 
@@ -117,7 +116,7 @@ class Evaluations:
             identifier: of the client's keys.
             size: bytes of the message.
             model: hash of a model of the keys' configuration; by default the one that the client named first.
-            priority: 0 to 9; among one client's evaluations larger ones run first.
+            priority: 0 to 9; among the evaluations of the keys larger ones run first.
             tenant: tenant of the request.
             places: the samples' places that the message uses, with zeros at the others (`Places.pack`). It
                 may be evaluated together with waiting messages of the same client at other places. Its answer
@@ -146,14 +145,13 @@ class Evaluations:
             identifier, served.resident_key_bytes, served.manifest.hash, self._jobs.patience
         )
         self._store.require_ready(uploaded)
-        self._usage.require_seconds(tenant)
+        self._usage.require_seconds(tenant, uploaded.holder)
         with ExitStack() as stack:
-            with self._store.admission():
-                if self._usage.limits_bytes(tenant):
-                    keys, soon = self._store.room(tenant)
-                    self._usage.require_bytes(tenant, keys + self._jobs.stored(tenant), size, soon)
-                place = stack.enter_context(self._jobs.reserve(identifier, tenant, size))
-            yield Expected(identifier, name, priority, tenant, places, place)
+            admission = self._store.admission
+            with admission.lock:
+                admission.require_bytes(self._store.of(tenant), tenant, size, uploaded.holder)
+                place = stack.enter_context(self._jobs.reserve(identifier, tenant, uploaded.holder, size))
+            yield Expected(identifier, name, priority, places, place)
 
     def take(self, expected: Expected, message: bytes, *, held: bool = False) -> Job:
         """Accept an evaluation whose message has arrived.
@@ -181,7 +179,8 @@ class Evaluations:
             expected.model,
             expected.priority,
             model.steps,
-            expected.tenant,
+            expected.place.tenant,
+            expected.place.holder,
             expected.places,
             held,
         )

@@ -160,6 +160,7 @@ class Execution:
                     job=job.identifier,
                     **self.description(model.manifest.hash),
                     keys=job.owner,
+                    holder=job.holder,
                     bytes=model.resident_key_bytes,
                     path=str(path),
                     digest=uploaded.digest,
@@ -176,7 +177,7 @@ class Execution:
     def _use(self, job: Job, seconds: float) -> None:
         """Record the processor seconds of an evaluation."""
         try:
-            self._usage.use(job.tenant, seconds)
+            self._usage.use(job.tenant, seconds, job.holder)
         except OSError as error:
             self._event(f"{seconds:.1f} processor seconds could not be recorded: {error}")
 

@@ -1,10 +1,9 @@
-"""The queue of evaluations, fair between clients. Jobs are on the disk until their answers are fetched."""
+"""The queue of evaluations, fair between holders. Jobs are on the disk until their answers are fetched."""
 
 import contextlib
 import math
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -21,14 +20,24 @@ from keywright.errors.service import (
 from keywright.serve.logs import request_identifier
 from keywright.serve.storage import Row, Storage
 from keywright.serve.storage.objects import drawer
+from keywright.serve.tenants.holders import Turns, of_largest, sums
 
 State = Literal["waiting", "running", "done", "failed"]
 
 FETCHED_S = 60.0
 """How long an answer is kept after it was fetched: the connection may have broken."""
 
+WAITING = 256
+"""Number of waiting evaluations. A holder has no more of them than it leaves to others, but always one."""
+
 EACH = 8
-"""Maximum number of waiting evaluations per client."""
+"""Maximum number of waiting evaluations per key set."""
+
+OTHERS_S, LOOK_EVERY_S = 30.0, 1.0
+"""How long a holder counts as served after its last evaluation arrived, and how often that is checked."""
+
+MAX_ENDED = 4096
+"""Maximum number of answers that are kept. The holder with the most loses its oldest for the next."""
 
 MAX_PRIORITY = 9
 
@@ -38,13 +47,14 @@ class Reservation:
     """A reservation in the queue for an evaluation whose message is arriving.
 
     Attributes:
-        client: the unit of fair scheduling, see `Job.client`.
-        tenant: tenant of the evaluation.
+        owner: identifier of the keys.
+        tenant, holder: tenant and holder of the evaluation.
         size: bytes of the message.
     """
 
-    client: str
+    owner: str
     tenant: str
+    holder: str
     size: int
 
 
@@ -56,9 +66,10 @@ class Job:
         identifier: 32 hexadecimal digits.
         owner: identifier of the keys.
         model: hash of the model.
-        priority: 0 to `MAX_PRIORITY`: among one client's jobs, larger ones run first.
+        priority: 0 to `MAX_PRIORITY`: among the jobs of one key set, larger ones run first.
         total: number of steps.
         tenant: tenant of the client; empty without accounts.
+        holder: holder of its keys, see `holders`.
         places: places of its samples in the batch; None if it uses all of them. They are not stored: after a
             restart it is evaluated alone.
         held: whether its request waits for the answer, and the job is in memory alone until `Jobs.release` or
@@ -84,6 +95,7 @@ class Job:
     priority: int
     total: int
     tenant: str = ""
+    holder: str = ""
     places: range | None = None
     held: bool = False
     state: State = field(default="waiting", init=False)
@@ -103,9 +115,9 @@ class Job:
     noted: bool = field(default=False, init=False)
 
     @property
-    def client(self) -> str:
-        """The unit of fair scheduling: the tenant, or without accounts the owner of the keys."""
-        return self.tenant or self.owner
+    def size(self) -> int:
+        """Stored bytes."""
+        return self.message_bytes + self.answer_bytes
 
     def joins(self, other: "Job") -> bool:
         """Whether another job can be evaluated with this one and those already joined."""
@@ -147,20 +159,23 @@ def _answer(job: Job) -> str:
 
 
 class Jobs:
-    """The jobs of a service. Clients with waiting jobs take turns.
+    """The jobs of a service. Holders with waiting jobs take turns, and so do the key sets of a holder.
 
     Args:
         storage: where messages, answers and records are. Unfinished jobs of an earlier process are queued
             again.
-        waiting: maximum number of waiting jobs of all clients.
+        waiting: see `WAITING`.
+        workers: evaluations at a time. While several holders are served, none runs more than half of them.
     """
 
-    def __init__(self, storage: Storage, waiting: int = 256) -> None:
+    def __init__(self, storage: Storage, waiting: int = WAITING, workers: int = 1) -> None:
         self._objects, self._records, self.waiting = storage.objects, storage.records, waiting
         self._turn = threading.Condition()
         self._jobs: dict[str, Job] = {}
-        self._queues: OrderedDict[str, list[Job]] = OrderedDict()
+        self._queue = Turns[Job]()
         self._reserved: set[Reservation] = set()
+        self._workers, self._seen = workers, dict[str, float]()
+        """When each holder sent its last evaluation, for `OTHERS_S`."""
         self._number, self._ended = 0, False
         self.on_end: Callable[[str], object] = lambda identifier: None
         # Duration of evaluations: a running mean in which the last one has weight one quarter.
@@ -174,7 +189,8 @@ class Jobs:
     def _recover(self, row: Row, there: Mapping[str, int]) -> None:
         identifier, self._number = str(row["job"]), int(str(row["number"])) + 1
         priority, total, attempts = (int(str(row[name])) for name in ("priority", "total", "attempts"))
-        job = Job(identifier, str(row["owner"]), str(row["model"]), priority, total, str(row["tenant"]))
+        owner, model, tenant, holder = (str(row[name]) for name in ("owner", "model", "tenant", "holder"))
+        job = Job(identifier, owner, model, priority, total, tenant, holder)
         job.attempts, job.seconds = attempts, float(str(row["seconds"]))
         job.touched = time.monotonic()
         job.message_bytes, job.answer_bytes = there.get(_message(job), 0), there.get(_answer(job), 0)
@@ -241,7 +257,7 @@ class Jobs:
             return len(self), sum(job.state == "running" for job in self._jobs.values())
 
     def __len__(self) -> int:
-        return sum(map(len, self._queues.values()))
+        return len(self._queue)
 
     def add(
         self,
@@ -258,11 +274,11 @@ class Jobs:
             place: its reservation, which is used up; by default the job is admitted now.
 
         Raises:
-            BusyError: the maximum number of jobs wait, of all clients or of this one.
+            BusyError: `EACH` jobs of these keys wait, or too many of the holder.
         """
         with self._turn:
             if place is None:
-                self._require_place(job.client)
+                self._require_place(job.holder, job.owner)
             else:
                 self._reserved.discard(place)
             job.message_bytes, job.request = len(message), request_identifier()
@@ -273,30 +289,30 @@ class Jobs:
             else:
                 self._store(job, message)
             self._jobs[job.identifier] = job
+            self._seen[job.holder] = time.monotonic()
             self._put(job)
             self._turn.notify()
         return job
 
-    def _require_place(self, client: str) -> None:
-        reserved = [place.client for place in self._reserved]
-        for most, count in (
-            (EACH, len(self._queues.get(client, ())) + reserved.count(client)),
-            (self.waiting, len(self) + len(reserved)),
-        ):
+    def _require_place(self, holder: str, owner: str) -> None:
+        own = len(self._queue.line(holder, owner)) + sum(place.owner == owner for place in self._reserved)
+        held = self._queue.count(holder) + sum(place.holder == holder for place in self._reserved)
+        left = self.waiting - len(self) - len(self._reserved)
+        for count, most in ((own, EACH), (held, max(1, left))):
             if count >= most:
-                raise BusyError(f"{most} evaluations wait; ask again later", retry_after=self._patience())
+                raise BusyError(f"{count} evaluations wait; ask again later", retry_after=self._patience())
 
     @contextlib.contextmanager
-    def reserve(self, owner: str, tenant: str, size: int) -> Iterator[Reservation]:
+    def reserve(self, owner: str, tenant: str, holder: str, size: int) -> Iterator[Reservation]:
         """Reserve a place in the queue, and the bytes of a message, before the message arrives; `add` uses it
         up.
 
         Raises:
             BusyError: see `add`.
         """
-        place = Reservation(tenant or owner, tenant, size)
+        place = Reservation(owner, tenant, holder, size)
         with self._turn:
-            self._require_place(place.client)
+            self._require_place(holder, owner)
             self._reserved.add(place)
         try:
             yield place
@@ -309,7 +325,7 @@ class Jobs:
         self._objects.put(_message(job), message)
         row: Row = {"job": job.identifier, "owner": job.owner, "model": job.model, "priority": job.priority}
         row |= {"tenant": job.tenant, "state": job.state, "attempts": job.attempts, "total": job.total}
-        row |= {"seconds": 0.0, "number": self._number}
+        row |= {"holder": job.holder, "seconds": 0.0, "number": self._number}
         try:
             self._records.add_job(row)
         except OSError:
@@ -346,29 +362,24 @@ class Jobs:
         return job.answer
 
     def _put(self, job: Job) -> None:
-        """Queue a job behind its client's jobs of at least the same priority."""
-        waiting = self._queues.setdefault(job.client, [])
+        """Queue a job behind the jobs of its keys of at least the same priority."""
+        waiting = self._queue.line(job.holder, job.owner)
         place = next((i for i, other in enumerate(waiting) if other.priority < job.priority), len(waiting))
-        waiting.insert(place, job)
+        self._queue.put(job, job.holder, job.owner, place)
 
     def take(self) -> Job | None:
-        """Take the next job, with the jobs of its client that can be evaluated with it, and mark them as
+        """Take the next job, with the jobs of its keys that can be evaluated with it, and mark them as
         running. Waits for a job. Returns None after `close`."""
         with self._turn:
-            while not self._queues and not self._ended:
-                self._turn.wait()
+            while self._queue.following(busy := self._busy()) is None and not self._ended:
+                self._turn.wait(LOOK_EVERY_S if self._queue else None)
             if self._ended:
                 return None
-            owner, waiting = next(iter(self._queues.items()))
-            job = waiting.pop(0)
-            for other in list(waiting):
+            job = self._queue.take(busy)
+            for other in self._queue.line(job.holder, job.owner):
                 if job.joins(other):
-                    waiting.remove(other)
+                    self._queue.discard(other, job.holder, job.owner)
                     job.others.append(other)
-            # Its client moves to the end of the queue.
-            del self._queues[owner]
-            if waiting:
-                self._queues[owner] = waiting
             for each in (job, *job.others):
                 each.state, each.attempts, each.done = "running", each.attempts + 1, 0
                 # On a full disk, a process that is killed now forgets that the job began.
@@ -376,12 +387,23 @@ class Jobs:
                     self._note(each, state="running", attempts=each.attempts)
             return job
 
+    def _busy(self) -> set[str]:
+        """Return the holders that run as many evaluations as they may while others are served."""
+        before = time.monotonic() - OTHERS_S
+        self._seen = {name: then for name, then in self._seen.items() if then > before}
+        if self._workers == 1 or len(self._seen) < 2:
+            return set()
+        running = [job for job in self._jobs.values() if job.state == "running"]
+        joined = {id(other) for job in running for other in job.others}
+        counts = sums(job for job in running if id(job) not in joined)
+        return {name for name, count in counts.items() if count >= math.ceil(self._workers / 2)}
+
     def again(self, job: Job, *, begun: bool = True) -> None:
         """Queue a job again after its worker ended. It counts as an attempt only if it had ``begun``."""
         with self._turn:
             for each in self._parted(job):
                 each.state, each.attempts = "waiting", each.attempts - (not begun)
-                self._queues.setdefault(each.client, []).insert(0, each)
+                self._queue.put(each, each.holder, each.owner, 0)
                 self._turn.notify()
 
     def _parted(self, job: Job) -> list[Job]:
@@ -401,7 +423,7 @@ class Jobs:
         with self._turn:
             for each in self._parted(job):
                 each.state, each.attempts = "waiting", each.attempts - 1
-                self._queues.setdefault(each.client, []).insert(0, each)
+                self._queue.put(each, each.holder, each.owner, 0)
                 self._note(each, state="waiting", attempts=each.attempts)
 
     def _note(self, job: Job, **row: object) -> None:
@@ -437,7 +459,14 @@ class Jobs:
                 if not job.held:
                     self._drop([_message(job)])
             job.message_bytes, job.message = 0, b""
+            if len(self._jobs) > MAX_ENDED and len(kept := self._kept()) > MAX_ENDED:
+                with contextlib.suppress(OSError):
+                    self.delete([min(of_largest(kept), key=lambda each: each.touched)])
             return True
+
+    def _kept(self) -> list[Job]:
+        """Return the jobs that have ended and are kept for their clients."""
+        return [job for job in self._jobs.values() if job.state in ("done", "failed") and not job.held]
 
     def has(self, job: Job) -> bool:
         """Return whether a job exists: its request waits, or a client may fetch its answer."""
@@ -481,10 +510,7 @@ class Jobs:
             for job in jobs:
                 if self._jobs.pop(job.identifier, None) is None:
                     continue
-                if job in self._queues.get(job.client, ()):
-                    self._queues[job.client].remove(job)
-                    if not self._queues[job.client]:
-                        del self._queues[job.client]
+                self._queue.discard(job, job.holder, job.owner)
                 if not job.held:
                     self._drop([_message(job), _answer(job)])
                     self._records.delete_job(job.identifier)
@@ -499,12 +525,14 @@ class Jobs:
         with self._turn:
             return list(self._jobs.values())
 
-    def stored(self, tenant: str) -> int:
-        """Return the bytes of a tenant's jobs: stored ones and arriving messages."""
+    def stored(self, tenant: str, holder: str | None = None) -> int:
+        """Return the bytes of a tenant's jobs, or of a holder's among them: stored ones and arriving
+        messages."""
         with self._turn:
-            own = [job for job in self._jobs.values() if job.tenant == tenant]
-            arriving = sum(place.size for place in self._reserved if place.tenant == tenant)
-            return arriving + sum(job.message_bytes + job.answer_bytes for job in own)
+            everything: list[Job | Reservation] = [*self._jobs.values(), *self._reserved]
+            return sum(
+                each.size for each in everything if each.tenant == tenant and holder in (None, each.holder)
+            )
 
     def of(self, owner: str) -> list[Job]:
         """Return the jobs of a client."""

@@ -2,10 +2,8 @@
 
 import asyncio
 import json
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
 from string import digits
@@ -33,9 +31,10 @@ from keywright.serve.uploads.buffers import Share
 from keywright.serve.uploads.part_writer import PartWriter
 
 from .admin import CHALLENGE, admin_page, require_operator
-from .connections import CONNECTION
+from .connection_slots import ASKING, CHECKING, THREADS, Arguments, JobWaiters, Result, Threads
 from .pages import Page, accepts_html, front_page
 from .request_checks import (
+    HOLDER,
     IN_MEMORY_BYTES,
     LOOPBACK,
     Ciphertexts,
@@ -44,6 +43,7 @@ from .request_checks import (
     RequestChecks,
     address_of,
     answer,
+    count_for,
     refused,
 )
 from .resumable import (
@@ -64,11 +64,8 @@ MAX_PART = 8 << 20
 
 EXPIRE_EVERY_S = 1.0
 
-MAX_WAIT_S, MAX_WAITING = 30, 128
-"""Maximum wait for the end of an evaluation, in seconds, and maximum number of waiting requests."""
-
-MAX_ASKING = 8
-"""Maximum number of threads that wait for the issuer of tokens."""
+MAX_WAIT_S = 30
+"""Maximum wait for the end of an evaluation, in seconds."""
 
 HOLD_S = 0.25
 """Seconds after which a held evaluation is written to the disk."""
@@ -166,66 +163,19 @@ async def _expire(service: Service) -> None:
         await anyio.sleep(EXPIRE_EVERY_S)
 
 
-@dataclass(eq=False)
-class Waiter:
-    """A request that waits for the end of an evaluation.
-
-    Attributes:
-        holder: tenant or address of the request.
-        loop: its event loop.
-        ended: set when it need not wait any longer.
-    """
-
-    holder: str
-    loop: asyncio.AbstractEventLoop
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
-
-
-class JobWaiters:
-    """Requests that wait for the end of an evaluation, at most `MAX_WAITING`. Above this limit, the oldest
-    request of the holder with the most requests returns at once, and its client asks again."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[str, list[Waiter]] = {}
-        self._counted: dict[Waiter, None] = {}
-
-    @contextmanager
-    def of(self, job: str, holder: str = "") -> Iterator[asyncio.Event]:
-        """Return the event that is set when a job ends, or when another request takes the place."""
-        mine = Waiter(holder, asyncio.get_running_loop())
-        self._waiting.setdefault(job, []).append(mine)
-        self._counted[mine] = None
-        if len(self._counted) > MAX_WAITING:
-            counts = Counter(each.holder for each in self._counted)
-            most = max(counts.values())
-            # Of holders with as many, the newcomer's own goes.
-            large = [each for each in self._counted if counts[each.holder] == most]
-            victim = mine if mine in large else large[0]
-            del self._counted[victim]
-            victim.loop.call_soon_threadsafe(victim.ended.set)
-            if victim is mine:
-                mine.ended.set()
-        try:
-            yield mine.ended
-        finally:
-            self._counted.pop(mine, None)
-            self._waiting[job].remove(mine)
-            if not self._waiting[job]:
-                del self._waiting[job]
-
-    def tell(self, job: str) -> None:
-        """Report that a job has ended; any thread may call this."""
-        for each in tuple(self._waiting.get(job, ())):
-            each.loop.call_soon_threadsafe(each.ended.set)
-
-
 class Routes:
     """One method for each route."""
 
     def __init__(self, service: Service, page: Page) -> None:
         self._service, self._page, self._waiters = service, page, JobWaiters()
-        self._asking: anyio.CapacityLimiter | None = None
+        self._threads, self._checking, self._asking = Threads(THREADS), Threads(CHECKING), Threads(ASKING)
         service.jobs.on_end = self._waiters.tell
+
+    async def _run(
+        self, request: Request, call: Callable[[*Arguments], Result], *arguments: *Arguments
+    ) -> Result:
+        """Run a call of a request in a thread."""
+        return await self._threads.run(request.scope[HOLDER], call, *arguments)
 
     async def _tenant(self, request: Request) -> str:
         """Return the tenant of a request."""
@@ -235,21 +185,18 @@ class Routes:
             return NOBODY
         tenant = accounts.known(authorization)
         if tenant is None:
-            tenant = await self._authenticate(accounts, accounts.tenant, authorization)
-        if (connection := request.scope.get(CONNECTION)) is not None:
-            connection.begin(f"tenant {tenant}")
+            tenant = await self._authenticate(request, accounts, accounts.tenant)
+        count_for(request.scope, tenant)
         return tenant
 
     async def _authenticate(
-        self, accounts: Accounts, call: Callable[[str | None], str], authorization: str | None
+        self, request: Request, accounts: Accounts, call: Callable[[str | None], str]
     ) -> str:
-        """Return the tenant of credentials. Requests that may wait for the issuer use a limited number of
-        threads."""
-        if not accounts.asks(authorization):
-            return await run_sync(call, authorization)
-        if self._asking is None:
-            self._asking = anyio.CapacityLimiter(MAX_ASKING)
-        return await run_sync(call, authorization, limiter=self._asking)
+        """Return the tenant of a request's credentials. Those that may wait for the issuer have threads of
+        their own."""
+        authorization = request.headers.get("authorization")
+        threads = self._asking if accounts.asks(authorization) else self._threads
+        return await threads.run(request.scope[HOLDER], call, authorization)
 
     async def health(self, request: Request) -> Response:
         """``GET /health``."""
@@ -263,22 +210,22 @@ class Routes:
         """``GET /metrics``: for admins if there are accounts. A tenant that reads the totals could subtract
         its own bytes and learn the bytes of others."""
         if self._service.accounts is not None:
-            accounts, sent = self._service.accounts, request.headers.get("authorization")
-            await self._authenticate(accounts, accounts.admin, sent)
+            accounts = self._service.accounts
+            await self._authenticate(request, accounts, accounts.admin)
         return Response(self._service.measure(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def admin(self, request: Request) -> Response:
         """``GET /admin``: a browser asks its user for a key if the request is refused."""
         try:
-            accounts, sent = self._service.accounts, request.headers.get("authorization")
+            accounts = self._service.accounts
             if accounts is None:
                 require_operator(request, self._service.operator_key, LOOPBACK)
             else:
-                await self._authenticate(accounts, accounts.admin, sent)
+                await self._authenticate(request, accounts, accounts.admin)
         except UnauthorizedError as error:
             self._service.metrics.count("refusals_total", code=error.code)
             return Problem(error, CHALLENGE)
-        return admin_page(await run_sync(self._service.overview))
+        return admin_page(await self._run(request, self._service.overview))
 
     async def manifest(self, request: Request) -> Response:
         """``GET /v1/model``."""
@@ -302,8 +249,8 @@ class Routes:
         if complete is not None:
             return await self._create_upload(request, complete)
         tenant, entry = await self._tenant(request), _parse(await _body(request, LIMITS.bytes))
-        holder = address_of(request.scope)
-        return answer(await run_sync(self._service.create_keys, entry, tenant, holder), HTTPStatus.CREATED)
+        create, address = self._service.create_keys, address_of(request.scope)
+        return answer(await self._run(request, create, entry, tenant, address), HTTPStatus.CREATED)
 
     async def key_sets(self, request: Request) -> Response:
         """``GET /v1/keys``."""
@@ -326,14 +273,14 @@ class Routes:
         offset, length = _offset(request), _announced(request, MAX_PART)
         name, tenant = _name(request, "keys"), await self._tenant(request)
         begin = partial(self._service.begin_part, name, offset, length, tenant, anywhere=True)
-        return answer(await self._receive(request, begin, tenant or name))
+        return answer(await self._receive(request, begin))
 
     async def grant_part(self, request: Request) -> Response:
         """``POST /v1/keys/ID/direct?offset=N&length=N``: returns an address of the object storage."""
         _announced(request, 0)
         offset, length = _offset(request), _number(request, "length")
         name, tenant = _name(request, "keys"), await self._tenant(request)
-        grant = await run_sync(self._service.grant_part, name, offset, length, tenant)
+        grant = await self._run(request, self._service.grant_part, name, offset, length, tenant)
         return answer(grant, HTTPStatus.CREATED)
 
     async def take_part(self, request: Request) -> Response:
@@ -341,16 +288,20 @@ class Routes:
         _announced(request, 0)
         offset = _offset(request)
         name, tenant = _name(request, "keys"), await self._tenant(request)
-        return answer(await run_sync(self._service.take_part, name, offset, tenant))
+        writer = await self._run(request, self._service.take_part, name, offset, tenant)
+        try:
+            return answer(await self._end_part(request, writer))
+        finally:
+            writer.close()
 
     @asynccontextmanager
-    async def _room(self, holder: str, size: int) -> AsyncIterator[Share]:
+    async def _room(self, request: Request, size: int) -> AsyncIterator[Share]:
         """Reserve memory for a body that arrives within the context.
 
         Raises:
             BusyError: no memory is free, or another client needs it.
         """
-        loop = asyncio.get_running_loop()
+        loop, holder = asyncio.get_running_loop(), request.scope[HOLDER]
         with anyio.CancelScope() as scope:
             with self._service.buffers.share(
                 holder, size, lambda: loop.call_soon_threadsafe(scope.cancel)
@@ -359,30 +310,33 @@ class Routes:
         if scope.cancelled_caught:
             raise BusyError("too many requests arrive at a time; ask again soon", retry_after=1)
 
-    async def _receive(
-        self, request: Request, begin: Callable[[], PartWriter], holder: str
-    ) -> dict[str, object]:
+    async def _receive(self, request: Request, begin: Callable[[], PartWriter]) -> dict[str, object]:
         """Write a range while it arrives, buffered in chunks of the size that the storage prefers."""
         most = self._service.store.objects.buffer_bytes
-        writer, buffer = await run_sync(begin), bytearray()
+        writer, buffer = await self._run(request, begin), bytearray()
         try:
-            async with self._room(holder, min(most, writer.end - writer.at)):
+            async with self._room(request, min(most, writer.end - writer.at)):
                 await self._write(request, writer, buffer, most)
-            return await run_sync(self._service.end_part, writer)
+            return await self._end_part(request, writer)
         finally:
             writer.close()
+
+    async def _end_part(self, request: Request, writer: PartWriter) -> dict[str, object]:
+        """End a range. Holders take turns with the check of a whole set."""
+        threads = self._checking if writer.uploaded.whole else self._threads
+        return await threads.run(request.scope[HOLDER], self._service.end_part, writer)
 
     async def _write(self, request: Request, writer: PartWriter, buffer: bytearray, most: int) -> None:
         try:
             async for data in request.stream():
                 buffer += data
                 if len(buffer) >= most:
-                    await run_sync(writer.append, bytes(buffer))
+                    await self._run(request, writer.append, bytes(buffer))
                     buffer.clear()
         finally:
             with anyio.CancelScope(shield=True):
                 if buffer:
-                    await run_sync(writer.append, bytes(buffer))
+                    await self._run(request, writer.append, bytes(buffer))
 
     async def upload_limits(self, request: Request) -> Response:
         """``OPTIONS /v1/keys``: states that uploads are resumable, and their maximum length."""
@@ -393,7 +347,7 @@ class Routes:
         """``HEAD /v1/keys/ID``: ends a request that is still appending, because its client has abandoned
         it."""
         name, tenant = _name(request, "keys"), await self._tenant(request)
-        await run_sync(self._service.interrupt, name, tenant)
+        await self._run(request, self._service.interrupt, name, tenant)
         return upload_answer(self._service.keys(name, tenant), self._service.key_lifetime())
 
     async def append_keys(self, request: Request) -> Response:
@@ -405,7 +359,7 @@ class Routes:
         offset = integer(request.headers, OFFSET)
         if offset is None:
             raise BadRequestError("Upload-Offset is missing; it says at which byte the content begins")
-        await run_sync(self._service.interrupt, name, tenant)
+        await self._run(request, self._service.interrupt, name, tenant)
         return await self._append(request, self._service.keys(name, tenant), offset, tenant)
 
     async def _create_upload(self, request: Request, complete: bool) -> Response:
@@ -413,8 +367,8 @@ class Routes:
         tenant = await self._tenant(request)
         model = request.query_params.get("model", self._service.model.manifest.hash)
         require_length(request.headers, 0, self._service.bytes_of_keys(model), complete=complete)
-        holder = address_of(request.scope)
-        entry = await run_sync(self._service.create_keys, {"model": model}, tenant, holder)
+        create, address = self._service.create_keys, address_of(request.scope)
+        entry = await self._run(request, create, {"model": model}, tenant, address)
         return await self._append(request, entry, 0, tenant, HTTPStatus.CREATED)
 
     async def _append(
@@ -431,15 +385,14 @@ class Routes:
         length = require_length(request.headers, offset, total, complete=complete)
         name = str(entry["keys"])
         begin = partial(self._service.begin_part, name, offset, length, tenant)
-        state = await self._receive(request, begin, tenant or name)
+        state = await self._receive(request, begin)
         return upload_answer(state, self._service.key_lifetime(), status)
 
     async def delete_keys(self, request: Request) -> Response:
         """``DELETE /v1/keys/ID``, or ``POST /v1/keys/ID/delete``, which a page sends when it closes."""
         _announced(request, 0)
-        return answer(
-            await run_sync(self._service.delete_keys, _name(request, "keys"), await self._tenant(request))
-        )
+        name, tenant = _name(request, "keys"), await self._tenant(request)
+        return answer(await self._run(request, self._service.delete_keys, name, tenant))
 
     async def seen(self, request: Request) -> Response:
         """``GET /v1/keys/ID/seen``."""
@@ -458,12 +411,12 @@ class Routes:
         evaluations = self._service.evaluations
         held = wait > 0 and evaluations.holds(size)
         with evaluations.expect(name, size, model, int(priority), tenant, places) as expected:
-            async with self._room(tenant or name, size) as share:
+            async with self._room(request, size) as share:
                 message = await request.body()
                 share.complete = True
                 call = partial(evaluations.take, expected, message, held=held)
                 # Scanning a short message takes less time than starting a thread for it.
-                job = call() if held and size <= QUICK_BYTES else await run_sync(call)
+                job = call() if held and size <= QUICK_BYTES else await self._run(request, call)
         return await (self._hold(request, job, wait) if held else self._wait(request, job, wait))
 
     async def _hold(self, request: Request, job: Job, wait: int) -> Response:
@@ -473,7 +426,7 @@ class Routes:
         try:
             await self._end_of(request, job, HOLD_S)
             if job.state not in ("done", "failed"):
-                await run_sync(evaluations.keep, job)
+                await self._run(request, evaluations.keep, job)
             if not job.held:
                 return await self._wait(request, job, wait)
             await self._end_of(request, job, MAX_WAIT_S)
@@ -494,10 +447,9 @@ class Routes:
         size, result = job.answer_bytes, self._service.evaluations.result
 
         async def read(start: int, length: int) -> bytes:
-            return await run_sync(result, job.identifier, job.tenant, start, length)
+            return await self._run(request, result, job.identifier, job.tenant, start, length)
 
-        room = self._room(_holder(request, job.tenant), min(size, IN_MEMORY_BYTES))
-        return Ciphertexts(size, read, room)
+        return Ciphertexts(size, read, self._room(request, min(size, IN_MEMORY_BYTES)))
 
     def _held_answer(self, request: Request, job: Job, data: bytes) -> Response:
         """Return an answer that is in memory alone."""
@@ -505,13 +457,13 @@ class Routes:
         async def read(start: int, length: int) -> bytes:
             return data[start : start + length]
 
-        return Ciphertexts(len(data), read, self._room(_holder(request, job.tenant), len(data)))
+        return Ciphertexts(len(data), read, self._room(request, len(data)))
 
     async def _end_of(self, request: Request, job: Job, seconds: float) -> None:
         """Wait for the end of a job, for at most ``seconds``."""
         if seconds > 0 and job.state in ("waiting", "running"):
             with (
-                self._waiters.of(job.identifier, _holder(request, job.tenant)) as ended,
+                self._waiters.of(job.identifier, request.scope[HOLDER]) as ended,
                 anyio.move_on_after(seconds),
             ):
                 # The job may have ended before the wait began.
@@ -531,11 +483,8 @@ class Routes:
     async def cancel(self, request: Request) -> Response:
         """``DELETE /v1/jobs/JOB``."""
         _announced(request, 0)
-        return answer(
-            await run_sync(
-                self._service.evaluations.cancel, _name(request, "job"), await self._tenant(request)
-            )
-        )
+        name, tenant = _name(request, "job"), await self._tenant(request)
+        return answer(await self._run(request, self._service.evaluations.cancel, name, tenant))
 
     async def result(self, request: Request) -> Response:
         """``GET /v1/jobs/JOB/result``."""
@@ -543,7 +492,7 @@ class Routes:
         job = self._service.evaluations.job(name, tenant)
         if job.state != "done":
             # This raises why there is no answer.
-            await run_sync(self._service.evaluations.result, name, tenant, 0, 0)
+            await self._run(request, self._service.evaluations.result, name, tenant, 0, 0)
         return self._stored_answer(request, job)
 
     async def page(self, request: Request) -> Response:
@@ -569,11 +518,6 @@ def _wait(request: Request) -> int:
     if not (wait.isascii() and wait.isdigit() and len(wait) < 3 and int(wait) <= MAX_WAIT_S):
         raise BadRequestError(f"?wait= must be 0 to {MAX_WAIT_S} seconds, got {wait[:8]!r}")
     return int(wait)
-
-
-def _holder(request: Request, tenant: str) -> str:
-    """Return whom memory and waiting requests are counted for: the tenant, or the address."""
-    return tenant or address_of(request.scope)
 
 
 def _places(request: Request) -> range | None:

@@ -1,21 +1,33 @@
 """Slots for connections and the server's time, shared fairly among their holders.
 
-A *holder* is a tenant, or without accounts a network address. Nobody can fill all slots: a new connection
-replaces the connection with the least credit of the holder with the most connections. While several addresses
-are served, each has a `Pace`, so that none takes all of the server's time.
+Nobody can fill all slots: a new connection replaces the connection with the least credit of the holder with
+the most connections. While several addresses are served, each has a `Pace`, so that none takes all of the
+server's time. Calls that wait for a disk or another process have `Threads`, and holders take turns.
 """
 
+import asyncio
 import ipaddress
 import socket
 import struct
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar, TypeVarTuple
 
-NETWORK_BITS = 64
-"""An IPv6 customer has a network of this prefix, so its addresses count as one."""
+from anyio.to_thread import run_sync
 
+from keywright.serve.tenants.holders import MANY, Turns, neighbourhood, of_largest, parsed
+
+Arguments = TypeVarTuple("Arguments")
+Result = TypeVar("Result")
+
+MAX_WAITING = 128
+"""Maximum number of requests that wait for the end of an evaluation."""
+
+THREADS, CHECKING, ASKING = 24, 1, 8
+"""Calls at a time: those of requests, checks of whole key sets, and tokens whose issuer must be asked. The
+process has 40 threads for all of them."""
 
 REQUESTS_A_SECOND, BURST = 64, 128
 """Requests and connections of an address while others are served: on average, and at once."""
@@ -25,9 +37,6 @@ OPENING = 8
 
 OTHERS_S = 30.0
 """How long an address counts as served after a request."""
-
-MANY = 4096
-"""Addresses above which those that have all of their burst again are forgotten."""
 
 REFUSED_AT_ONCE = 64
 """Connections that are refused before the event loop goes on with others."""
@@ -66,9 +75,7 @@ class ConnectionSlots:
         self._held[slot] = None
         if len(self._held) <= most:
             return
-        counts = Counter(each.holder for each in self._held)
-        largest = max(counts.values())
-        victim = min((each for each in self._held if counts[each.holder] == largest), key=_credit)
+        victim = min(of_largest(list(self._held)), key=_credit)
         # Its connection may take a while to end.
         self.leave(victim)
         victim.give_up()
@@ -76,6 +83,95 @@ class ConnectionSlots:
     def leave(self, slot: Slot) -> None:
         """Free a slot."""
         self._held.pop(slot, None)
+
+
+class Threads:
+    """Threads for calls that may wait for a disk or another process. Holders take turns.
+
+    Args:
+        most: calls at a time.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._free, self._waiting = most, Turns[asyncio.Event]()
+
+    async def run(self, holder: str, call: Callable[[*Arguments], Result], *arguments: *Arguments) -> Result:
+        """Run a call in a thread when it is the holder's turn, and return its result."""
+        if self._free:
+            self._free -= 1
+        else:
+            await self._turn(holder)
+        try:
+            return await run_sync(call, *arguments)
+        finally:
+            self._next()
+
+    async def _turn(self, holder: str) -> None:
+        turn = asyncio.Event()
+        self._waiting.put(turn, holder)
+        try:
+            await turn.wait()
+        except BaseException:
+            if not self._waiting.discard(turn, holder):
+                self._next()
+            raise
+
+    def _next(self) -> None:
+        if self._waiting:
+            self._waiting.take().set()
+        else:
+            self._free += 1
+
+
+@dataclass(eq=False)
+class Waiter:
+    """A request that waits for the end of an evaluation.
+
+    Attributes:
+        holder: holder of the request.
+        loop: its event loop.
+        ended: set when it need not wait any longer.
+    """
+
+    holder: str
+    loop: asyncio.AbstractEventLoop
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class JobWaiters:
+    """Requests that wait for the end of an evaluation, at most `MAX_WAITING`. Above this limit, the oldest
+    request of the holder with the most requests returns at once, and its client asks again."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, list[Waiter]] = {}
+        self._counted: dict[Waiter, None] = {}
+
+    @contextmanager
+    def of(self, job: str, holder: str) -> Iterator[asyncio.Event]:
+        """Return the event that is set when a job ends, or when another request takes the place."""
+        mine = Waiter(holder, asyncio.get_running_loop())
+        self._waiting.setdefault(job, []).append(mine)
+        self._counted[mine] = None
+        if len(self._counted) > MAX_WAITING:
+            # Of holders with as many, the newcomer's own goes.
+            large = of_largest(list(self._counted))
+            victim = mine if mine in large else large[0]
+            del self._counted[victim]
+            victim.loop.call_soon_threadsafe(victim.ended.set)
+            if victim is mine:
+                mine.ended.set()
+        try:
+            yield mine.ended
+        finally:
+            self._counted.pop(mine, None)
+            self._waiting[job].remove(mine)
+            if not self._waiting[job]:
+                del self._waiting[job]
+
+    def tell(self, job: str) -> None:
+        """Report that a job has ended; any thread may call this."""
+        for each in tuple(self._waiting.get(job, ())):
+            each.loop.call_soon_threadsafe(each.ended.set)
 
 
 class Pace:
@@ -108,7 +204,7 @@ class Pace:
             self._delay(address, waits=True)
 
     def _delay(self, address: str, *, waits: bool) -> float:
-        if self._exempt and any(_parsed(address) in network for network in self._exempt):
+        if self._exempt and any(parsed(address) in network for network in self._exempt):
             return 0.0
         now, holder = self._clock(), neighbourhood(address)
         if holder != self._last[0]:
@@ -155,25 +251,3 @@ class Door(socket.socket):
 
 def _credit(slot: Slot) -> float:
     return slot.until
-
-
-def _parsed(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Parse an address of a socket.
-
-    Raises:
-        ValueError: it is not an address.
-    """
-    parsed = ipaddress.ip_address(address.partition("%")[0])
-    mapped = parsed.ipv4_mapped if isinstance(parsed, ipaddress.IPv6Address) else None
-    return parsed if mapped is None else mapped
-
-
-def neighbourhood(address: str) -> str:
-    """Return the holder of an address: the address itself, or the network of an IPv6 address."""
-    try:
-        parsed = _parsed(address)
-    except ValueError:
-        return address
-    if isinstance(parsed, ipaddress.IPv4Address):
-        return str(parsed)
-    return str(ipaddress.ip_network((parsed, NETWORK_BITS), strict=False))

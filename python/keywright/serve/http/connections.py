@@ -15,7 +15,9 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from .connection_slots import OPENING, ConnectionSlots, Pace, Slot, neighbourhood
+from keywright.serve.tenants.holders import neighbourhood
+
+from .connection_slots import OPENING, ConnectionSlots, Pace, Slot
 
 MAX_CONNECTIONS = 512
 

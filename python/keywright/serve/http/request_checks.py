@@ -16,13 +16,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from keywright.errors.service import BadRequestError, DiskError, ServeError
 from keywright.serve.logs import identify, on_behalf, request_identifier
 from keywright.serve.metrics import Metrics
+from keywright.serve.tenants.accounts import NOBODY
+from keywright.serve.tenants.holders import holder_of
 
-from .connection_slots import neighbourhood
 from .connections import CONNECTION, Connection
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 REQUEST_HEADER = b"x-request-id"
+HOLDER = "keywright.holder"
+"""Key of the holder in a request's scope."""
+
 LINGER_S = 2.0
 LINGER_BYTES = 8 << 20
 
@@ -196,10 +200,19 @@ class RequestChecks:
 
 
 def address_of(scope: Scope) -> str:
-    """Return the network address for which a request without an account counts, as named by a trusted
-    proxy."""
+    """Return the network address of a client, as named by a trusted proxy."""
     client = scope.get("client")
-    return f"address {neighbourhood(client[0] if client else '')}"
+    return str(client[0]) if client else ""
+
+
+def count_for(scope: Scope, tenant: str) -> str:
+    """Count a request and its connection for a tenant, or without an account for its address. Returns the
+    holder."""
+    holder = scope[HOLDER] = holder_of(tenant, address_of(scope))
+    connection: Connection | None = scope.get(CONNECTION)
+    if connection is not None:
+        connection.begin(holder)
+    return holder
 
 
 class Exchange:
@@ -209,8 +222,7 @@ class Exchange:
         self._receive, self._send = receive, send
         # Other ASGI servers have deadlines of their own.
         self._connection: Connection | None = scope.get(CONNECTION)
-        if self._connection is not None:
-            self._connection.begin(address_of(scope))
+        count_for(scope, NOBODY)
         self.status = self.received = self.sent = 0
         self._unread = False
 

@@ -26,6 +26,10 @@ MIGRATIONS: tuple[str, ...] = (
         tenant text not null, day text not null, seconds double precision not null,
         primary key (tenant, day))
     """,
+    """
+    alter table key_sets add column holder text not null default '';
+    alter table jobs add column holder text not null default ''
+    """,
 )
 """The statements that create each version from the previous one, starting from an empty database."""
 
@@ -141,6 +145,10 @@ class Records(ABC):
         """Return the processor seconds of a day, by tenant."""
         rows = self._do("select tenant, seconds from used where day = ?", day)
         return {str(row["tenant"]): float(str(row["seconds"])) for row in rows}
+
+    def forget_used(self, begin: str, day: str) -> None:
+        """Delete the seconds of other days whose names begin in a way."""
+        self._do("delete from used where day <> ? and substr(tenant, 1, ?) = ?", day, len(begin), begin)
 
     def _add(self, table: str, key: str, row: Row) -> None:
         names, marks = ", ".join(row), ", ".join("?" * len(row))

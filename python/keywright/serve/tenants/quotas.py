@@ -2,7 +2,8 @@
 
 They come from a file: ``{"format": "keywright-quotas-1", "default": {"bytes": B, "seconds": S}, "tenants":
 {NAME: {"bytes": B, "seconds": S}}}``. A member that a tenant's entry lacks is taken from the default;
-``null`` means no limit. Without accounts all clients are one tenant. Days are in UTC.
+``null`` means no limit. Without accounts all clients are one tenant, and an address may use no more than it
+leaves to others. Days are in UTC.
 """
 
 import threading
@@ -15,6 +16,8 @@ from pathlib import Path
 from keywright._reading.documents import Limits, object_of
 from keywright.errors.service import ConfigurationError, LimitError
 from keywright.serve.storage import Records
+from keywright.serve.tenants.accounts import NOBODY
+from keywright.serve.tenants.holders import ADDRESS
 
 FORMAT = "keywright-quotas-1"
 LIMITS = Limits(1 << 20, 1 << 16)
@@ -113,18 +116,22 @@ class Usage:
         """Whether the bytes of a tenant are limited."""
         return self.quotas.of(tenant).bytes is not None
 
-    def seconds(self, tenant: str) -> float:
-        """Return the processor seconds that a tenant has used today."""
+    def seconds(self, tenant: str, holder: str = "") -> float:
+        """Return the processor seconds that a tenant has used today. Without accounts, those of an address,
+        or of all."""
         with self._lock:
             self._turn()
-            return self._seconds.get(tenant, 0.0)
+            if tenant == NOBODY and not holder:
+                return sum(each for name, each in self._seconds.items() if name.startswith(ADDRESS))
+            return self._seconds.get(tenant or holder, 0.0)
 
-    def use(self, tenant: str, seconds: float) -> None:
-        """Count processor seconds."""
+    def use(self, tenant: str, seconds: float, holder: str = ADDRESS) -> None:
+        """Count processor seconds of a tenant, or without accounts of an address."""
+        name = tenant or holder
         with self._lock:
             self._turn()
-            self._seconds[tenant] = self._seconds.get(tenant, 0.0) + seconds
-            self._pending[tenant] = self._pending.get(tenant, 0.0) + seconds
+            self._seconds[name] = self._seconds.get(name, 0.0) + seconds
+            self._pending[name] = self._pending.get(name, 0.0) + seconds
 
     def flush(self) -> None:
         """Store the usage since the last call.
@@ -143,16 +150,18 @@ class Usage:
         if today != self._day:
             for tenant in list(self._pending):
                 self._records.use(tenant, self._day, self._pending.pop(tenant))
+            self._records.forget_used(ADDRESS, today)
             self._seconds, self._day = self._records.used(today), today
 
-    def require_seconds(self, tenant: str) -> None:
-        """Check that a tenant has processor seconds left today.
+    def require_seconds(self, tenant: str, holder: str = ADDRESS) -> None:
+        """Check that a tenant has processor seconds left today, or without accounts an address.
 
         Raises:
             LimitError: it has used its day; the error says when the next one begins.
         """
         most, used = self.quotas.of(tenant).seconds, self.seconds(tenant)
-        if most is not None and used >= most:
+        own = self.seconds(tenant, holder) if tenant == NOBODY else 0.0
+        if most is not None and own >= most - used:
             left = DAY_S - int(time.time()) % DAY_S
             raise LimitError(
                 f"{used:.1f} of {most:g} processor seconds are used today; retry in {left} s",
@@ -162,20 +171,23 @@ class Usage:
                 code="quota_seconds",
             )
 
-    def require_bytes(self, tenant: str, stored: int, more: int, frees: float | None) -> None:
+    def require_bytes(self, tenant: str, stored: int, more: int, frees: float | None, own: int = 0) -> None:
         """Check that a tenant may store more bytes.
 
         Args:
             tenant: the tenant.
             stored: bytes that it stores now.
             more: bytes to add.
+            own: without accounts, those of them that the address may use up no more than it leaves to others.
             frees: seconds until its unused data expires; None if none will.
 
         Raises:
             LimitError: it may not; the error says when there may be room.
         """
         most = self.quotas.of(tenant).bytes
-        if most is None or stored + more <= most:
+        if tenant != NOBODY:
+            own = 0
+        if most is None or stored + more + own <= most:
             return
         retry = 0 if frees is None or more > most else max(1, int(frees) + 1)
         then = f"retry in {retry} s" if retry else "ask for a larger quota"

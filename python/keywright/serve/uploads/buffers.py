@@ -62,7 +62,7 @@ class Buffers:
         loses its oldest body, provided that it has more than this holder would have.
 
         Args:
-            holder: a tenant, or without accounts a key set.
+            holder: who asks, see `holders`.
             size: in bytes.
             lose: called if the memory is needed by others; any thread may call it.
 

@@ -135,10 +135,10 @@ class DirectUploads:
             self.end(*key)
 
     def sweep(self) -> None:
-        """End expired grants, and delete objects without a grant; called often."""
+        """End grants that expired or lost their set, and delete objects without a grant; called often."""
         now = time.monotonic()
         for key, grant in list(self._grants.items()):
-            if grant.until < now:
+            if grant.until < now or grant.writer.uploaded.gone:
                 self.end(*key)
         if self.offered and now - self._swept >= SWEEP_S:
             self._delete_unknown()

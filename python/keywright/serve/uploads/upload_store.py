@@ -8,10 +8,8 @@ where it was. A server that was killed while it checked a complete set asks for 
 
 import re
 import secrets
-import threading
 import time
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -27,14 +25,13 @@ from keywright.serve.configurations import Catalog
 from keywright.serve.storage import Row, Storage
 from keywright.serve.storage.arriving import Arriving
 from keywright.serve.tenants.accounts import NOBODY
+from keywright.serve.tenants.holders import holder_of
 from keywright.serve.workers.worker import digest_of
 from keywright.serve.workers.workers import Workers
 
+from .admission import Admission
 from .upload_check import scan_all, scan_boundaries
 from .uploaded import DIGITS, LEAST_PART, MAX_RUNS, IncomingRange, UploadedKeys
-
-MAX_EMPTY = 1024
-"""Maximum number of a tenant's sets without bytes. The holder with the most loses its oldest for the next."""
 
 OBJECT = re.compile(rf"keys/([0-9a-f]{{32}})/([0-9a-f]{{32}})/([0-9a-f]{{{DIGITS}}})")
 
@@ -49,12 +46,8 @@ class UploadStore:
         storage: where they are stored.
         catalog: the configurations. Sets of configurations that are not served are kept unchanged.
         workers: check complete sets.
-        capacity: maximum number of sets with bytes per tenant.
-        expiry: seconds after which `expire` deletes an unused set.
-        admit: called with a tenant and the bytes of its new set, before the set is created and before its
-            first byte; an exception refuses the set.
-        on_begin: called with a set before its first byte; an exception refuses the byte.
-        on_delete: called with a deleted set and the reason: client, expired, room, refused or damaged.
+        admission: decides which sets are taken; by default 16 of a tenant.
+        on_event: called with a message for the operator.
     """
 
     def __init__(
@@ -63,20 +56,13 @@ class UploadStore:
         catalog: Catalog,
         workers: Workers,
         *,
-        capacity: int = 16,
-        expiry: float = 3600.0,
-        admit: Callable[[str, int], object] | None = None,
-        on_begin: Callable[[UploadedKeys], object] | None = None,
-        on_delete: Callable[[UploadedKeys, str], object] | None = None,
+        admission: Admission | None = None,
+        on_event: Callable[[str], object] = lambda line: None,
     ) -> None:
-        self._admit = admit or (lambda tenant, more: None)
-        self._on_begin = on_begin or (lambda uploaded: None)
-        self._on_delete = on_delete or (lambda uploaded, why: None)
+        self.admission, self._event = admission or Admission(), on_event
         self.objects, self._records = storage.objects, storage.records
-        self.capacity, self.expiry = capacity, expiry
         self._catalog, self._workers = catalog, workers
-        # Locked during every admission of key sets and evaluations, so that each one counts all others.
-        self._lock = threading.RLock()
+        self._lock = self.admission.lock
         self._sets: dict[str, UploadedKeys] = {}
         self._retired: dict[str, tuple[str, str]] = {}
         stored: dict[str, dict[int, int]] = {}
@@ -118,9 +104,8 @@ class UploadStore:
             for of in [each for each in stored if each.endswith("/" + identifier)]:
                 del stored[of]
             return
-        uploaded = UploadedKeys(
-            identifier, str(row["model"]), configuration, start, tenant, holder=identifier
-        )
+        model, holder = str(row["model"]), str(row["holder"])
+        uploaded = UploadedKeys(identifier, model, configuration, start, tenant, holder)
         uploaded.parts = stored.pop(uploaded.name(0).rpartition("/")[0], {})
         uploaded.digest = str(row["digest"])
         self._mend(uploaded)
@@ -150,36 +135,30 @@ class UploadStore:
                 self.objects.append(uploaded.name(last), begin - last, b"")
             end, last = begin + size, begin
 
-    def admission(self) -> AbstractContextManager[object]:
-        """Return the context in which nothing else is admitted."""
-        return self._lock
-
-    def create(self, model: str, tenant: str = NOBODY, holder: str = "") -> UploadedKeys:
+    def create(self, model: str, tenant: str = NOBODY, address: str = "") -> UploadedKeys:
         """Create an empty set for a model, by its hash. It counts towards the capacity from its first byte on
         (`reserve`), and is evicted for newer ones.
 
         Args:
             model: hash of the model.
             tenant: tenant of the client.
-            holder: address that the set counts for among the sets of the tenant.
+            address: address of the client. Without accounts the set counts for it, also after a restart.
         """
+        holder = holder_of(tenant, address)
         with self._lock:
             self._expire()
+            sets, configuration = self.of(tenant), self._catalog.of(model)
+            if tenant != NOBODY:
+                self.admission.require_bytes(sets, tenant, configuration.key_bytes)
             # A tenant can neither evict another's sets nor count them.
-            empty = [s for s in self.of(tenant) if not s.placed and not s.busy()]
-            while len(empty) >= MAX_EMPTY:
-                oldest = min(_of_largest_holder(empty), key=lambda s: s.used)
-                empty.remove(oldest)
-                self._delete(oldest, "room")
-            configuration = self._catalog.of(model)
-            self._admit(tenant, configuration.key_bytes)
-            uploaded = UploadedKeys(
-                secrets.token_hex(16), model, configuration, time.time(), tenant, holder=holder
-            )
+            for victim in self.admission.without_bytes(sets):
+                self._delete(victim, "room")
+            uploaded = UploadedKeys(secrets.token_hex(16), model, configuration, time.time(), tenant, holder)
             self._records.add_key_set(
                 {
                     "key_set": uploaded.identifier,
                     "tenant": tenant,
+                    "holder": holder,
                     "model": model,
                     "configuration": configuration.identifier,
                     "made": uploaded.start,
@@ -188,38 +167,6 @@ class UploadStore:
             )
             self._sets[uploaded.identifier] = uploaded
             return uploaded
-
-    def _take_place(self, uploaded: UploadedKeys) -> None:
-        """Make room for the bytes of a set.
-
-        Raises:
-            BusyError: the maximum number of sets have a place, all were used recently, and no other holder
-                has more of them than this one would.
-        """
-        with self._lock:
-            self._expire()
-            others = [s for s in self.of(uploaded.tenant) if s.placed and s is not uploaded]
-            if len(others) < self.capacity:
-                return
-            stalled = [s for s in others if s.stalled() and not s.busy()]
-            if stalled:
-                self._delete(min(stalled, key=lambda s: s.moved), "room")
-                return
-            largest = _of_largest_holder(others)
-            own = 1 + sum(s.holder == uploaded.holder for s in others)
-            idle = [s for s in largest if not s.busy()] or largest
-            if len(largest) <= own:
-                raise BusyError(f"{self.capacity} key sets are in use; ask again later")
-            # Sets that are incomplete first.
-            self._delete(min(idle, key=lambda s: (s.ready, s.used)), "room")
-
-    def room(self, tenant: str) -> tuple[int, float | None]:
-        """Return the bytes of a tenant's sets, each counted in full from its first byte on, and the seconds
-        until one expires."""
-        with self._lock:
-            own = [s for s in self._sets.values() if s.tenant == tenant and s.placed]
-            soon = min((s.used + self.expiry - time.monotonic() for s in own), default=None)
-            return sum(s.configuration.key_bytes for s in own), soon
 
     def all(self) -> list[UploadedKeys]:
         """Return the sets of all tenants."""
@@ -262,7 +209,7 @@ class UploadStore:
             return self._expire()
 
     def _expire(self) -> list[UploadedKeys]:
-        limit = time.monotonic() - self.expiry
+        limit = time.monotonic() - self.admission.expiry
         # An upload counts as a use.
         old = [s for s in self._sets.values() if s.used < limit and not s.busy()]
         for uploaded in old:
@@ -277,7 +224,11 @@ class UploadStore:
     def _delete(self, uploaded: UploadedKeys, why: str) -> None:
         uploaded.gone = True
         if self._sets.pop(uploaded.identifier, None) is not None:
-            self._on_delete(uploaded, why)
+            try:
+                self.admission.end(uploaded, why)
+            except OSError as error:
+                # A full disk of the audit file does not prevent the deletion.
+                self._event(f"the audit file lacks the deletion of keys ({why}): {error}")
         self._workers.forget(uploaded.identifier)
         names = uploaded.names
         try:
@@ -288,12 +239,14 @@ class UploadStore:
                 self.objects.delete(names)
 
     def _admit_first_byte(self, uploaded: UploadedKeys) -> None:
-        """Count a set before its first byte; raises the errors of `reserve`."""
-        self._take_place(uploaded)
-        self._admit(uploaded.tenant, uploaded.configuration.key_bytes)
+        """Make room for the bytes of a set; raises the errors of `reserve`."""
+        self._expire()
+        victims = self.admission.with_bytes(uploaded, self.of(uploaded.tenant))
         if not uploaded.begun:
-            self._on_begin(uploaded)
-            uploaded.begun = True
+            self.admission.begin(uploaded)
+            self._event("a client starts to upload keys")
+        for victim in victims:
+            self._delete(victim, "room")
 
     def reserve(self, uploaded: UploadedKeys, offset: int, end: int, *, anywhere: bool) -> IncomingRange:
         """Reserve a range of a set for a `PartWriter`. The set counts from now on, unless the range is empty.
@@ -505,13 +458,6 @@ class UploadStore:
                 expected=total,
                 code="keys_incomplete",
             )
-
-
-def _of_largest_holder(sets: Sequence[UploadedKeys]) -> list[UploadedKeys]:
-    """Return the sets of the holder that has the most of them."""
-    counts = Counter(uploaded.holder for uploaded in sets)
-    holder = max(counts, key=counts.__getitem__)
-    return [uploaded for uploaded in sets if uploaded.holder == holder]
 
 
 def order_of_parts(begins: Sequence[int], places: Iterable[tuple[int, int]]) -> list[int]:

@@ -55,7 +55,7 @@ class UploadedKeys:
         configuration: the configuration of the keys.
         start: start of the upload, in seconds since 1970.
         tenant: its tenant.
-        holder: address that the set counts for among sets of one tenant, or its identifier.
+        holder: tenant, or without accounts the address that the set counts for (`holder_of`).
         parts: bytes of each object, by its offset. Objects are adjacent, or have gaps between them.
         digest: SHA-256 of a ready set.
         ready: whether all bytes have arrived and were checked.

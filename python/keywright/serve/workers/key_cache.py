@@ -6,6 +6,7 @@ the value of the set that was evicted last. Sets that have not been used for lon
 sets that are slow to load and often used stay longest.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -59,9 +60,10 @@ class KeyCache(Generic[Value]):
             gone.append(self.pop())
         return gone
 
-    def pop(self) -> str:
-        """Evict the least valuable entry. Returns its name."""
-        name = min(self._entries, key=lambda each: self._entries[each].worth)
+    def pop(self, names: Iterable[str] = ()) -> str:
+        """Evict the least valuable entry, among those of some names if any is here. Returns its name."""
+        among = [name for name in names if name in self._entries] or self._entries
+        name = min(among, key=lambda each: self._entries[each].worth)
         self._floor = self._entries[name].worth
         self.forget(name)
         return name

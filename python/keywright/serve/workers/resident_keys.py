@@ -2,7 +2,8 @@
 
 A set is sealed memory (`EvaluationKeys.share`), and this process holds its descriptor. Workers map it only
 while they evaluate. An idle set is therefore one descriptor, and closing it frees the memory at once.
-`KeyCache` chooses the set to evict; a set in use is never evicted.
+`KeyCache` chooses the set to evict, among those of holders with at least the mean and those not used
+lately. A set in use is never evicted.
 """
 
 import os
@@ -18,6 +19,7 @@ from keywright.errors.service import (
     LimitError,
 )
 from keywright.plan.memory.machine import SHARE, available_bytes
+from keywright.serve.tenants.holders import sums
 
 from .key_cache import KeyCache
 
@@ -33,6 +35,9 @@ WINDOWS_DESCRIPTORS = 8192
 
 LOOK_EVERY_S = 0.1
 
+LATELY_S = 60.0
+"""How long after its last use a set is not evicted for a holder with more sets."""
+
 PATIENCE_S = 1.0
 """How often the memory left by other programs is checked."""
 
@@ -42,11 +47,13 @@ class _Set:
     """A key set that is resident or being loaded, with its current uses and all uses since it was loaded."""
 
     size: int
+    holder: str
     descriptor: int | None = None
     seconds: float = 0.0
     uses: int = 0
     all_uses: int = 1
     retained: bool = True
+    used: float = field(default_factory=time.monotonic)
 
 
 @dataclass
@@ -149,18 +156,19 @@ class ResidentKeys:
             )
 
     @contextmanager
-    def lend(self, name: str, size: int) -> Iterator[Loan]:
+    def lend(self, name: str, size: int, holder: str = "") -> Iterator[Loan]:
         """Lend a set. Waits while another borrower loads it, and while there is no room for it.
 
         Args:
             name: name of the set.
             size: an upper bound on its bytes.
+            holder: its holder.
 
         Raises:
             LimitError: see `require`.
         """
         self.require(size)
-        loan = self._borrow(name, size)
+        loan = self._borrow(name, _Set(size, holder, uses=1))
         try:
             yield loan
         finally:
@@ -179,13 +187,13 @@ class ResidentKeys:
         for name in list(self._sets):
             self.forget(name)
 
-    def _borrow(self, name: str, size: int) -> Loan:
+    def _borrow(self, name: str, loaded: _Set) -> Loan:
         with self._changed:
             evicted: list[str] = []
             while True:
                 entry = self._sets.get(name)
                 if entry is None:
-                    gone = self._make_room(size)
+                    gone = self._make_room(loaded)
                     evicted += gone or ()
                     if gone is not None:
                         break
@@ -197,12 +205,12 @@ class ResidentKeys:
                     return Loan(entry.descriptor, evicted)
                 self._changed.wait(PATIENCE_S)
             self.loads += 1
-            entry = self._sets[name] = _Set(size, uses=1)
-            self._total += size
+            self._sets[name] = loaded
+            self._total += loaded.size
 
             def keep(descriptor: int, seconds: float) -> None:
                 with self._changed:
-                    entry.descriptor, entry.seconds = descriptor, seconds
+                    loaded.descriptor, loaded.seconds = descriptor, seconds
                     self._changed.notify_all()
 
             return Loan(None, evicted, _keep=keep)
@@ -210,7 +218,7 @@ class ResidentKeys:
     def _give_back(self, name: str) -> None:
         with self._changed:
             entry = self._sets[name]
-            entry.uses -= 1
+            entry.uses, entry.used = entry.uses - 1, time.monotonic()
             if not entry.uses and entry.retained and entry.descriptor is not None:
                 self._idle.put(name, entry, entry.size, entry.seconds, entry.all_uses)
             else:
@@ -227,22 +235,30 @@ class ResidentKeys:
             os.close(entry.descriptor)
         self._changed.notify_all()
 
-    def _make_room(self, size: int) -> list[str] | None:
-        """Have idle sets go until so many bytes more are within the budget and the machine's memory. Returns
-        their names; None, with all of them left, if that is not enough."""
-        lacking = max(self._total + size - self.budget, size - self._available())
+    def _make_room(self, loaded: _Set) -> list[str] | None:
+        """Evict idle sets until another one is within the budget and the machine's memory. Returns their
+        names; None, without an eviction, if that is not enough."""
+        lacking = max(self._total + loaded.size - self.budget, loaded.size - self._available())
         surplus = len(self._sets) + 1 - self._most
         if lacking > self._idle.size or surplus > len(self._idle):
             return None
         gone = []
         while lacking > 0 or surplus > 0:
-            name = self._idle.pop()
+            name = self._idle.pop(self._candidates(loaded))
             freed = self._sets[name].size
             self._drop(name, self._sets[name])
             gone.append(name)
             lacking, surplus = lacking - freed, surplus - 1
         self.evictions += len(gone)
         return gone
+
+    def _candidates(self, loaded: _Set) -> list[str]:
+        """Return the sets that may be evicted for another one."""
+        totals = sums([*self._sets.values(), loaded], lambda each: each.size)
+        mean, lately = totals.total() / len(totals), time.monotonic() - LATELY_S
+        return [
+            name for name, each in self._sets.items() if totals[each.holder] >= mean or each.used < lately
+        ]
 
 
 def _descriptors() -> int:

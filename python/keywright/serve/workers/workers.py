@@ -95,7 +95,7 @@ class Worker:
             return self._order(on_step, meanwhile, None, order)
         size = order.pop("bytes")
         assert isinstance(size, int)
-        with self.keys.lend(str(order["keys"]), size) as loan:
+        with self.keys.lend(str(order["keys"]), size, str(order.pop("holder", ""))) as loan:
             if order["job"] == self._cancelled:
                 raise EvaluationError(
                     "the evaluation was cancelled, because its client is gone", code="cancelled"
