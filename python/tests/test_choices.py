@@ -91,6 +91,8 @@ CALLS: dict[tuple[str, str], Callable[[Any], object]] = {
     ("Fit.__init__", "thresholds"): lambda text: compiler.Fit(thresholds=text),
     ("Target.__init__", "packing"): lambda text: compiler.Target(slots=8, levels=1, packing=text),
     ("CiphertextFormat.__init__", "packing"): lambda text: model.CiphertextFormat(text, b"", b"", 1),
+    ("Identity.save", "holds"): lambda text: model.Identity(bytes(32)).save(Path(), text),
+    ("Identity.load", "holds"): lambda text: model.Identity.load(Path(), text),
     ("KeyPolicy.__init__", "alpha"): lambda text: plan.KeyPolicy(text, "all"),
     ("KeyPolicy.__init__", "levels"): lambda text: plan.KeyPolicy(1, text),
     ("EncryptedBackend.__init__", "storage"): backend,

@@ -182,8 +182,8 @@ class Evaluations:
             expected.place.tenant,
             expected.place.holder,
             expected.places,
-            held,
         )
+        job.held = held
         self._jobs.add(job, message, None if held else self.execution.note, expected.place)
         self._event(f"{len(message)} bytes to evaluate")
         return job

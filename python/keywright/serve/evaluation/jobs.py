@@ -97,7 +97,7 @@ class Job:
     tenant: str = ""
     holder: str = ""
     places: range | None = None
-    held: bool = False
+    held: bool = field(default=False, init=False)
     state: State = field(default="waiting", init=False)
     attempts: int = field(default=0, init=False)
     done: int = field(default=0, init=False)
