@@ -122,8 +122,9 @@ durations: tested ## Time the Python tests on an idle machine, and write scripts
 #   ct-test          compiles the engine again without assertions, because valgrind would report their branches
 #   bare-full        compiles the engine for a processor, Windows and macOS; the same sources are checked here
 #   deny, advisories need cargo-deny, which compiles for a minute, and change with Cargo.lock alone
-#   hw-full          every size of the hardware; `make test` simulates one of each module. Two kinds of module are
-#                    synthesised again: without a change of their sources, which `make check` sees, only the tool differs
+#   hw-full          every size of the hardware; `make test` simulates one of each module, and `make check` lints at
+#                    N = 2^10, because 2^16 takes a minute more. Two kinds of module are synthesised again: without a
+#                    change of their sources, which `make check` sees, only the tool differs
 #   hw-formal        proofs of the handshakes' modules, whose tests are in `make test`
 #   neon-test, cortex-m4, cortex-m4-c, cortex-m4-full, cortex-a7
 #                    compile the client or the ring for another processor and emulate it
@@ -356,6 +357,7 @@ hw-test: $(HARDWARE_VENV)/.installed ## Simulate the hardware against the softwa
 hw-full: $(VERILATOR_NEEDS) hw-test ## Simulate the hardware at every size up to N = 2^16 (minutes)
 	$(HARDWARE_BIN)/pytest --confcutdir=hardware hardware/dv -m full
 	$(HARDWARE_BIN)/python hardware/dv/coverage.py
+	$(HARDWARE_BIN)/python hardware/lint/lint.py --full
 	$(HARDWARE_BIN)/python hardware/syn/estimate.py --check --again
 
 hw-mutate: $(VERILATOR_NEEDS) $(HARDWARE_VENV)/.installed ## Plant the faults of hardware/dv/faults.toml; a fault that no test catches is an error

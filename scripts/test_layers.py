@@ -25,6 +25,7 @@ ABOVE = [ROOT / "benchmarks", ROOT / "scripts", ROOT / "python" / "tests"]
 """Folders that may depend on crates and the package; the reverse is not allowed."""
 
 ROOMS = (
+    "_copies",
     "_units",
     "errors",
     "_files",
@@ -73,17 +74,6 @@ LIBRARIES = (
 )
 """Folders of modules. All others are collections: examples, scripts, studies, tests, vectors and blocks of
 hardware, where each file is run, instantiated or read by itself and found by its name."""
-
-UPWARD = {
-    # Parameters keep the plans of their switches, so that each is computed once.
-    ("rlwe", "parameters/mod.rs"): {"planning/cache.rs"},
-    # A generator of secrets keeps the back end that computes its stream; back ends have the samplers' tables.
-    ("ring", "randomness/sampling/generator.rs"): {"backend/mod.rs"},
-}
-"""By crate and file, what it names above itself, with the reason."""
-
-UNORDERED = {("client", ".")}
-"""Floors of crates whose rooms name each other in a circle, though no two of their files do."""
 
 
 def manifest(path: Path) -> dict[str, Any]:
@@ -284,17 +274,11 @@ CRATE_NAMES = sorted(path.parents[1].name for path in CRATES.glob("*/src/lib.rs"
 
 @cache
 def crate_arrows(name: str) -> dict[Path, set[Path]]:
-    """From each file of a crate to those that it names, downward. Error types are left out: they are named
+    """From each file of a crate to those that it names. Error types are left out: they are named
     everywhere, and name the types and bounds of all modules in their messages."""
-    crate = Crate(CRATES / name / "src")
-
-    def above(path: Path) -> set[Path]:
-        inside = path.relative_to(crate.source).as_posix()
-        return {crate.source / target for target in UPWARD.get((name, inside), ())}
-
     return {
-        path: {target for target in targets - above(path) if target.name != "error.rs"}
-        for path, targets in crate.arrows.items()
+        path: {target for target in targets if target.name != "error.rs"}
+        for path, targets in Crate(CRATES / name / "src").arrows.items()
         if path.name != "error.rs"
     }
 
@@ -306,17 +290,9 @@ def test_no_modules_of_a_crate_name_each_other_in_a_circle(name: str) -> None:
 
 @pytest.mark.parametrize("name", CRATE_NAMES)
 def test_no_rooms_of_a_crate_name_each_other_in_a_circle(name: str) -> None:
-    arrows, source = crate_arrows(name), CRATES / name / "src"
+    arrows = crate_arrows(name)
     for floor in folders(f"crates/{name}/src"):
-        if (name, floor.relative_to(source).as_posix()) not in UNORDERED:
-            assert not circle(room_arrows(arrows, floor)), floor
-
-
-@pytest.mark.parametrize(("name", "path"), list(UPWARD))
-def test_every_arrow_upward_that_is_allowed_exists(name: str, path: str) -> None:
-    source = CRATES / name / "src"
-    arrows = Crate(source).arrows
-    assert UPWARD[name, path] <= {target.relative_to(source).as_posix() for target in arrows[source / path]}
+        assert not circle(room_arrows(arrows, floor)), floor
 
 
 def test_the_arrows_of_a_crate_are_read_through_what_its_rooms_export(tmp_path: Path) -> None:

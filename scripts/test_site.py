@@ -49,12 +49,13 @@ PATH = re.compile(r"\]\(([^)#\s]+)")
 """The file that a link of Markdown leads to."""
 
 OPERATORS = {
+    "keywright.serve.ServedIndex",
     "keywright.serve.Server",
     "keywright.serve.Service",
     "keywright.serve.Workers",
     "keywright.serve.application",
 }
-"""A program starts and stops these. Only the parts of the server use what their methods return."""
+"""A program makes, starts and stops these. Only the parts of the server use what their methods return."""
 
 
 def leaves(entries: list[object]) -> Iterator[str]:

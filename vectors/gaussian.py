@@ -56,7 +56,7 @@ def samples(entropy: bytes, count: int, table: list[int]) -> list[int]:
 def main() -> None:
     """Writes or checks the file, and checks the source."""
     table = cumulative("3.19", 63)
-    check_source("ring/src/randomness/sampling/gaussian.rs", table)
+    check_source("ring/src/randomness/gaussian.rs", table)
     check_source("ckks/src/flooding/wide_gaussian.rs", cumulative("5", 127))
     lines = []
     for byte in (0, 1, 0xC3):

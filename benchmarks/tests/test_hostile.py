@@ -22,7 +22,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
 
 
 def test_an_attack_is_measured(model: Model, tmp_path: Path) -> None:
-    measurement = measure(["bodies", "unknown"], model, tmp_path, 8.0, 4.0)
+    measurement = measure(["bodies", "unknown"], model, tmp_path, 4.0, 2.0)
     assert measurement["faults"] == []
     assert min(measurement["begun"].values()) > 100
     assert measurement["evaluation"]["quiet_count"] > 0

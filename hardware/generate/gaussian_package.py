@@ -6,7 +6,7 @@ TEXT = """\
 // Made by hardware/generate/gaussian_package.py.
 //
 // Entry k, bits 63 k to 63 k + 62, is round(2^63 P(|x| <= k)) of the discrete Gaussian of deviation
-// 3.19, as in crates/ring/src/randomness/sampling/gaussian.rs.
+// 3.19, as in crates/ring/src/randomness/gaussian.rs.
 package gaussian_pkg;
   localparam int unsigned Bound = {bound};
   localparam logic [Bound*63-1:0] Cumulative = {{

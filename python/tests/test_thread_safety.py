@@ -10,12 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import is_dataclass
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import keywright as kw
 import numpy as np
 import pytest
 from keywright import _core, bfv, federated, keys, plan, search, thin
-from keywright.serve import tenants
+from keywright.serve import ServedIndex, tenants
 from keywright.serve.tenants.quotas import Quota
 from keywright.values import Group
 
@@ -27,7 +28,14 @@ ENTRY = re.compile(r"^::: (keywright[\w.]*)$", re.MULTILINE)
 COMPILED = re.compile(
     r'(?P<doc>(?:^///.*\n)+)#\[pyclass\(name = "(?P<name>\w+)"(?P<options>[^\]]*)\]', re.MULTILINE
 )
-UNLISTED = {"ChemDistinguisher", "ChemEncryptor", "DerivationTree", "SearchAnswer", "SearchIndex"}
+UNLISTED = {
+    "ChemDistinguisher",
+    "ChemEncryptor",
+    "DerivationTree",
+    "EncryptedSearchIndex",
+    "SearchAnswer",
+    "SearchIndex",
+}
 """Compiled classes that no page shows."""
 
 THREADS, TIMES = 4, 8
@@ -35,6 +43,7 @@ THREADS, TIMES = 4, 8
 JOINING = "serve/test_joining.py::test_requests_that_wait_are_one_evaluation"
 ELSEWHERE = {
     "keywright.client.RemoteModel": JOINING,
+    "keywright.client.RemoteSearch": "serve/test_search.py::test_threads_query_vectors_of_their_owner",
     "keywright.federated.ThresholdMod": "federated/test_threshold.py::test_two_sums_at_once_get_one_answer",
     "keywright.model.Requests": JOINING,
     "keywright.search.IndexProcess": "search/test_shards.py::test_a_shard_in_a_process_answers_the_same",
@@ -248,16 +257,28 @@ def similarity() -> tuple[list[object], Callable[[], object]]:
     stored = np.random.default_rng(1).normal(size=(40, 4))
     index = search.Index.of(stored)
     shards = search.Shards([index])
+    with TemporaryDirectory() as folder:
+        index.save(Path(folder, "stored"))
+        served = ServedIndex(Path(folder, "stored"))
     client = search.Client(shards.directory())
     query_keys, query = client.keys(), client.query(stored[3])
+    encrypted = search.EncryptedIndex(search.Quantisation(4, encrypted=True))
+    owner = search.Client(encrypted.directory())
+    for message in owner.encrypt([0, 1], stored[:2]):
+        encrypted.add(message)
+    owner.update(encrypted.directory())
+    own_keys, own_query = owner.keys(), owner.query(stored[1])
 
     def work() -> object:
         assert len(client.query(stored[2]).data) == len(query.data)
-        return query.top(index.answer(query.data, query_keys), 2)[0].tolist(), query.top(
-            shards.answer(query.data, query_keys), 2
-        )[0].tolist()
+        return (
+            query.top(index.answer(query.data, query_keys), 2)[0].tolist(),
+            query.top(shards.answer(query.data, query_keys), 2)[0].tolist(),
+            own_query.top(encrypted.answer(own_query.data, own_keys), 1)[0].tolist(),
+            served.predicted_seconds,
+        )
 
-    return [index, shards, client, query], work
+    return [index, shards, client, query, served, encrypted], work
 
 
 def models() -> tuple[list[object], Callable[[], object]]:

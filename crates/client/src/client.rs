@@ -66,7 +66,7 @@ impl Client {
         rng: SecretRng,
         choice: EngineChoice,
     ) -> Result<Self, ClientError> {
-        let mut chosen = ChosenEngine::new(parameters, choice)?;
+        let mut chosen = ChosenEngine::new(parameters.log_n(), parameters.modulus().value(), choice)?;
         on_engine!(&mut chosen, working, keys, {
             keys.secret = Zeroizing::new(vec![Default::default(); parameters.n()]);
             expand_secret(&working.engine, &secret, &mut keys.secret)?;
@@ -215,7 +215,7 @@ impl Encryptor {
         choice: EngineChoice,
     ) -> Result<Self, ClientError> {
         let rng = entropy.generator()?;
-        let mut chosen = ChosenEngine::new(parameters, choice)?;
+        let mut chosen = ChosenEngine::new(parameters.log_n(), parameters.modulus().value(), choice)?;
         let key = on_engine!(&mut chosen, working, keys, {
             let engine = &working.engine;
             let key = PublicKey::read(parameters, public_key)?;

@@ -12,8 +12,10 @@ mod engine;
 mod entropy;
 mod error;
 mod keys;
+mod messages;
 mod numbers;
-mod objects;
+mod object;
+mod parameters;
 
 pub use client::{Client, Encryptor};
 #[cfg(feature = "std")]
@@ -30,8 +32,10 @@ pub use keys::{
 pub use keywright_frame::IdentityBytes;
 pub use keywright_frame::packing::Residue;
 pub use keywright_rlwe::KeyIdentity;
-pub use numbers::{Descale, FixedPoint, Grouped, Groups, Layout, Numbers};
-pub use objects::{
-    Answer, ClientLiteral, ClientParameters, CompactForm, Dropped, Form, SecondHalf, Sink, encrypt,
-    encrypt_symmetric, write_compact,
+pub use messages::{
+    Answer, CompactForm, Dropped, Form, Grouped, Groups, SecondHalf, encrypt, encrypt_symmetric,
+    write_compact,
 };
+pub use numbers::{Descale, FixedPoint, Layout, Numbers};
+pub use object::Sink;
+pub use parameters::{ClientLiteral, ClientParameters};

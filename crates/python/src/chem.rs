@@ -78,7 +78,7 @@ pub(crate) struct PyChemEncryptor {
     chem: Chem,
 }
 
-not_pickled!(PyChemEncryptor);
+not_pickled!(PyChemEncryptor, PyChemDistinguisher);
 
 #[integers]
 #[pymethods]

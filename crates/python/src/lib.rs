@@ -72,7 +72,7 @@ mod _core {
         },
         parameters::{bfv::PyBfvParameters, ckks::PyParameters},
         pools::encryption_pool::PyEncryptionPool,
-        search::{answer::PySearchAnswer, index::PySearchIndex},
+        search::{answer::PySearchAnswer, encrypted::PyEncryptedSearchIndex, index::PySearchIndex},
         sums::{
             encrypted::{PyEncryptedSum, PyEncryptedUpdate},
             key::PySumKey,

@@ -158,19 +158,21 @@ macro_rules! serialized {
     };
 }
 
-/// Refuses to pickle objects of these classes.
+/// Refuses to pickle and to copy objects of these classes, and says how another process gets one.
 macro_rules! not_pickled {
     ($($class:ident),+ $(,)?) => {$(
         #[pyo3::pymethods]
         impl $class {
-            fn __reduce__(&self) -> Result<(), $crate::errors::Failure> {
-                Err($crate::errors::Failure::Pickle(<Self as pyo3::PyClass>::NAME))
+            fn __reduce__(slf: &pyo3::Bound<'_, Self>) -> Result<(), $crate::errors::Failure> {
+                let stored = pyo3::types::PyAnyMethods::hasattr(slf.as_any(), "to_bytes").unwrap_or(false);
+                Err($crate::errors::Failure::Pickle { class: <Self as pyo3::PyClass>::NAME, stored })
             }
         }
     )+};
 }
 
-/// Prints nothing of objects of these classes, and refuses to pickle them: secrets, and objects with a generator.
+/// Prints nothing of objects of these classes, and refuses to pickle and to copy them: secrets, and objects with a
+/// generator.
 macro_rules! opaque {
     ($($class:ident),+ $(,)?) => {
         $crate::stored::not_pickled!($($class),+);

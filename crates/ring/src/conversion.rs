@@ -60,7 +60,7 @@ pub struct ScaledPart<'r> {
     pub sources: &'r [Source],
     /// A whole limb for every source.
     pub residues: &'r [&'r [u64]],
-    /// The derived terms of this part, one after another, see [`crate::backend::Kernels::derive_terms`].
+    /// The derived terms of this part, one after another, see [`crate::backend::KeySwitching::derive_terms`].
     pub derived: &'r [u64],
     /// Number of the part.
     pub part: usize,

@@ -20,6 +20,7 @@ pub mod primes;
 mod process;
 mod randomness;
 mod ring;
+pub mod sampling;
 
 pub use automorphism::{Automorphism, galois_inverse, rotation_element};
 pub use backend::{Backend, BackendKind};
@@ -41,6 +42,6 @@ pub use primes::{MAX_LOG_N, MIN_LOG_N, ntt_primes};
 pub use process::Process;
 #[cfg(feature = "std")]
 pub use process::fork::{ForkMutex, PerProcess, RaceOnce};
+pub use randomness::expander;
 pub use randomness::expander::{Seed, StreamId};
-pub use randomness::{expander, sampling};
 pub use ring::Ring;

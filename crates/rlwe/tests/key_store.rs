@@ -9,7 +9,7 @@ use std::thread;
 use keywright_ring::rotation_element;
 use keywright_ring_testing::rng;
 use keywright_rlwe::derive::{DerivationPlan, DerivedKeys, MasterKeys, MasterParameters};
-use keywright_rlwe::residency::{KeyLoader, KeyStore, Loaders, Stop};
+use keywright_rlwe::residency::{Each, KeyLoader, KeyStore, Loaders, Stop};
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, KeyGenerator, KeyLayout, KeySpec, Parameters, ParametersLiteral, RlweError,
     SecretKey, StoredKey, SwitchingKey, UniformPart,
@@ -39,12 +39,7 @@ impl KeyLoader for Copies {
         &self.layouts
     }
 
-    fn make(
-        &mut self,
-        places: &[usize],
-        each: &mut dyn FnMut(usize, SwitchingKey),
-        _: &Stop<'_>,
-    ) -> Result<(), RlweError> {
+    fn make(&mut self, places: &[usize], each: &mut Each<'_>, _: &Stop<'_>) -> Result<(), RlweError> {
         for &place in places {
             if self.broken.load(Ordering::Relaxed) {
                 let spec = &self.layouts[place].spec;
@@ -203,12 +198,7 @@ impl KeyLoader for Panics {
         self.0.layouts()
     }
 
-    fn make(
-        &mut self,
-        _: &[usize],
-        _: &mut dyn FnMut(usize, SwitchingKey),
-        _: &Stop<'_>,
-    ) -> Result<(), RlweError> {
+    fn make(&mut self, _: &[usize], _: &mut Each<'_>, _: &Stop<'_>) -> Result<(), RlweError> {
         panic!("on purpose")
     }
 }
@@ -233,12 +223,7 @@ impl KeyLoader for Endless {
         self.copies.layouts()
     }
 
-    fn make(
-        &mut self,
-        _: &[usize],
-        _: &mut dyn FnMut(usize, SwitchingKey),
-        stop: &Stop<'_>,
-    ) -> Result<(), RlweError> {
+    fn make(&mut self, _: &[usize], _: &mut Each<'_>, stop: &Stop<'_>) -> Result<(), RlweError> {
         while !stop() {
             thread::yield_now();
         }

@@ -9,7 +9,7 @@ use crate::SearchError;
 use crate::answer::{Answer, AnswerShape, MAX_ROWS};
 use crate::error::in_range;
 use crate::expansion::{Expansion, Part};
-use crate::query::require_odd;
+use crate::query::{require_coefficients, require_odd};
 
 /// Components of a query whose ciphertexts are in memory at once.
 const CHUNK: usize = 128;
@@ -177,10 +177,7 @@ impl Index {
         self.parameters
             .require_same(evaluator.parameters(), "the index", "the evaluator")
             .map_err(SearchError::from)?;
-        if query.packing != Packing::Coefficients {
-            let (left, right) = (query.packing, Packing::Coefficients);
-            return Err(keywright_bfv::BfvError::PackingMismatch { left, right }.into());
-        }
+        require_coefficients(query)?;
         let expansion = Expansion::new(evaluator, self.dimension)?;
         let depth = expansion.depth();
         let chunk_depth = depth - (CHUNK.ilog2() as usize).min(depth);

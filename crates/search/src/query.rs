@@ -1,6 +1,6 @@
 //! What a client encrypts.
 
-use keywright_bfv::BfvParameters;
+use keywright_bfv::{BfvError, BfvParameters, Ciphertext, Packing};
 
 use crate::SearchError;
 use crate::error::in_range;
@@ -18,6 +18,14 @@ pub(crate) fn require_odd(parameters: &BfvParameters) -> Result<u64, SearchError
         });
     }
     Ok(t)
+}
+
+/// Queries and encrypted vectors have an integer in each coefficient.
+pub(crate) fn require_coefficients(ciphertext: &Ciphertext) -> Result<(), SearchError> {
+    match ciphertext.packing {
+        Packing::Coefficients => Ok(()),
+        left => Err(BfvError::PackingMismatch { left, right: Packing::Coefficients }.into()),
+    }
 }
 
 /// Ciphertexts that a query of `dimension` components expands to: a power of two.

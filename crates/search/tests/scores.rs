@@ -218,7 +218,7 @@ fn a_query_in_slots_is_refused() {
     assert!(matches!(refused, Err(SearchError::Bfv(BfvError::PackingMismatch { .. }))));
 }
 
-/// The vectors of the index are encrypted, in two blocks.
+/// The vectors of the index are encrypted, in two blocks, of which the first arrives in two parts.
 #[test]
 fn encrypted_vectors_have_the_same_scores() {
     let mut literal = BfvLiteral::from_bits(LOG_N, &[50, 50, 40], &[50], T).unwrap();
@@ -228,42 +228,56 @@ fn encrypted_vectors_have_the_same_scores() {
     let secret = SecretKey::sample(rlwe, &mut rng(1)).unwrap();
     let mut generator = KeyGenerator::new(&secret, rng(2));
     let mut keys = EvaluationKeys::new(rlwe);
-    let elements = expansion_elements(LOG_N, 5).into_iter().map(KeyElement::Galois);
-    for element in elements.chain([KeyElement::Relinearization]) {
-        let spec = KeySpec::new(rlwe, element, 2, 1, true);
+    let elements = expansion_elements(LOG_N, 5).into_iter().map(|element| (KeyElement::Galois(element), 2));
+    for (element, level) in elements.chain([(KeyElement::Relinearization, 1)]) {
+        let spec = KeySpec::new(rlwe, element, level, 1, true);
         keys.insert(generator.switching_key(&spec).unwrap()).unwrap();
     }
     let owner = Decryptor::new(&parameters, &secret).unwrap();
     let mut random = rng(3);
-    let mut encrypt = |values: &[i64]| {
+    let mut encrypt = |values: &[i64], level: usize| {
         let plaintext = parameters.encode(values, Packing::Coefficients).unwrap();
-        owner.encrypt(&plaintext, 2, &mut random).unwrap().expand()
+        owner.encrypt(&plaintext, level, &mut random).unwrap().expand()
     };
     let rows: Vec<Vec<i16>> =
         (0..N + 3).map(|k| (0..5).map(|i| ((k * 31 + i * 17) % 101) as i16 - 50).collect()).collect();
+    let addends: Vec<i64> = (0..N as i64 + 3).map(|k| k % 7 - 3).collect();
     let query = [50, -50, 1, 0, 49];
-    let mut index = EncryptedIndex::new(&parameters, 5).unwrap();
     let evaluator = Evaluator::new(&parameters, &keys).unwrap();
-    let sent = encrypt(&query_values(&parameters, &query).unwrap());
-    assert_eq!(index.answer(&evaluator, &sent), Err(SearchError::Empty));
-    for block in rows.chunks(N) {
-        let component = |i: usize| block.iter().map(|row| row[i].into()).collect::<Vec<i64>>();
-        let components = (0..5).map(|i| encrypt(&component(i))).collect();
-        index.add_block(components, block.len()).unwrap();
+    let sent = encrypt(&query_values(&parameters, &query).unwrap(), 2);
+    for with_addends in [false, true] {
+        let addends = if with_addends { &addends[..] } else { &[] };
+        let mut index = EncryptedIndex::new(&parameters, 5, 1).unwrap();
+        assert_eq!(index.answer(&evaluator, &sent), Err(SearchError::Empty));
+        for part in [0..10, 10..N, N..N + 3] {
+            let place = |values: Vec<i64>| [vec![0; part.start % N], values].concat();
+            let component = |i: usize| rows[part.clone()].iter().map(|row| row[i].into()).collect();
+            let mut components: Vec<_> = (0..5).map(|i| encrypt(&place(component(i)), 1)).collect();
+            if with_addends {
+                components.push(encrypt(&place(addends[part.clone()].to_vec()), 1));
+            }
+            index.append(part.len(), components).unwrap();
+        }
+        assert_eq!(index.read(1).unwrap().len(), 5 + usize::from(with_addends));
+        assert_eq!(index.rows(), N + 3);
+        let answer = index.answer(&evaluator, &sent).unwrap();
+        assert_eq!(answer.decrypt(&parameters, &secret).unwrap(), oracle(&rows, addends, &query));
     }
-    let answer = index.answer(&evaluator, &sent).unwrap();
-    assert_eq!(answer.decrypt(&parameters, &secret).unwrap(), oracle(&rows, &[], &query));
 
     let refused = |result: Result<(), SearchError>| match result {
         Err(SearchError::Range { what, .. }) => what,
         other => panic!("{other:?}"),
     };
-    let zeros: Vec<_> = (0..5).map(|_| encrypt(&[0])).collect();
-    assert_eq!(refused(index.add_block(zeros.clone(), 1)), "vectors of the last block");
-    let mut index = EncryptedIndex::new(&parameters, 5).unwrap();
-    assert_eq!(refused(index.add_block(zeros[1..].to_vec(), 1)), "number of ciphertexts of a block");
-    assert_eq!(refused(index.add_block(zeros.clone(), N + 1)), "number of vectors of a block");
-    let mut lower = zeros;
-    lower[2] = evaluator.mod_switch(&lower[2]).unwrap();
-    assert_eq!(refused(index.add_block(lower, 1)), "level of a ciphertext");
+    let zeros: Vec<_> = (0..6).map(|_| encrypt(&[0], 1)).collect();
+    let mut index = EncryptedIndex::new(&parameters, 5, 1).unwrap();
+    assert_eq!(refused(index.append(1, zeros[2..].to_vec())), "number of ciphertexts of a block");
+    assert_eq!(refused(index.append(N + 1, zeros.clone())), "number of vectors of a block");
+    let mut higher = zeros.clone();
+    higher[2] = encrypt(&[0], 2);
+    assert_eq!(refused(index.append(1, higher)), "level of a ciphertext");
+    index.append(N - 1, zeros[1..].to_vec()).unwrap();
+    assert_eq!(refused(index.append(2, zeros[1..].to_vec())), "number of vectors of a block");
+    assert_eq!(refused(index.append(1, zeros)), "number of ciphertexts of a block");
+    assert_eq!(refused(index.read(1).map(drop)), "block");
+    assert_eq!(index.rows(), N - 1);
 }

@@ -1,4 +1,4 @@
-// Discrete Gaussian residues from uniform words, as crates/ring/src/randomness/sampling/gaussian.rs defines them: 63
+// Discrete Gaussian residues from uniform words, as crates/ring/src/randomness/gaussian.rs defines them: 63
 // bits select the magnitude, the lowest one the sign.
 //
 // Every entry of the table is compared in every cycle: timing and control activity do not depend on the sample.

@@ -1,5 +1,5 @@
 // Uniform residues of {-1, 0, 1} from uniform words: floor(3 word / 2^64) - 1, as
-// crates/ring/src/randomness/sampling/ternary.rs defines them.
+// crates/ring/src/randomness/ternary.rs defines them.
 module ternary_sampler #(
     parameter logic [59:0] Modulus = 60'd1152921504606584833
 ) (

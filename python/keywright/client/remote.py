@@ -7,54 +7,42 @@
 """
 
 import contextlib
-import http.client
-import json
-import random
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Collection, Mapping
-from copy import copy
 from functools import partial
-from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
-from urllib.parse import urlsplit
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright._copies import Unpicklable
 from keywright._core import (
     KeyGenerator,
     Parameters,
     SecretKey,
 )
-from keywright._reading.documents import Limits, read_json
 from keywright.errors import (
     FormatError,
     MismatchError,
     NoiseError,
     ParameterError,
 )
-from keywright.errors.replies import count, identifier, printable, refusal
 from keywright.errors.service import (
     BadRequestError,
-    BusyError,
-    DiskError,
     InvalidReplyError,
     LimitError,
     OtherModelError,
     RetiredError,
     ServeError,
-    StorageError,
     UnknownJobError,
     UnknownKeysError,
-    UnreachableError,
 )
 from keywright.model.exchange.encryption import Encryption
 from keywright.model.served import framing
-from keywright.model.served.demands import KEY_BYTES, KEY_COUNT, Demands, require_address
+from keywright.model.served.demands import KEY_BYTES, KEY_COUNT, Demands
 from keywright.model.served.manifest import LIMITS as MANIFEST
 from keywright.model.served.manifest import Manifest
 from keywright.program.file.storage import digest
@@ -62,15 +50,10 @@ from keywright.program.program import Program
 from keywright.runtime.checking import run_clear
 from keywright.runtime.range_guard import guard, require_magnitude
 
-from . import parts
-from .connection import CLOSE_S, DEADLINE_S, SHORT_S, Deadline, connected, current, within
+from .connection import CLOSE_S, DEADLINE_S, SHORT_S, Deadline, within
+from .exchange import RETRIES, Exchange, Progress
 from .spot_checks import Request, SpotChecks, answers
 
-LIMITS = Limits(1 << 20, 1 << 16)
-"""Of answers in JSON: a list of 1,024 missing ranges, or of all models of a server."""
-POLL_S = 0.05
-WAIT_S = 1
-"""How long the server waits for the end of an evaluation before it says how far that is."""
 PROGRESS = 1000
 """Parts of a request in which its progress is told."""
 
@@ -80,20 +63,8 @@ RENEWALS = 2
 KEY_SETS = 2
 """Key sets of one secret key that a server may ask for: each one gives it more samples of that key."""
 
-RETRIES = 8
-"""How often a request is retried."""
 
-LONGEST_PAUSE_S = 5.0
-"""The longest pause before a retry, where the server states none."""
-
-PATIENCE_S = 120.0
-"""How long a request is retried as the server asks with Retry-After."""
-
-Progress = Callable[[int, int], object]
-Answer = TypeVar("Answer")
-
-
-class RemoteModel:
+class RemoteModel(Exchange, Unpicklable, elsewhere="make one of the URL in the other process"):
     """A model on a server.
 
     Thread safety: any number of threads may use one at the same time, except for `refresh`.
@@ -139,17 +110,9 @@ class RemoteModel:
         key_bytes: int = KEY_BYTES,
         key_count: int = KEY_COUNT,
     ) -> None:
-        address = urlsplit(url)
-        if address.scheme not in ("http", "https") or not address.hostname:
-            raise UnreachableError(
-                f"{url!r} is not a server's address; it must begin with http:// or https://"
-            )
-        self._address = address
-        self._host, self._port, self._base = address.hostname, address.port, address.path.rstrip("/")
-        self._pinned, self.program, self._direct = pinned, program, direct
+        super().__init__(url, key, direct)
+        self._pinned, self.program = pinned, program
         self._demands = Demands(insecure, key_bytes, key_count)
-        self._allowed_hosts = () if isinstance(direct, bool) else tuple(direct)
-        self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         with within(SHORT_S, longer=""):
             self._adopt(self._fetch())
 
@@ -232,94 +195,6 @@ class RemoteModel:
         """Return a client of the model, with a new secret key by default."""
         return Session(self, secret)
 
-    def request(
-        self, method: str, path: str, body: bytes | None = None, *, limit: int = LIMITS.bytes
-    ) -> bytes:
-        """Send a request; at most ``limit`` bytes of the answer are read.
-
-        Raises:
-            UnreachableError: there is no answer.
-            InvalidReplyError: the answer is longer than the limit, or shorter than announced.
-            ServeError: a refusal of the server, as its class.
-        """
-        return self.exchange(method, path, body, limit=limit)[1]
-
-    def exchange(
-        self, method: str, path: str, body: bytes | None = None, *, limit: int = LIMITS.bytes
-    ) -> tuple[int, bytes]:
-        """The status and the body of an answer; errors as in `request`."""
-        until = current()
-        until.require()
-        connection = connected(self._address.scheme, self._host, self._port, until)
-        length, stack = None, contextlib.ExitStack()
-        stack.callback(connection.close)
-        try:
-            connection.request(method, self._base + path, body, self._headers)
-            response = stack.enter_context(connection.getresponse())
-            length = response.length
-            if length is None:
-                # A header that breaks off lacks it, too.
-                raise UnreachableError(
-                    "the answer of the server has no length; is it keywright serve?", code="truncated"
-                )
-            if length > limit:
-                raise InvalidReplyError(f"the server announces {length} bytes; at most {limit} are expected")
-            data = response.read()
-        except (http.client.HTTPException, OSError) as error:
-            until.require()
-            raise _broken(error, length, f"{self._host}:{self._port}") from error
-        finally:
-            stack.close()
-        if response.status >= 400:
-            raise refusal(response.status, _json(data))
-        if response.status >= 300:
-            raise InvalidReplyError(
-                f"the server redirects the request (status {response.status}), which this client does not "
-                "follow; name the address to which it leads"
-            )
-        return response.status, data
-
-    def ask(self, method: str, path: str, entry: Mapping[str, object] | None = None) -> Mapping[str, object]:
-        """Send a request whose body and answer are JSON objects; errors as for `request`."""
-        body = None if entry is None else json.dumps(entry).encode()
-        return _object(self.request(method, path, body))
-
-    def send(self, method: str, path: str, body: bytes) -> Mapping[str, object]:
-        """Send a request whose body is bytes and whose answer is a JSON object; errors as for `request`."""
-        return _object(self.request(method, path, body))
-
-    def write(self, url: str, body: bytes) -> None:
-        """Write bytes under an address of the server's object storage, which gets no key of this client.
-
-        Raises:
-            StorageError: the address is neither the server's own nor an allowed host's; nothing is
-                sent.
-            StorageError: direct uploads are off, or the storage does not take the bytes; redirects count as
-                that.
-        """
-        if not self._direct:
-            raise StorageError("keys are sent to the server alone")
-        try:
-            target = urlsplit(url)
-        except ValueError as error:
-            raise StorageError(f"the server gives no address to write to ({error})") from error
-        require_address(target, self._address, self._allowed_hosts)
-        until = current()
-        until.require()
-        connection = connected(target.scheme, target.hostname or "", target.port, until)
-        try:
-            connection.request("PUT", f"{target.path}?{target.query}", body)
-            response = connection.getresponse()
-            response.read(LIMITS.bytes)
-        except (OSError, ValueError, http.client.HTTPException) as error:
-            raise StorageError(
-                f"the object storage does not answer ({printable(str(error), 200)})"
-            ) from error
-        finally:
-            connection.close()
-        if not 200 <= response.status < 300:
-            raise StorageError(f"the object storage answers with status {response.status}")
-
 
 def _require_declared(manifest: Manifest, values: NDArray[np.float64]) -> None:
     """Refuse samples that cannot be encrypted, whether forced or not."""
@@ -327,7 +202,10 @@ def _require_declared(manifest: Manifest, values: NDArray[np.float64]) -> None:
     require_magnitude(batch, manifest.entering(batch), manifest.input_magnitude)
 
 
-class Session:
+class Session(
+    Unpicklable,
+    elsewhere="pass one secret key to RemoteModel.session in each process, and send to_bytes() of the key",
+):
     """A client of a remote model: the secret key stays in this process, the server gets evaluation keys.
 
     Thread safety: one thread at a time, except for `infer`, which any number of threads may call after
@@ -452,13 +330,8 @@ class Session:
                 code="manifest",
             )
         if self._identifier is None:
-            entry = _persist(lambda: self.remote.ask("POST", "/v1/keys", {"model": self.manifest.hash}))
-            self._identifier = identifier(entry, "keys")
-        keys = f"/v1/keys/{self._identifier}"
-        parts.send_file(self.remote, keys, path, progress)
-        # The server's check of a large key set takes longer than a request.
-        while _persist(lambda: self.remote.ask("GET", keys)).get("ready") is not True:
-            time.sleep(POLL_S)
+            self._identifier = self.remote.begin_keys(self.manifest.hash)
+        self.remote.send_keys(self._identifier, path, progress)
         path.unlink()
 
     def infer(
@@ -536,7 +409,7 @@ class Session:
         for _ in range(RETRIES):
             try:
                 answer = self._evaluated(message, progress, places)
-                return partial(copy(self)._decrypt, answer, len(batch), places)
+                return partial(self._snapshot()._decrypt, answer, len(batch), places)
             except UnknownJobError:
                 # A server that restarted without its state has lost the request.
                 continue
@@ -549,7 +422,7 @@ class Session:
             places = self._places(len(batch))
             message = framing.join(self._encrypt(batch, places))
         answer = self._evaluated(message, progress, places)
-        return partial(copy(self)._decrypt, answer, len(batch), places)
+        return partial(self._snapshot()._decrypt, answer, len(batch), places)
 
     def _places(self, count: int) -> range | None:
         """Return the places for ``count`` samples: after those of the previous request, so that the two can
@@ -570,28 +443,10 @@ class Session:
             UnknownJobError: the server has lost the request.
         """
         keys = f"/v1/keys/{self._identifier}"
-        path = f"{keys}/jobs?model={self.manifest.hash}&wait={WAIT_S}"
+        path = f"{keys}/jobs?model={self.manifest.hash}"
         if own is not None:
             path += f"&first={own.start}&samples={len(own)}"
-        limit = self.manifest.answer_bytes
-        status, data = _persist(lambda: self.remote.exchange("POST", path, message, limit=limit))
-        if status == HTTPStatus.OK:
-            # It ended before the server had to say that it goes on.
-            progress(1, 1)
-            return data
-        job = _object(data)
-        name = identifier(job, "job")
-        while job.get("state") in ("waiting", "running"):
-            current().require()
-            begun = time.monotonic()
-            job = _persist(lambda: self.remote.ask("GET", f"/v1/jobs/{name}?wait={WAIT_S}"))
-            total = count(job, "total")
-            progress(min(count(job, "done"), total), total)
-            if job.get("state") in ("waiting", "running") and time.monotonic() - begun < POLL_S:
-                # Too many requests wait there.
-                time.sleep(POLL_S)
-        result = f"/v1/jobs/{name}/result"
-        return _persist(lambda: self.remote.request("GET", result, limit=limit))
+        return self.remote.evaluate(path, message, self.manifest.answer_bytes, progress)
 
     def seen(self, *, deadline: float = SHORT_S) -> Mapping[str, object]:
         """Return the server's report on the objects of this client that it saw, within ``deadline``
@@ -617,52 +472,3 @@ class Session:
             return self._encryption.decrypt(objects, count, None if own is None else own.start)
         except (BadRequestError, FormatError, MismatchError, NoiseError, ParameterError) as error:
             raise InvalidReplyError(f"the answer of the server cannot be read: {error}") from error
-
-
-def _broken(error: Exception, length: int | None, address: str) -> ServeError:
-    """Return what broke a request to an address, of whose answer ``length`` bytes were announced."""
-    match error:
-        case ServeError():
-            return error
-        case http.client.IncompleteRead():
-            return UnreachableError(
-                f"the answer ends after {len(error.partial)} bytes of {length}; ask again", code="truncated"
-            )
-        case http.client.RemoteDisconnected():
-            return UnreachableError(f"{address} ended the connection ({error})")
-        case http.client.HTTPException():
-            return InvalidReplyError(f"the answer is not HTTP ({error!r:.200}); is it keywright serve?")
-        case _:
-            return UnreachableError(f"{address} does not answer ({error})")
-
-
-def _persist(request: Callable[[], Answer]) -> Answer:
-    """Retry a request that failed in transit, or that the server had no room for, when it says so."""
-    failures, patience, until = 0, time.monotonic() + PATIENCE_S, current()
-    while True:
-        try:
-            return request()
-        except (UnreachableError, BusyError, DiskError) as error:
-            stated = error.retry_after if isinstance(error, BusyError) else 0
-            if failures >= RETRIES if stated <= 0 else time.monotonic() + stated > patience:
-                raise
-            until.require()
-            pause = min(POLL_S * 2**failures, LONGEST_PAUSE_S)
-            failures += stated <= 0
-        # Clients that were refused together do not come back together.
-        time.sleep(min(max(pause, stated) * random.uniform(1.0, 1.25), until.left))
-
-
-def _json(data: bytes) -> object:
-    """Parse bytes as JSON; returns None if that fails."""
-    try:
-        return read_json(data, LIMITS)
-    except ValueError:
-        return None
-
-
-def _object(data: bytes) -> Mapping[str, object]:
-    entry = _json(data)
-    if not isinstance(entry, dict):
-        raise InvalidReplyError("the answer of the server is not a JSON object; is it keywright serve?")
-    return entry

@@ -41,6 +41,7 @@ from keywright.errors.network import (
     ModelRefusedError,
     RefusalError,
     calibration_missing,
+    mask_of_clients,
     no_labels,
     too_wide,
     unknown_activation,
@@ -218,10 +219,13 @@ def begin(model: Source, fit: Fit) -> PreparedModel:
         features = fit.calibration
         if started.steps is not None and features is not None:
             features, _ = started.steps.features(features)
-            least = features.min(initial=0.0)
-            if least < NO_NUMBER or (least <= HIDDEN and _reads_bits(whole, fit.calibration)):
-                # A mask, which the program computes itself of the bits behind it.
+            least = float(features.min(initial=0.0))
+            alone = [each.kind for each in started.steps.inputs] == ["numbers"]
+            if (alone and least < NO_NUMBER) or (least <= HIDDEN and _reads_bits(whole, fit.calibration)):
+                # A mask, which the program computes itself of the bits behind it, or refuses.
                 started, features = SplitModel(whole, None), fit.calibration
+            elif least < NO_NUMBER:
+                raise mask_of_clients(least)
         rest = started.model
         ensemble = onnx_ml.ensemble_of(rest) if onnx_ml.has_trees(rest) else None
     except RefusalError as reason:

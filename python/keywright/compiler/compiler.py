@@ -28,10 +28,8 @@ from keywright.errors.network import (
     ModelRefusedError,
     RefusalError,
     ranges_missing,
-    thin_first_steps,
     too_deep,
     too_wide,
-    unsupported_operator,
 )
 from keywright.program.arrays import Shape, Vector
 from keywright.program.fit_report import FitReport
@@ -58,9 +56,6 @@ from .limits import MAX_PLAINTEXT_BYTES
 LARGEST_CONSTANT = 64.0
 """Largest coefficient of a polynomial, or constant of a layer, that computes a result: the lowest level has
 8 bits above the scale, one of them for the sign. They are large where a range reaches far beyond samples."""
-
-
-THIN_MASK = "thin clients do not check that a mask has 0 and 1 alone; compile for full clients"
 
 
 def compile(  # noqa: A001 (read as keywright.compiler.compile)
@@ -93,13 +88,6 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
     if costs is None:
         costs = target.rings[0].costs if target.rings else CostTable.default()
     approximated = _approximated(model, target, fit, max_plaintext_bytes)
-    if approximated.trees is not None and target.thin:
-        advice = "thin clients do not compute the first step of trees, their bits; compile for full clients"
-        _refuse([unsupported_operator("trees", "TreeEnsemble", advice)])
-    if approximated.steps.first is not None and target.thin:
-        _refuse([thin_first_steps(approximated.steps.first.operators)])
-    if len(approximated.steps.bits) and target.thin:
-        _refuse([unsupported_operator("mask", "Cast", THIN_MASK)])
     run, fit = approximated.run, approximated.fit
     input_range = _input_range(approximated, target)
     input_scale = _input_scale(input_range) if target.thin and input_range is not None else 1.0

@@ -26,7 +26,7 @@ class RefusalError(KeywrightError):
       that the model does not have.
     * ``accuracy``, ``overflow``, ``labels``: polynomials do not follow the model as closely as required.
     * ``precision``: encryption would add an error that is large beside the outputs.
-    * ``client``: steps that clients of this kind do not compute.
+    * ``client``: a part that clients would compute, and that does not fit the rules for their parts.
     * ``mask``: a constant that hides elements only in part.
 
     What to do: change the model as the message says, give calibration data (calibration=), or require less
@@ -206,17 +206,6 @@ def mask_without_effect(node: str, constant: float, gap: float) -> RefusalError:
     )
 
 
-def thin_first_steps(operators: Sequence[str]) -> RefusalError:
-    """Return the refusal of first steps for thin clients, which do not compute them."""
-    shown = ", ".join(dict.fromkeys(operators))
-    return RefusalError(
-        f"the client computes first steps ({shown}), which thin clients do not; compile for full clients "
-        "(client='slots'), or compile the model behind these steps for their results",
-        code="client",
-        operators=tuple(operators),
-    )
-
-
 def no_batch_axis(name: str, shape: Sequence[int]) -> RefusalError:
     """Return the refusal of an input whose samples have its own shape, so that its first axis is no batch."""
     shown = ", ".join(map(str, shape))
@@ -247,9 +236,11 @@ def not_exported(model: str, exporter: str, error: Exception) -> RefusalError:
     while cause.__cause__ is not None:
         cause = cause.__cause__
     text = " ".join(COLOURS.sub("", str(cause)).split()) or type(cause).__name__
+    advice = "export it to ONNX yourself, or build it from other layers"
+    if "Cache" in text:
+        advice = "set use_cache=False in its configuration: a program computes whole sequences"
     return RefusalError(
-        f"{exporter} cannot export {model}: {text[:300]}{'...' if len(text) > 300 else ''}; export it "
-        "to ONNX yourself, or build it from other layers",
+        f"{exporter} cannot export {model}: {text[:300]}{'...' if len(text) > 300 else ''}; {advice}",
         code="export",
         model=model,
         exporter=exporter,
@@ -265,6 +256,15 @@ def single_precision(model: str, lost: float) -> RefusalError:
         code="export",
         model=model,
         lost=lost,
+    )
+
+
+def mask_of_clients(least: float) -> RefusalError:
+    """Return the refusal of a model whose mask no program can read, so that a client would encrypt it."""
+    return RefusalError(
+        f"the client's first steps give {least:.3g}, as masks do, which can not be encrypted; write the mask "
+        "as a choice between 0 and minus infinity (Where) that is added to the operand of a softmax",
+        code="client",
     )
 
 

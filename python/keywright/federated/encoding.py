@@ -1,9 +1,9 @@
 """Encodes model values as integers whose sums are exact."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,9 @@ class Encoding:
             _require(what, value, low, high)
         require_choice("out_of_range", self.out_of_range, get_args(OutOfRange))
         object.__setattr__(self, "parameters", SumParameters(self.max_clients, self.magnitude))
+
+    def __reduce__(self) -> tuple[type["Encoding"], tuple[Any, ...]]:
+        return type(self), tuple(getattr(self, each.name) for each in fields(self) if each.init)
 
     @property
     def magnitude(self) -> int:

@@ -11,6 +11,7 @@ from flwr.app import Array, ArrayRecord, Context, Message, MessageType
 from flwr.clientapp.typing import ClientAppCallable
 from numpy.typing import NDArray
 
+from keywright._copies import Unpicklable
 from keywright._core import SumKey
 from keywright.errors import AggregationError, EncodeError, ParameterError
 from keywright.federated.array_layout import ArrayLayout
@@ -33,7 +34,7 @@ from keywright.federated.shared_key.tags import open_sum, require_form, tag_upda
 LOG = logging.getLogger(__name__)
 
 
-class EncryptionMod:
+class EncryptionMod(Unpicklable, elsewhere="make it in the module of the ClientApp, which processes import"):
     """A mod for a ClientApp whose server runs `EncryptedFedAvg`.
 
     It must be the last mod that touches arrays: later mods see ciphertexts. The app itself is unchanged and

@@ -4,11 +4,12 @@ import math
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keywright._copies import Unpicklable
 from keywright._core import Ciphertext, EvaluationKeys, Flooding, KeyGenerator, PublicKey, SecretKey
 from keywright._progress import Progress, silent
 from keywright._reading.arrays import read_file
@@ -30,7 +31,10 @@ MOST_BITS = 1000.0
 """Results with more bits than floating point has have no bound."""
 
 
-class ModelClient:
+class ModelClient(
+    Unpicklable,
+    elsewhere="save() the client with its secret key, and load it elsewhere with keywright.load_client",
+):
     """Keys, encryption and decryption for a model that a server evaluates.
 
     Thread safety: any number of threads may use one at the same time.
@@ -55,12 +59,6 @@ class ModelClient:
         self.program, self.parameters = executable.program, executable.parameters
         self._executable, self._secret, self._public = executable, secret, public
         self._execution, self._demands = execution, demands
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "clients are not pickled or copied: they hold a secret key; save() the client and load it in the "
-            "other process with keywright.load_client"
-        )
 
     def keys(self, progress: Progress = silent) -> bytes:
         """Make the evaluation keys that the server needs, in the format of `EvaluationKeys.to_bytes`. They

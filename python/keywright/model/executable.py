@@ -6,11 +6,11 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from mmap import PAGESIZE
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 
 from keywright import compiler
+from keywright._copies import Unchanging
 from keywright._core import BootstrapperPlan, ClientParameters, KeySpec, Parameters, inspect, key_set_head
 from keywright.errors import OutOfRangeError
 from keywright.errors.model import FolderError
@@ -40,7 +40,10 @@ sends every key before its first answer, and rotations by several hops take half
 
 
 @dataclass(frozen=True, eq=False)
-class Executable:
+class Executable(
+    Unchanging,
+    elsewhere="save() it; workers use keywright.load, keywright.load_client or keywright.load_server",
+):
     """A program with its parameters and its keys: what the client and the server of a model share.
 
     Attributes:
@@ -84,18 +87,6 @@ class Executable:
             )
         if self.entry is not None:
             self.entry.require(program)
-
-    def __copy__(self) -> "Executable":
-        return self
-
-    def __deepcopy__(self, memo: object) -> "Executable":
-        return self
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "models are not pickled, as joblib and process pools do; save() the model and load it in each "
-            "worker with keywright.load, keywright.load_client or keywright.load_server"
-        )
 
     # Keys and memory
 

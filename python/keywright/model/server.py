@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
 
+from keywright._copies import Unpicklable
 from keywright._core import Ciphertext, EvaluationKeys, MasterKeys
 from keywright._progress import Progress, silent
 from keywright._reading.arrays import read_file
@@ -26,7 +26,10 @@ from .executable import Executable
 from .folder.files import EVALUATION_KEYS, MASTER_KEYS, require_files
 
 
-class ModelServer:
+class ModelServer(
+    Unpicklable,
+    elsewhere="save the model with keywright.Model.save, and use keywright.load_server in each worker",
+):
     """Evaluates a program with the keys of one client.
 
     Thread safety: one thread at a time; load one server for each thread, or run a `keywright.serve.Service`.
@@ -50,12 +53,6 @@ class ModelServer:
         self.program, self.parameters, self.execution = executable.program, executable.parameters, execution
         self._executable, self._memory, self._key_memory = executable, memory, key_memory
         self._loaded: tuple[Runner, EvaluationKeys] | None = None
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "servers are not pickled or copied; save() the model and load it in each worker with "
-            "keywright.load_server, which works under spawn and forkserver"
-        )
 
     @property
     def identity(self) -> Identity:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright._copies import Unchanging
 from keywright._core import EvaluationKeys
 from keywright._progress import Progress, silent
 from keywright.plan.memory.process import ProcessPlan
@@ -58,7 +59,7 @@ class Batches:
 
 
 @dataclass(frozen=True)
-class Inference:
+class Inference(Unchanging, elsewhere="send its outputs, which are an array"):
     """Results of samples, and their costs.
 
     Attributes:

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keywright._copies import Unchanging
 from keywright.errors.engine import EncodeError
 from keywright.program.operands.operands import Operands
 
@@ -18,7 +19,10 @@ from .key_switches import KeySwitch, RequiredKey, list_key_switches, required_ke
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class Program(
+    Unchanging,
+    elsewhere="write it with keywright.compiler.save, and read it with keywright.compiler.load",
+):
     """An encrypted network, which `keywright.runtime` runs and `keywright.compiler.save` writes to a file.
 
     Attributes:
@@ -40,18 +44,6 @@ class Program:
     ranges: tuple[ValueRange, ...] = ()
     fit_report: FitReport | None = None
     created: int = 0
-
-    def __copy__(self) -> "Program":
-        return self
-
-    def __deepcopy__(self, memo: object) -> "Program":
-        return self
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "programs are not pickled; write a file with keywright.compiler.save and read it in the other "
-            "process with keywright.compiler.load"
-        )
 
     @property
     def slots(self) -> int:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 
+from keywright._copies import Unpicklable
 from keywright._core import Bootstrapper, Ciphertext, EvaluationKeys, Evaluator
 from keywright._progress import Progress, silent
 from keywright.plan.keys.execution import PlanExecution
@@ -14,7 +15,7 @@ from keywright.runtime.encrypted.backend import EncryptedBackend
 from .timing import LayerClock
 
 
-class Runner:
+class Runner(Unpicklable, elsewhere="load the model in the other process with keywright.load_server"):
     """A program with its diagonals encoded, which runs with the keys of any owner, one after the other.
 
     A thin client knows one prime and no Fourier transform: it encrypts values as coefficients, at level 0.

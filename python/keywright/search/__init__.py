@@ -1,7 +1,8 @@
 """Similarity search on a server that learns nothing about the query.
 
 The server has an `Index` of vectors in the clear. A `Client` encrypts a vector, and reads from the answer the
-exact score of every rounded vector of the index: a cosine, an inner product or a distance.
+exact score of every rounded vector of the index: a cosine, an inner product or a distance. In an
+`EncryptedIndex` the vectors are encrypted, too, by the client that queries them.
 
 >>> import numpy as np
 >>> from keywright import search
@@ -15,6 +16,7 @@ exact score of every rounded vector of the index: a cosine, an inner product or 
 """
 
 from .client import Client, Query
+from .encrypted import EncryptedIndex
 from .index import Index
 from .quantisation import Metric, Quantisation
 from .shards import IndexProcess, Shard, Shards
@@ -22,6 +24,7 @@ from .votes import Vote, from_estimator
 
 __all__ = [
     "Client",
+    "EncryptedIndex",
     "Index",
     "IndexProcess",
     "Metric",

@@ -1,25 +1,34 @@
 """The client's part: keys, encrypted queries, and the best of the decrypted scores."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keywright import bfv
-from keywright._core import KeyGenerator, KeySpec, SearchAnswer, SearchIndex, SecretKey
+from keywright._copies import Unpicklable
+from keywright._core import KeyGenerator, SearchAnswer, SearchIndex, SecretKey
 from keywright.errors import (
     FormatError,
+    ParameterError,
     SearchError,
 )
 
 from .directory import Directory, read_directories
-from .messages import TAG_BYTES, query_to_bytes, read_answer
-from .quantisation import Metric, Quantisation, is_whole
+from .messages import TAG_BYTES, EncryptedVectors, query_to_bytes, read_answer
+from .quantisation import ENCRYPTED_LEVEL, LOG_N, Metric, Quantisation, as_vectors, is_whole
+
+BLOCK = 1 << LOG_N
+"""Vectors of a full block of an encrypted index."""
 
 
-class Client:
-    """Makes queries of an index, or of shards of one, and reads the answers. The secret key never leaves it.
+class Client(
+    Unpicklable,
+    elsewhere="store secret.to_bytes(), and make one of the directory and this secret elsewhere",
+):
+    """Makes queries of an index, or of shards of one, and reads the answers. For an `EncryptedIndex`, it
+    encrypts the vectors, too. The secret key never leaves it.
 
     Thread safety: any number of threads may use one at the same time.
 
@@ -59,11 +68,62 @@ class Client:
 
     def keys(self) -> bytes:
         """Make the keys that a server needs for this client's queries. It may keep them for all queries."""
-        parameters = self.quantisation.parameters
-        level = parameters.max_level
-        elements = SearchIndex.expansion_elements(parameters, self.quantisation.dimension)
-        specs = [KeySpec.galois(parameters, element, level, alpha=1) for element in elements]
+        specs = self.quantisation.key_specs
         return KeyGenerator(self.secret).evaluation_keys(relinearization=False, specs=specs).to_bytes()
+
+    def encrypt(self, ids: ArrayLike | Sequence[int], vectors: ArrayLike) -> Iterator[bytes]:
+        """Encrypt vectors for an `EncryptedIndex`. Add all that this yields, in this order, then call
+        `update`. Lengths depend on the number of vectors alone, and each message has at most 8192 of them:
+        add many vectors at a time, because a message is as long for one of them.
+
+        Args:
+            ids: int64, one for each vector. The server can read them.
+            vectors: (vectors, dimension).
+
+        Yields:
+            Bytes for `EncryptedIndex.add`.
+
+        Raises:
+            ParameterError: the index has vectors in the clear, or is one of several shards.
+            SearchError: as for `Index.add`.
+        """
+        if not self.quantisation.encrypted or len(self._directories) > 1:
+            what = "several shards" if len(self._directories) > 1 else "vectors in the clear"
+            raise ParameterError(
+                f"this client's directory is of {what}; vectors are encrypted for one EncryptedIndex: make a "
+                "Client of its directory and this client's secret",
+                what="directory",
+                value=what,
+            )
+        array, directory = as_vectors(vectors), self._directories[0]
+        places = directory.to_places()
+        new = places.new_ids(ids, len(array) if array.ndim else 0)
+        quantised = list(self.quantisation.vectors(array))
+        return self._messages(directory, new, quantised)
+
+    def _messages(
+        self,
+        directory: Directory,
+        ids: NDArray[np.int64],
+        quantised: Sequence[tuple[NDArray[np.int16], NDArray[np.int64]]],
+    ) -> Iterator[bytes]:
+        """Yield a message for each block that vectors are in."""
+        if not len(ids):
+            return
+        rows = np.concatenate([rows for rows, _ in quantised])
+        addends = np.concatenate([addends for _, addends in quantised])
+        columns = [rows, addends[:, None]] if len(addends) else [rows]
+        start, revision = 0, directory.revision
+        while start < len(ids):
+            place = (directory.places + start) % BLOCK
+            end = min(start + BLOCK - place, len(ids))
+            ciphertexts = []
+            for column in np.concatenate([part[start:end].T for part in columns], dtype=np.int64):
+                values = np.r_[np.zeros(place, dtype=np.int64), column]
+                sent = self._encryptor.encrypt(values, packing="coefficients", level=ENCRYPTED_LEVEL)
+                ciphertexts.append(sent.to_bytes())
+            yield EncryptedVectors(directory.index, revision, ids[start:end], ciphertexts).to_bytes()
+            start, revision = end, revision + 1
 
     def query(self, vector: ArrayLike) -> "Query":
         """Encrypt a vector. The number of bytes depends on the index alone.
@@ -87,13 +147,14 @@ class Client:
         return Query(self.secret, self._directories, tag, data, factor)
 
 
-class Query:
+class Query(Unpicklable, elsewhere="send its data, and read the answer where the query was made"):
     """One encrypted vector, and how to read the answer to it.
 
     Thread safety: any number of threads may use one at the same time.
 
     Attributes:
         data: bytes for the server.
+        tag: 16 random bytes that the answer repeats.
     """
 
     def __init__(
@@ -101,7 +162,12 @@ class Query:
     ) -> None:
         self.data = data
         self._secret, self._directories = secret, directories
-        self._tag, self._factor = tag, factor
+        self.tag, self._factor = tag, factor
+
+    @property
+    def shards(self) -> list[tuple[bytes, int, int]]:
+        """Identity, revision and number of places of each shard of the index."""
+        return [(each.index, each.revision, each.places) for each in self._directories]
 
     @property
     def metric(self) -> Metric:
@@ -136,14 +202,7 @@ class Query:
             SearchError: k is below 1, or above the number of vectors.
             FormatError, MismatchError: as for `scores`.
         """
-        vectors = sum(directory.vectors for directory in self._directories)
-        if not is_whole(k, 1, vectors):
-            raise SearchError(
-                f"k={k!r} is not from 1 to {vectors}, the number of vectors of the index",
-                k=k,
-                vectors=vectors,
-                code="count",
-            )
+        self.require_count(k)
         ids, integers = self._decrypted(answer)
         scores = self._directories[0].quantisation.scores(integers, self._factor)
         ranks = scores if self.metric == "euclidean" else -integers
@@ -152,12 +211,23 @@ class Query:
         best = candidates[np.argsort(ranks[candidates], kind="stable")[:k]]
         return ids[best], scores[best]
 
+    def require_count(self, k: int) -> None:
+        """Refuse a number of results that the index does not have; raises `SearchError`."""
+        vectors = sum(directory.vectors for directory in self._directories)
+        if not is_whole(k, 1, vectors):
+            raise SearchError(
+                f"k={k!r} is not from 1 to {vectors}, the number of vectors of the index",
+                k=k,
+                vectors=vectors,
+                code="count",
+            )
+
     def _decrypted(self, answer: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         known = {directory.index: directory for directory in self._directories}
         parameters = self._directories[0].quantisation.parameters
         ids, scores = [], []
         for part in read_answer(answer):
-            if part.tag != self._tag:
+            if part.tag != self.tag:
                 raise FormatError("this answers another query; read it with that one", code="query")
             directory = known.pop(part.index, None)
             if directory is None:

@@ -1,18 +1,21 @@
 """The public facts about an index: its rounding, the id at each place, and its revision."""
 
 import json
+import secrets
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from keywright._reading.arrays import read_array, read_file
 from keywright._reading.documents import Limits
 from keywright._reading.records import read_object, refusing, whole
-from keywright.errors import FormatError, KeywrightError
+from keywright.errors import FormatError, KeywrightError, SearchError
 
 from .messages import IDENTITY_BYTES, MAX_SHARDS
 from .quantisation import Quantisation
@@ -23,6 +26,7 @@ HEAD = struct.Struct("<8sIQ")
 """Magic, bytes of the header in JSON, number of runs."""
 HEADER = Limits(1 << 20, 1 << 16)
 MAX_PLACES = 1 << 26
+MAX_ARRAY_HEADER = 4096 + 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +70,17 @@ class Directory:
         """Whether a place has a vector."""
         return np.repeat(self.runs[:, 1] > 0, np.abs(self.runs[:, 1]))
 
+    def to_places(self) -> "Places":
+        """Return ids and places as the index has them."""
+        places = Places()
+        places.identity, places.revision, places.ids, places.live = (
+            self.index,
+            self.revision,
+            self.ids,
+            self.live,
+        )
+        return places
+
     def to_bytes(self) -> bytes:
         """Return the directory as bytes; the bytes of shards are concatenated."""
         header = {
@@ -106,13 +121,19 @@ def _directories(data: bytes) -> Iterator[Directory]:
         places += _places(pairs)
         if places > MAX_PLACES:
             raise ValueError(f"it has more than {MAX_PLACES} places")
-        index = bytes.fromhex(fields["index"])
-        if len(index) != IDENTITY_BYTES:
-            raise ValueError(f"the identity has {len(index)} bytes, not {IDENTITY_BYTES}")
-        yield Directory(index, whole(fields["revision"], "revision"), _quantisation(fields), pairs)
+        yield Directory(
+            _identity(fields), whole(fields["revision"], "revision"), _quantisation(fields), pairs
+        )
         if start == len(data):
             return
     raise ValueError(f"it has more than {MAX_SHARDS} shards")
+
+
+def _identity(fields: Mapping[str, Any]) -> bytes:
+    identity = bytes.fromhex(fields["index"])
+    if len(identity) != IDENTITY_BYTES:
+        raise ValueError(f"the identity has {len(identity)} bytes, not {IDENTITY_BYTES}")
+    return identity
 
 
 def _quantisation(fields: Mapping[str, Any]) -> Quantisation:
@@ -144,3 +165,163 @@ def _places(runs: NDArray[np.int64]) -> int:
             f"it has {counts.sum():g} places, or a run without any; at most {MAX_PLACES} are read"
         )
     return int(counts.sum())
+
+
+class Places:
+    """The id at each place of an index, and how often it changed. The caller holds a lock.
+
+    Attributes:
+        identity: random identity of the index, 16 bytes.
+        revision: number of changes.
+        ids: int64, one for each place; meaningless where no vector is.
+        live: whether a place has a vector.
+    """
+
+    def __init__(self) -> None:
+        self.identity = secrets.token_bytes(IDENTITY_BYTES)
+        self.revision = 0
+        self.ids = np.zeros(0, dtype=np.int64)
+        self.live = np.zeros(0, dtype=np.bool_)
+        # Places in the order of ids; made again after a change.
+        self._order: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        """Number of vectors."""
+        return int(np.count_nonzero(self.live))
+
+    def require_vectors(self) -> None:
+        """Refuse an index without vectors; raises `SearchError`."""
+        if not len(self):
+            raise SearchError("the index has no vectors; add some first")
+
+    def directory(self, quantisation: Quantisation) -> Directory:
+        """Return the directory of the index."""
+        return Directory(self.identity, self.revision, quantisation, runs_of(self.ids, self.live))
+
+    def new_ids(self, ids: ArrayLike | Sequence[int], count: int) -> NDArray[np.int64]:
+        """Return ids that are not in the index, one for each vector.
+
+        Raises:
+            SearchError: an id is there or occurs twice, or their number is another.
+        """
+        new = _ids_of(ids)
+        if len(new) != count:
+            raise SearchError(
+                f"there are {len(new)} ids for {count} vectors; pass one for each", id=None, code="id"
+            )
+        _refuse_repeated(new)
+        known = np.isin(new, self.ids[self.live])
+        if known.any():
+            first = int(new[known][0])
+            raise SearchError(f"id {first} is in the index already; delete it first", id=first, code="id")
+        return new
+
+    def free(self, count: int) -> NDArray[np.int64]:
+        """Return places for vectors: those of deleted ones first, then the end."""
+        free = np.flatnonzero(~self.live)[:count]
+        end = len(self.ids)
+        places: NDArray[np.int64] = np.r_[free, np.arange(end, end + count - len(free))].astype(np.int64)
+        return places
+
+    def take(self, places: NDArray[np.int64], ids: NDArray[np.int64]) -> None:
+        """Give ids to places, of which some are at the end."""
+        grown = np.count_nonzero(places >= len(self.ids))
+        self.ids = np.r_[self.ids, np.zeros(grown, dtype=np.int64)]
+        self.live = np.r_[self.live, np.zeros(grown, dtype=np.bool_)]
+        self.ids[places], self.live[places] = ids, True
+        self._changed()
+
+    def release(self, places: NDArray[np.int64]) -> None:
+        """Leave places without a vector."""
+        self.live[places] = False
+        self._changed()
+
+    def _changed(self) -> None:
+        self.revision += 1
+        self._order = None
+
+    def of(self, ids: ArrayLike | Sequence[int]) -> NDArray[np.int64]:
+        """Return the places of ids.
+
+        Raises:
+            SearchError: an id is not there, or occurs twice.
+        """
+        named = _ids_of(ids)
+        _refuse_repeated(named)
+        if self._order is None:
+            live = np.flatnonzero(self.live)
+            self._order = live[np.argsort(self.ids[live], kind="stable")]
+        order = self._order
+        result = np.searchsorted(self.ids[order], named)
+        there = result < len(order)
+        there[there] = self.ids[order[result[there]]] == named[there]
+        if not there.all():
+            first = int(named[~there][0])
+            raise SearchError(f"id {first} is not in the index", id=first, code="id")
+        places: NDArray[np.int64] = order[result]
+        return places
+
+    def save(self, folder: Path, quantisation: Quantisation, description: str) -> None:
+        """Write ids, and ``index.json`` with the format `description`, into a folder."""
+        np.save(folder / "ids.npy", self.ids)
+        np.save(folder / "live.npy", self.live)
+        fields = {
+            "format": description,
+            "index": self.identity.hex(),
+            "revision": self.revision,
+            **quantisation.to_json(),
+        }
+        (folder / "index.json").write_text(json.dumps(fields, indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path, description: str) -> tuple["Places", Quantisation]:
+        """Read the files of `save`.
+
+        Raises:
+            ValueError, KeyError: they are damaged.
+            FileNotFoundError: one is missing.
+        """
+        places = cls()
+        fields = read_object(read_file(folder / "index.json", HEADER.bytes), description, HEADER)
+        quantisation = _quantisation(fields)
+        places.identity, places.revision = _identity(fields), whole(fields["revision"], "revision")
+        places.ids = load_array(folder / "ids.npy", MAX_PLACES, "int64").copy()
+        places.live = load_array(folder / "live.npy", places.ids.size, "bool").copy()
+        if places.ids.ndim != 1 or places.live.shape != places.ids.shape:
+            raise ValueError(f"its arrays have the shapes {places.ids.shape} and {places.live.shape}")
+        if len(np.unique(places.ids[places.live])) != len(places):
+            raise ValueError("an id occurs twice")
+        return places, quantisation
+
+
+def load_array(path: Path, most: int, dtype: str) -> NDArray[Any]:
+    """Read an array of a folder, of at most so many elements.
+
+    Raises:
+        ValueError: it is damaged, larger, or of another type.
+        FileNotFoundError: it is missing.
+    """
+    loaded = read_array(read_file(path, most * np.dtype(dtype).itemsize + MAX_ARRAY_HEADER), most)
+    if loaded.dtype != np.dtype(dtype):
+        raise ValueError(f"{path.name} has the type {loaded.dtype}, not {dtype}")
+    return loaded
+
+
+def _ids_of(ids: ArrayLike | Sequence[int]) -> NDArray[np.int64]:
+    array = np.asarray(ids)
+    if array.ndim == 1 and not array.size:
+        return np.zeros(0, dtype=np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or (array > np.iinfo(np.int64).max).any():
+        raise SearchError(
+            f"ids have the type {array.dtype} and the shape {array.shape}; pass a list of 64-bit integers",
+            id=None,
+            code="id",
+        )
+    return array.astype(np.int64)
+
+
+def _refuse_repeated(ids: NDArray[np.int64]) -> None:
+    values, counts = np.unique(ids, return_counts=True)
+    if (counts > 1).any():
+        first = int(values[counts > 1][0])
+        raise SearchError(f"id {first} occurs twice; pass each once", id=first, code="id")

@@ -1,6 +1,8 @@
-"""Queries and answers as bytes. Numbers are little-endian.
+"""Queries, answers and encrypted vectors as bytes. Numbers are little-endian.
 
     query    magic, tag (16), a seeded BFV ciphertext
+    vectors  magic, identity of the index (16), revision (8), number of vectors (4) and of ciphertexts (4),
+    ids (8 each), seeded BFV ciphertexts of equal length
     answer   for each shard: magic, tag (16), identity of the index (16), revision (8), length (8), an
     encrypted answer
 
@@ -9,8 +11,11 @@ up.
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from keywright.errors import (
     FormatError,
@@ -18,14 +23,20 @@ from keywright.errors import (
 
 TAG_BYTES = IDENTITY_BYTES = 16
 QUERY = struct.Struct("<8s16s")
+VECTORS = struct.Struct("<8s16sQII")
 ANSWER = struct.Struct("<8s16s16sQQ")
-QUERY_MAGIC, ANSWER_MAGIC = b"KWSQURY1", b"KWSANSW1"
+QUERY_MAGIC, VECTORS_MAGIC, ANSWER_MAGIC = b"KWSQURY1", b"KWSVECT1", b"KWSANSW1"
 MAX_SHARDS = 1024
 
 
 def query_to_bytes(tag: bytes, ciphertext: bytes) -> bytes:
     """Return a query as bytes."""
     return QUERY.pack(QUERY_MAGIC, tag) + ciphertext
+
+
+def query_ciphertext(data: bytes) -> bytes:
+    """Return the ciphertext of a query, for an index that returns no tag."""
+    return data[QUERY.size :]
 
 
 def read_query(data: bytes) -> tuple[bytes, bytes]:
@@ -42,6 +53,54 @@ def read_query(data: bytes) -> tuple[bytes, bytes]:
             expected=QUERY_MAGIC,
         )
     return data[8 : QUERY.size], data[QUERY.size :]
+
+
+@dataclass(frozen=True, eq=False)
+class EncryptedVectors:
+    """Vectors that their owner encrypted, for the end of one block of an index.
+
+    Attributes:
+        index: identity of the index.
+        revision: of the index to which they are added.
+        ids: int64, one for each vector.
+        ciphertexts: of the components, and of what is added to the scores of distances.
+    """
+
+    index: bytes
+    revision: int
+    ids: NDArray[np.int64]
+    ciphertexts: Sequence[bytes]
+
+    def to_bytes(self) -> bytes:
+        """Return the vectors as bytes."""
+        head = VECTORS.pack(VECTORS_MAGIC, self.index, self.revision, len(self.ids), len(self.ciphertexts))
+        return b"".join([head, self.ids.astype("<i8").tobytes(), *self.ciphertexts])
+
+
+def read_vectors(data: bytes, ciphertexts: int) -> EncryptedVectors:
+    """Read the bytes of `EncryptedVectors`.
+
+    Args:
+        ciphertexts: their number.
+
+    Raises:
+        FormatError: they are something else.
+    """
+    head = data[: VECTORS.size]
+    if len(head) == VECTORS.size and head[:8] == VECTORS_MAGIC:
+        _, index, revision, vectors, count = VECTORS.unpack(head)
+        start = VECTORS.size + 8 * vectors
+        length, rest = divmod(max(len(data) - start, 0), ciphertexts)
+        if count == ciphertexts and length and not rest:
+            ids = np.frombuffer(data, "<i8", vectors, VECTORS.size).astype(np.int64)
+            parts = [data[start + k * length : start + (k + 1) * length] for k in range(count)]
+            return EncryptedVectors(index, revision, ids, parts)
+    raise FormatError(
+        f"these {len(data)} bytes are not encrypted vectors for this index; send what Client.encrypt yields",
+        code="foreign",
+        found=head[:8],
+        expected=VECTORS_MAGIC,
+    )
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keywright import bfv
+from keywright._core import KeySpec, SearchIndex
 from keywright._reading.records import number, whole
 from keywright.errors import (
     ParameterError,
@@ -28,6 +29,9 @@ Metric = Literal["cosine", "dot", "euclidean"]
 LOG_N = 13
 Q_BITS, P_BITS = [50, 40], [55]
 """Ring of queries and answers: 145 bits of modulus with keys, where 214 have 128 bits of security."""
+
+ENCRYPTED_Q_BITS, ENCRYPTED_LEVEL = [50, 50, 40], 1
+"""Primes if vectors are encrypted, 195 bits with keys, and the level of their ciphertexts."""
 
 DEFAULT_LEVELS = 320
 MAX_LEVELS = 2048
@@ -52,6 +56,7 @@ class Quantisation:
             queries. Ignored for cosines.
         centre: the point that is subtracted from all vectors before rounding, for "euclidean" only; by
             default 0.
+        encrypted: for vectors that their owner encrypts, in an `EncryptedIndex`.
 
     Raises:
         ParameterError: an argument is out of range.
@@ -63,6 +68,7 @@ class Quantisation:
     levels: int = DEFAULT_LEVELS
     radius: float = 1.0
     centre: NDArray[np.float64] | None = None
+    encrypted: bool = False
 
     def __post_init__(self) -> None:
         require_choice("metric", self.metric, get_args(Metric))
@@ -97,7 +103,7 @@ class Quantisation:
 
     def _fields(self) -> tuple[object, ...]:
         centre = None if self.centre is None else self.centre.tobytes()
-        return self.dimension, self.metric, self.levels, self.radius, centre
+        return self.dimension, self.metric, self.levels, self.radius, centre, self.encrypted
 
     def to_json(self) -> dict[str, object]:
         """Return the fields of a directory or an index's folder."""
@@ -107,6 +113,7 @@ class Quantisation:
             "levels": int(self.levels),
             "radius": float(self.radius),
             "centre": None if self.centre is None else self.centre.tolist(),
+            **({"encrypted": True} if self.encrypted else {}),
         }
 
     @classmethod
@@ -122,7 +129,11 @@ class Quantisation:
         if centre is not None:
             centre = np.array([number(value, "a number of the centre") for value in centre], dtype=np.float64)
         dimension, levels = whole(fields["dimension"], "dimension"), whole(fields["levels"], "levels")
-        return cls(dimension, fields["metric"], levels, number(fields["radius"], "radius"), centre)
+        encrypted = fields.get("encrypted", False)
+        if not isinstance(encrypted, bool):
+            raise ValueError(f"encrypted is {encrypted!r}, not true or false")
+        radius = number(fields["radius"], "radius")
+        return cls(dimension, fields["metric"], levels, radius, centre, encrypted)
 
     @property
     def max_norm2(self) -> int:
@@ -134,7 +145,18 @@ class Quantisation:
         """The ring and the plaintext modulus of queries and answers."""
         # Inner products have a sign; squared distances are at most (2 R)^2.
         largest = 4 * self.max_norm2 if self.metric == "euclidean" else 2 * self.max_norm2
-        return bfv.Parameters.from_bits(LOG_N, Q_BITS, P_BITS, largest + 1)
+        q_bits = ENCRYPTED_Q_BITS if self.encrypted else Q_BITS
+        return bfv.Parameters.from_bits(LOG_N, q_bits, P_BITS, largest + 1)
+
+    @cached_property
+    def key_specs(self) -> list[KeySpec]:
+        """The keys that a server needs for the queries of a client."""
+        parameters = self.parameters
+        elements = SearchIndex.expansion_elements(parameters, self.dimension)
+        specs = [KeySpec.galois(parameters, element, parameters.max_level, alpha=1) for element in elements]
+        if self.encrypted:
+            specs.append(KeySpec.relinearization(parameters, ENCRYPTED_LEVEL, alpha=1))
+        return specs
 
     @property
     def deviation(self) -> float:
@@ -170,7 +192,7 @@ class Quantisation:
         for first in range(0, len(array), CHUNK):
             self._scaled(array[first : first + CHUNK], first)
         for first in range(0, len(array), CHUNK):
-            rows = np.rint(self._scaled(array[first : first + CHUNK], first)).astype(np.int16)
+            rows = np.rint(self._scaled(array[first : first + CHUNK], first)).astype(np.int16, order="C")
             yield rows, self.addends(rows)
 
     def coarseness(self, vectors: ArrayLike) -> float:

@@ -6,18 +6,21 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Protocol
 
+from keywright._copies import Unpicklable
 from keywright._core import set_threads
 from keywright.errors import (
     ParameterError,
     SearchError,
 )
 
+from .encrypted import EncryptedIndex
 from .index import Index
 from .messages import MAX_SHARDS
 
 
 class Shard(Protocol):
-    """What answers for some of the vectors: an `Index`, an `IndexProcess`, or one elsewhere."""
+    """What answers for some of the vectors: an `Index`, an `EncryptedIndex`, an `IndexProcess`, or one
+    elsewhere."""
 
     def directory(self) -> bytes:
         """Return `Index.directory`."""
@@ -26,7 +29,9 @@ class Shard(Protocol):
         """Return `Index.answer`."""
 
 
-class Shards:
+class Shards(
+    Unpicklable, elsewhere="load the indices of their folders in the other process, and make Shards of them"
+):
     """Several indices that answer as one. All round vectors by one `Quantisation`.
 
     Thread safety: any number of threads may use one at the same time.
@@ -76,14 +81,14 @@ class Shards:
         return answer
 
 
-class IndexProcess:
+class IndexProcess(Unpicklable, elsewhere="make one of the folder in the other process"):
     """A process that holds the index of a folder, and answers for it. Use it in a ``with`` statement, or
     close it.
 
     Thread safety: any number of threads may use one at the same time.
 
     Args:
-        folder: of `Index.save`.
+        folder: of `Index.save` or `EncryptedIndex.save`.
         threads: computing threads of the process; those of `keywright.set_threads` by default.
 
     Raises:
@@ -118,14 +123,15 @@ class IndexProcess:
         self.close()
 
 
-_INDEX: list[Index] = []
+_INDEX: list[Index | EncryptedIndex] = []
 """The index of this process, if it is one of `IndexProcess`."""
 
 
 def _load(folder: Path, threads: int | None) -> None:
     if threads is not None:
         set_threads(threads)
-    _INDEX.append(Index.load(folder))
+    kind = Index if (folder / "vectors.npy").exists() else EncryptedIndex
+    _INDEX.append(kind.load(folder))
 
 
 def _directory() -> bytes:

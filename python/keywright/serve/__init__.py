@@ -1,4 +1,6 @@
-"""Models as a service: `serve`, or `Service` and `Server`; `keywright.client` holds its clients.
+"""Models and search indices as a service: `serve`, or `Service` and `Server`.
+
+`keywright.client` holds its clients.
 
 The service holds evaluation keys and never a secret key. It is an ASGI application (`application`), and
 `Server` runs it. Both need ``pip install keywright[serve]``.
@@ -11,6 +13,7 @@ from keywright.errors import PackageMissingError
 
 from . import logs
 from .http.pages import load_page
+from .served_index import ServedIndex, load_served
 from .service import Service, ServiceLimits, StorageAddresses
 from .workers.workers import Workers
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from .http.server import Server
 
 __all__ = [
+    "ServedIndex",
     "Server",
     "Service",
     "ServiceLimits",
@@ -27,6 +31,7 @@ __all__ = [
     "Workers",
     "application",
     "load_page",
+    "load_served",
     "logs",
     "serve",
 ]

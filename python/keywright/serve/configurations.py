@@ -10,14 +10,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from keywright._core import Parameters
+from keywright._core import BfvParameters, Parameters
 from keywright.errors.model import FolderError
 from keywright.errors.service import (
     OtherModelError,
     RetiredError,
 )
-from keywright.model.model import Model
 
+from .served_index import Served
 from .storage import Records
 
 FORMAT = "keywright-configuration-1"
@@ -34,13 +34,13 @@ class Configuration:
         identifier: SHA-256, in hexadecimal, of the canonical form: JSON with sorted names and without blanks.
     """
 
-    parameters: Parameters = field(repr=False)
+    parameters: Parameters | BfvParameters = field(repr=False)
     key_set: bytes = field(repr=False)
     key_bytes: int
     identifier: str
 
     @staticmethod
-    def of(model: Model) -> "Configuration":
+    def of(model: Served) -> "Configuration":
         """Return the configuration of a model."""
         manifest = model.manifest
         form = {
@@ -57,15 +57,15 @@ class Catalog:
     """The models that are served, and those that were served earlier from the same state.
 
     Args:
-        models: the models. Requests that name no model get the first. Several of one name are versions, the
-            newest first.
+        models: the models and indices. Requests that name no model get the first. Several of one name are
+            versions, the newest first.
         records: the table of models that have been served.
 
     Raises:
         FolderError: the list is empty, or names a model twice.
     """
 
-    def __init__(self, models: Sequence[Model], records: Records) -> None:
+    def __init__(self, models: Sequence[Served], records: Records) -> None:
         self.models = {model.manifest.hash: model for model in models}
         if not models or len(self.models) < len(models):
             raise FolderError("name at least one model to serve, and each of them once", code="model_folder")
@@ -76,11 +76,11 @@ class Catalog:
             records.note_model(name, model.name, self._of[name].identifier)
 
     @property
-    def first(self) -> Model:
+    def first(self) -> Served:
         """The default model."""
         return next(iter(self.models.values()))
 
-    def model(self, name: str) -> Model:
+    def model(self, name: str) -> Served:
         """Return the model of a hash.
 
         Raises:

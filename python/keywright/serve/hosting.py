@@ -6,16 +6,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from keywright.model.model import Model
-
 from .http.server import Server
+from .served_index import Served
 from .service import Service, ServiceLimits
 from .workers.workers import Workers
 
 
 @contextmanager
 def serve(
-    models: Model | Sequence[Model],
+    models: Served | Sequence[Served],
     state: str | Path | None = None,
     *,
     host: str = "127.0.0.1",
@@ -29,7 +28,8 @@ def serve(
     a page, use `Service` and `Server`.
 
     Args:
-        models: one model, or several with different manifests, from `keywright.compile` or `keywright.load`.
+        models: one model, or several with different manifests, from `keywright.compile` or `keywright.load`;
+            and indices of vectors, each a `ServedIndex`.
         state: folder of key sets and evaluations, which outlive the block; by default a temporary one.
         host: address to listen on; the loopback by default.
         port: 0 for any free port.

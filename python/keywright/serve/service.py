@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import ceil
 from pathlib import Path
+from typing import Any
 
+from keywright._copies import Unpicklable
 from keywright.errors.service import (
     BadRequestError,
     BusyError,
     ServeError,
     UnauthorizedError,
 )
-from keywright.model.model import Model
 from keywright.serve.evaluation.evaluations import Evaluations
 from keywright.serve.evaluation.exchanged import SAMPLE_BYTES, ExchangedObject, ExchangeRecord
 from keywright.serve.evaluation.execution import Reports
@@ -46,6 +47,7 @@ from .overview import (
     tenant_lines,
     this_machine,
 )
+from .served_index import Served
 from .storage import open_storage
 
 OPENINGS_A_SECOND, OPENINGS = 8, 256
@@ -83,13 +85,15 @@ class StorageAddresses:
     audit: Path | None = None
 
 
-class Service:
+class Service(
+    Unpicklable, elsewhere="make one in the process that serves, and start its workers with Workers"
+):
     """Models, served to any number of clients.
 
     Thread safety: any number of threads may use one at the same time, until `close`.
 
     Args:
-        models: one or several models; requests that name none get the first.
+        models: one or several models or indices; requests that name none get the first.
         state: folder of all state that outlives the process: keys, jobs, former models.
         limits: bounds on tenants and workers.
         addresses: storage outside of the folder.
@@ -106,7 +110,7 @@ class Service:
 
     def __init__(
         self,
-        models: Model | Sequence[Model],
+        models: Served | Sequence[Served],
         state: Path,
         *,
         limits: ServiceLimits | None = None,
@@ -130,7 +134,7 @@ class Service:
         self._own_workers = Workers() if workers is None else None
         self._workers = workers or self._own_workers or Workers()
         self._expiry, self.accounts = limits.expiry, accounts
-        self.catalog = Catalog([models] if isinstance(models, Model) else models, self._storage.records)
+        self.catalog = Catalog([models] if isinstance(models, Served) else models, self._storage.records)
         self.operator_key = operator_key(state)
         self._audit = Audit(addresses.audit or state / AUDIT_NAME)
         self._usage = Usage(quotas or Quotas(), self._storage.records)
@@ -171,8 +175,8 @@ class Service:
         self.evaluations.dispatcher.start()
 
     @property
-    def model(self) -> Model:
-        """The default model."""
+    def model(self) -> Any:
+        """The default model, or index."""
         return self.catalog.first
 
     def manifest(self, model: str | None = None) -> bytes:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Generic, NoReturn, Self, TypeAlias, TypeVar
 import numpy as np
 from numpy.polynomial.chebyshev import chebval
 
+from keywright._copies import Unchanging
 from keywright._core import (
     SCALE_TOLERANCE,
     BfvCiphertext,
@@ -64,7 +65,12 @@ class _Incomparable:
     __hash__ = object.__hash__
 
 
-class _Value(_Incomparable, Generic[AnyEvaluator, AnyCiphertext, AnyOperand]):
+class _Value(
+    _Incomparable,
+    Unchanging,
+    Generic[AnyEvaluator, AnyCiphertext, AnyOperand],
+    elsewhere="send ciphertext.to_bytes(), and bind the ciphertext to an evaluator in the other process",
+):
     """What the ciphertexts of both schemes, bound to an evaluator, have in common."""
 
     __array_ufunc__ = None  # let numpy arrays on the left defer to this class

@@ -266,7 +266,7 @@ def test_an_encrypted_run_takes_samples() -> None:
 @pytest.mark.parametrize(
     ("name", "samples", "text"),
     [
-        ("look-up by ids", np.full((2, 5), 20), "do not take these samples.*Gather"),
+        ("look-up by ids", np.full((2, 5), 20), "'x' holds the id 20, and the ids of its table are 0 to 19"),
         ("look-up by ids", np.full((2, 5), 0.5), "whole numbers, such as ids"),
         ("look-up by ids", np.zeros((2, 4), int), r"\(count, 5\)"),
         ("two inputs", NUMBERS, "give a mapping with the arrays of 'x', 'z'"),
@@ -284,11 +284,6 @@ def test_samples_that_first_steps_do_not_take_are_refused(name: str, samples: An
         client.encrypt(samples)
     with pytest.raises(EncodeError, match=text, check=lambda error: error.code == "samples"):
         compiled.predict(samples)
-
-
-def test_thin_clients_compute_no_first_steps() -> None:
-    with pytest.raises(ModelRefusedError, match="which thin clients do not"):
-        kw.compile(built("rounding"), calibration=NUMBERS, client="thin")
 
 
 def test_foreign_first_steps(tmp_path: Path) -> None:

@@ -34,6 +34,8 @@ ENCRYPTED = (
     "tf2onnx-LeakyReLU-13",
 )
 COUNT = 80
+RUN = 8
+"""Of them, samples that compiled programs run on."""
 
 
 def samples_of(model: onnx.ModelProto) -> NDArray[Any]:
@@ -90,7 +92,7 @@ def test_what_exporters_write(path: Path) -> None:
     program = compiler.compile(
         model, compiler.Target(slots=1024, levels=80), compiler.Fit(calibration=samples)
     )
-    change = np.abs(run_clear(program, samples).reshape(COUNT, -1) - scores).max()
+    change = np.abs(run_clear(program, samples[:RUN]).reshape(RUN, -1) - scores[:RUN]).max()
     # What polynomials are chosen for by default is a 16th of the largest output, on calibration data.
     assert change <= np.abs(scores).max() / 16 + 1e-6
 

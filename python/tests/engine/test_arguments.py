@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import keywright as kw
 import numpy as np
 import pytest
-from keywright import _core
+from keywright import _core, search
+from keywright.search.quantisation import ENCRYPTED_LEVEL
 from tests.engine import drawing
 from tests.engine.test_bootstrapping import small_parameters, small_plan
 
@@ -89,6 +90,7 @@ def objects() -> dict[str, Any]:
         kw.bfv.Encryptor(drawing.public_key(bfv), drawing.ENTROPY),
         kw.bfv.Decryptor(bfv),
         kw.bfv.Evaluator(bfv_parameters),
+        _core.EncryptedSearchIndex(search.Quantisation(1, encrypted=True).parameters, 1, ENCRYPTED_LEVEL),
         kw.bfv.Encryptor(drawing.public_key(bfv)).encrypt([0]),
         generator.relinearization_key(),
         kw.EvaluationKeys(ckks),

@@ -335,10 +335,10 @@ def test_factors_are_planned_with_their_keys_and_evaluated_so(apart: bool) -> No
     closed = convert_bootstrap(plan, "bootstrap")
     variants = open_bootstraps([plan], "bootstrap")
     assert essence(variants[0].published) == essence(closed)
-    as_it_is = planning.Planner(closed, MODEL, max_hops=2)
+    as_it_is = planning.Planner(closed, MODEL, max_hops=1)
     every = predict_plan(planning.STRATEGIES["all-required"].plan(closed, MODEL), MODEL).seconds
     fewer = []
-    opened = JointPlanner([closed, *variants], MODEL, max_hops=2)
+    opened = JointPlanner([closed, *variants], MODEL, max_hops=1)
     after = opened.best(planning.Budget(seconds=every), 0.0)
     for share in (0.9, 1.2):
         budget = planning.Budget(seconds=share * every)

@@ -7,6 +7,7 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright import search
+from keywright._core import SearchIndex
 from keywright.errors import (
     FormatError,
     KeywrightError,
@@ -38,6 +39,33 @@ def test_scores_are_those_of_rounded_vectors(metric: search.Metric) -> None:
     order = np.argsort(expected if metric == "euclidean" else -expected, kind="stable")[:10]
     assert np.array_equal(best, order)
     np.testing.assert_allclose(values, expected[order], rtol=1e-12)
+
+
+LAYOUTS = {
+    "columns": np.asfortranarray(STORED),
+    "every second": np.repeat(STORED, 2, axis=0)[::2],
+    "backwards": STORED[::-1].copy()[::-1],
+    "part of a row": np.hstack([STORED, STORED])[:, :6],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_order_in_memory_changes_no_vector(metric: search.Metric, layout: str) -> None:
+    given = LAYOUTS[layout]
+    assert np.array_equal(given, STORED)
+    index = search.Index.of(given, metric=metric)
+    client = search.Client(index.directory())
+    query = client.query(QUERY)
+    _, scores = query.scores(index.answer(query.data, client.keys()))
+    expected = rounded(client.quantisation, STORED, QUERY)
+    np.testing.assert_allclose(scores, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_the_engine_takes_rows_alone() -> None:
+    engine = SearchIndex(search.Quantisation(6).parameters, 6, 1000)
+    with pytest.raises(TypeError, match="contiguous"):
+        engine.write(np.arange(2), np.asfortranarray(np.ones((2, 6), np.int16)), np.zeros(0, np.int64))
 
 
 def test_extreme_scores_are_exact() -> None:
@@ -294,7 +322,7 @@ def test_directories_are_read_strictly() -> None:
     index = search.Index.of(STORED, np.random.default_rng(3).permutation(300) - 150)
     index.delete(index.ids[::7])
     data = index.directory()
-    assert np.array_equal(search.Client(data)._directories[0].ids, index._ids)
+    assert np.array_equal(search.Client(data)._directories[0].ids, index._places.ids)
     with pytest.raises(FormatError, match="a shard occurs twice"):
         search.Client(data + data)
     for cut in (b"", data[:10], data[:-1], data + b"x", data.replace(b"cosine", b"corine")):

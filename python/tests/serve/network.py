@@ -11,6 +11,7 @@ import keywright as kw
 import numpy as np
 import onnx
 from keywright import compiler
+from keywright.compiler.approximating import Source
 from keywright.errors.service import WorkerEndedError
 from keywright.model import Entry, Model
 from keywright.serve import Server, Service, Workers
@@ -57,10 +58,22 @@ def network(seed: int = 3) -> onnx.ModelProto:
 
 
 def make_thin(name: str = "small", batch: int = 1, seed: int = 3, log_n: int = 10) -> Model:
+    return compile_thin(network(seed), None, name, batch, log_n, ("a", "b", "c", "d"))
+
+
+def compile_thin(
+    source: Source,
+    fit: compiler.Fit | None,
+    name: str = "small",
+    batch: int = 1,
+    log_n: int = 10,
+    labels: tuple[str, ...] = (),
+) -> Model:
+    """Compile for thin clients of a ring without security, whose bootstrap leaves three levels."""
     parameters = kw.Parameters.from_bits(log_n, Q_BITS, [50, 50, 50], 45, insecure=True)
     plan = kw.BootstrapperPlan(parameters, **ENTRY)
     program = compiler.compile(
-        network(seed),
+        source,
         compiler.Target(
             slots=plan.slots,
             levels=plan.output_level,
@@ -68,8 +81,9 @@ def make_thin(name: str = "small", batch: int = 1, seed: int = 3, log_n: int = 1
             packing="coefficients",
             batch=batch,
         ),
+        fit,
     )
-    return Model(name, program, parameters, (), Entry(plan, ENTRY), ("a", "b", "c", "d"))
+    return Model(name, program, parameters, (), Entry(plan, ENTRY), labels)
 
 
 def make_full(batch: int = 1) -> Model:

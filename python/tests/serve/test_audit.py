@@ -12,7 +12,7 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright.client import RemoteModel
-from keywright.client import remote as remote_module
+from keywright.client import exchange as exchange_module
 from keywright.errors.service import SecretRefusedError
 from keywright.model import Model
 from keywright.serve import Service
@@ -33,7 +33,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 def test_every_action_is_a_line_and_no_line_holds_anything(
     thin: Model, tmp_path: Path, sample: Sample, key_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_module, "WAIT_S", 0)
+    monkeypatch.setattr(exchange_module, "WAIT_S", 0)
     accounts = tmp_path / "accounts"
     key = add(accounts, "clinic-a")
     path = tmp_path / "state" / NAME

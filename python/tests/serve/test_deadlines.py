@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from keywright.client import RemoteModel, connection, remote
+from keywright.client import RemoteModel, connection, exchange, remote
 from keywright.client.connection import CLOSE_S, SHORT_S, Deadline, within
 from keywright.client.remote import Session
 from keywright.errors import ParameterError
@@ -203,14 +203,14 @@ def test_a_host_of_many_silent_addresses_does_not_keep_a_client(
 
 def test_retries_end_with_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server is away, and the client would come back eight times."""
-    monkeypatch.setattr(remote, "POLL_S", 10.0)
+    monkeypatch.setattr(exchange, "POLL_S", 10.0)
 
     def away() -> None:
         raise UnreachableError("it is away")
 
     begun = time.monotonic()
     with within(ALLOWED_S), pytest.raises(UnreachableError, match="deadline="):
-        remote._persist(away)
+        exchange.persist(away)
     assert time.monotonic() - begun < MOST_S
 
 

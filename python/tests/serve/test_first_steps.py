@@ -1,25 +1,32 @@
 """A client of a service without the program computes the first steps of the manifest."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import keywright as kw
 import numpy as np
 import pytest
+from keywright import compiler
 from keywright.client import RemoteModel
+from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.errors import (
     EncodeError,
 )
 from keywright.errors.engine import FormatError
+from keywright.errors.network import OutOfRangeError
 from keywright.model import Model
-from keywright.model.served.manifest import Manifest
+from keywright.model.served.manifest import VERSION, Manifest
+from keywright.program.interface import ClientSteps
+from keywright.runtime.checking import run_clear
 from keywright.serve import Service
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
-from tests.serve.network import WORKERS, listening
+from sklearn.tree import DecisionTreeRegressor
+from tests.serve.network import WORKERS, compile_thin, listening, make_thin
 
 RNG = np.random.default_rng(3)
 SAMPLES = np.empty((150, 2), object)
@@ -75,3 +82,34 @@ def test_damaged_first_steps_are_refused(served: Model, name: str, value: object
     entry["first_steps"][name] = value
     with pytest.raises(FormatError, check=lambda error: error.code == "manifest"):
         Manifest.read(json.dumps(entry).encode())
+
+
+LINES = np.where(SAMPLES[:, 1] == "Oslo", 2.0, -1.0)
+THIN = {
+    "columns": PIPELINE,
+    "bits of trees": make_pipeline(PIPELINE[0], DecisionTreeRegressor(max_depth=2)).fit(SAMPLES, LINES),
+}
+
+
+@pytest.mark.parametrize("name", THIN)
+def test_clients_of_coefficients_compute_first_steps(name: str, tmp_path: Path) -> None:
+    """Clients in browsers and in C read manifests of version 4 alone, and refuse these."""
+    model = compile_thin(to_source(THIN[name], SAMPLES), compiler.Fit(calibration=SAMPLES), batch=2)
+    assert json.loads(model.manifest.encoded)["version"] > VERSION
+    service = Service(model, tmp_path, workers=WORKERS)
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
+        with pytest.raises(EncodeError, match="'Bonn'"):
+            session.remote.check([[0.5, "Bonn"]])
+        session.upload_keys()
+        outputs = session.infer(SAMPLES[:3])
+    service.close()
+    expected = run_clear(model.program, model.program.features(SAMPLES[:3])[0])
+    np.testing.assert_allclose(outputs, expected, atol=1e-3)
+
+
+def test_clients_of_coefficients_check_masks() -> None:
+    manifest = make_thin().manifest
+    masked = replace(manifest, input=replace(manifest.input, steps=ClientSteps(bits=(2,))))
+    assert json.loads(masked.encoded)["version"] > VERSION
+    with pytest.raises(OutOfRangeError, match="the mask in the input"):
+        Manifest.read(masked.encoded).require_range(np.full((1, 16), 0.5))

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright.client import RemoteModel
-from keywright.client import remote as remote_module
-from keywright.client.remote import RETRIES
+from keywright.client import exchange as exchange_module
+from keywright.client.exchange import RETRIES
 from keywright.errors.service import (
     BusyError,
     ConfigurationError,
@@ -162,7 +162,7 @@ def test_bytes_of_evaluations_count(
     thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A request that waits for its answer leaves nothing.
-    monkeypatch.setattr(remote_module, "WAIT_S", 0)
+    monkeypatch.setattr(exchange_module, "WAIT_S", 0)
     size = thin.manifest.keys.size
     with served(thin, tmp_path, Quotas(Quota(bytes=size + 100))) as (server, service, keys):
         session = RemoteModel(server.url, key=keys["a"], insecure=True).session()
@@ -261,7 +261,7 @@ def test_failed_evaluations_count_their_seconds(
             raise refused
 
         with monkeypatch.context() as patched:
-            patched.setattr("keywright.client.remote.LONGEST_PAUSE_S", 0.1)
+            patched.setattr("keywright.client.exchange.LONGEST_PAUSE_S", 0.1)
             for worker in WORKERS.all:
                 patched.setattr(worker, "order", refuse)
             with pytest.raises(ServeError):

@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 from keywright import compiler
 from keywright.client import RemoteModel, parts
-from keywright.client import remote as remote_module
+from keywright.client import exchange as exchange_module
 from keywright.client.parts import PART_BYTES
 from keywright.client.remote import PROGRESS
 from keywright.errors import OutOfRangeError, ServeError, WorkerEndedError
@@ -207,7 +207,7 @@ def test_a_request_is_repeated_after_a_restart(
         restarts = [3]
         monkeypatch.setattr(remote, "exchange", interrupted)
         # The request does not wait for the answer.
-        monkeypatch.setattr(remote_module, "WAIT_S", 0)
+        monkeypatch.setattr(exchange_module, "WAIT_S", 0)
         assert np.abs(session.infer(sample) - expected).max() < 1e-3
         assert restarts == [1]
         # Accepted work is evaluated, even without its client.
@@ -399,10 +399,10 @@ def test_a_request_is_repeated_after_a_broken_connection(
             return answer
 
         monkeypatch.setattr(remote, "exchange", breaking)
-        monkeypatch.setattr(remote_module, "WAIT_S", 0)
+        monkeypatch.setattr(exchange_module, "WAIT_S", 0)
         assert np.isfinite(session.infer(sample)).all()
         assert len(failed) == 3
-        monkeypatch.setattr(remote_module, "WAIT_S", 1)
+        monkeypatch.setattr(exchange_module, "WAIT_S", 1)
         failed.clear()
         assert np.isfinite(session.infer(sample)).all()
         assert len(failed) == 1
@@ -444,7 +444,7 @@ def test_a_truncated_answer_has_its_own_code() -> None:
 
 def test_retry_after_of_the_server_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
-    monkeypatch.setattr("keywright.client.remote.time.sleep", slept.append)
+    monkeypatch.setattr("keywright.client.exchange.time.sleep", slept.append)
 
     def refusing(times: int, error: ServeError) -> Callable[[], str]:
         left = [times]
@@ -458,19 +458,19 @@ def test_retry_after_of_the_server_is_followed(monkeypatch: pytest.MonkeyPatch) 
         return request
 
     # Longer than it would be tried without that, and not more often.
-    assert remote_module._persist(refusing(20, BusyError("later", retry_after=7))) == "done"
+    assert exchange_module.persist(refusing(20, BusyError("later", retry_after=7))) == "done"
     assert len(slept) == 20
     assert all(7.0 <= pause <= 7.0 * 1.25 for pause in slept)
     slept.clear()
     # A client does not wait for ever.
     with pytest.raises(BusyError):
-        remote_module._persist(refusing(1, BusyError("later", retry_after=100_000)))
+        exchange_module.persist(refusing(1, BusyError("later", retry_after=100_000)))
     assert slept == []
     with pytest.raises(BusyError):
-        remote_module._persist(refusing(100, BusyError("later")))
+        exchange_module.persist(refusing(100, BusyError("later")))
     assert 5 < sum(slept) < 30
     slept.clear()
-    assert remote_module._persist(refusing(5, UnreachableError("gone"))) == "done"
+    assert exchange_module.persist(refusing(5, UnreachableError("gone"))) == "done"
     assert slept == sorted(slept)
 
 
@@ -678,7 +678,7 @@ def test_answers_of_a_scale_without_a_meaning_are_refused(
 
         assert np.isfinite(session.infer(sample)).all()
         service.evaluations.result = forged  # type: ignore[method-assign]
-        monkeypatch.setattr(remote_module, "WAIT_S", 0)
+        monkeypatch.setattr(exchange_module, "WAIT_S", 0)
         with pytest.raises(InvalidReplyError, match="cannot be read: a coefficient"):
             session.infer(sample)
     service.close()

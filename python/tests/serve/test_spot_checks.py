@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from keywright import compiler
 from keywright.client import RemoteModel, SpotChecks
-from keywright.client.remote import Progress
+from keywright.client.exchange import Progress
 from keywright.client.spot_checks import Numbers, Request, answers
 from keywright.errors.service import WrongAnswerError
 from keywright.runtime.checking import run_clear

@@ -10,6 +10,8 @@ import numpy as np
 from keywright.compiler.activations.functions import ACTIVATIONS, INSIDE
 from keywright.compiler.front_ends.operators.activations import COMPARISONS
 from keywright.model import Model
+from keywright.plan.keys.execution import PlanExecution
+from keywright.runtime import simulate
 from keywright.runtime.checking import run_clear
 
 from .drawing import Array
@@ -43,11 +45,13 @@ class Encrypted:
         outputs: (samples, *output_shape).
         clear: of the same program, without encryption.
         bound: on the difference of both, derived by the engine from every operation.
+        keys: that it ran with.
     """
 
     outputs: Array
     clear: Array
     bound: float
+    keys: PlanExecution
 
     @property
     def errors(self) -> Array:
@@ -61,7 +65,8 @@ def encrypted(compiled: Model, samples: Array) -> Encrypted:
     planned = compiled.plan_process(len(samples), BUDGET)
     features, _ = compiled.program.features(samples)
     outputs = compiled.infer(features, planned)
-    return Encrypted(outputs.outputs, run_clear(compiled.program, features), outputs.error_bound)
+    clear = run_clear(compiled.program, features)
+    return Encrypted(outputs.outputs, clear, outputs.error_bound, planned.execution)
 
 
 def require_stated(compiled: Model, samples: Array) -> Encrypted:
@@ -82,7 +87,8 @@ def require_simulated(compiled: Model, samples: Array, run: Encrypted) -> None:
     """
     worst, mean = float(run.errors.max()), float(run.errors.mean())
     assert worst <= run.bound, f"error {worst:.3g} above the derived bound {run.bound:.3g}"
-    simulated = compiled.simulate(samples, repetitions=REPETITIONS)
+    features, _ = compiled.program.features(samples)
+    simulated = simulate(compiled.program, run.keys, features, repetitions=REPETITIONS)
     largest = float(simulated.errors.max())
     assert worst <= STATED_FACTOR * largest, f"largest error {worst:.3g}, simulated {largest:.3g}"
     allowance = 1 + DEVIATIONS * 0.76 / np.sqrt(run.errors.size)

@@ -16,7 +16,7 @@ COUNT = int(os.environ.get("KEYWRIGHT_TESTBED", "24"))
 ATTEMPTS = 4
 
 
-BITS = {"And", "Not"}
+BITS = {"And", "Not", "Or"}
 """Operators of masks in the input, whose tests are those of attention: drawn inputs are no bits."""
 
 

@@ -22,7 +22,7 @@ from .registry import Drawn, graph
 from .rewriting import rewritten
 from .running import drawn_fit, encrypted, small
 
-COUNT = int(os.environ.get("KEYWRIGHT_TESTBED", "6"))
+COUNT = int(os.environ.get("KEYWRIGHT_TESTBED", "4"))
 Compile = Callable[[Drawn, int], Model]
 
 
@@ -88,7 +88,8 @@ def check_ways(seed: int) -> Outcome:
     drawn = graph(seed, most=4)
     samples = drawn.samples[:3]
     try:
-        first = answer(compiled(drawn, seed), samples)
+        model = compiled(drawn, seed)
+        first = answer(model, samples)
         for name, way in WAYS.items():
             try:
                 require_equal(first, answer(way(drawn, seed), samples), polynomials=False)
@@ -97,7 +98,7 @@ def check_ways(seed: int) -> Outcome:
         for threads in (2, 3):
             set_threads(threads)
             try:
-                require_equal(first, answer(compiled(drawn, seed), samples), polynomials=False)
+                require_equal(first, answer(model, samples), polynomials=False)
             finally:
                 set_threads(1)
     except (ModelRefusedError, RefusalError, OutOfRangeError) as error:
@@ -146,5 +147,5 @@ def test_a_writing_is_another_one() -> None:
 
 @pytest.mark.full
 def test_many_ways_agree() -> None:
-    most_answered([check_ways(seed) for seed in range(COUNT, 20 * COUNT)], 0.5)
-    most_answered([check_writings(seed) for seed in range(2 * COUNT, 60 * COUNT)], 0.5)
+    most_answered([check_ways(seed) for seed in range(COUNT, 30 * COUNT)], 0.5)
+    most_answered([check_writings(seed) for seed in range(2 * COUNT, 90 * COUNT)], 0.5)

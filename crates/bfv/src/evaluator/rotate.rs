@@ -1,7 +1,6 @@
-use std::sync::Arc;
-
 use keywright_ring::rotation_element;
-use keywright_rlwe::{Decomposed, Finish, KeyElement, noise};
+use keywright_rlwe::switch::images;
+use keywright_rlwe::{KeyElement, ServedHop, noise};
 
 use super::Evaluator;
 use crate::{BfvError, Ciphertext, Packing};
@@ -49,37 +48,23 @@ impl Evaluator<'_> {
         self.require(a)?;
         Self::require_degree_one("rotate", a)?;
         let rlwe = self.parameters.rlwe();
-        let mut out: Vec<Option<Ciphertext>> =
-            elements.iter().map(|&g| (g == 1).then(|| a.clone())).collect();
-        let mut left = Vec::new();
-        for (position, &g) in elements.iter().enumerate().filter(|&(_, &g)| g != 1) {
-            left.push((
-                position,
-                rlwe.automorphism(g)?,
-                self.keys.best(KeyElement::Galois(g), a.level(), false)?,
-            ));
-        }
-        let [c0, c1] = [&a.rlwe.polys[0], &a.rlwe.polys[1]];
-        while let Some((_, _, first)) = left.first() {
-            // Keys whose digits and special primes agree share one decomposition.
-            let plan = first.plan.clone();
-            let (group, rest): (Vec<_>, Vec<_>) =
-                left.into_iter().partition(|(_, _, key_use)| Arc::ptr_eq(&key_use.plan, &plan));
-            left = rest;
-            let decomposed = Decomposed::new(rlwe, plan, c1)?;
-            let finish: Vec<_> = group
-                .iter()
-                .map(|(_, phi, _)| Finish { addend: [Some(c0), None], automorphism: Some(phi) })
-                .collect();
-            let uses: Vec<_> = group.iter().map(|(_, _, key_use)| key_use).collect();
-            for ((position, _, key_use), rotated) in
-                group.iter().zip(decomposed.switch_stored(&uses, &finish)?)
-            {
+        let direct = |&g: &u64| -> Result<_, BfvError> {
+            let automorphism = rlwe.automorphism(g)?;
+            let key_use = self.keys.best(KeyElement::Galois(g), a.level(), false)?;
+            Ok(ServedHop { parent: 1, child: g, automorphism, key_use })
+        };
+        let hops = elements.iter().filter(|&&g| g != 1).map(direct).collect::<Result<_, _>>()?;
+        images(
+            rlwe,
+            a,
+            elements,
+            hops,
+            |a| &a.rlwe,
+            |a, rotated, key_use| {
                 let added = noise::key_switch(rlwe, &key_use.plan, &key_use.key);
                 let estimate = a.estimate.with_error(&self.parameters, a.level(), added);
-                out[*position] = Some(a.with("rotate", rotated, estimate)?);
-            }
-        }
-        Ok(out.into_iter().flatten().collect())
+                a.with("rotate", rotated, estimate)
+            },
+        )
     }
 }

@@ -1,8 +1,6 @@
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use keywright_ring::rotation_element;
-use keywright_rlwe::{Decomposed, Finish, KeyUse, RlweCiphertext, noise};
+use keywright_rlwe::switch::images;
+use keywright_rlwe::{KeyUse, RlweCiphertext, noise};
 
 use super::Evaluator;
 use crate::{Ciphertext, CkksError, Packing};
@@ -54,36 +52,9 @@ impl Evaluator<'_> {
         self.require(a)?;
         Self::require_degree_one("rotate", a)?;
         let rlwe = self.parameters.rlwe();
-        let mut hops = self.keys.serve(elements, a.level(), &[])?;
-        let mut images: BTreeMap<u64, Ciphertext> = BTreeMap::new();
-        while let Some(first) = hops.first() {
-            // Hops from one parent whose keys agree in digits and special primes share one decomposition.
-            let (parent, plan) = (first.parent, first.key_use.plan.clone());
-            let (group, rest): (Vec<_>, Vec<_>) = hops
-                .into_iter()
-                .partition(|hop| hop.parent == parent && Arc::ptr_eq(&hop.key_use.plan, &plan));
-            hops = rest;
-            let from = images.get(&parent).unwrap_or(a);
-            let polys = &from.rlwe.polys;
-            let decomposed = Decomposed::new(rlwe, plan, &polys[1])?;
-            let finish: Vec<_> = group
-                .iter()
-                .map(|hop| Finish { addend: [Some(&polys[0]), None], automorphism: Some(&*hop.automorphism) })
-                .collect();
-            let uses: Vec<_> = group.iter().map(|hop| &hop.key_use).collect();
-            let results: Vec<_> = group
-                .iter()
-                .zip(decomposed.switch_stored(&uses, &finish)?)
-                .map(|(hop, rotated)| (hop.child, self.switched(from, rotated, &hop.key_use)))
-                .collect();
-            images.extend(results);
-        }
-        let mut take = |(position, &g): (usize, &u64)| {
-            let again = elements[position + 1..].contains(&g);
-            let last = if again { images.get(&g).cloned() } else { images.remove(&g) };
-            last.unwrap_or_else(|| a.clone())
-        };
-        Ok(elements.iter().enumerate().map(&mut take).collect())
+        let hops = self.keys.serve(elements, a.level(), &[])?;
+        let switched = |from: &Ciphertext, rlwe, key_use: &_| Ok(self.switched(from, rlwe, key_use));
+        images(rlwe, a, elements, hops, |a| &a.rlwe, switched)
     }
 
     /// Variance of a coefficient that [`Self::rotate`] adds to a ciphertext of `2^log_slots` slots at a level,

@@ -3,10 +3,10 @@ use alloc::vec::Vec;
 
 use zeroize::Zeroizing;
 
+use crate::ClientError;
 use crate::engine::Engine;
 use crate::engine::SmallEngine;
 use crate::reduction::{Montgomery, ShiftAdd30, ShiftAdd60};
-use crate::{ClientError, ClientParameters};
 
 /// The engine to use. All give the same bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -73,8 +73,7 @@ pub(crate) use on_engine;
 const MONTGOMERY32_BITS: u32 = 30;
 
 impl ChosenEngine {
-    pub(crate) fn new(parameters: &ClientParameters, choice: EngineChoice) -> Result<Self, ClientError> {
-        let (log_n, q) = (parameters.log_n(), parameters.modulus().value());
+    pub(crate) fn new(log_n: u32, q: u64, choice: EngineChoice) -> Result<Self, ClientError> {
         fn keys<W: zeroize::Zeroize>() -> Keys<W> {
             Keys { secret: Zeroizing::new(Vec::new()), public: None }
         }

@@ -11,7 +11,8 @@ use zeroize::Zeroizing;
 
 use crate::engine::{BLOCK, CHUNK, Engine, values};
 use crate::error::require_len;
-use crate::objects::{Object, ObjectWriter, unpack_canonical};
+use crate::keys::secrets::expand;
+use crate::object::{Object, ObjectWriter, unpack_canonical};
 use crate::{ClientError, ClientParameters, Sink, Word};
 
 const WHAT: &str = "the secret key";
@@ -59,13 +60,7 @@ pub fn sample_secret(
 pub fn expand_secret<E: Engine>(engine: &E, packed: &[u8], out: &mut [E::Word]) -> Result<(), ClientError> {
     require_len("bytes of a secret", packed.len(), secret_bytes(engine.log_n()))?;
     require_len("residues of a secret", out.len(), engine.n())?;
-    let mut coefficients = values();
-    for (packed, part) in packed.chunks(BLOCK / 4).zip(out.chunks_mut(BLOCK)) {
-        let coefficients = &mut coefficients[..part.len()];
-        unpack_ternary(packed, coefficients);
-        engine.lift(coefficients, part);
-    }
-    engine.forward(out);
+    expand(engine, packed, out);
     Ok(())
 }
 

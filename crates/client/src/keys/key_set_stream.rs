@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use keywright_frame::{CHECKSUM_BYTES, Checksum, Kind};
 
 use crate::error::in_range;
-use crate::objects::Object;
+use crate::object::Object;
 use crate::{ClientError, KeyStream};
 
 /// The keys of a [`KeyStream`] after the head from a server's manifest, with the checksum of the whole.

@@ -38,7 +38,7 @@ use crate::error::{frame_error, in_range, require_len};
 use crate::keys::key::{secret_bytes, sub_uniform};
 use crate::keys::randomness_derivation::RandomnessDerivation;
 use crate::keys::secrets::{Kept, Secrets, automorphism, require_one_ring};
-use crate::objects::{ObjectWriter, ShortFields, Unfinished, keyed_len};
+use crate::object::{ObjectWriter, ShortFields, Unfinished, keyed_len};
 use crate::reduction::{Montgomery, Reduction, Shoup};
 use crate::{ClientError, ClientParameters, Sink};
 

@@ -118,7 +118,8 @@ impl<'s> Secrets<'s> {
     }
 }
 
-fn expand<E: Engine<Word = u64>>(engine: &E, packed: &[u8], out: &mut [u64]) {
+/// The evaluation form of packed coefficients.
+pub(crate) fn expand<E: Engine>(engine: &E, packed: &[u8], out: &mut [E::Word]) {
     let mut coefficients = values();
     for (packed, part) in packed.chunks(BLOCK / 4).zip(out.chunks_mut(BLOCK)) {
         let coefficients = &mut coefficients[..part.len()];

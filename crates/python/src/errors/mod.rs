@@ -58,8 +58,11 @@ pub(crate) enum Failure {
     Memory(OutOfMemory),
     /// An exception of Python code that was called, or an argument of the wrong type.
     Python(PyErr),
-    /// A class that refuses pickling.
-    Pickle(&'static str),
+    /// A class that refuses pickling, and whether it has bytes to send instead.
+    Pickle {
+        class: &'static str,
+        stored: bool,
+    },
     /// An argument that this crate itself refuses.
     Argument(Refusal),
 }
@@ -141,9 +144,14 @@ impl From<Failure> for PyErr {
                         None => PyOSError::new_err(format!("{}: {error}", path.display())),
                     };
                 }
-                Failure::Pickle(class) => {
+                Failure::Pickle { class, stored } => {
+                    let elsewhere = if stored {
+                        "send to_bytes() to another, where from_bytes() checks it"
+                    } else {
+                        "make another one in each other process"
+                    };
                     return PyTypeError::new_err(format!(
-                        "{class} is not pickled, because unpickling runs code; send to_bytes(), which from_bytes() checks"
+                        "{class} objects are not pickled or copied: share one within a process, and {elsewhere}"
                     ));
                 }
                 Failure::Ckks(error) => (error.to_string(), ckks(py, &error)),

@@ -3,7 +3,8 @@ use std::sync::{PoisonError, RwLock};
 use keywright_bfv::Evaluator;
 use keywright_search::{Index, expansion_elements, query_values};
 use numpy::{
-    IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+    AsSliceError, IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+    PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
 
@@ -71,6 +72,10 @@ impl PySearchIndex {
         addends: PyReadonlyArray1<'_, i64>,
     ) -> Result<(), Failure> {
         let places = self::places(&places)?;
+        // A slice of columns one behind the other would hold other vectors.
+        if !vectors.is_c_contiguous() {
+            return Err(PyErr::from(AsSliceError).into());
+        }
         let components = vectors.as_slice().map_err(PyErr::from)?;
         let addends = addends.as_slice().map_err(PyErr::from)?;
         compute(py, || {

@@ -1,4 +1,5 @@
-//! Search: an index of integer vectors, and the encrypted scores of a query.
+//! Search: indices of integer vectors in the clear and encrypted, and the encrypted scores of a query.
 
 pub(crate) mod answer;
+pub(crate) mod encrypted;
 pub(crate) mod index;

@@ -13,6 +13,7 @@ use crate::arguments::integers::integers;
 use crate::classes::getters::getters;
 use crate::errors::Failure;
 use crate::parameters::keys::KeyParameters;
+use crate::stored::not_pickled;
 use crate::threads::compute_detached;
 
 /// Bytes passed to `write` at once: little memory, and few calls.
@@ -36,6 +37,8 @@ pub(crate) struct PyClientKeyStream {
     moving: Mutex<()>,
     process: Process,
 }
+
+not_pickled!(PyClientKeyStream);
 
 impl PyClientKeyStream {
     pub(crate) fn new(

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::methods::methods;
-use super::{Backend, BackendKind, Kernels, NttPlan, Planes, Sampling, UniformRow};
+use super::{Backend, BackendKind, Diagonals, Kernels, KeySwitching, NttPlan, Planes, Sampling, UniformRow};
 use crate::conversion::{Column, ScaledLayout, ScaledPart};
 use crate::{Modulus, ShoupFactor};
 
@@ -143,7 +143,9 @@ impl Kernels for Counted {
             self.0.permute(automorphism, input, out);
         };
     }
+}
 
+impl KeySwitching for Counted {
     fn scaled_layout(&self, n: usize) -> ScaledLayout {
         self.0.scaled_layout(n)
     }
@@ -158,6 +160,11 @@ impl Kernels for Counted {
             count(counter, !m.is_narrow(), digits.len() * out_b.len());
             self.0.inner_product(m, digits, b, a, out_b, out_a);
         };
+    }
+}
+
+impl Diagonals for Counted {
+    methods! {
         inner_products(self, m, terms, repeat, add, out) => {
             // A product is a factor with two rows.
             count(Counter::StoredProducts, !m.is_narrow(), 2 * terms.len() * out[0].len());

@@ -1,11 +1,9 @@
 //! Arithmetic of polynomials modulo one prime.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 
-use super::halves;
-use crate::conversion::{Column, Decomposer, ScaledLayout, ScaledPart};
-use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
+use crate::conversion::{Column, ScaledPart};
+use crate::{Automorphism, Modulus, ShoupFactor};
 
 /// Negacyclic transforms modulo one prime.
 pub trait NttPlan: Send + Sync {
@@ -23,7 +21,7 @@ pub trait NttPlan: Send + Sync {
     /// Transforms evaluations to coefficients, in place; canonical in, canonical out.
     fn inverse(&self, limb: &mut [u64]);
     /// Transforms evaluations to scaled residues: coefficients times `factor`, canonical, in the back end's order
-    /// ([`Kernels::scaled_layout`]). Leaves unspecified words in `limb`.
+    /// ([`super::KeySwitching::scaled_layout`]). Leaves unspecified words in `limb`.
     fn inverse_scaled(&self, limb: &mut [u64], factor: ShoupFactor, out: &mut [u64]);
     /// Converts one part of a polynomial to this prime, as the inner product of its terms with the column, and begins
     /// the transform of the result. `out` is the whole limb.
@@ -33,32 +31,6 @@ pub trait NttPlan: Send + Sync {
     /// Ends the transform of block `block` of a limb whose parts are all converted: canonical evaluations. Prefetches
     /// `upcoming`, as [`Self::forward`] does.
     fn finish_block(&self, block: usize, words: &mut [u64], upcoming: [&[u64]; 2]);
-}
-
-/// The layout of back ends that do not fuse conversion with the first pass: the words of a limb in their order. Eight
-/// rows of a part are 128 KiB.
-pub(super) const fn plain_layout(n: usize) -> ScaledLayout {
-    ScaledLayout { runs: 1, words: if n < 2048 { n } else { 2048 } }
-}
-
-/// The products of one factor with the same words of four rows.
-#[derive(Debug, Clone, Copy)]
-pub struct Term<'a> {
-    /// The factor, each word for as many words of the rows.
-    pub factor: &'a [u64],
-    /// As many words that are read next, and are prefetched where the CPU has such an instruction.
-    pub upcoming: &'a [u64],
-    /// The rows.
-    pub rows: [&'a [u64]; 4],
-}
-
-/// One row of the uniform half of a key, for one digit and one prime.
-#[derive(Debug, Clone, Copy)]
-pub enum UniformRow<'a> {
-    /// Stored residues.
-    Stored(&'a [u64]),
-    /// Residues expanded at use, from this residue of the stream on, a multiple of [`crate::expander::CHUNK_WORDS`].
-    Seeded(&'a Seed, StreamId, usize),
 }
 
 /// The last step of a division: `(dividend - remainder) * factor + addend * addend_factor`.
@@ -100,74 +72,4 @@ pub trait Kernels: Send + Sync {
     fn lift_small(&self, m: &Modulus, values: &[i64], out: &mut [u64]);
     /// `out[i] = input[source(i)]`: an automorphism in evaluation form.
     fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]);
-    /// The order in which this back end lays the words of scaled residues of polynomials of degree `n`.
-    fn scaled_layout(&self, n: usize) -> ScaledLayout;
-    /// Derives the terms that are not scaled residues, for equal words of every source: the low and the high part of
-    /// each wide prime, then the quotient, one after another in `out`.
-    fn derive_terms(&self, decomposer: &Decomposer, residues: &[&[u64]], out: &mut [u64]);
-    /// `out_b = sum_j digits[j] * b[j]` and `out_a = sum_j digits[j] * a[j]`, reduced once per sum; at least one digit.
-    fn inner_product(
-        &self,
-        m: &Modulus,
-        digits: &[&[u64]],
-        b: &[&[u64]],
-        a: &[UniformRow<'_>],
-        out_b: &mut [u64],
-        out_a: &mut [u64],
-    );
-    /// `out[k] = sum_j factor_j * rows_j[k]` for terms `j`, added to what `out` holds if `add`. Every factor is read
-    /// once for four rows. `repeat` words of the rows, 1, 2, 4 or 8, have the same word of a factor.
-    fn inner_products(
-        &self,
-        m: &Modulus,
-        terms: &[Term<'_>],
-        repeat: usize,
-        add: bool,
-        [out_0, out_1, out_2, out_3]: [&mut [u64]; 4],
-    ) {
-        let repeated = |term: &Term<'_>| -> Vec<u64> {
-            term.factor.iter().flat_map(|&word| core::iter::repeat_n(word, repeat)).collect()
-        };
-        let expanded: Vec<Vec<u64>> =
-            if repeat > 1 { terms.iter().map(repeated).collect() } else { Vec::new() };
-        let factors: Vec<&[u64]> = match repeat {
-            1 => terms.iter().map(|term| term.factor).collect(),
-            _ => expanded.iter().map(Vec::as_slice).collect(),
-        };
-        for (first, outs) in [(0, [out_0, out_1]), (2, [out_2, out_3])] {
-            let [out_b, out_a] = outs;
-            let before = add.then(|| (out_b.to_vec(), out_a.to_vec()));
-            let b: Vec<&[u64]> = terms.iter().map(|term| term.rows[first]).collect();
-            let a: Vec<UniformRow<'_>> =
-                terms.iter().map(|term| UniformRow::Stored(term.rows[first + 1])).collect();
-            self.inner_product(m, &factors, &b, &a, out_b, out_a);
-            if let Some((before_b, before_a)) = before {
-                self.add_assign(m, out_b, &before_b);
-                self.add_assign(m, out_a, &before_a);
-            }
-        }
-    }
-    /// The coefficients of `f + X^(M/2) g`, from the first `M/2` of those of `f` and `g`, whose coefficient `M/2` is 0
-    /// and whose coefficient `M - i` is minus coefficient `i`. `M` is a power of two.
-    fn join_halves(&self, f: &[i64], g: Option<&[i64]>, out: &mut [i64]) {
-        let (low, high) = out.split_at_mut(f.len());
-        halves::join(f, g, 0..f.len(), low, high);
-    }
-    /// In place of values `s_i`, `i < M`, in the first half `(s_i + s_(M-1-i)) factors[0]`, in the second half
-    /// `(s_(M-1-i) - s_i) factors[1]`, for `i < M/2`. `M` is a multiple of 32.
-    fn separate_halves(&self, m: &Modulus, factors: [ShoupFactor; 2], values: &mut [u64]) {
-        // Words that are separated at a time.
-        const BLOCK: usize = 512;
-        let (low, high) = values.split_at_mut(values.len() / 2);
-        high.reverse();
-        let mut kept = [0; BLOCK];
-        for (low, high) in low.chunks_mut(BLOCK).zip(high.chunks_mut(BLOCK)) {
-            let kept = &mut kept[..low.len()];
-            kept.copy_from_slice(low);
-            self.add_assign(m, low, high);
-            self.mul_scalar_assign(m, low, factors[0]);
-            self.sub_assign(m, high, kept);
-            self.mul_scalar_assign(m, high, factors[1]);
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! Methods of back ends, by their names alone.
 
-/// Methods of [`super::Kernels`], [`super::Sampling`] and [`super::Planes`] that return nothing: for each its name, its
-/// arguments and its work. The types of the arguments are here.
+/// Methods of the traits of [`super::Backend`] that return nothing: for each its name, its arguments and its work. The
+/// types of the arguments are here.
 macro_rules! methods {
     ($($name:ident($this:ident $(, $argument:ident)*) => $work:expr;)*) => {
         $(methods!(@ $name [$this $($argument)*] $work);)*

@@ -10,7 +10,7 @@ mod avx2;
 mod avx512;
 #[cfg(feature = "std")]
 mod counted;
-mod halves;
+mod diagonals;
 mod kernels;
 mod methods;
 #[cfg(any(
@@ -23,18 +23,20 @@ mod neon;
 mod planes;
 mod portable;
 mod sampling;
+mod switching;
 
 #[cfg(feature = "std")]
 pub use counted::{COUNTERS, counts};
-pub use kernels::{Kernels, NttPlan, Quotient, Term, UniformRow};
+pub use diagonals::{Diagonals, Term};
+pub use kernels::{Kernels, NttPlan, Quotient};
 pub use planes::Planes;
 pub use sampling::Sampling;
+pub use switching::{KeySwitching, UniformRow};
 
 use alloc::vec::Vec;
 use core::fmt::Debug;
 
 use crate::RingError;
-use kernels::plain_layout;
 use planes::{require_length, require_planes, require_planes_mut};
 
 /// The instruction set of a back end.
@@ -62,8 +64,9 @@ impl BackendKind {
     }
 }
 
-/// One instruction set: the kernels of all clients, reached by one choice at run time.
-pub trait Backend: Kernels + Sampling + Planes + Debug {
+/// One instruction set: the kernels of all clients, reached by one choice at run time. [`Diagonals`] are above
+/// [`KeySwitching`], which is above the arithmetic of [`Kernels`].
+pub trait Backend: Diagonals + Sampling + Planes + Debug {
     /// Instruction set.
     fn kind(&self) -> BackendKind;
 }

@@ -1,12 +1,12 @@
 //! The kernels of back ends whose arithmetic is for narrow primes only: AVX2 and NEON.
 
-/// Methods of [`super::Kernels`] that call a kernel of the back end's modules where the modulus is narrow, the portable
-/// one elsewhere.
+/// Methods of [`super::Kernels`] or [`super::KeySwitching`] that call a kernel of the back end's modules where the
+/// modulus is narrow, the portable one elsewhere.
 ///
 /// # Safety
 /// A value of the back end's type proves that the CPU has the features of its kernels.
 macro_rules! narrow_kernels {
-    () => {
+    (arithmetic) => {
         fn plan_ntt(&self, log_n: u32, modulus: &Modulus, psi: u64) -> Box<dyn NttPlan> {
             if modulus.is_narrow() {
                 ntt::NarrowPlan::new(log_n, modulus, psi)
@@ -21,6 +21,10 @@ macro_rules! narrow_kernels {
             pointwise: mul_scalar_assign(m; a: &mut [u64], w: ShoupFactor);
             pointwise: mul_scalar_add_assign(m; acc: &mut [u64], a: &[u64], w: ShoupFactor);
             pointwise: quotient(m; quotient: &Quotient<'_>, out: &mut [u64]);
+        }
+    };
+    (switching) => {
+        narrow_kernels! {
             dot: inner_product(
                 m;
                 digits: &[&[u64]],
@@ -29,10 +33,6 @@ macro_rules! narrow_kernels {
                 out_b: &mut [u64],
                 out_a: &mut [u64]
             );
-        }
-
-        fn scaled_layout(&self, n: usize) -> ScaledLayout {
-            plain_layout(n)
         }
     };
     ($($module:ident: $kernel:ident($m:ident; $($argument:ident: $type:ty),*);)*) => {

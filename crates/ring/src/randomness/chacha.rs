@@ -1,5 +1,5 @@
 //! ChaCha's block function (RFC 8439 with any number of rounds), a few blocks side by side: 8 rounds for public data in
-//! [`super::expander`], 20 for secrets in [`super::sampling`].
+//! [`super::expander`], 20 for secrets in [`crate::sampling`].
 
 /// Blocks of a chunk, the unit in which back ends compute the key stream.
 pub(crate) const CHUNK_BLOCKS: usize = 16;

@@ -12,7 +12,7 @@
 //! so any limb, and any part of one, can be computed alone.
 //!
 //! ChaCha8 serves public data only (the uniform half of keys and ciphertexts). Secrets come from ChaCha20, see
-//! [`super::sampling`].
+//! [`crate::sampling`].
 
 use zeroize::Zeroize;
 

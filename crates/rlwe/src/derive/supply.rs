@@ -3,8 +3,8 @@ use alloc::vec::Vec;
 
 use super::DerivationPlan;
 use super::batch::BATCH;
-use crate::residency::{KeyLoader, Stop};
-use crate::{KeyLayout, RlweError, SwitchingKey};
+use crate::residency::{Each, KeyLoader, Stop};
+use crate::{KeyLayout, RlweError};
 
 /// The keys of a plan for a [`crate::residency::KeyStore`]: derived at use, evicted, and derived again.
 ///
@@ -55,12 +55,7 @@ impl KeyLoader for DerivedKeys {
         &self.layouts
     }
 
-    fn make(
-        &mut self,
-        places: &[usize],
-        each: &mut dyn FnMut(usize, SwitchingKey),
-        stop: &Stop<'_>,
-    ) -> Result<(), RlweError> {
+    fn make(&mut self, places: &[usize], each: &mut Each<'_>, stop: &Stop<'_>) -> Result<(), RlweError> {
         let mut derivation = self.plan.derive(places.iter().copied());
         while let Some(key) = self.run(|| derivation.next_unless(stop)) {
             let key = key?;

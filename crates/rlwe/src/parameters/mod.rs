@@ -3,6 +3,8 @@
 pub(crate) mod distribution;
 pub(crate) mod key_spec;
 pub(crate) mod literal;
+#[cfg(feature = "std")]
+mod memo;
 pub(crate) mod security;
 pub(crate) mod subring;
 pub(crate) mod widths;
@@ -16,14 +18,14 @@ use keywright_ring::conversion::MIN_SOURCE_BITS;
 use keywright_ring::{Backend, Modulus, Ring, backend};
 
 use self::literal::MAX_PRIMES;
-use crate::planning::cache::PlanCache;
 use crate::{ParametersLiteral, PrimeWidths, RlweError, SecretDistribution, Security, require_secure};
 
 struct Inner {
     literal: ParametersLiteral,
     ring: Ring,
     widths: PrimeWidths,
-    plans: PlanCache,
+    #[cfg(feature = "std")]
+    memo: memo::Memo,
     subrings: Vec<Parameters>,
     is_subring: bool,
 }
@@ -97,8 +99,15 @@ impl Parameters {
             require_secure(|| object.into(), literal.log_n, log_q, literal.secret)?;
         }
         let ring = Ring::new(literal.log_n, &primes, backend)?;
-        let plans = PlanCache::default();
-        Ok(Self(Arc::new(Inner { literal, ring, widths, plans, subrings, is_subring })))
+        Ok(Self(Arc::new(Inner {
+            literal,
+            ring,
+            widths,
+            #[cfg(feature = "std")]
+            memo: memo::Memo::default(),
+            subrings,
+            is_subring,
+        })))
     }
 
     /// The literal of these parameters.
@@ -216,8 +225,9 @@ impl Parameters {
         &self.0.subrings
     }
 
-    pub(crate) fn plans(&self) -> &PlanCache {
-        &self.0.plans
+    #[cfg(feature = "std")]
+    pub(crate) fn memo(&self) -> &memo::Memo {
+        &self.0.memo
     }
 }
 

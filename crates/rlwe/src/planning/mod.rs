@@ -1,6 +1,6 @@
 //! The arithmetic of key switches, known from parameters alone: digits, constants, divisions, work and memory.
 
-pub(crate) mod cache;
+mod cache;
 pub mod coalescing;
 pub(crate) mod layout;
 pub(crate) mod mod_down;

@@ -6,6 +6,8 @@ use crate::{KeyLayout, RlweError, SwitchingKey};
 
 /// A flag that ends long work; set from any thread.
 pub type Stop<'s> = dyn Fn() -> bool + Sync + 's;
+/// The receiver of keys, each with its place.
+pub type Each<'e> = dyn FnMut(usize, SwitchingKey) + 'e;
 
 /// The source of a [`super::KeyStore`]'s keys.
 pub trait KeyLoader: Send {
@@ -18,12 +20,7 @@ pub trait KeyLoader: Send {
     /// # Errors
     /// [`RlweError::KeySource`] with the reason why a key cannot be made; [`RlweError::Interrupted`] after `stop` said
     /// so.
-    fn make(
-        &mut self,
-        places: &[usize],
-        each: &mut dyn FnMut(usize, SwitchingKey),
-        stop: &Stop<'_>,
-    ) -> Result<(), RlweError>;
+    fn make(&mut self, places: &[usize], each: &mut Each<'_>, stop: &Stop<'_>) -> Result<(), RlweError>;
 
     /// The number of keys worth making at once: more than one if they share work.
     fn batch(&self) -> usize {
@@ -55,12 +52,7 @@ impl KeyLoader for Loaders {
         &self.layouts
     }
 
-    fn make(
-        &mut self,
-        places: &[usize],
-        each: &mut dyn FnMut(usize, SwitchingKey),
-        stop: &Stop<'_>,
-    ) -> Result<(), RlweError> {
+    fn make(&mut self, places: &[usize], each: &mut Each<'_>, stop: &Stop<'_>) -> Result<(), RlweError> {
         let mut first = 0;
         for loader in &mut self.loaders {
             let end = first + loader.layouts().len();

@@ -23,5 +23,5 @@ mod loader;
 mod schedule;
 mod store;
 
-pub use loader::{KeyLoader, Loaders, Stop};
+pub use loader::{Each, KeyLoader, Loaders, Stop};
 pub use store::{KeyStore, KeyStoreStatistics, StoreAccess};

@@ -1,6 +1,7 @@
 //! Key switching: its arithmetic ([`plan`]), longer digits from the rows of a key ([`coalescing`]), ModUp, the inner
 //! product with keys, ModDown, and the pipeline that joins them.
 
+mod images;
 mod inner_product;
 mod mod_raise;
 mod mod_up;
@@ -14,6 +15,7 @@ pub use crate::planning::plan::SwitchPlan;
 pub use crate::planning::scratch::division_limbs;
 pub use crate::planning::work::{RANK_WEIGHTS, SwitchWork, Work};
 pub use crate::planning::{coalescing, plan};
+pub use images::images;
 pub use mod_raise::raise_modulus;
 pub use mod_up::{Decomposed, ModUpDigits};
 pub use pipeline::Finish;

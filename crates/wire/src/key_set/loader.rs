@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use keywright_rlwe::residency::{KeyLoader, Stop};
+use keywright_rlwe::residency::{Each, KeyLoader, Stop};
 use keywright_rlwe::{KeyLayout, Parameters, RlweError, SwitchingKey};
 
 use super::KeySetFile;
@@ -96,12 +96,7 @@ impl KeyLoader for KeySetLoader {
         &self.layouts
     }
 
-    fn make(
-        &mut self,
-        places: &[usize],
-        each: &mut dyn FnMut(usize, SwitchingKey),
-        stop: &Stop<'_>,
-    ) -> Result<(), RlweError> {
+    fn make(&mut self, places: &[usize], each: &mut Each<'_>, stop: &Stop<'_>) -> Result<(), RlweError> {
         for &place in places {
             if stop() {
                 return Err(RlweError::Interrupted);

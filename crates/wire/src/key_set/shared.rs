@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use keywright_frame::{KeyDescriptor, MAX_DESCRIPTOR_BYTES, MAX_KEYS};
 use keywright_ring::{SharedFile, SharedWords, SharedWriter};
-use keywright_rlwe::residency::{KeyLoader, Stop};
+use keywright_rlwe::residency::{Each, KeyLoader, Stop};
 use keywright_rlwe::{
     EvaluationKeys, KeyIdentity, KeyLayout, KeyRow, Parameters, RlweError, SwitchingKey, UniformPart,
 };
@@ -83,12 +83,7 @@ impl KeyLoader for SharedKeyLoader {
         self.file.layouts()
     }
 
-    fn make(
-        &mut self,
-        places: &[usize],
-        each: &mut dyn FnMut(usize, SwitchingKey),
-        stop: &Stop<'_>,
-    ) -> Result<(), RlweError> {
+    fn make(&mut self, places: &[usize], each: &mut Each<'_>, stop: &Stop<'_>) -> Result<(), RlweError> {
         for &place in places {
             if let Some(key) = self.sharing.key(place) {
                 each(place, key);

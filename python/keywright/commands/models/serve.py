@@ -23,9 +23,8 @@ from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.memory import add_memory_argument, memory_budget
 from keywright.commands.terminal import Terminal
 from keywright.errors import ConfigurationError
-from keywright.model import Model
 from keywright.plan.memory import resident_bytes
-from keywright.serve import Service, ServiceLimits, StorageAddresses, Workers, load_page, logs
+from keywright.serve import Service, ServiceLimits, StorageAddresses, Workers, load_page, load_served, logs
 from keywright.serve.tenants import Accounts, Quotas
 
 if TYPE_CHECKING:
@@ -47,8 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="MODEL",
         nargs="+",
-        help="folder of keywright compile; several are different models, or versions of one, the newest "
-        "first",
+        help="folder of keywright compile, or of a saved search index; several are different models, or "
+        "versions of one, the newest first",
     )
     network = parser.add_argument_group("network")
     network.add_argument(
@@ -190,7 +189,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     def progress(what: str) -> AbstractContextManager[object]:
         return terminal.progress(what, None) if options.log_format == "text" else nullcontext()
 
-    models = [Model.load(folder) for folder in options.folders]
+    models = [load_served(folder) for folder in options.folders]
     page = {} if options.page is None else load_page(options.page)
     with progress("planning memory"):
         own = resident_bytes() + UPLOADS_BYTES

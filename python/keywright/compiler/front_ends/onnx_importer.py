@@ -25,7 +25,7 @@ from keywright.program.stored_tensors import array_of
 from .integers import require_exact
 from .operator_context import FLOATS, DataClaims, of_sample
 from .operators import ANY_ORDER, MASKABLE, OPERATORS, Constant, EncryptedValue, Operand, OperatorContext
-from .operators.gating.gates import GATED, as_gates
+from .operators.gating.gates import GATED, as_gates, as_numbers, limited
 from .operators.gating.required_bits import required_bits
 from .reference import Reference
 
@@ -257,9 +257,11 @@ class _Importer:
                 context.row_major_operands()
             first = sources[0]
             gate = node.op_type in GATED and isinstance(first, EncryptedValue) and first.gate
-            if node.op_type not in MASKABLE and not gate:
-                context.refuse_masked()
-            results = handler(context)
+            results: Operand | tuple[Operand, ...] | None = limited(context)
+            if results is None:
+                if node.op_type not in MASKABLE and not gate:
+                    context.refuse_masked()
+                results = as_numbers(context, handler(context))
             context.check_all_attributes_read()
             if gate:
                 results = as_gates(results)

@@ -40,6 +40,9 @@ class Constant:
     array: NDArray[np.generic]
 
 
+BITS = (0.0, 1.0)
+
+
 @dataclass(frozen=True, eq=False)
 class EncryptedValue:
     """A value of the graph: its number and its ONNX shape, with a batch of 1.
@@ -51,8 +54,8 @@ class EncryptedValue:
             of operators, down to minus infinity, for elements that it hides from a softmax, and 0 for others.
         before_mask: for a value to which large negative constants were added, the value with them as a mask,
             which a softmax reads in its place.
-        bits: whether every element is 0 or 1: computed from elements of the input that calibration data show
-            to be so.
+        numbers: the two numbers of which every element is one, computed from elements of the input that
+            calibration data show to be 0 or 1; None for other values.
         gate: whether bits stand for their logarithm, 0 or minus infinity, which is added before a softmax.
         shown: the bits of the elements that a softmax shows, in the value's shape, where such a gate was
             added; None if it shows all.
@@ -63,9 +66,14 @@ class EncryptedValue:
     order: Indices | None = None
     masked: Vector | None = None
     before_mask: "EncryptedValue | None" = None
-    bits: bool = False
+    numbers: tuple[float, float] | None = None
     gate: bool = False
     shown: "EncryptedValue | None" = None
+
+    @property
+    def bits(self) -> bool:
+        """Whether every element is 0 or 1."""
+        return self.numbers == BITS
 
     @property
     def hides(self) -> bool:
@@ -87,7 +95,7 @@ class EncryptedValue:
         masked = None if self.masked is None else self.masked.reshape(shape)
         before = None if self.before_mask is None else self.before_mask.reshaped(shape)
         shown = None if self.shown is None else self.shown.reshaped(shape)
-        return EncryptedValue(self.number, shape, order, masked, before, self.bits, self.gate, shown)
+        return EncryptedValue(self.number, shape, order, masked, before, self.numbers, self.gate, shown)
 
     def stored(self, values: Vector) -> Vector:
         """Return constants in the value's shape as a vector in the order of its elements."""
@@ -118,7 +126,7 @@ class DataClaims:
     Attributes:
         bits: which elements of the graph's input are 0 or 1; see `operators.gating.gates`.
         masks: the finite masks of softmaxes; see `operators.attention.masks`.
-        relied: numbers of the graph's values that are read as bits; see `operators.gating.reliance`.
+        relied: numbers of the graph's values that are read as bits; see `operators.gating.required_bits`.
         required: numbers of the elements of the input that have to be 0 or 1 in every sample, once the graph
             is complete.
     """
@@ -308,12 +316,12 @@ class OperatorContext:
     ) -> EncryptedValue:
         """Return the elements with these numbers, in the shape of ``chosen``, times factors."""
         if np.all(factors == 1.0):
-            bits = source.bits or self._are_bits(source, chosen)
+            numbers = BITS if self._are_bits(source, chosen) else source.numbers
             if np.array_equal(chosen.ravel(), np.arange(source.size)):
-                return EncryptedValue(source.number, chosen.shape, bits=bits)
+                return EncryptedValue(source.number, chosen.shape, numbers=numbers)
             if source.order is not None and _permutes(chosen, source.size):
-                return EncryptedValue(source.number, chosen.shape, chosen, bits=bits)
-            return replace(self.linear(source, chosen.shape, picking(source, chosen)), bits=bits)
+                return EncryptedValue(source.number, chosen.shape, chosen, numbers=numbers)
+            return replace(self.linear(source, chosen.shape, picking(source, chosen)), numbers=numbers)
         return self.linear(source, chosen.shape, picking(source, chosen, factors))
 
     def _are_bits(self, source: EncryptedValue, chosen: Indices) -> bool:

@@ -11,7 +11,7 @@ from onnx.reference import ReferenceEvaluator
 
 from keywright.compiler.limits import MAX_CONSTANTS, require_at_most
 from keywright.errors.network import RefusalError, unsupported_attribute
-from keywright.program.client.small_model import opset_of, own_step
+from keywright.program.client.small_model import gather_elements, opset_of, own_step
 
 Array = NDArray[Any]
 
@@ -54,6 +54,13 @@ class Reference:
         _require_foldable(node, name, feeds)
         if len(feeds) == 1 and (own := own_step(node, self.opset)):
             return [own(node, *feeds.values())]
+        if node.op_type == "GatherElements":
+            try:
+                return [gather_elements(node, *(feeds[each] for each in node.input))]
+            except (IndexError, ValueError) as error:
+                raise unsupported_attribute(
+                    name, node.op_type, "operands", str(error), "indices of elements along the axis"
+                ) from error
         if node.op_type == "LRN":
             raise unsupported_attribute(
                 name, node.op_type, "operand 0", "a constant", "an encrypted value: fold constants first"

@@ -4,7 +4,7 @@ import importlib
 import io
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -69,7 +69,8 @@ def to_onnx(model: object, example: Any = None) -> onnx.ModelProto:
             or a fitted estimator or pipeline of scikit-learn, exported by skl2onnx. Modules are exported in
             evaluation mode; their parameters are not changed.
         example: inputs, (count, *input_shape), whose shape the exporters use; for example calibration data.
-            A table of columns for pipelines of such. Not needed for ONNX.
+            A table of columns for pipelines of such; a mapping of arrays by the names of the arguments for
+            modules with several. Not needed for ONNX.
 
     Raises:
         TypeError: another kind of model, or a missing example.
@@ -82,10 +83,9 @@ def to_onnx(model: object, example: Any = None) -> onnx.ModelProto:
     if isinstance(model, onnx.ModelProto | str | Path | bytes):
         return load_model(model)
     if _is_of(model, "torch", "torch.nn", "Module"):
-        sample = _one_sample(example, "a torch.nn.Module")
-        return _from_torch(model, sample, np.asarray(example, np.float32)[:2])
+        return _from_torch(model, example)
     if _is_of(model, "sklearn", "sklearn.base", "BaseEstimator"):
-        exported = _from_estimator(model, example)
+        exported = _from_estimator(pipeline.unfrozen(model), example)
         if _gives_values(model):
             exported.metadata_props.add(key=VALUES, value="true")
         return exported
@@ -239,24 +239,39 @@ def _exporter(module: str, package: str, extra: str) -> ModuleType:
         raise PackageMissingError(package, extra) from error
 
 
-def _from_torch(
-    model: Any, sample: np.ndarray[Any, np.dtype[np.float32]], pair: np.ndarray[Any, np.dtype[np.float32]]
-) -> onnx.ModelProto:
+def _from_torch(model: Any, example: Any) -> onnx.ModelProto:
     torch = _exporter("torch", "torch", "torch")
     _exporter("onnxscript", "onnxscript", "torch")
+    named = dict(example) if isinstance(example, Mapping) else None
+    for each in [example] if named is None else named.values():
+        _one_sample(each, "a torch.nn.Module")
     dtype = next((parameter.dtype for parameter in model.parameters()), torch.float32)
-    example, training = torch.as_tensor(sample).to(dtype), model.training
     device = next((parameter.device for parameter in model.parameters()), None)
-    file = io.BytesIO()
+
+    def rows(values: Any, count: int, *, whole: bool) -> Any:
+        first = np.asarray(values)[:count]
+        if whole and first.dtype.kind in "biu":  # ids, and masks
+            return torch.as_tensor(first if first.dtype.kind == "b" else first.astype(np.int64)).to(device)
+        return torch.as_tensor(first.astype(np.float32)).to(dtype).to(device)
+
+    def arguments(count: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        if named is not None:
+            return (), {name: rows(each, count, whole=True) for name, each in named.items()}
+        return (rows(example, count, whole=ids),), {}
+
+    file, training, ids = io.BytesIO(), model.training, False
     try:
         model.eval()
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
+            if named is None and np.asarray(example).dtype.kind in "iu":
+                ids = not _takes(model, *arguments(1))
+            (args, by_name), pair = arguments(1), arguments(2)
             program = torch.onnx.export(
-                model, (example.to(device),), dynamo=True, opset_version=OPSET, verbose=False
+                model, args, kwargs=by_name, dynamo=True, opset_version=OPSET, verbose=False
             )
             program.save(file)
-            mixed = _mixes(model, torch.as_tensor(pair).to(example))
+            mixed = _mixes(model, *pair)
     except Exception as error:
         raise _not_exported(model, "torch.onnx.export", error) from error
     finally:
@@ -266,20 +281,49 @@ def _from_torch(
     return load_model(file.getvalue())
 
 
-def _mixes(model: Any, samples: Any) -> bool:
-    """Whether outputs of two samples together differ from those of each alone, as where the first axis is
-    that of tokens. False for modules that take no two samples."""
-    alone = [model(samples[index : index + 1]) for index in range(len(samples))]
+def _takes(model: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
+    """Whether a module computes with samples: an embedding takes whole numbers alone."""
     try:
-        together = model(samples)
+        model(*args, **named)
+    except (RuntimeError, TypeError, ValueError, IndexError):
+        return False
+    return True
+
+
+def _mixes(model: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
+    """Whether outputs of two samples together differ from those of each alone, as where the first axis is
+    that of tokens. False for modules that take no two samples.
+
+    Args:
+        args, named: both samples of every argument.
+    """
+    if any(len(each) < 2 for each in (*args, *named.values())):
+        return False
+    alone = [
+        _tensors(
+            model(*(each[i : i + 1] for each in args), **{n: each[i : i + 1] for n, each in named.items()})
+        )
+        for i in range(2)
+    ]
+    try:
+        outputs = _tensors(model(*args, **named))
     except (RuntimeError, TypeError, ValueError):
         return False
-    if len(samples) < 2 or not all(hasattr(output, "shape") for output in [*alone, together]):
-        return False
-    if together.shape[0] != 2 or any(output.shape != together[:1].shape for output in alone):
-        return False
-    change = max(float((together[i] - output[0]).abs().max()) for i, output in enumerate(alone))
-    return change > DIFFERENT * float(together.abs().max())
+    for together, first, second in zip(outputs, *alone, strict=True):
+        if together.shape[0] != 2 or not first.shape == second.shape == together[:1].shape:
+            continue
+        change = max(float((together[i] - each[0]).abs().max()) for i, each in enumerate((first, second)))
+        if change > DIFFERENT * float(together.abs().max()):
+            return True
+    return False
+
+
+def _tensors(outputs: Any) -> list[Any]:
+    """Return the tensors among a module's outputs: one, several, or a dictionary of them."""
+    if hasattr(outputs, "shape"):
+        return [outputs] if outputs.ndim and outputs.is_floating_point() else []
+    each = outputs.values() if isinstance(outputs, Mapping) else outputs
+    return [tensor for one in each for tensor in _tensors(one)] if isinstance(outputs, Iterable) else []
 
 
 def _from_scikit_learn(model: Any, sample: np.ndarray[Any, np.dtype[Any]]) -> onnx.ModelProto:

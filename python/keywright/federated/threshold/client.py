@@ -10,6 +10,7 @@ from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MessageType, R
 from flwr.clientapp import ClientApp
 from flwr.clientapp.typing import ClientAppCallable
 
+from keywright._copies import Unpicklable
 from keywright._core import ThresholdKey, ThresholdParameters, ThresholdParty, ThresholdShare
 from keywright.errors import AggregationError, ParameterError
 from keywright.federated.array_layout import ArrayLayout
@@ -42,7 +43,7 @@ largest number, 2^32 - 1, would end all its rounds by one message. With this bou
 and the client trains for each; a server that asks one client of a thousand a round is far below it."""
 
 
-class ThresholdMod:
+class ThresholdMod(Unpicklable, elsewhere="make it in the module of the ClientApp, which processes import"):
     """A mod for a ClientApp whose server runs `ThresholdFedAvg`: no key is distributed, because the clients
     generate one together.
 

@@ -6,6 +6,7 @@ from functools import cache, partial
 from typing import Any, Literal, get_args
 
 from keywright import compiler
+from keywright._copies import Unchanging, Unpicklable
 from keywright._core import BootstrapperPlan, Parameters
 from keywright._units import format_bytes
 from keywright.compiler.approximating import ApproximatedModel
@@ -43,7 +44,7 @@ Fourier transform, whose values are in coefficients."""
 
 
 @dataclass(frozen=True)
-class Ring:
+class Ring(Unchanging, elsewhere="send parameters.to_bytes(), and make one in the other process"):
     """Parameters that are not a preset, and the part of them that is used.
 
     Attributes:
@@ -56,7 +57,10 @@ class Ring:
     levels: int | None = None
 
 
-class Compilation:
+class Compilation(
+    Unpicklable,
+    elsewhere="save the model with keywright.Model.save, and load it elsewhere with keywright.load",
+):
     """A network with its polynomials, and the models that were compiled from it. The first model searches
     parameters, which models of other batches share. Each model is compiled once.
 

@@ -61,7 +61,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
             and no Fourier transform, in a browser or in C, that upload less than a megabyte per request; the
             server bootstraps their ciphertexts.
         inputs: values of inputs of an ONNX model that are the same for all samples, by name; they become
-            constants.
+            constants. Calibration data may hold them, for the exporter of a module.
         parameters: the name of a preset of `keywright.Parameters.presets()` or of
             `keywright.BootstrapperPlan.presets()`; or your own parameters, without bootstraps, or a part of
             their slots and levels as a `keywright.model.Ring`. By default the smallest preset that is deep
@@ -84,15 +84,15 @@ def compile(  # noqa: A001 (read as keywright.compile)
             with fewer slots than the batch has samples.
     """
     require_choice("client", client, get_args(Client))
-    chosen = compiler.Fit(calibration=calibration, **fit)
     with progress("reading the model, choosing polynomials", None):
         try:
             loaded = to_source(model, calibration)
             if inputs and isinstance(loaded, onnx.ModelProto):
                 loaded = with_fixed_inputs(loaded, inputs)
+                calibration = _without(calibration, inputs)
         except RefusalError as reason:
             raise ModelRefusedError([reason]) from reason
-        approximated = compiler.approximate(loaded, chosen)
+        approximated = compiler.approximate(loaded, compiler.Fit(calibration=calibration, **fit))
     compilation = Compilation(
         approximated,
         Ring(parameters) if isinstance(parameters, Parameters) else parameters,
@@ -105,3 +105,11 @@ def compile(  # noqa: A001 (read as keywright.compile)
         compiled = compilation.for_samples(samples)
         compilation.require_precision(compiled)
     return CompiledModel.of(compiled, compilation)
+
+
+def _without(calibration: Any, fixed: Mapping[str, Any]) -> Any:
+    """Return calibration data without those of fixed inputs: an array if one input is left."""
+    if not isinstance(calibration, Mapping) or not set(fixed) & set(calibration):
+        return calibration
+    left = {name: each for name, each in calibration.items() if name not in fixed}
+    return next(iter(left.values())) if len(left) == 1 else left

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright._copies import Unpicklable
 from keywright._core import (
     Ciphertext,
     Client,
@@ -41,7 +42,9 @@ def require_secret(secret: SecretKey | None) -> SecretKey:
     return secret
 
 
-class Encryption:
+class Encryption(
+    Unpicklable, elsewhere="save the client, and load it in the other process with keywright.load_client"
+):
     """Keys of one client, for the ciphertexts of a model.
 
     With the secret key, half of every ciphertext of slots is a 32-byte seed. With a public key alone, they

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
+from keywright._copies import Unpicklable
 from keywright._core import (
     Ciphertext,
     ClientParameters,
@@ -45,7 +46,10 @@ class Answer:
     error_bound: float
 
 
-class Requests:
+class Requests(
+    Unpicklable,
+    elsewhere="save the model with keywright.Model.save, and load it elsewhere with keywright.load_server",
+):
     """Ciphertexts that a model takes and returns.
 
     Thread safety: any number of threads may use one at the same time.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from keywright import compiler
+from keywright._copies import Unchanging
 from keywright._core import BootstrapperPlan, Parameters
 from keywright.compiler.presets import preset_plan
 from keywright.errors import KeywrightError
@@ -19,7 +20,10 @@ Literal = Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class Entry(
+    Unchanging,
+    elsewhere="save the model with keywright.Model.save, and load it elsewhere with keywright.load",
+):
     """Where ciphertexts of thin clients enter and leave a program.
 
     Attributes:

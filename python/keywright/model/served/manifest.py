@@ -386,9 +386,7 @@ class Manifest:
             ),
         )
         bits = manifest.input.steps.bits
-        if len(bits) and (
-            max(bits) >= math.prod(manifest.sample_shape) or manifest.format.packing == "coefficients"
-        ):
+        if len(bits) and max(bits) >= math.prod(manifest.sample_shape):
             raise FormatError(
                 "features that have to be 0 or 1 have numbers that no feature has", code="manifest"
             )
@@ -408,15 +406,13 @@ class Manifest:
             manifest.input.steps.binning,
             manifest.input.steps.first,
         )
-        if steps is not None and (
-            steps.shape != manifest.sample_shape or manifest.format.packing == "coefficients"
-        ):
+        if steps is not None and steps.shape != manifest.sample_shape:
             raise FormatError(
                 f"the first steps give features of shape {steps.shape} for a model of "
                 f"{manifest.sample_shape}",
                 code="manifest",
             )
-        if binning is not None and (places.shape != (binning.bits,) or manifest.format.packing != "slots"):
+        if binning is not None and places.shape != (binning.bits,):
             raise FormatError(
                 f"the first step gives {binning.bits} bits for an input of {places.shape}", code="manifest"
             )

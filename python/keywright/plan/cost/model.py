@@ -12,7 +12,7 @@ The work besides key switches is in `operations`.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cache
-from typing import Literal
+from typing import Literal, Self
 
 from keywright.plan.ring.chain import Shape
 
@@ -272,6 +272,9 @@ class CostModel:
         if not self.weights:
             raise ValueError("weights is empty; a model needs weights for at least one ring degree")
         self._best = cache(self._cost)
+
+    def __reduce__(self) -> tuple[type[Self], tuple[dict[int, Weights]]]:
+        return type(self), (self.weights,)
 
     def of_degree(self, log_n: int) -> Weights:
         """Return the weights for a ring degree."""

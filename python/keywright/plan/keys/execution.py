@@ -7,6 +7,7 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
+from keywright._copies import Unpicklable
 from keywright._core import (
     DEFAULT_DERIVATION_HOPS,
     BootstrapperPlan,
@@ -41,7 +42,9 @@ from keywright.program.program import Program
 from .key_plan import Hop, KeyPlan, Masters, PlannedKey
 
 
-class PlanExecution:
+class PlanExecution(
+    Unpicklable, elsewhere="pickle its plan, and make one of the plan and the parameters in the other process"
+):
     """A plan on parameters.
 
     Thread safety: one thread at a time.

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from keywright._copies import Unchanging
 from keywright._units import format_bytes
 from keywright.plan.keys.execution import PlanExecution
 
@@ -10,8 +11,27 @@ from .diagonals import Place, Storage
 
 
 @dataclass(frozen=True)
-class Memory:
-    """Bytes of a process at its peak, part by part.
+class Parts:
+    """Bytes of a process at its peak, a field for each part."""
+
+    @property
+    def total(self) -> int:
+        """The sum."""
+        return sum(self.parts().values())
+
+    def parts(self) -> dict[str, int]:
+        """Return the parts by name."""
+        return dict(vars(self))
+
+    def describe(self) -> str:
+        """Return a description."""
+        listed = ", ".join(f"{name} {format_bytes(size)}" for name, size in self.parts().items() if size)
+        return f"{format_bytes(self.total)}: {listed}"
+
+
+@dataclass(frozen=True)
+class Memory(Parts):
+    """Bytes of a process that evaluates a network.
 
     Attributes:
         process: before anything is made: interpreter, libraries, the program.
@@ -33,20 +53,6 @@ class Memory:
     scratch: int
     idle: int
 
-    @property
-    def total(self) -> int:
-        """The sum."""
-        return sum(self.parts().values())
-
-    def parts(self) -> dict[str, int]:
-        """Return the parts by name."""
-        return dict(vars(self))
-
-    def describe(self) -> str:
-        """Return a description."""
-        listed = ", ".join(f"{name} {format_bytes(size)}" for name, size in self.parts().items() if size)
-        return f"{format_bytes(self.total)}: {listed}"
-
 
 @dataclass(frozen=True)
 class DiagonalStorage:
@@ -62,7 +68,7 @@ class DiagonalStorage:
 
 
 @dataclass(frozen=True)
-class ProcessPlan:
+class ProcessPlan(Unchanging, elsewhere="plan the model in the other process"):
     """The memory plan of a process that evaluates a network.
 
     Attributes:

@@ -39,6 +39,9 @@ CHUNK = 64
 NUMBERS, TEXT = "numbers", "text"
 """Names of the inputs that get the columns of a table, by kind."""
 
+UNCHANGED = frozenset(["Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"])
+"""Operators that keep ids as they are."""
+
 BEFORE = ALLOWED | frozenset(
     [
         "CumSum",
@@ -46,6 +49,7 @@ BEFORE = ALLOWED | frozenset(
         "GatherElements",
         "Imputer",
         "IsInf",
+        "LayerNormalization",
         "Mod",
         "OneHot",
         "OneHotEncoder",
@@ -97,6 +101,20 @@ class FirstSteps:
     def _steps(self) -> SmallModel:
         return SmallModel(self.data, "the client's first steps", BEFORE, MAX_BYTES)
 
+    @cached_property
+    def _table_rows(self) -> dict[str, int]:
+        """Rows of the smallest table in which the ids of an input are looked up, by the input's name."""
+        table, source = dict[str, int](), {each.name: each.name for each in self.inputs}
+        for node in self._steps.model.graph.node:
+            if node.op_type in UNCHANGED and node.input[0] in source:
+                source[node.output[0]] = source[node.input[0]]
+            axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 0)
+            if node.op_type == "Gather" and axis == 0 and (name := source.get(node.input[1])):
+                rows = self._steps.constants.get(node.input[0])
+                if rows is not None and rows.ndim:
+                    table[name] = min(len(rows), table.get(name, len(rows)))
+        return table
+
     @property
     def operators(self) -> tuple[str, ...]:
         """ONNX operator types, in order."""
@@ -116,6 +134,8 @@ class FirstSteps:
         """
         if not self.columns:
             values, single = read_arrays(samples, self.inputs)
+            for name, count in self._table_rows.items():
+                _require_ids(name, values[name], count)
         else:
             table, single = read_table(samples, self.columns)
             values = {
@@ -253,6 +273,21 @@ def _shape(value: object) -> Shape:
     if min(sizes, default=1) < 1 or math.prod(sizes) > MAX_VALUES:
         raise ValueError(f"a shape is {sizes}")
     return sizes
+
+
+def _require_ids(name: str, ids: NDArray[Any], count: int) -> None:
+    """Refuse ids outside a table; ONNX would read negative ones from its end.
+
+    Raises:
+        EncodeError: names the first such id.
+    """
+    outside = ids[(ids < 0) | (ids >= count)]
+    if outside.size:
+        raise EncodeError(
+            f"input {name!r} holds the id {outside.flat[0]}, and the ids of its table are 0 to {count - 1}; "
+            "map others to one of these, as tokenizers do with unknown words",
+            code="samples",
+        )
 
 
 def _stored(category: float | str) -> float | str | None:

@@ -17,6 +17,10 @@ KINDS = get_args(Kind)
 MISSING = "\0"
 """Stands for a missing text, which is None or NaN outside."""
 
+OF_ONE_LENGTH = (
+    "; cut longer samples, and pad shorter ones as the model's mask tells, or compile for this shape"
+)
+
 SHOWN = 8
 """Names of columns in a message."""
 
@@ -184,7 +188,7 @@ def read_arrays(samples: Any, inputs: Sequence[SampleInput]) -> tuple[dict[str, 
         if shape[1:] != each.shape or len(counts) != 1 or counts == {0}:
             raise EncodeError(
                 f"input {each.name!r} has shape (count, {', '.join(map(str, each.shape))}), with one count "
-                f"for all inputs; got {shape}",
+                f"for all inputs; got {shape}" + (OF_ONE_LENGTH if len(shape) > 1 else ""),
                 code="samples",
             )
     return result, single

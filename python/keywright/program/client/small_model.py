@@ -1,5 +1,6 @@
 """A small ONNX model that a client runs: of allowed operators, node by node, with bounded results."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +27,9 @@ MAX_WORK = 1 << 28
 """Maximum number of values of all results together."""
 
 WITH_WEIGHTS = frozenset(["LinearClassifier", "SVMClassifier"])
+BROADCAST = frozenset(["Add", "And", "Div", "Mul", "Or", "Sub", "Sum", "Where"])
+"""Operators whose results have the shape that their operands broadcast to."""
+
 SLOW = 16
 """Operators that compute with all numbers of their attributes for every row, and how much slower than
 others."""
@@ -107,10 +111,26 @@ class SmallModel:
         return {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in self.model.graph.initializer}
 
     @cached_property
-    def _steps(self) -> list[tuple[onnx.NodeProto, Step | ReferenceEvaluator]]:
+    def _steps(self) -> list["_Step"]:
         opset = opset_of(self.model.opset_import)
+        nodes = self.model.graph.node
+        last = {name: place for place, node in enumerate(nodes) for name in node.input}
+        kept = {*self.outputs, *self.constants}
         return [
-            (node, own_step(node, opset) or _evaluator(node, self.model)) for node in self.model.graph.node
+            _Step(
+                node,
+                own_step(node, opset) or _evaluator(node, self.model),
+                tuple(name for name in node.input if name),
+                tuple(name for name in node.output if name),
+                tuple(
+                    name
+                    for name in {*node.input, *node.output} - kept
+                    if name and last.get(name, -1) <= place
+                ),
+                _longest_attribute(node),
+                SLOW * _attributes(node) if node.op_type in WITH_WEIGHTS else 1,
+            )
+            for place, node in enumerate(nodes)
         ]
 
     def run(self, inputs: Values) -> Values:
@@ -121,44 +141,74 @@ class SmallModel:
             FormatError: a node cannot be run, or its operands are too large.
         """
         values = {**self.constants, **inputs}
-        last = {name: place for place, (node, _) in enumerate(self._steps) for name in node.input}
-        given, live, work = frozenset(values), 0.0, 0.0
-        kept = {*self.outputs, *given}
-        for place, (node, step) in enumerate(self._steps):
+        given, work = frozenset(values), 0.0
+        live: dict[str, int] = {}
+        for step in self._steps:
+            node = step.node
             try:
-                feeds = {name: values[name] for name in node.input if name}
+                feeds = {name: values[name] for name in step.operands}
                 size = bound(node, feeds)
-                work += size * (SLOW * _attributes(node) if node.op_type in WITH_WEIGHTS else 1)
-                texts = size * _longest(node, feeds.values())
-                if not (size + live <= MAX_VALUES and work <= MAX_WORK and texts <= MAX_CHARACTERS):
+                work += size * step.slowness
+                texts = size * _longest(step, feeds.values())
+                if not (
+                    size + sum(live.values()) <= MAX_VALUES and work <= MAX_WORK and texts <= MAX_CHARACTERS
+                ):
                     raise FormatError(
                         f"{node.op_type} of {self.what} has operands that are too large", code="program"
                     )
                 with np.errstate(all="ignore"):
-                    if isinstance(step, ReferenceEvaluator):
-                        results = list(step.run(None, feeds))
+                    if isinstance(step.run, ReferenceEvaluator):
+                        results = list(step.run.run(None, feeds))
                     else:
-                        results = [step(node, *feeds.values())]
+                        results = [step.run(node, *feeds.values())]
             except FormatError:
                 raise
             except Exception as error:
                 raise FormatError(f"{node.op_type} of {self.what}: {error}", code="program") from error
-            values.update(zip([name for name in node.output if name], map(np.asarray, results), strict=True))
-            for name in {*node.input, *node.output} - kept:
-                if last.get(name, -1) <= place:
+            for name, result in zip(step.results, map(np.asarray, results), strict=True):
+                values[name] = result
+                if name not in given:
+                    live[name] = result.size
+            for name in step.released:
+                if name not in given:
                     values.pop(name, None)
-            live = float(sum(array.size for name, array in values.items() if name not in given))
+                    live.pop(name, None)
         return values
 
 
-def _longest(node: onnx.NodeProto, operands: Iterable[NDArray[Any]]) -> int:
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """A node, and what is known of it before it is run.
+
+    Attributes:
+        run: computes its result.
+        operands, results: names.
+        released: values that no later node reads; inputs of the model are kept.
+        longest: length of its attributes' longest text.
+        slowness: processor time of a value, 1 for most.
+    """
+
+    node: onnx.NodeProto
+    run: Step | ReferenceEvaluator
+    operands: tuple[str, ...]
+    results: tuple[str, ...]
+    released: tuple[str, ...]
+    longest: int
+    slowness: int
+
+
+def _longest(step: _Step, operands: Iterable[NDArray[Any]]) -> int:
     """Return the length that texts of a node's result do not exceed; 0 if it has none."""
-    if node.op_type == "OneHotEncoder":
+    if step.node.op_type == "OneHotEncoder":
         return 0
+    if step.node.op_type == "LabelEncoder":  # its operands and keys are no results
+        return step.longest
     texts = [len(str(text)) for array in operands if array.dtype.kind in "OUS" for text in array.ravel()]
-    if node.op_type == "LabelEncoder":  # its operands and keys are no results
-        texts = []
-    texts += [
+    return max(step.longest, *texts) if texts else step.longest
+
+
+def _longest_attribute(node: onnx.NodeProto) -> int:
+    texts = [
         len(text)
         for entry in node.attribute
         if not entry.name.startswith("keys")
@@ -189,14 +239,17 @@ def _evaluator(node: onnx.NodeProto, model: onnx.ModelProto) -> ReferenceEvaluat
 def bound(node: onnx.NodeProto, feeds: Values) -> float:
     """Return a number that the size of a node's result does not exceed."""
     # An operand without elements can give a result that has some: sums over an axis of length 0 are 0.
-    sizes = [float(np.prod([max(extent, 1) for extent in array.shape])) for array in feeds.values()]
-    attributes = {entry.name: entry for entry in node.attribute}
+    sizes = [
+        float(array.size or math.prod(max(extent, 1) for extent in array.shape)) for array in feeds.values()
+    ]
     operands = [feeds[name] for name in node.input if name]
     match node.op_type:
         case "Gather" if len(operands) == 2 and operands[0].ndim:
-            axis = attributes["axis"].i if "axis" in attributes else 0
+            axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 0)
             rows = max(operands[0].shape[axis], 1)
             return float(operands[0].size / rows * max(operands[1].size, 1))
+        case "GatherElements" if len(operands) == 2:
+            return float(max(operands[1].size, 1))
         case "OneHot" if len(operands) == 3:
             return float(max(operands[0].size, 1) * np.max(np.abs(operands[1]), initial=1))
         case "OneHotEncoder":
@@ -210,12 +263,14 @@ def bound(node: onnx.NodeProto, feeds: Values) -> float:
             return max(float(max(operands[0].size, 1)), float(rows * _attributes(node)))
         case "Constant":
             return float(_attributes(node))
-        case "Concat" | "Where":
-            return (
-                float(np.prod([max(size, 1.0) for size in sizes])) if node.op_type == "Where" else sum(sizes)
-            )
+        case "LayerNormalization":  # the mean and the deviation are its other results
+            return 3 * sizes[0]
+        case "Concat":
+            return sum(sizes)
+        case operator if operator in BROADCAST:
+            return float(math.prod(np.broadcast_shapes(*(each.shape for each in operands))))
         case _:
-            return float(np.prod(sizes))
+            return math.prod(sizes)
 
 
 def _string_normalizer(node: onnx.NodeProto, texts: NDArray[Any]) -> NDArray[Any]:
@@ -242,6 +297,13 @@ def _one_hot(
     off, on = np.ravel(values)
     hot = places == np.arange(size).reshape(steps)
     return np.asarray(np.where(hot, on, off), values.dtype)
+
+
+def gather_elements(node: onnx.NodeProto, values: NDArray[Any], indices: NDArray[Any]) -> NDArray[Any]:
+    """Return elements along an axis. ONNX's reference implementation chooses among 32 at most."""
+    axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 0) % values.ndim
+    within = tuple(slice(None if each == axis else size) for each, size in enumerate(indices.shape))
+    return np.take_along_axis(values[within], indices.astype(np.int64), axis)
 
 
 def _lp_normalization(node: onnx.NodeProto, values: NDArray[Any]) -> NDArray[Any]:
@@ -278,6 +340,7 @@ def _centred(node: onnx.NodeProto, values: NDArray[Any]) -> NDArray[Any]:
 
 
 OWN: Mapping[str, Step] = {
+    "GatherElements": gather_elements,
     "LpNormalization": _lp_normalization,
     "OneHot": _one_hot,
     "StringNormalizer": _string_normalizer,

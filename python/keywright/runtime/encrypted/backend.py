@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from typing import TypeAlias, get_args
 
+from keywright._copies import Unpicklable
 from keywright._core import (
     Bootstrapper,
     BootstrapperPlan,
@@ -44,7 +44,9 @@ RESULT_SHARE = 1 / 4
 """Share of a modulus that a result declares at most: decryption refuses values above twice that."""
 
 
-class EncryptedBackend:
+class EncryptedBackend(
+    Unpicklable, elsewhere="load the model in the other process with keywright.load_server"
+):
     """Evaluates programs on ciphertexts, with the keys of an evaluator; implements `Backend`.
 
     Linear transforms preserve the scale of their input, and polynomials give it to their result. A product
@@ -82,7 +84,7 @@ class EncryptedBackend:
         self, evaluator: Evaluator, on_step: Callable[[], object] | None = None
     ) -> "EncryptedBackend":
         """Return the same with another owner's keys; encoded diagonals are shared."""
-        other = copy(self)
+        other = self._snapshot()
         other.evaluator, other._on_step = evaluator, on_step
         return other
 

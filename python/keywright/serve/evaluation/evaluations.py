@@ -15,9 +15,9 @@ from keywright.errors.service import (
     BadRequestError,
     OtherModelError,
 )
-from keywright.model.model import Model
 from keywright.model.served import framing
 from keywright.serve.configurations import Catalog
+from keywright.serve.served_index import Served
 from keywright.serve.tenants.accounts import NOBODY
 from keywright.serve.tenants.audit import alias
 from keywright.serve.uploads.secret_scanner import SecretScanner
@@ -261,7 +261,7 @@ class Evaluations:
         return job if job.tenant == tenant else self._jobs.get(UNKNOWN)
 
 
-def _folder(state: Path, model: Model) -> Path:
+def _folder(state: Path, model: Served) -> Path:
     """Return the folder from which workers load a model."""
     if model.folder is not None:
         return model.folder

@@ -229,7 +229,7 @@ class Routes:
 
     async def manifest(self, request: Request) -> Response:
         """``GET /v1/model``."""
-        return Response(self._service.manifest(), media_type="application/json")
+        return _manifest(self._service.manifest())
 
     async def models(self, request: Request) -> Response:
         """``GET /v1/models``."""
@@ -237,7 +237,7 @@ class Routes:
 
     async def manifest_of(self, request: Request) -> Response:
         """``GET /v1/models/HASH``."""
-        return Response(self._service.manifest(_name(request, "model")), media_type="application/json")
+        return _manifest(self._service.manifest(_name(request, "model")))
 
     async def configuration(self, request: Request) -> Response:
         """``GET /v1/configurations/ID``."""
@@ -506,6 +506,12 @@ class Routes:
                 "there is no such page here; the service is under /v1/", code="no_such_path"
             )
         return Response(file[1], media_type=file[0])
+
+
+def _manifest(data: bytes) -> Response:
+    """Return the manifest of a model, or the directory of an index."""
+    kind = "application/json" if data.startswith(b"{") else "application/octet-stream"
+    return Response(data, media_type=kind)
 
 
 def _name(request: Request, what: str) -> str:

@@ -10,6 +10,7 @@ from starlette.responses import HTMLResponse
 
 from keywright._units import format_bytes, format_seconds
 from keywright.errors.service import BadRequestError
+from keywright.serve.served_index import ServedIndex
 from keywright.serve.service import Service
 
 from .admin import POLICY, STYLE
@@ -70,9 +71,10 @@ def front_page(service: Service, request: Request) -> HTMLResponse:
 def describe(service: Service, address: str) -> str:
     """Return the HTML. All values are escaped."""
     sections = "".join(_model(line) for line in service.model_lines())
-    snippet = (
-        "import keywright as kw\n\n"
-        f'model = kw.client.RemoteModel("{address}")\n'
+    snippet = "import keywright as kw\n\n" + (
+        f'with kw.client.RemoteSearch("{address}") as remote:\n    print(remote.top(vector, k=10))'
+        if isinstance(service.model, ServedIndex)
+        else f'model = kw.client.RemoteModel("{address}")\n'
         "with model.session() as session:\n"
         "    print(session.infer(sample))"
     )

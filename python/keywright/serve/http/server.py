@@ -16,6 +16,7 @@ from typing import Any, Self, cast
 
 import uvicorn
 
+from keywright._copies import Unpicklable
 from keywright.errors.service import BadRequestError, ConfigurationError
 from keywright.serve.service import Service
 
@@ -44,7 +45,7 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
-class Server:
+class Server(Unpicklable, elsewhere="make one in the process that serves"):
     """A service that listens from its construction on, and answers in `serve_forever`.
 
     Thread safety: one thread at a time, except for `shutdown`, which another thread calls.

@@ -29,7 +29,7 @@ from pathlib import Path
 from traceback import format_exception
 from typing import Any, BinaryIO
 
-from keywright._core import EvaluationKeys, Parameters
+from keywright._core import EvaluationKeys
 from keywright._files import replace
 from keywright._reading.documents import OWN, read_json
 from keywright.errors import (
@@ -43,10 +43,9 @@ from keywright.errors.service import (
     ServeError,
     UnknownKeysError,
 )
-from keywright.model.model import Model
 from keywright.model.served import framing
 from keywright.plan.memory.machine import resident_bytes
-from keywright.runtime.evaluation import Runner
+from keywright.serve.served_index import Served, key_parameters, load_served
 from keywright.serve.storage.arriving import Arriving
 
 Order = Mapping[str, Any]
@@ -66,7 +65,7 @@ class Engine:
 
     def __init__(self, answers: BinaryIO, passing: socket.socket | None) -> None:
         self._answers, self._passing, self._saying = answers, passing, threading.Lock()
-        self._runners: dict[str, tuple[Model, Runner]] = {}
+        self._runners: dict[str, tuple[Any, Any]] = {}
         self.cancelled: str | None = None
         self._resident = resident_bytes()
 
@@ -105,7 +104,7 @@ class Engine:
     def do_check(self, order: Order) -> dict[str, object]:
         """Read a complete key set, which checks every residue, checksum and security bound."""
         path = Path(order["path"])
-        parameters = Parameters.from_bytes(base64.b64decode(order["parameters"]))
+        parameters = key_parameters(base64.b64decode(order["parameters"]))
         try:
             EvaluationKeys.load(path, parameters)
         except KeywrightError as error:
@@ -181,10 +180,11 @@ class Engine:
         socket.send_fds(self._passing, [b"k"], [descriptor])
         self.say(loaded=seconds)
 
-    def _runner(self, order: Order) -> tuple[Model, Runner]:
+    def _runner(self, order: Order) -> tuple[Any, Any]:
+        """Return a model or an index, which have the same methods, and what runs it."""
         name = order["model"]
         if name not in self._runners:
-            model = Model.load(Path(order["folder"]))
+            model: Any = load_served(Path(order["folder"]))
             if model.manifest.hash != name:
                 raise FolderError(
                     f"{order['folder']} holds another model than when the server was started; restart the "
@@ -210,7 +210,7 @@ class KeyLoading:
         keys: the keys; access waits for a key that has not been read.
     """
 
-    def __init__(self, order: Order, model: Model, hand_over: HandOver | None) -> None:
+    def __init__(self, order: Order, model: Served, hand_over: HandOver | None) -> None:
         self._path, self._digest, self._hand_over = Path(order["path"]), order["digest"], hand_over
         self._start = time.perf_counter()
         self._arriving = Arriving.from_json(order["arriving"]) if "arriving" in order else None
@@ -222,7 +222,7 @@ class KeyLoading:
         self._thread = threading.Thread(target=self._share, name="keywright-keys")
         self._thread.start()
 
-    def _open(self, model: Model) -> EvaluationKeys:
+    def _open(self, model: Served) -> EvaluationKeys:
         """Return the keys. Each is read, and checked, when its bytes are there."""
         steps, arriving = model.execution.key_steps, self._arriving
         if self._hand_over is None:

@@ -13,7 +13,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from keywright._core import Parameters
+from keywright._copies import Unpicklable
+from keywright._core import BfvParameters, Parameters
 from keywright._reading.documents import OWN, read_json
 from keywright._units import format_bytes
 from keywright.errors import WorkerEndedError
@@ -213,7 +214,7 @@ class Worker:
                         pipe.close()
 
 
-class Workers:
+class Workers(Unpicklable, elsewhere="make them in the process that serves"):
     """Processes for evaluations, and one that checks key sets meanwhile.
 
     Thread safety: any number of threads may use one at the same time, until `close`.
@@ -322,7 +323,7 @@ class Workers:
             self._checker.close()
             self._checking.release()
 
-    def check(self, path: Path, parameters: Parameters) -> str:
+    def check(self, path: Path, parameters: Parameters | BfvParameters) -> str:
         """Check a key set and return its SHA-256.
 
         Raises:

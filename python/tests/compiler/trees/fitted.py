@@ -91,10 +91,11 @@ def fitted(name: str) -> tuple[Any, Array]:
 
 
 def answers(trees: QuantisedEnsemble, samples: Array) -> dict[str, Array]:
-    """The model's own outputs from the graph in the clear."""
+    """The model's own outputs from the graph in the clear, of each kind of scores once."""
     bits = trees.binning.apply(samples)
     scores = np.concatenate([values[trees.graph.output] for _, values in trees.graph.runs(bits)])
-    return trees.client_part.run(scores)
+    different, places = np.unique(scores, axis=0, return_inverse=True)
+    return {name: array[places.ravel()] for name, array in trees.client_part.run(different).items()}
 
 
 def quantised(model: Any, samples: Array, **options: Any) -> QuantisedEnsemble:

@@ -10,6 +10,7 @@ import skl2onnx
 from keywright import compiler
 from keywright.compiler.activations.fit import Thresholds
 from keywright.compiler.approximating import begin
+from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.compiler.trees.ensemble import Ensemble
 from keywright.compiler.trees.quantising import quantise
 from keywright.errors import ModelRefusedError
@@ -18,12 +19,15 @@ from keywright.errors.network import (
 )
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -74,6 +78,32 @@ def test_exported_trees_give_what_onnxruntime_gives(name: str) -> None:
             assert (answers[name_] == values).mean() > 0.99  # but ties
         else:
             assert np.abs(answers[name_].reshape(values.shape) - values).max() < 1e-4
+
+
+CALIBRATED: dict[str, tuple[Any, Any]] = {
+    "one ensemble of all folds": (CalibratedClassifierCV(MODELS["boosting"][0], ensemble=False, cv=3), TWO),
+    "fitted before": (
+        CalibratedClassifierCV(FrozenEstimator(clone(MODELS["three labels"][0]).fit(SAMPLES, THREE))), THREE
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALIBRATED)
+def test_the_client_calibrates_the_scores_of_an_ensemble(name: str) -> None:
+    estimator, labels = CALIBRATED[name]
+    model = estimator.fit(SAMPLES, labels)
+    source = to_source(model, SAMPLES)
+    assert isinstance(source, onnx.ModelProto)
+    outcome = answered(source, SAMPLES)
+    assert (outcome["output_label"] == model.predict(SAMPLES[:SHOWN])).mean() > 0.99  # but ties
+    expected = model.predict_proba(SAMPLES[:SHOWN])
+    np.testing.assert_allclose(outcome["output_probability"], expected, atol=1e-4)
+
+
+def test_calibrated_ensembles_of_several_folds_are_refused_by_name() -> None:
+    model = CalibratedClassifierCV(DecisionTreeClassifier(max_depth=2), cv=2).fit(SAMPLES, TWO)
+    with pytest.raises(ModelRefusedError, match="CalibratedClassifierCV a single one, by ensemble=False"):
+        begin(to_source(model, SAMPLES), compiler.Fit())
 
 
 def newest(double: bool = False, **changes: Any) -> onnx.ModelProto:

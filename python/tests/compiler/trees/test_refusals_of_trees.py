@@ -135,16 +135,6 @@ def test_parts_of_estimators_without_an_encrypted_form_are_named() -> None:
         to_source(boosted)
 
 
-def test_thin_clients_are_refused() -> None:
-    model, samples = source("forest")
-    thin = compiler.Target(slots=8192, levels=8, packing="coefficients")
-    with pytest.raises(ModelRefusedError, match="compile for full clients") as caught:
-        compiler.compile(model, thin, compiler.Fit(calibration=samples))
-    reason = caught.value.exceptions[0]
-    assert isinstance(reason, RefusalError)
-    assert reason.code == "operator"
-
-
 @pytest.mark.parametrize("options", [{"thresholds": "secret"}, {"bins": 1}, {"bins": 1 << 20}])
 def test_options_that_do_not_exist_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"thresholds='secret' is none of|bins must"):

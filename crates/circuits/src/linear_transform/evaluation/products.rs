@@ -17,7 +17,7 @@ use crate::linear_transform::rotations::tiers::Input;
 /// The least.
 const LEAST_BLOCK: usize = 128;
 
-/// How often [`keywright_ring::backend::Kernels::inner_products`] repeats words of diagonals.
+/// How often [`keywright_ring::backend::Diagonals::inner_products`] repeats words of diagonals.
 const MOST_REPEATS: usize = 8;
 
 /// Words of baby steps that all giant steps visit together, 512 KiB: they stay in the second-level cache.

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 use crate::arguments::integers::integers;
 use crate::errors::{Failure, Refusal};
+use crate::stored::not_pickled;
 
 /// Counts of kernels: transforms, products, conversions modulo narrow and modulo wide primes, stored products,
 /// diagonals, multiplications, visits, embeddings, calls.
@@ -23,6 +24,8 @@ type Use = (Vec<(usize, usize)>, Vec<usize>, f64, [Row; 4]);
 /// Thread safety: any number of threads may use one at the same time.
 #[pyclass(name = "PrimeWidths", module = "keywright", frozen)]
 pub(crate) struct PyPrimeWidths(PrimeWidths);
+
+not_pickled!(PyPrimeWidths);
 
 impl PyPrimeWidths {
     fn require(&self, level: usize, primes: &[usize]) -> Result<(), Failure> {

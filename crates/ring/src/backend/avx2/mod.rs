@@ -16,10 +16,9 @@ use super::methods::{methods, proven};
 use super::narrow_kernels::narrow_kernels;
 use super::portable::Portable;
 use super::{
-    Backend, BackendKind, Kernels, NttPlan, Planes, Quotient, Sampling, UniformRow, plain_layout,
+    Backend, BackendKind, Diagonals, Kernels, KeySwitching, NttPlan, Planes, Quotient, Sampling, UniformRow,
     require_planes, require_planes_mut,
 };
-use crate::conversion::ScaledLayout;
 use crate::{Modulus, ShoupFactor};
 
 /// Kernels for CPUs with AVX2 and FMA.
@@ -49,7 +48,7 @@ impl Backend for Avx2 {
 }
 
 impl Kernels for Avx2 {
-    narrow_kernels!();
+    narrow_kernels!(arithmetic);
 
     methods! {
         add_assign(self, m, a, b) => proven!(pointwise::add_assign(m, a, b));
@@ -58,6 +57,13 @@ impl Kernels for Avx2 {
         lift_small(self, m, values, out) => proven!(pointwise::lift_small(m, values, out));
         // Loads and stores: already as fast as memory in the portable form.
         permute(self, automorphism, input, out) => Portable.permute(automorphism, input, out);
+    }
+}
+
+impl KeySwitching for Avx2 {
+    narrow_kernels!(switching);
+
+    methods! {
         derive_terms(self, decomposer, rows, out) => {
             if terms::applies(decomposer) {
                 proven!(terms::quotients(decomposer, rows, out));
@@ -67,6 +73,8 @@ impl Kernels for Avx2 {
         };
     }
 }
+
+impl Diagonals for Avx2 {}
 
 impl Sampling for Avx2 {
     methods! {

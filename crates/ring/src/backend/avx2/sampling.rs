@@ -2,7 +2,8 @@
 
 use core::arch::x86_64::*;
 
-use crate::randomness::sampling::{CUMULATIVE, TERNARY_THRESHOLDS, gaussian_samples, ternary_samples};
+use crate::randomness::gaussian::CUMULATIVE;
+use crate::randomness::{gaussian_samples, ternary};
 
 /// Words compared with one threshold: four registers.
 const BLOCK: usize = 16;
@@ -55,7 +56,7 @@ pub(super) fn gaussian(words: &[u64], out: &mut [i64]) {
     gaussian_samples(words_left, out_left);
 }
 
-/// [`ternary_samples`].
+/// [`ternary::samples`].
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn ternary(words: &[u64], out: &mut [i64]) {
     // Unsigned order is that of signed words whose first bit is flipped.
@@ -66,7 +67,7 @@ pub(super) fn ternary(words: &[u64], out: &mut [i64]) {
         let mut registers = load(words);
         for register in &mut registers {
             let (word, mut sample) = (_mm256_xor_si256(*register, flip), minus);
-            for threshold in TERNARY_THRESHOLDS {
+            for threshold in ternary::THRESHOLDS {
                 let below = _mm256_set1_epi64x((threshold - 1).cast_signed() ^ i64::MIN);
                 sample = _mm256_sub_epi64(sample, _mm256_cmpgt_epi64(word, below));
             }
@@ -74,5 +75,5 @@ pub(super) fn ternary(words: &[u64], out: &mut [i64]) {
         }
         store(samples, registers);
     }
-    ternary_samples(words_left, out_left);
+    ternary::samples(words_left, out_left);
 }

@@ -67,7 +67,7 @@ pub(super) unsafe fn words<'t, L: Lanes>(
     }
 }
 
-/// The derived terms of `n` words of every row, see [`crate::backend::Kernels::derive_terms`].
+/// The derived terms of `n` words of every row, see [`crate::backend::KeySwitching::derive_terms`].
 ///
 /// # Safety
 /// All rows have `n` words, a multiple of 8, and `out` has `n` for every derived term; the CPU has the enabled

@@ -4,7 +4,7 @@
 use core::arch::x86_64::*;
 
 use super::arithmetic::lanes::{Lanes, splat_factor};
-use crate::backend::halves;
+use crate::backend::diagonals;
 use crate::{Modulus, ShoupFactor};
 
 /// The eight words before `p`, the last first.
@@ -27,7 +27,7 @@ unsafe fn reverse(x: __m512i) -> __m512i {
     unsafe { _mm512_permutexvar_epi64(_mm512_setr_epi64(7, 6, 5, 4, 3, 2, 1, 0), x) }
 }
 
-/// [`crate::backend::Kernels::join_halves`].
+/// [`crate::backend::Diagonals::join_halves`].
 ///
 /// # Safety
 /// `f` and `g` have the same length, a power of two, and `out` has twice that; the CPU has the enabled features.
@@ -35,7 +35,7 @@ unsafe fn reverse(x: __m512i) -> __m512i {
 pub(super) unsafe fn join(f: &[i64], g: Option<&[i64]>, out: &mut [i64]) {
     let half = f.len();
     let (low, high) = out.split_at_mut(half);
-    halves::join(f, g, 0..half.min(8), low, high);
+    diagonals::join(f, g, 0..half.min(8), low, high);
     let (f, g) = (f.as_ptr().cast::<u64>(), g.map(|g| g.as_ptr().cast::<u64>()));
     let (low, high) = (low.as_mut_ptr(), high.as_mut_ptr());
     // SAFETY: word `i` meets word `half - i` of the other half, from which the eight words `half - i - 7 ..= half - i`
@@ -56,7 +56,7 @@ pub(super) unsafe fn join(f: &[i64], g: Option<&[i64]>, out: &mut [i64]) {
     }
 }
 
-/// [`crate::backend::Kernels::separate_halves`].
+/// [`crate::backend::Diagonals::separate_halves`].
 ///
 /// # Safety
 /// `values` has a length that is a multiple of 32; the CPU has the enabled features.

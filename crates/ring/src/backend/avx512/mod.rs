@@ -20,8 +20,8 @@ use self::arithmetic::narrow::Narrow;
 use self::arithmetic::wide::Wide;
 use super::methods::{methods, proven};
 use super::{
-    Backend, BackendKind, Kernels, NttPlan, Planes, Sampling, UniformRow, avx2, require_length,
-    require_planes, require_planes_mut,
+    Backend, BackendKind, Diagonals, Kernels, KeySwitching, NttPlan, Planes, Sampling, UniformRow, avx2,
+    require_length, require_planes, require_planes_mut,
 };
 use crate::conversion::ScaledLayout;
 use crate::randomness::expander::CHUNK_WORDS;
@@ -117,7 +117,9 @@ impl Kernels for Avx512 {
             proven!(pointwise::permute(automorphism, input, out));
         };
     }
+}
 
+impl KeySwitching for Avx512 {
     fn scaled_layout(&self, n: usize) -> ScaledLayout {
         ntt::scaled_layout(n)
     }
@@ -145,6 +147,11 @@ impl Kernels for Avx512 {
             assert!(a.iter().all(stored), "rows as long as the result");
             by_width!(m, 0, []; inner_product::inner_product(m, digits, b, a, out_b, out_a));
         };
+    }
+}
+
+impl Diagonals for Avx512 {
+    methods! {
         inner_products(self, m, terms, repeat, add, out) => {
             let n = out[0].len();
             assert!(

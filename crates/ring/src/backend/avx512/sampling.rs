@@ -2,7 +2,8 @@
 
 use core::arch::x86_64::*;
 
-use crate::randomness::sampling::{CUMULATIVE, TERNARY_THRESHOLDS, gaussian_samples, ternary_samples};
+use crate::randomness::gaussian::CUMULATIVE;
+use crate::randomness::{gaussian_samples, ternary};
 
 /// The cumulative distribution as a search tree of 31 nodes, level by level. Node `p` of level `l` is one below the
 /// threshold of rank `(2 p + 1) 2^(4 - l) - 1`. Ranks beyond the table are never reached, since no uniform 63-bit value
@@ -59,10 +60,10 @@ pub(super) fn gaussian(words: &[u64], out: &mut [i64]) {
     gaussian_samples(words_left, out_left);
 }
 
-/// [`ternary_samples`].
+/// [`ternary::samples`].
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
 pub(super) fn ternary(words: &[u64], out: &mut [i64]) {
-    let thresholds = TERNARY_THRESHOLDS.map(u64::cast_signed);
+    let thresholds = ternary::THRESHOLDS.map(u64::cast_signed);
     let [first, second] = [_mm512_set1_epi64(thresholds[0]), _mm512_set1_epi64(thresholds[1])];
     let (minus, zero, one) = (_mm512_set1_epi64(-1), _mm512_setzero_si512(), _mm512_set1_epi64(1));
     let ((words, words_left), (out, out_left)) = (words.as_chunks::<8>(), out.as_chunks_mut::<8>());
@@ -74,5 +75,5 @@ pub(super) fn ternary(words: &[u64], out: &mut [i64]) {
         // SAFETY: eight samples.
         unsafe { samples.as_mut_ptr().cast::<__m512i>().write_unaligned(sample) };
     }
-    ternary_samples(words_left, out_left);
+    ternary::samples(words_left, out_left);
 }

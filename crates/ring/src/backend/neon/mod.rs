@@ -16,8 +16,9 @@ use alloc::boxed::Box;
 use super::methods::{methods, proven};
 use super::narrow_kernels::narrow_kernels;
 use super::portable::Portable;
-use super::{Backend, BackendKind, Kernels, NttPlan, Planes, Quotient, Sampling, UniformRow, plain_layout};
-use crate::conversion::ScaledLayout;
+use super::{
+    Backend, BackendKind, Diagonals, Kernels, KeySwitching, NttPlan, Planes, Quotient, Sampling, UniformRow,
+};
 use crate::{Modulus, ShoupFactor};
 
 /// Kernels for 64-bit ARM CPUs with NEON.
@@ -47,7 +48,7 @@ impl Backend for Neon {
 }
 
 impl Kernels for Neon {
-    narrow_kernels!();
+    narrow_kernels!(arithmetic);
 
     // Sums, permutations and byte planes: the compiler's code of the portable form has the same vector instructions.
 
@@ -57,6 +58,13 @@ impl Kernels for Neon {
         neg_assign(self, m, a) => Portable.neg_assign(m, a);
         lift_small(self, m, values, out) => Portable.lift_small(m, values, out);
         permute(self, automorphism, input, out) => Portable.permute(automorphism, input, out);
+    }
+}
+
+impl KeySwitching for Neon {
+    narrow_kernels!(switching);
+
+    methods! {
         derive_terms(self, decomposer, rows, out) => {
             if terms::applies(decomposer) {
                 terms::quotients(decomposer, rows, out);
@@ -66,6 +74,8 @@ impl Kernels for Neon {
         };
     }
 }
+
+impl Diagonals for Neon {}
 
 impl Sampling for Neon {
     methods! {

@@ -3,7 +3,8 @@
 use core::arch::aarch64::*;
 
 use super::residues::{Words, load_integers};
-use crate::randomness::sampling::{CUMULATIVE, TERNARY_THRESHOLDS, gaussian_samples, ternary_samples};
+use crate::randomness::gaussian::CUMULATIVE;
+use crate::randomness::{gaussian_samples, ternary};
 
 /// Words compared with one threshold: eight registers.
 const BLOCK: usize = 16;
@@ -51,20 +52,20 @@ pub(super) fn gaussian(words: &[u64], out: &mut [i64]) {
     gaussian_samples(words_left, out_left);
 }
 
-/// [`ternary_samples`].
+/// [`ternary::samples`].
 #[target_feature(enable = "neon")]
 pub(super) fn ternary(words: &[u64], out: &mut [i64]) {
     let ((words, words_left), (out, out_left)) = (words.as_chunks::<BLOCK>(), out.as_chunks_mut::<BLOCK>());
     for (words, samples) in words.iter().zip(out) {
         let mut ranks = [vdupq_n_s64(-1); BLOCK / 2];
         for (rank, word) in ranks.iter_mut().zip(load(words)) {
-            for threshold in TERNARY_THRESHOLDS {
+            for threshold in ternary::THRESHOLDS {
                 *rank = vsubq_s64(*rank, vreinterpretq_s64_u64(vcgeq_u64(word, vdupq_n_u64(threshold))));
             }
         }
         store(samples, ranks);
     }
-    ternary_samples(words_left, out_left);
+    ternary::samples(words_left, out_left);
 }
 
 const _: () = assert!(size_of::<Words>() == size_of::<uint64x2_t>());

@@ -9,11 +9,10 @@ use alloc::boxed::Box;
 
 use super::methods::methods;
 use super::{
-    Backend, BackendKind, Kernels, NttPlan, Planes, Sampling, plain_layout, require_length, require_planes,
-    require_planes_mut,
+    Backend, BackendKind, Diagonals, Kernels, KeySwitching, NttPlan, Planes, Sampling, require_length,
+    require_planes, require_planes_mut,
 };
-use crate::conversion::ScaledLayout;
-use crate::randomness::{chacha, expander, sampling};
+use crate::randomness::{chacha, expander, gaussian_samples, ternary};
 use crate::{Modulus, ShoupFactor};
 
 #[derive(Debug)]
@@ -43,11 +42,9 @@ impl Kernels for Portable {
         lift_small(self, m, values, out) => kernels::lift_small(m, values, out);
         permute(self, automorphism, input, out) => kernels::permute(automorphism, input, out);
     }
+}
 
-    fn scaled_layout(&self, n: usize) -> ScaledLayout {
-        plain_layout(n)
-    }
-
+impl KeySwitching for Portable {
     methods! {
         derive_terms(self, decomposer, rows, out) => kernels::derive_terms(decomposer, rows, out);
         inner_product(self, m, digits, b, a, out_b, out_a) =>
@@ -55,12 +52,14 @@ impl Kernels for Portable {
     }
 }
 
+impl Diagonals for Portable {}
+
 impl Sampling for Portable {
     methods! {
         expand_part(self, seed, id, m, start, out) => expander::fill_uniform(seed, id, m, start, out);
         key_stream(self, key, first, out) => chacha::key_stream(key, first, out);
-        gaussian(self, words, out) => sampling::gaussian_samples(words, out);
-        ternary(self, words, out) => sampling::ternary_samples(words, out);
+        gaussian(self, words, out) => gaussian_samples(words, out);
+        ternary(self, words, out) => ternary::samples(words, out);
     }
 }
 

@@ -12,7 +12,7 @@ from .attention.attention import attention
 from .attention.einsum import einsum
 from .attention.softmax import softmax
 from .dense import gemm, matmul
-from .gating.gates import both, negation
+from .gating.gates import both, either, negation
 from .images.convolution import convolution, transposed_convolution
 from .images.pooling import average_pool
 from .images.resizing import resize
@@ -54,6 +54,7 @@ ANY_ORDER = frozenset(
         "MatMul",
         "Mul",
         "Not",
+        "Or",
         "ReduceMean",
         "ReduceSum",
         "Reshape",
@@ -101,6 +102,7 @@ OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]]
     "Normalizer": normalizer,
     "Neg": negate,
     "Not": negation,
+    "Or": either,
     "PRelu": parametric_relu,
     "Pow": power,
     "RMSNormalization": rms_normalization,

@@ -75,14 +75,14 @@ def comparison(context: OperatorContext) -> Operand:
     def step(x: Vector) -> Vector:
         return np.asarray(compare(least, x) if flipped else compare(x, least), np.float64)
 
-    return compared(context, source, step) if source.bits else context.function(source, step)
+    return compared(context, source, step) if source.numbers else context.function(source, step)
 
 
 def equal_to_itself(context: OperatorContext) -> Operand:
     """Fold Equal of a value and itself, by which exporters test for NaN: encrypted values are numbers. Add
     Equal of bits and a number."""
     first, second = context.operands
-    if isinstance(second, Constant) and isinstance(first, EncryptedValue) and first.bits:
+    if isinstance(second, Constant) and isinstance(first, EncryptedValue) and first.numbers:
         if second.array.size != 1:
             raise context.refuse("operand 1", "several numbers", "one number to compare with")
         number = float(second.array.item())

@@ -6,12 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.compiler.activations.functions import inverse_root, reciprocal, to_power
-from keywright.compiler.front_ends.operator_context import Constant, EncryptedValue, Operand, OperatorContext
+from keywright.compiler.front_ends.operator_context import (
+    BITS,
+    Constant,
+    EncryptedValue,
+    Operand,
+    OperatorContext,
+)
 from keywright.compiler.graph.graph import Add, Shift
 from keywright.compiler.graph.piecewise import Function
 from keywright.program.arrays import Shape, Vector
 
-from .gating.gates import HIDDEN, chosen, gated, inverted
+from .gating.gates import HIDDEN, chosen, gated, hidden_sum, inverted
 from .moves import move
 
 
@@ -64,9 +70,18 @@ def choose(context: OperatorContext) -> Operand | tuple[Operand, ...]:
     condition, yes, no = context.operands
     if isinstance(condition, Constant):
         return _selected(context, np.asarray(condition.array, np.bool_), yes, no)
-    gate = chosen(context, condition, yes, no)
-    if gate is not None:
-        return gate
+    softmaxed = chosen(context, condition, yes, no)
+    if softmaxed is None:
+        return _numeric(context, condition, yes, no)
+    if softmaxed.gate or any(isinstance(v, Constant) and (v.array == -np.inf).any() for v in (yes, no)):
+        return softmaxed
+    return replace(_numeric(context, condition, yes, no), before_mask=softmaxed)
+
+
+def _numeric(
+    context: OperatorContext, condition: Operand | None, yes: Operand | None, no: Operand | None
+) -> EncryptedValue:
+    """Return no + condition (yes - no)."""
     if isinstance(no, EncryptedValue):
         difference = summed(context, yes, context.scaled(no, -1.0))
     elif isinstance(yes, EncryptedValue) and no is not None:
@@ -128,8 +143,11 @@ def summed(context: OperatorContext, left: Operand | None, right: Operand | None
     if isinstance(left, EncryptedValue) and isinstance(right, EncryptedValue):
         if left.gate or right.gate:
             return gated(context, *((left, right) if right.gate else (right, left)))
+        left, right = context.expand(left, shape), context.expand(right, shape)
+        if any((value.before_mask or value).shown is not None for value in (left, right)):
+            return hidden_sum(context, left, right)
         context.refuse_masked()
-        left, right = context.aligned(context.expand(left, shape), context.expand(right, shape))
+        left, right = context.aligned(left, right)
         both = Add(context.laid_out(left), (left.number, right.number))
         return EncryptedValue(context.graph.add(both), shape, left.order)
     value, constant = _apart(context, left, right)
@@ -158,7 +176,7 @@ def _gate_and_constant(context: OperatorContext, gate: EncryptedValue, constant:
     return (
         gate
         if shown.all()
-        else replace(context.scaled(bits, shown.ravel().astype(np.float64)), bits=True, gate=True)
+        else replace(context.scaled(bits, shown.ravel().astype(np.float64)), numbers=BITS, gate=True)
     )
 
 
@@ -177,8 +195,6 @@ def _product(context: OperatorContext, left: Operand | None, right: Operand | No
     if isinstance(left, EncryptedValue) and isinstance(right, EncryptedValue):
         return context.product(context.expand(left, shape), context.expand(right, shape))
     value, constant = _apart(context, left, right)
-    if value.bits and constant.size == 1 and constant.item() <= HIDDEN:
-        return replace(inverted(context, context.expand(value, shape)), gate=True)
     return context.scaled(context.expand(value, shape), np.broadcast_to(constant, shape).ravel())
 
 

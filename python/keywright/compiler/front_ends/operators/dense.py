@@ -8,7 +8,7 @@ from keywright.compiler.limits import MAX_ENTRIES, require_at_most
 from keywright.program.arrays import Shape, Vector
 
 from .arithmetic import summed
-from .attention.products import matrix_product
+from .attention.products import SHORTER, matrix_product
 
 
 def gemm(context: OperatorContext) -> EncryptedValue:
@@ -79,7 +79,7 @@ def _from_right(
     if rows.size == rows.shape[-1] and columns.ndim == 2 and source.order is None:
         return context.linear(source, shown, SparseMatrix.from_dense(columns.T), offset)
     pairs = int(np.prod(shape, dtype=np.int64)) * rows.shape[-1]
-    require_at_most(f"node {context.name!r}", "entries", pairs, MAX_ENTRIES)
+    require_at_most(f"node {context.name!r}", "entries", pairs, MAX_ENTRIES, SHORTER)
     out = np.arange(int(np.prod(shape, dtype=np.int64))).reshape(shape)
     into, origin, weights = np.broadcast_arrays(
         out[..., :, None, :], rows[..., :, :, None], columns[..., None, :, :]

@@ -17,7 +17,7 @@ from keywright.compiler.front_ends.operator_context import (
 from keywright.compiler.front_ends.reference import Array
 from keywright.program.arrays import Shape
 
-from .gating.gates import require_bits
+from .gating.gates import compared
 
 MOVES: dict[str, tuple[int, ...]] = {
     "Concat": (),
@@ -133,14 +133,14 @@ def shape_of(context: OperatorContext) -> Constant:
     return Constant(np.asarray(full[start:end], np.int64))
 
 
-def cast(context: OperatorContext) -> EncryptedValue:
+def cast(context: OperatorContext) -> Operand:
     """Ignore a change to another floating-point type, and of bits to any type."""
     kind = context.attribute("to", onnx.TensorProto.FLOAT)
     context.attribute("saturate", 1)
     context.attribute("round_mode", "up")
     source = context.encrypted(0)
     if kind == onnx.TensorProto.BOOL and not source.gate:
-        return require_bits(context, source)
+        return compared(context, source, lambda x: x != 0)
     if kind not in FLOATS and not source.bits:
         raise context.refuse("to", onnx.TensorProto.DataType.Name(kind), "a type of floating-point numbers")
     return source

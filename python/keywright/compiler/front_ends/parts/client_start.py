@@ -23,9 +23,12 @@ from keywright.errors.network import (
 )
 from keywright.program.arrays import Shape
 from keywright.program.client.client_part import ALLOWED, ONLY_HERE
-from keywright.program.client.first_steps import BEFORE, FirstSteps
+from keywright.program.client.first_steps import BEFORE, MAX_BYTES, FirstSteps
 from keywright.program.client.samples import Column, Kind, SampleInput, first_samples
 from keywright.program.client.small_model import SmallModel
+
+from . import truth_values
+from .embeddings import LOOK_UPS, embedding_nodes
 
 LIMITS = Limits(48 << 20, 1 << 21)
 """Of the properties of a model, which list a table's columns and their categories."""
@@ -43,7 +46,6 @@ TRIED = 8
 """Calibration samples on which it is tried whether the steps take several samples together."""
 
 TREES = frozenset(["TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor"])
-INDEXED = frozenset(["Gather", "GatherElements", "GatherND"])
 CLEAR = frozenset(
     [
         "FeatureVectorizer",
@@ -196,6 +198,7 @@ class _Flow:
             for index, node in enumerate(self.nodes):
                 if node.op_type in TREES and (before := self._leading(index)) is not None:
                     outcome |= before - {index}
+        outcome |= embedding_nodes(self.nodes, outcome, self.data, self._times_read)
         return self._joined(outcome, types)
 
     def _types(self) -> dict[str, int]:
@@ -217,7 +220,7 @@ class _Flow:
             return False
         if self.named.intersection(node.output):
             return self._leading(index) is not None
-        if node.op_type in CLEAR or (node.op_type in INDEXED and node.input[1] in self.data):
+        if node.op_type in CLEAR or (node.op_type in LOOK_UPS and node.input[1] in self.data):
             return self._leading(index) is not None
         clear = [name for name in operands if types.get(name, 0) not in {*FLOATS, TensorProto.BOOL, 0}]
         cast = node.op_type == "Cast" and not any(
@@ -263,6 +266,8 @@ class _Flow:
         """
         outcome = set(outcome)
         several = len(self.used) > 1 or bool(self.columns)
+        # Of a single input of numbers, a program computes truth values itself: see `approximating`.
+        bits = len(self.used) > 1 or self._kind(self.used[0]) != "numbers"
         changed = True
         while changed:
             changed = False
@@ -273,12 +278,18 @@ class _Flow:
                 if index in outcome or not operands or node.op_type in ("Shape", "Size"):
                     continue
                 wrong = [name for name in operands if types.get(name, 1) not in FLOATS and name in cut]
+                if bits and truth_values.is_mask(node, self._constant):
+                    continue
                 inside = set(operands) <= cut | created
                 joins = inside and node.op_type in MOVING and (several or created.intersection(operands))
+                # The client would encrypt the operand, too, where something else reads it.
+                joins = joins and all(self._times_read(n) == 1 for n in created.intersection(operands))
                 if (joins or wrong) and (before := self._leading(index)) is not None:
                     outcome |= before
                     changed = True
                     break
+                if bits and all(types.get(name) == TensorProto.BOOL for name in wrong):
+                    continue
                 if wrong:
                     raise RefusalError(
                         f"node {node.name or node.op_type!r}: {node.op_type} takes {wrong[0]!r}, which the "
@@ -305,7 +316,7 @@ class _Flow:
     # Shapes
 
     def _fold_shapes(self) -> None:
-        """Replace values that follow from the shapes of inputs alone by constants.
+        """Replace values that follow from constants and the shapes of inputs alone by constants.
 
         Raises:
             RefusalError: an axis is open.
@@ -320,7 +331,7 @@ class _Flow:
             names = [name for name in node.input if name]
             if node.op_type in ("Shape", "Size") and node.input[0] in shapes:
                 results = [_shape_result(node, shapes[node.input[0]])]
-            elif any(n in folded for n in names) and all(n in known or n in folded for n in names):
+            elif names and all(n in known or n in folded for n in names):
                 feeds = {name: folded.get(name, known.get(name)) for name in names}
                 results = reference.run(node, node.name or node.op_type, feeds)  # type: ignore[arg-type]
             else:
@@ -363,33 +374,59 @@ class _Flow:
                 code="client",
             )
         inputs = tuple(SampleInput(name, self.shape_of(name), self._kind(name)) for name in self.used)
-        body = helper.make_graph(
-            [self.nodes[index] for index in sorted(nodes | self._constants_of(nodes))],
-            "client",
-            [self._alone(name) for name in self.used],
-            [onnx.ValueInfoProto(name=name) for name in cut],
-            [t for t in self.graph.initializer if t.name in self._read_by(nodes)],
+        chains = {
+            name: truth_values.before(name, self.nodes, self.maker, nodes, self.following) for name in cut
+        }
+        between = [name for chain in chains.values() for name, _ in chain]
+        data, values = self._run(nodes, inputs, [*cut, *between])
+        moved = nodes.difference(
+            *(
+                truth_values.smallest(chain, values[name].size, values)
+                for name, chain in chains.items()
+                if values[name].dtype == bool
+            )
         )
-        client = self._model(body)
-        data = client.SerializeToString()
-        values = SmallModel(data, "the client's first steps", BEFORE, len(data)).run(
-            {each.name: _example(each, self.inputs[each.name]) for each in inputs}
-        )
+        if moved != nodes or between:
+            nodes = moved
+            cut = sorted(self._cut(nodes), key=lambda name: (self.maker.get(name, -1), name))
+            data, values = self._run(nodes, inputs, cut)
         shapes = {name: values[name].shape for name in cut}
         for name in cut:
-            if values[name].dtype.kind != "f" and name in self.maker:
+            if values[name].dtype.kind not in "fb" and name in self.maker:
                 raise RefusalError(
                     f"the client computes {name!r}, which holds no floating-point numbers, so it can not be "
                     "encrypted; cast it to floats in the model",
                     code="client",
                 )
         whole = len(cut) == 1 and len(shapes[cut[0]]) > 1 and shapes[cut[0]][0] == 1
+        whole = whole and values[cut[0]].dtype != bool
         shape = shapes[cut[0]][1:] if whole else (sum(math.prod(shapes[name]) for name in cut),)
+        if len(data) > MAX_BYTES:
+            raise RefusalError(
+                f"the client's first steps take {len(data)} bytes, most of them tables, and clients read at "
+                f"most {MAX_BYTES}; look rows up before, and compile the model behind the table",
+                code="client",
+            )
         steps = FirstSteps(data, inputs, shape, columns=self.columns)
         if self._together(steps):
             steps = FirstSteps(data, inputs, shape, True, self.columns)
         rest = self._rest(nodes, values, {name: shapes[name] for name in cut}, whole=whole)
         return SplitModel(rest, steps)
+
+    def _run(
+        self, nodes: set[int], inputs: tuple[SampleInput, ...], outputs: Iterable[str]
+    ) -> tuple[bytes, Mapping[str, NDArray[Any]]]:
+        """Return a client's model of some nodes, and its values for a sample of zeros."""
+        body = helper.make_graph(
+            [self.nodes[index] for index in sorted(nodes | self._constants_of(nodes))],
+            "client",
+            [self._alone(name) for name in self.used],
+            [onnx.ValueInfoProto(name=name) for name in dict.fromkeys(outputs)],
+            [t for t in self.graph.initializer if t.name in self._read_by(nodes)],
+        )
+        data = self._model(body).SerializeToString()
+        samples = {each.name: _example(each, self.inputs[each.name]) for each in inputs}
+        return data, SmallModel(data, "the client's first steps", BEFORE, len(data)).run(samples)
 
     def _selected(self, name: str, nodes: set[int]) -> set[int]:
         """Let the client give only those columns of an input that the server reads: others may hold gaps,
@@ -421,6 +458,18 @@ class _Flow:
         self.graph.node.append(helper.make_node("Gather", [name, f"{own}/columns"], [own], own, axis=1))
         self._read()
         return {len(self.nodes) - 1}
+
+    def _times_read(self, name: str) -> int:
+        """Return how often a value is read, as an output of the model, too."""
+        return len(self.readers.get(name, [])) + [value.name for value in self.graph.output].count(name)
+
+    def _constant(self, name: str) -> NDArray[Any] | None:
+        """Return a stored constant or the value of a Constant node; None for other values."""
+        stored = next((tensor for tensor in self.graph.initializer if tensor.name == name), None)
+        if stored is None and (index := self.maker.get(name)) is not None:
+            node = self.nodes[index]
+            stored = next((entry.t for entry in node.attribute if node.op_type == "Constant"), None)
+        return None if stored is None else numpy_helper.to_array(stored)
 
     def _constants_of(self, nodes: set[int]) -> set[int]:
         """Return the nodes that compute constants for some nodes."""
@@ -504,7 +553,7 @@ class _Flow:
                 known += [numpy_helper.from_array(np.asarray(a, np.int64), names[each]) for each, a in arrays]
                 sliced = [FEATURES, names["from"], names["to"], names["axis"]]
                 own = helper.np_dtype_to_tensor_dtype(values[name].dtype)
-                own = own if own in FLOATS else TensorProto.FLOAT
+                own = own if own in {*FLOATS, TensorProto.BOOL} else TensorProto.FLOAT
                 before += [
                     helper.make_node("Slice", sliced, [names["values"]]),
                     helper.make_node("Reshape", [names["values"], names["shape"]], [names["restored"]]),

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,24 @@ from .transformers import CLEAR, transformed
 from .writer import Writer
 
 Export = Callable[[Any, np.ndarray[Any, Any]], onnx.ModelProto]
+
+
+def unfrozen(model: Any) -> Any:
+    """Return an estimator without the FrozenEstimator around it, its steps or what it calibrates."""
+    if type(model).__name__ == "FrozenEstimator":
+        return unfrozen(model.estimator)
+    if hasattr(model, "steps"):
+        return _with(model, steps=[(name, unfrozen(step)) for name, step in model.steps])
+    if hasattr(model, "calibrated_classifiers_"):
+        members = [_with(each, estimator=unfrozen(each.estimator)) for each in model.calibrated_classifiers_]
+        return _with(model, calibrated_classifiers_=members)
+    return model
+
+
+def _with(model: Any, **attributes: Any) -> Any:
+    other = copy(model)
+    vars(other).update(attributes)
+    return other
 
 
 def is_table(samples: Any) -> bool:

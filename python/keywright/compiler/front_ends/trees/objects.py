@@ -8,6 +8,7 @@ from typing import Any
 import onnx
 
 from keywright.compiler.front_ends.feature_names import feature_names
+from keywright.compiler.front_ends.scikit_learn.pipeline import unfrozen
 from keywright.compiler.front_ends.to_onnx import to_onnx
 from keywright.compiler.trees.ensemble import Ensemble
 from keywright.program.arrays import table_names
@@ -57,6 +58,7 @@ def to_source(model: object, example: Any = None) -> onnx.ModelProto | Ensemble:
     Args:
         model, example: see `to_onnx`, also for the errors.
     """
+    model = unfrozen(model)
     ensemble = ensemble_of(model)
     if ensemble is None:
         return to_onnx(model, example)

@@ -59,7 +59,10 @@ class _Reader:
         (self.node, *others) = [node for node in model.graph.node if node.op_type in OPERATORS]
         if others:
             raise unsupported_operator(
-                others[0].name, others[0].op_type, "a model is one ensemble of trees; compile each by itself"
+                others[0].name,
+                others[0].op_type,
+                "a model is one ensemble of trees; compile each by itself, and of several folds of "
+                "CalibratedClassifierCV a single one, by ensemble=False",
             )
         self.attributes = {a.name: helper.get_attribute_value(a) for a in self.node.attribute}
 

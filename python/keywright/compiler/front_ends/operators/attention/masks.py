@@ -59,7 +59,6 @@ def shown_elements(
         RefusalError: minus infinity, or a number beside which single precision loses the others, hides all
             elements of a row.
     """
-    source = source.before_mask or source
     if source.masked is None:
         return source, np.ones(source.shape, bool)
     largest = source.masked.max(axis=axis, keepdims=True)

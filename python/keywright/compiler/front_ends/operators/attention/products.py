@@ -15,8 +15,11 @@ import numpy as np
 from keywright.compiler.front_ends.operator_context import EncryptedValue, OperatorContext, picking
 from keywright.compiler.graph.graph import Linear
 from keywright.compiler.graph.sparse import Indices, SparseMatrix
-from keywright.compiler.limits import require_elements
+from keywright.compiler.limits import MAX_ELEMENTS, require_at_most
 from keywright.program.arrays import Shape
+
+SHORTER = "compile for shorter sequences, or for windows of them"
+"""Advice for models whose products or softmaxes have too many elements."""
 
 SMALL = 1 << 11
 """Joint elements up to which maps are merged: they take levels rather than few diagonals to heart."""
@@ -65,7 +68,8 @@ def matrix_product(context: OperatorContext, left: EncryptedValue, right: Encryp
 def contracted(context: OperatorContext, left: Factor, right: Factor) -> EncryptedValue:
     """Return the products of two stacks of matrices, (stack, rows, columns)."""
     (stack, rows, inner), columns = left.numbers.shape, right.numbers.shape[2]
-    require_elements(f"the products of node {context.name!r}", (stack, rows, inner, columns))
+    products = stack * rows * inner * columns
+    require_at_most(f"node {context.name!r}", "products", products, MAX_ELEMENTS, SHORTER)
     if (turn := _turn(left)) is not None:
         return _from_diagonals(context, left, right, turn)
     if (turn := _turn(right.transposed)) is not None:

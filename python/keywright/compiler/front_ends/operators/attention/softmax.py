@@ -20,10 +20,11 @@ from keywright.compiler.front_ends.operator_context import EncryptedValue, Opera
 from keywright.compiler.front_ends.operators.reductions import rows_of
 from keywright.compiler.graph.graph import Activation
 from keywright.compiler.graph.sparse import Indices, SparseMatrix
+from keywright.compiler.limits import MAX_ENTRIES, require_at_most
 from keywright.program.arrays import Vector
 
 from .masks import shown_elements
-from .products import SMALL
+from .products import SHORTER, SMALL
 
 WIDEST = 64.0
 """Ratio of the largest calibrated sum of exponentials to the smallest possible one above which the operand is
@@ -52,6 +53,7 @@ def softmax_of(context: OperatorContext, source: EncryptedValue, axis: int) -> E
     Raises:
         RefusalError: all elements of a row are masked.
     """
+    source = source.before_mask or source
     rows, bits = rows_of(source, [axis]), source.shown
     source, shown = shown_elements(context, source, axis, rows)
     present = np.ones(source.size, bool)
@@ -114,6 +116,7 @@ def _centred(
 ) -> EncryptedValue:
     """Return each element minus the mean of its row, times a factor; 0 for elements without a share."""
     count = len(rows)
+    require_at_most(f"the mean of node {context.name!r}", "entries", count * rows.size, MAX_ENTRIES, SHORTER)
     into = np.broadcast_to(rows[:, None], (count, *rows.shape))
     origin = np.broadcast_to(rows[None], (count, *rows.shape))
     values = np.where(np.eye(count, dtype=bool)[:, :, None], 1.0, 0.0) - shares[None]

@@ -1,29 +1,10 @@
-//! Ternary secrets, uniform or of fixed Hamming weight.
+//! Ternary secrets of fixed Hamming weight.
 
 use alloc::vec::Vec;
 use zeroize::Zeroizing;
 
-use super::{SecretRng, sample};
+use super::SecretRng;
 use crate::RingError;
-
-/// `ceil(2^64 k / 3)` for `k = 1, 2`: `floor(3 w / 2^64)` counts those that are at most `w`.
-#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_feature = "neon")))]
-pub(crate) const THRESHOLDS: [u64; 2] = [0x5555_5555_5555_5556, 0xAAAA_AAAA_AAAA_AAAB];
-
-/// Fills `out` with independent uniform samples of `{-1, 0, 1}` (bias below `2^-62`).
-pub fn ternary(rng: &mut SecretRng, out: &mut [i64]) {
-    let backend = rng.backend();
-    sample(rng, out, |words, samples| backend.ternary(words, samples));
-}
-
-/// The samples for given uniform words: the definition of [`crate::backend::Sampling::ternary`].
-pub(crate) fn samples(words: &[u64], out: &mut [i64]) {
-    for (sample, &word) in out.iter_mut().zip(words) {
-        // 3 w / 2^64 from the halves of a word, so that no product overflows.
-        let low = (3 * (word & u64::from(u32::MAX))) >> 32;
-        *sample = i64::from(((3 * (word >> 32) + low) >> 32) as i32 - 1);
-    }
-}
 
 /// Fills `out` with a uniformly random vector of exactly `weight` entries `+-1` and zeros elsewhere.
 ///
@@ -122,16 +103,5 @@ mod tests {
         assert!(counts.iter().all(|&c| (4..72).contains(&c)));
         assert!(sum.abs() < 6 * 196);
         assert!(sparse_ternary(&mut rng(0), 3, &mut [0; 2]).is_err());
-    }
-
-    #[test]
-    fn uniform_ternary_is_uniform() {
-        let mut out = alloc::vec![0; 300_000];
-        ternary(&mut rng(7), &mut out);
-        for value in -1..=1 {
-            let seen = out.iter().filter(|&&x| x == value).count() as f64;
-            // Binomial with mean 100000 and deviation 258.
-            assert!((seen - 100_000.0).abs() < 6.0 * 258.2, "{value}: {seen}");
-        }
     }
 }

@@ -9,8 +9,8 @@ use keywright_ring::Modulus;
 use keywright_rlwe::{KeyIdentity, SecretDistribution, Security, maximum_log_qp};
 
 use crate::error::{frame_error, in_range};
-use crate::numbers::fixed_point::double_bits;
-use crate::objects::{Object, ObjectWriter, ShortFields, keyed_len, object_len};
+use crate::numbers::double_bits;
+use crate::object::{Object, ObjectWriter, ShortFields, keyed_len, object_len};
 use crate::{ClientError, FixedPoint, Layout, Sink};
 
 const WHAT: &str = "the client's parameters";

@@ -161,7 +161,8 @@ mod tests {
     use zeroize::Zeroizing;
 
     use super::*;
-    use crate::randomness::sampling::{SecretRng, gaussian};
+    use crate::randomness::gaussian;
+    use crate::sampling::SecretRng;
 
     /// Random words and those around every threshold, for every length of the last slice.
     #[test]
@@ -181,7 +182,7 @@ mod tests {
         }
         let mut expected = vec![0; words.len()];
         gaussian::samples(&words, &mut expected);
-        assert!(expected.contains(&crate::randomness::sampling::GAUSSIAN_BOUND));
+        assert!(expected.contains(&gaussian::GAUSSIAN_BOUND));
         for length in (0..100).chain([words.len()]) {
             let mut seen = vec![i64::MAX; length];
             samples(&words[..length], &mut seen);

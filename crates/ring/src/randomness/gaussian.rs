@@ -3,8 +3,6 @@
 #[cfg(any(not(target_arch = "arm"), test))]
 use zeroize::Zeroizing;
 
-use super::{SecretRng, sample};
-
 /// Standard deviation of every error polynomial.
 pub const SIGMA: f64 = 3.19;
 /// No sample is larger in absolute value (9.4 standard deviations; the mass beyond is below `2^-63`).
@@ -48,12 +46,6 @@ pub(crate) const CUMULATIVE: [u64; GAUSSIAN_BOUND as usize] = [
 #[cfg(any(not(target_arch = "arm"), test))]
 const BLOCK: usize = 64;
 
-/// Fills `out` with independent samples. One random word each: 63 bits select the magnitude, one the sign.
-pub fn gaussian(rng: &mut SecretRng, out: &mut [i64]) {
-    let backend = rng.backend();
-    sample(rng, out, |words, samples| backend.gaussian(words, samples));
-}
-
 /// The samples for given uniform words: the definition of [`crate::backend::Sampling::gaussian`].
 #[cfg(any(not(target_arch = "arm"), test))]
 pub(crate) fn samples(words: &[u64], out: &mut [i64]) {
@@ -70,29 +62,5 @@ pub(crate) fn samples(words: &[u64], out: &mut [i64]) {
             let negative = -((word & 1) as i64);
             *sample = (magnitude as i64 ^ negative) - negative;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Chi-square against the density itself, not against the table.
-    #[test]
-    fn distribution_is_the_discrete_gaussian() {
-        const COUNT: usize = 1 << 20;
-        let mut samples = alloc::vec![0; COUNT];
-        gaussian(&mut SecretRng::from_entropy(&Zeroizing::new([1; 32])), &mut samples);
-        assert!(samples.iter().all(|x| x.abs() <= GAUSSIAN_BOUND));
-        let rho = |k: i64| (-((k * k) as f64) / (2.0 * SIGMA * SIGMA)).exp();
-        let total: f64 = (-60..=60).map(rho).sum();
-        let mut chi2 = 0.0;
-        for k in -12..=12 {
-            let expected = COUNT as f64 * rho(k) / total;
-            let seen = samples.iter().filter(|&&x| x == k).count() as f64;
-            chi2 += (seen - expected) * (seen - expected) / expected;
-        }
-        // 25 classes: mean 24, deviation sqrt(48); six deviations.
-        assert!(chi2 < 24.0 + 6.0 * 48.0f64.sqrt(), "chi-square {chi2}");
     }
 }

@@ -1,15 +1,5 @@
 //! Objects of `docs/reference/format.md`: written to a sink while they are made, read from slices.
 
-pub(crate) mod compact_form;
-mod decrypt;
-mod encrypt;
-mod parameters;
-
-pub use compact_form::{CompactForm, Dropped, Form, SecondHalf, write_compact};
-pub use decrypt::Answer;
-pub use encrypt::{encrypt, encrypt_symmetric};
-pub use parameters::{ClientLiteral, ClientParameters};
-
 use keywright_frame::packing::{find_not_canonical, pack, packed_len, unpack};
 use keywright_frame::{
     CHECKSUM_BYTES, Checksum, FIXED_BYTES, FRAME_BYTES, FieldReader, FieldWriter, Fields, FixedBuffer,

@@ -6,9 +6,9 @@ use keywright_rlwe::KeyIdentity;
 
 use crate::engine::{Engine, wipe};
 use crate::error::{in_range, require_len};
-use crate::numbers::fixed_point::Descale;
-use crate::objects::compact_form::CompactForm;
-use crate::objects::{Object, unpack_canonical};
+use crate::messages::compact_form::CompactForm;
+use crate::numbers::Descale;
+use crate::object::{Object, unpack_canonical};
 use crate::{ClientError, ClientParameters, Layout};
 
 const WHAT: &str = "the ciphertext";

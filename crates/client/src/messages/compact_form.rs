@@ -21,7 +21,7 @@ use keywright_rlwe::KeyIdentity;
 use crate::engine::{CHUNK, Engine};
 use crate::error::{frame_error, in_range, require_len};
 use crate::keys::key::ENCRYPTION;
-use crate::objects::{Object, ObjectWriter, ShortFields, keyed_len};
+use crate::object::{Object, ObjectWriter, ShortFields, keyed_len};
 use crate::{ClientError, ClientParameters, Layout, Sink};
 
 /// The form of a written ciphertext.

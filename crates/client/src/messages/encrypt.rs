@@ -13,8 +13,8 @@ use keywright_rlwe::KeyIdentity;
 use crate::engine::{BLOCK, Engine, residue, values, wipe};
 use crate::error::{frame_error, in_range, require_len};
 use crate::keys::key::{ENCRYPTION, PublicKey, sub_uniform};
-use crate::objects::compact_form::{Form, body_bytes, descriptor, put_coefficients, require_dropped};
-use crate::objects::{ObjectWriter, ShortFields};
+use crate::messages::compact_form::{Form, body_bytes, descriptor, put_coefficients, require_dropped};
+use crate::object::{ObjectWriter, ShortFields};
 use crate::{ClientError, ClientParameters, Layout, Numbers, Sink, Word};
 
 /// Encrypts numbers under a public key and writes the ciphertext, half by half.

@@ -1,0 +1,249 @@
+"""The client of a search index on a server.
+
+>>> with RemoteSearch("http://127.0.0.1:8700") as remote:       # doctest: +SKIP
+...     ids, scores = remote.top(vector, k=10)
+"""
+
+import contextlib
+import hashlib
+import tempfile
+import threading
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keywright._copies import Unpicklable
+from keywright._core import KeyGenerator, SecretKey
+from keywright.errors import FormatError, MismatchError, NoiseError, ParameterError
+from keywright.errors.service import (
+    BadRequestError,
+    InvalidReplyError,
+    LimitError,
+    OtherModelError,
+    ServeError,
+    UnknownJobError,
+    UnknownKeysError,
+)
+from keywright.model.served import framing
+from keywright.search import Client, Query
+from keywright.search.directory import read_directories
+from keywright.search.messages import AnswerPart, query_ciphertext
+
+from .connection import CLOSE_S, DEADLINE_S, SHORT_S, within
+from .exchange import RETRIES, Exchange, Progress
+from .remote import KEY_SETS
+
+DIRECTORY_BYTES = 256 << 20
+"""Most bytes of the directory of a shard."""
+
+ANSWER_BYTES = 16
+"""Most bytes of an answer for each place of the index."""
+
+HEADER_BYTES = 1 << 20
+"""Most bytes of an answer besides those, for blocks that are not full."""
+
+
+class RemoteSearch(
+    Exchange,
+    Unpicklable,
+    elsewhere="store client.secret.to_bytes(), and pass the key as secret= to one in the other process",
+):
+    """A search index on a server, and its client: the secret key stays in this process.
+
+    Thread safety: any number of threads may use one at the same time, except for `refresh` and `close`.
+
+    Args:
+        url: URL of the server.
+        pinned: expected SHA-256 of the index's directory, by which the server names it; by default the first
+            that is served. Several are shards of one index.
+        secret: a secret key of an earlier client, which an `EncryptedIndex` needs: the one that encrypted the
+            vectors. A new one by default.
+        key: API key, for a server with accounts.
+        direct: as for `RemoteModel`.
+
+    Raises:
+        UnreachableError: there is no server, or it does not send the directory within 30 seconds.
+        FormatError: the server has no index at this address, or shards that do not belong together.
+        OtherModelError: the hash differs, or is unknown.
+        MismatchError: the secret belongs to another index.
+
+    Attributes:
+        client: encrypts queries, and vectors of an `EncryptedIndex`; its `secret` is for `secret=`.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        pinned: str | Sequence[str] | None = None,
+        secret: SecretKey | None = None,
+        key: str | None = None,
+        direct: bool | Collection[str] = True,
+    ) -> None:
+        super().__init__(url, key, direct)
+        self._pinned = (pinned,) if isinstance(pinned, str) else pinned
+        with within(SHORT_S, longer=""):
+            self._hashes, directory = self._fetch(self._pinned)
+        self.client = Client(directory, secret)
+        self._identifier: str | None = None
+        self._key_sets, self._uploading = 0, threading.Lock()
+
+    def __len__(self) -> int:
+        """Number of vectors of the index."""
+        return len(self.client)
+
+    def _fetch(self, hashes: Sequence[str] | None) -> tuple[list[str], bytes]:
+        """Return the hash of each shard, and their directories."""
+        paths = ["/v1/model"] if hashes is None else [f"/v1/models/{name}" for name in hashes]
+        shards = [self.request("GET", path, limit=DIRECTORY_BYTES) for path in paths]
+        names = [hashlib.sha256(shard).hexdigest() for shard in shards]
+        for name, expected in zip(names, hashes or names, strict=True):
+            if name != expected:
+                raise OtherModelError(
+                    f"the server has the index {name}, but {expected} is expected",
+                    outcome=name,
+                    expected=expected,
+                )
+        for shard in shards:
+            if len(read_directories(shard)) != 1:
+                raise FormatError("the server sends several directories for one index", code="field")
+        return names, b"".join(shards)
+
+    def refresh(self, *, deadline: float = SHORT_S) -> None:
+        """Fetch the directory again, for example after a changed index has replaced this one, within
+        ``deadline`` seconds. Uploaded keys stay valid.
+
+        Raises:
+            FormatError: the index now rounds vectors in another way.
+            ServeError: errors as above.
+        """
+        with within(deadline):
+            hashes, directory = self._fetch(self._pinned)
+        self.client.update(directory)
+        self._hashes = hashes
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def upload_keys(self, progress: Progress | None = None, *, deadline: float = DEADLINE_S) -> None:
+        """Make the keys of this client and upload them; the first query does so otherwise.
+
+        Args:
+            progress: called with bytes sent and bytes in all.
+            deadline: seconds that the call may take, however slowly the server answers.
+
+        Raises:
+            UnreachableError: the server does not come back, or the deadline is over.
+            LimitError: the server asks for a third key set of one secret key.
+            ServeError: a refusal of the server.
+        """
+        with within(deadline), self._uploading:
+            if self._identifier is not None:
+                return
+            if self._key_sets == KEY_SETS:
+                raise LimitError(
+                    f"the server asks for key set {KEY_SETS + 1} of this client, and at most {KEY_SETS} are "
+                    "made of one secret key; connect again with a new one",
+                    what="key_sets",
+                    value=KEY_SETS + 1,
+                    maximum=KEY_SETS,
+                    code="demand",
+                )
+            self._key_sets += 1
+            with tempfile.TemporaryDirectory(prefix="keywright.") as folder:
+                path = Path(folder) / "keys.kw"
+                generator = KeyGenerator(self.client.secret)
+                generator.save_evaluation_keys(path, self.client.quantisation.key_specs)
+                name = self.begin_keys(self._hashes[0])
+                self.send_keys(name, path, progress)
+            self._identifier = name
+
+    def top(
+        self, vector: ArrayLike, k: int, *, deadline: float = DEADLINE_S
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the best vectors, best first: the largest scores, or the smallest distances.
+
+        Args:
+            vector: (dimension,).
+            k: number of results.
+            deadline: seconds that the call may take with all its retries.
+
+        Returns:
+            (k,) ids and (k,) scores.
+
+        Raises:
+            SearchError: the vector or `k` is refused, before anything is sent; see `Client.query` and
+                `Query.top`.
+            InvalidReplyError: the server's answer cannot be read.
+            RetiredError: the index has changed, or is served no more; call `refresh` and ask again.
+            UnreachableError: the server does not come back, or the deadline is over.
+            ServeError: a refusal of the server.
+        """
+        query = self.client.query(vector)
+        query.require_count(k)
+        answer = self._answer(query, deadline)
+        with _reading():
+            return query.top(answer, k)
+
+    def scores(
+        self, vector: ArrayLike, *, deadline: float = DEADLINE_S
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the ids of all vectors, and the score of each; errors as for `top`."""
+        query = self.client.query(vector)
+        answer = self._answer(query, deadline)
+        with _reading():
+            return query.scores(answer)
+
+    def _answer(self, query: Query, deadline: float) -> bytes:
+        """Ask every shard, and return their answers joined."""
+        message = framing.join([query_ciphertext(query.data)])
+        parts = []
+        with within(deadline):
+            for name, (index, revision, places) in zip(self._hashes, query.shards, strict=True):
+                if not places:
+                    continue
+                limit = ANSWER_BYTES * places + HEADER_BYTES
+                data = self._evaluated(name, message, limit)
+                try:
+                    (scores,) = framing.split(data, 1)
+                except BadRequestError as error:
+                    raise InvalidReplyError(f"the answer of the server cannot be read: {error}") from error
+                parts.append(AnswerPart(query.tag, index, revision, scores).to_bytes())
+        return b"".join(parts)
+
+    def _evaluated(self, name: str, message: bytes, limit: int) -> bytes:
+        """Ask one shard. A lost request is sent again, and lost keys are made again."""
+        for _ in range(RETRIES):
+            self.upload_keys()
+            path = f"/v1/keys/{self._identifier}/jobs?model={name}"
+            try:
+                return self.evaluate(path, message, limit, lambda done, total: None)
+            except UnknownJobError:
+                continue
+            except UnknownKeysError:
+                self._identifier = None
+        raise UnknownKeysError("the server loses the keys of this client again and again")
+
+    def close(self, *, deadline: float = CLOSE_S) -> None:
+        """Delete the keys on the server, if it answers within ``deadline`` seconds."""
+        if self._identifier is not None:
+            with contextlib.suppress(ServeError), within(deadline):
+                self.ask("DELETE", f"/v1/keys/{self._identifier}")
+            self._identifier = None
+
+
+@contextlib.contextmanager
+def _reading() -> Iterator[None]:
+    """Turn what is wrong with an answer into one refusal."""
+    try:
+        yield
+    except (FormatError, MismatchError, NoiseError, ParameterError) as error:
+        raise InvalidReplyError(f"the answer of the server cannot be read: {error}") from error

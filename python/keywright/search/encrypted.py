@@ -1,0 +1,186 @@
+"""The server's part, if its vectors are encrypted: it learns neither vectors nor queries nor scores."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from threading import RLock
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keywright import bfv
+from keywright._copies import Unpicklable
+from keywright._core import BfvCiphertext, EncryptedSearchIndex, EvaluationKeys
+from keywright._reading.records import refusing
+from keywright.errors import FormatError, ParameterError
+
+from .directory import Places
+from .messages import AnswerPart, read_query, read_vectors
+from .quantisation import ENCRYPTED_LEVEL, LOG_N, Quantisation
+
+FORMAT = "keywright-search-encrypted-1"
+BLOCK = 1 << LOG_N
+"""Vectors of a full block."""
+
+
+class EncryptedIndex(
+    Unpicklable, elsewhere="save() it, and load it in the other process with EncryptedIndex.load"
+):
+    """Vectors that their owner encrypted, and answers to queries of this owner.
+
+    The server learns ids, the number of vectors, and `quantisation`. Only the client whose secret key
+    encrypted the vectors can query them.
+
+    Thread safety: any number of threads may use one at the same time.
+
+    Args:
+        quantisation: how the owner rounds vectors, with ``encrypted=True``.
+
+    Raises:
+        ParameterError: the quantisation is for vectors in the clear.
+    """
+
+    def __init__(self, quantisation: Quantisation) -> None:
+        if not quantisation.encrypted:
+            raise ParameterError(
+                "this quantisation is for vectors in the clear; pass Quantisation(..., encrypted=True)",
+                what="encrypted",
+                value=False,
+            )
+        self.quantisation = quantisation
+        self._places = Places()
+        self._engine = EncryptedSearchIndex(quantisation.parameters, quantisation.dimension, ENCRYPTED_LEVEL)
+        self._lock = RLock()
+
+    def __len__(self) -> int:
+        """Number of vectors."""
+        return len(self._places)
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """Ids of the vectors, by place."""
+        with self._lock:
+            ids: NDArray[np.int64] = self._places.ids[self._places.live]
+            return ids
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the vectors in memory."""
+        return self._engine.bytes
+
+    @property
+    def parameters(self) -> bfv.Parameters:
+        """The parameters of vectors, queries and keys."""
+        return self.quantisation.parameters
+
+    def add(self, vectors: bytes) -> None:
+        """Add encrypted vectors. Nothing is added if anything is refused.
+
+        Args:
+            vectors: what `Client.encrypt` yields, in its order.
+
+        Raises:
+            FormatError: the bytes are not encrypted vectors of this index, or the index has changed since.
+            SearchError: an id is there already or occurs twice.
+            MismatchError: another secret key encrypted them.
+        """
+        ciphertexts = self.quantisation.dimension + (self.quantisation.metric == "euclidean")
+        message = read_vectors(vectors, ciphertexts)
+        parameters = self.parameters
+        if message.index != self._places.identity:
+            raise FormatError(
+                "these vectors were encrypted for another index; make the Client of this index's directory",
+                code="index",
+            )
+        read = bfv.SeededCiphertext.from_bytes
+        expanded = [read(part, parameters).expand() for part in message.ciphertexts]
+        with self._lock:
+            if message.revision != self._places.revision:
+                raise FormatError(
+                    f"the vectors are for revision {message.revision} of the index, which is at "
+                    f"{self._places.revision}; give Client.update its directory, and encrypt again",
+                    code="revision",
+                )
+            ids = self._places.new_ids(message.ids, len(message.ids))
+            self._engine.append(len(ids), expanded)
+            self._places.take(np.arange(len(self._places.ids), len(self._places.ids) + len(ids)), ids)
+
+    def delete(self, ids: ArrayLike | Sequence[int]) -> None:
+        """Delete vectors: clients no longer get their scores. Their places stay in use, with ciphertexts that
+        only their owner can read. Nothing is deleted if an id is not there.
+
+        Raises:
+            SearchError: an id is not there, or occurs twice.
+        """
+        with self._lock:
+            self._places.release(self._places.of(ids))
+
+    def directory(self) -> bytes:
+        """Return what the owner needs, as bytes: rounding, ids and revision."""
+        with self._lock:
+            return self._places.directory(self.quantisation).to_bytes()
+
+    def answer(self, query: bytes, keys: bytes | EvaluationKeys) -> bytes:
+        """Answer a query with the encrypted score of every vector.
+
+        Args:
+            query: data of `Client.query`.
+            keys: of that client, from `Client.keys`.
+
+        Raises:
+            FormatError: the bytes are not a query or not keys.
+            SearchError: there is no vector.
+            MissingKeyError, MismatchError: the keys are not those for this query and index.
+        """
+        tag, ciphertext = read_query(query)
+        parameters = self.parameters
+        loaded = keys if isinstance(keys, EvaluationKeys) else EvaluationKeys.from_bytes(keys, parameters)
+        sent = bfv.SeededCiphertext.from_bytes(ciphertext, parameters)
+        with self._lock:
+            self._places.require_vectors()
+            revision = self._places.revision
+            scores = self._engine.answer(sent, loaded)
+        return AnswerPart(tag, self._places.identity, revision, scores.to_bytes()).to_bytes()
+
+    def save(self, folder: str | Path) -> None:
+        """Write the index to a new folder: ciphertexts by block, ids, and a description in JSON.
+
+        Raises:
+            FileExistsError: the folder exists.
+        """
+        folder = Path(folder)
+        folder.mkdir()
+        with self._lock:
+            for block in range(-(-self._engine.rows // BLOCK)):
+                with (folder / f"block-{block}.bin").open("wb") as file:
+                    for ciphertext in self._engine.read(block):
+                        file.write(ciphertext.to_bytes())
+            self._places.save(folder, self.quantisation, FORMAT)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "EncryptedIndex":
+        """Read the folder of `save`.
+
+        Raises:
+            FormatError: a file is damaged, or does not fit the others.
+            MismatchError: ciphertexts have different owners.
+            FileNotFoundError: a file is missing.
+        """
+        folder = Path(folder)
+        with refusing(f"{folder}, an encrypted search index", FormatError):
+            places, quantisation = Places.load(folder, FORMAT)
+            index = cls(quantisation)
+            for start in range(0, len(places.ids), BLOCK):
+                rows = min(BLOCK, len(places.ids) - start)
+                index._engine.append(rows, list(index._read(folder / f"block-{start // BLOCK}.bin")))
+            index._places = places
+        return index
+
+    def _read(self, path: Path) -> Iterator[BfvCiphertext]:
+        """Read the ciphertexts of a block."""
+        count = self.quantisation.dimension + (self.quantisation.metric == "euclidean")
+        length, rest = divmod(path.stat().st_size, count)
+        if not length or rest:
+            raise ValueError(f"{path.name} does not have {count} ciphertexts of equal length")
+        with path.open("rb") as file:
+            for _ in range(count):
+                yield bfv.Ciphertext.from_bytes(file.read(length), self.parameters)

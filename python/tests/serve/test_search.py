@@ -1,0 +1,174 @@
+"""A search index on a server answers like the same index here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+from keywright import search, serve
+from keywright.client import RemoteModel, RemoteSearch
+from keywright.errors import (
+    EvaluationError,
+    FormatError,
+    InvalidObjectError,
+    LimitError,
+    OtherModelError,
+    OutOfMemoryError,
+    RetiredError,
+    SearchError,
+)
+from keywright.model.served import framing
+from keywright.serve import ServedIndex, Server, Service
+from keywright.serve.tenants.quotas import Quota, Quotas
+from tests.search.cases import rounded, vectors
+from tests.serve.network import WORKERS, listening
+
+STORED, QUERY = vectors(40, 5), vectors(1, 5, seed=2)[0]
+QUANTISATION = search.Quantisation(5)
+
+
+def saved(folder: Path, first: int = 0, end: int = 20) -> ServedIndex:
+    index = search.Index(QUANTISATION)
+    index.add(range(first, end), STORED[first:end])
+    index.save(folder)
+    return ServedIndex(folder)
+
+
+@pytest.fixture(scope="module")
+def owner(tmp_path_factory: pytest.TempPathFactory) -> tuple[ServedIndex, search.Client]:
+    """An encrypted index, and the client that filled it."""
+    index = search.EncryptedIndex(search.Quantisation(5, "euclidean", radius=9, encrypted=True))
+    client = search.Client(index.directory())
+    for message in client.encrypt(range(40), STORED):
+        index.add(message)
+    folder = tmp_path_factory.mktemp("encrypted") / "private"
+    index.save(folder)
+    return ServedIndex(folder), client
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> list[ServedIndex]:
+    folder = tmp_path_factory.mktemp("shards")
+    return [saved(folder / "first"), saved(folder / "second", 20, 40)]
+
+
+@pytest.fixture(scope="module")
+def server(
+    shards: list[ServedIndex],
+    owner: tuple[ServedIndex, search.Client],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Server]:
+    service = Service([*shards, owner[0]], tmp_path_factory.mktemp("state"), workers=WORKERS)
+    with listening(service) as server:
+        yield server
+    service.close()
+
+
+def test_scores_are_those_of_rounded_vectors(server: Server, shards: list[ServedIndex]) -> None:
+    hashes = [shard.manifest.hash for shard in shards]
+    with RemoteSearch(server.url, hashes) as remote:
+        assert len(remote) == 40
+        ids, scores = remote.scores(QUERY)
+        assert np.array_equal(ids, np.arange(40))
+        np.testing.assert_allclose(scores, rounded(QUANTISATION, STORED, QUERY), rtol=1e-12)
+        best, _ = remote.top(QUERY, 3)
+        assert best.tolist() == np.argsort(-scores, kind="stable")[:3].tolist()
+        # One key set serves all shards.
+        keys = remote._identifier
+        assert remote.ask("GET", f"/v1/keys/{keys}/seen")["secret_keys"] == 0
+        # The server has lost the keys.
+        remote.ask("DELETE", f"/v1/keys/{keys}")
+        assert remote.top(QUERY, 1)[0][0] == best[0]
+        assert remote._identifier != keys
+        remote.ask("DELETE", f"/v1/keys/{remote._identifier}")
+        with pytest.raises(LimitError, match="key set 3"):
+            remote.top(QUERY, 1)
+    with RemoteSearch(server.url) as remote:
+        assert len(remote) == 20
+
+
+def test_threads_query_vectors_of_their_owner(
+    server: Server, owner: tuple[ServedIndex, search.Client]
+) -> None:
+    served, client = owner
+    with RemoteSearch(server.url, served.manifest.hash, secret=client.secret) as remote:
+        expected = rounded(served.quantisation, STORED, QUERY)
+        with ThreadPoolExecutor(2) as threads:
+            for ids, distances in threads.map(remote.scores, [QUERY, QUERY]):
+                np.testing.assert_allclose(distances[np.argsort(ids)], expected, rtol=1e-12)
+    with (
+        RemoteSearch(server.url, served.manifest.hash) as thief,
+        pytest.raises(EvaluationError, match="secret"),
+    ):
+        thief.top(QUERY, 1)
+
+
+def test_bad_input_is_refused_before_keys(server: Server, shards: list[ServedIndex], tmp_path: Path) -> None:
+    remote = RemoteSearch(server.url)
+    for vector, k, reason in [
+        (QUERY[:4], 1, "shape"),
+        (np.zeros(5), 1, "norm"),
+        (QUERY * np.nan, 1, "number"),
+        (QUERY, 21, "count"),
+        (QUERY, 0, "count"),
+    ]:
+        with pytest.raises(SearchError) as refusal:
+            remote.top(vector, k)
+        assert refusal.value.code == reason
+    assert remote._identifier is None
+    with pytest.raises(OtherModelError):
+        RemoteSearch(server.url, "0" * 64)
+    with pytest.raises(FormatError):
+        RemoteModel(server.url)
+    remote.upload_keys()
+    path = f"/v1/keys/{remote._identifier}/jobs?model={shards[0].manifest.hash}&wait=5"
+    for data in (b"x", shards[0].manifest.format.parameters):
+        with pytest.raises(InvalidObjectError):
+            remote.request("POST", path, framing.join([data]))
+    remote.close()
+
+    search.Index(QUANTISATION).save(tmp_path / "empty")
+    with pytest.raises(SearchError, check=lambda error: error.code == "empty"):
+        ServedIndex(tmp_path / "empty")
+    with pytest.raises(OutOfMemoryError):
+        shards[0].plan_service(1000, 900)
+    (tmp_path / "empty" / "index.json").write_text("{}")
+    with pytest.raises(FormatError):
+        ServedIndex(tmp_path / "empty")
+
+
+def test_a_changed_index_takes_the_same_keys(tmp_path: Path) -> None:
+    before = saved(tmp_path / "before")
+    index = search.Index.load(before.folder)
+    index.delete([0])
+    index.save(tmp_path / "after")
+    after = ServedIndex(tmp_path / "after", before.name)
+    with serve.serve(before, tmp_path / "state", workers=WORKERS) as server:
+        remote = RemoteSearch(server.url)
+        remote.upload_keys()
+        remote_port = urlsplit(server.url).port
+    with serve.serve(after, tmp_path / "state", workers=WORKERS, port=remote_port or 0):
+        with pytest.raises(RetiredError):
+            remote.top(QUERY, 1)
+        remote.refresh()
+        assert len(remote) == 19
+        keys = remote._identifier
+        assert 0 not in remote.scores(QUERY)[0]
+        assert remote._identifier == keys
+        remote.close()
+
+
+def test_queries_count_against_quotas(shards: list[ServedIndex], tmp_path: Path) -> None:
+    service = Service(shards[0], tmp_path, workers=WORKERS, quotas=Quotas(Quota(bytes=1000)))
+    with listening(service) as server, RemoteSearch(server.url) as remote:
+        with pytest.raises(LimitError, check=lambda error: error.code == "quota_bytes"):
+            remote.upload_keys()
+        service._usage.quotas = Quotas(Quota(seconds=1e-6))
+        remote.top(QUERY, 1)
+        with pytest.raises(LimitError, check=lambda error: error.code == "quota_seconds"):
+            remote.top(QUERY, 1)
+    service.close()
