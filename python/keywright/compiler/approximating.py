@@ -49,6 +49,7 @@ from keywright.errors.network import (
 from keywright.program.arrays import Shape, Vector, as_numbers
 from keywright.program.client.client_part import ClientPart
 from keywright.program.client.first_steps import FirstSteps
+from keywright.program.client.joint_range import JointRange
 from keywright.program.client.samples import in_order
 from keywright.program.fit_report import FittedActivation, OutputDifference
 from keywright.program.interface import ClientSteps
@@ -343,7 +344,8 @@ def put_polynomials(read: ReadModel, fit: Fit, *, values: bool = False) -> Appro
         chosen = choose(graph, run, fit, price)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
-    steps = ClientSteps(bits=tuple(read.claims.required.tolist()))
+    joint = JointRange.of(run.samples) if chosen.fitted and fit.ranges.input_range is None else None
+    steps = ClientSteps(bits=tuple(read.claims.required.tolist()), joint=joint)
     return ApproximatedModel(
         chosen.graph, chosen.fitted, run, fit, read.output_shape, read.client_part, steps=steps
     )

@@ -142,7 +142,11 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
             range=input_range,
             scale=input_scale,
             normalisation=entering if input_scale == 1 else None,
-            steps=replace(approximated.steps, binning=binning),
+            steps=replace(
+                approximated.steps,
+                binning=binning,
+                joint=None if target.thin else approximated.steps.joint,
+            ),
         ),
         output=replace(
             program.output,
@@ -176,7 +180,8 @@ def _report(
     """Return how the program differs from the model; None without calibration data. ``graph`` and ``run``
     are those of the program, whose outputs ``restored`` turns into the model's."""
     if model.trees is not None:
-        return model.trees.report
+        trees = model.trees.report
+        return trees and replace(trees, estimator=model.run.estimator)
     if not len(run.samples):
         return None
     return report(graph, run, model.fitted, restored, model.fit, model.client_part)

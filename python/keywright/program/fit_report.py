@@ -105,6 +105,8 @@ class FitReport:
             otherwise 0.
         rounding: how a quantised model in real numbers differs from its integers, on calibration samples;
             None for other models.
+        estimator: how the program in the clear differs from the estimator of scikit-learn that it was
+            compiled from, on some calibration samples; empty for models from elsewhere.
         remarks: warnings about trees: what rounding changes, and what the calibration data leave open.
     """
 
@@ -115,12 +117,16 @@ class FitReport:
     outputs: OutputDifference
     bins: int = 0
     rounding: OutputDifference | None = None
+    estimator: tuple[AnswerDifference, ...] = ()
     remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         answers = ", ".join(map(str, self.outputs.answers))
         behind = f"; behind the client's last steps {answers}" if answers else ""
-        return self._compared_with_model + behind + ("" if self.rounding is None else f"; {self._rounded}")
+        own = ", ".join(map(str, self.estimator))
+        against = f"; against the estimator itself {own}" if own else ""
+        rounded = "" if self.rounding is None else f"; {self._rounded}"
+        return self._compared_with_model + behind + against + rounded
 
     @property
     def _rounded(self) -> str:
@@ -136,7 +142,8 @@ class FitReport:
 
     @property
     def _compared_with_model(self) -> str:
-        if not self.activations and not self.bins:
+        # Of trees with public thresholds, leaves are rounded.
+        if not self.activations and not self.bins and not self.outputs.largest_change:
             return "no activation is replaced: the program computes the model's own function"
         kind = "held-out calibration samples" if self.held_out else "calibration samples, none held out"
         share = "" if self.outputs.agreement is None else f"{self.outputs.agreement:.2%} equal predictions, "
@@ -157,6 +164,8 @@ class FitReport:
                 del outputs[name]
         if self.rounding is None:
             del entry["rounding"]
+        if not self.estimator:
+            del entry["estimator"]
         if not self.remarks:
             del entry["remarks"]
         return {**entry, **outputs, "bins": bins}
@@ -182,6 +191,13 @@ class FitReport:
                 f"without the rounding of the model's integers, {' and '.join(missed)}; the report compares "
                 "with the model in real numbers"
             )
+        if all(each.largest_change <= each.bound for each in self.outputs.answers):
+            results += [
+                f"against the estimator itself, {each.name} changes by up to {each.largest_change:.3g}, "
+                f"above {each.bound:.3g}"
+                for each in self.estimator
+                if not each.largest_change <= each.bound
+            ]
         if not self.activations:
             return (*results, *self.remarks)
         if self.held_out == 0:

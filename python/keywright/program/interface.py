@@ -14,6 +14,7 @@ from keywright.program.operands.normalisation import Normalisation, declared_mag
 from .arrays import Shape, Vector, as_numbers
 from .client.client_part import ClientPart
 from .client.first_steps import FirstSteps
+from .client.joint_range import JointRange
 from .client.samples import in_order
 
 
@@ -26,6 +27,8 @@ class ClientSteps:
         binning: turns features into bits; None if the program takes features as they are.
         bits: numbers of the features that must be 0 or 1, such as masks, because the program would compute
             another function of other values.
+        joint: the range of all features together, which clients without the program check; None if the
+            program has no ranges, or samples have too many features.
         columns: names of the columns of a sample, by which tables are taken; empty if they have none, or if
             the first steps have their own.
 
@@ -37,6 +40,7 @@ class ClientSteps:
     binning: Binning | None = None
     bits: tuple[int, ...] = ()
     columns: tuple[str, ...] = ()
+    joint: JointRange | None = None
 
     def __post_init__(self) -> None:
         if len(set(self.columns)) != len(self.columns):

@@ -24,16 +24,19 @@ def data() -> tuple[Samples, NDArray[np.int64]]:
 
 
 def fitted(name: str) -> Any:
+    from sklearn.calibration import CalibratedClassifierCV
     from sklearn.neural_network import MLPClassifier
     from sklearn.svm import SVC
 
     samples, labels = data()
+    if name == "isotonic":
+        return CalibratedClassifierCV(SVC(), method="isotonic", cv=2).fit(samples, labels > 1)
     if name == "votes":
         return SVC().fit(samples[:150], labels[:150])
     return MLPClassifier((8,), max_iter=3000, random_state=0).fit(samples, labels)
 
 
-@pytest.mark.parametrize(("name", "error"), [("softmax", 0.05), ("votes", None), ("softmax", None)])
+@pytest.mark.parametrize(("name", "error"), [("isotonic", 0.05), ("votes", None), ("softmax", None)])
 def test_changes_behind_the_last_steps_are_stated(name: str, error: float | None) -> None:
     estimator, samples = fitted(name), data()[0][: 150 if name == "votes" else None]
     compiled = kw.compile(estimator, samples, error=error)

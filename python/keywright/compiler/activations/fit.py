@@ -89,8 +89,9 @@ class Fit:
             not change; a model for which no choice reaches it is refused. Without ``error``, no output may
             change by more than the largest output.
         error: maximum change of any output of the program on calibration data, by polynomials and by
-            encryption together; polynomials leave a sixteenth of it to encryption. Where the client computes
-            last steps, these outputs are the scores before them; a larger change behind them is warned of.
+            encryption together, for regressors of scikit-learn from ``predict``; polynomials leave a
+            sixteenth of it to encryption. Where the client computes last steps, these outputs are the scores
+            before them; a larger change behind them is warned of.
         noise: largest predicted error of encryption, as a share of the spread of any output: its standard
             deviation on the calibration data, or half the distance of their quantiles of 16 % and 84 % if
             that is smaller, so that a few outliers do not count. `keywright.compile` refuses a model above

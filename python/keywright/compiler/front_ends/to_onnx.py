@@ -2,6 +2,7 @@
 
 import importlib
 import io
+import json
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +13,6 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import ArrayLike
-from onnx.reference import ReferenceEvaluator
 
 from keywright.errors import PackageMissingError
 from keywright.errors.engine import EncodeError
@@ -28,7 +28,9 @@ from keywright.program.client.samples import by_name, in_order, some_samples
 
 from .feature_names import as_fitted, feature_names, with_names
 from .model_file import VALUES, load_model
+from .parts.client_start import CLIENT
 from .scikit_learn import double_precision, pipeline
+from .scikit_learn.comparison import DIFFERENT, gives_labels, require_same
 from .scikit_learn.support_vectors import centred
 
 OPSET = 18
@@ -49,16 +51,11 @@ thresholds far from the data, show there."""
 FAR_OFF = 1 / 4
 """Allowed difference of samples that were moved outwards."""
 
-COMPARED, DIFFERENT = 64, 2.0**-6
-"""Samples on which an exported estimator is compared with the estimator, and the least difference, as a share
-of the spread of an output, that roundings do not explain, there and between samples of a module."""
+THRESHOLDS = frozenset(["FixedThresholdClassifier", "TunedThresholdClassifierCV"])
+"""Classifiers whose threshold the exporter leaves out."""
 
-CONSTANT = 1e-5
-"""Spreads of probabilities and of features below this share of the largest are not looked at: single
-precision hardly shows them. Values are compared by any spread."""
-
-ROUNDED = 2.0**-40
-"""Values that vary by less than this share of their size are constant but for roundings."""
+COMPARED = 64
+"""Samples on which an exported estimator is compared with the estimator."""
 
 
 def to_onnx(model: object, example: Any = None) -> onnx.ModelProto:
@@ -100,10 +97,6 @@ def _gives_values(model: Any) -> bool:
     return bool(importlib.import_module("sklearn.base").is_regressor(model))
 
 
-def _gives_labels(model: Any) -> bool:
-    return hasattr(model, "classes_") or hasattr(model, "decision_function")
-
-
 def _from_estimator(model: Any, example: Any) -> onnx.ModelProto:
     names = feature_names(model, example)
     if (present := table_names(example)) is not None and not pipeline.needs_table(model):
@@ -116,7 +109,7 @@ def _from_estimator(model: Any, example: Any) -> onnx.ModelProto:
         except RefusalError as reason:
             raise ModelRefusedError([reason]) from reason
         few = as_fitted(some_samples(example, COMPARED), names)
-        _require_same(model, written, pipeline.fed(written, few), few)
+        require_same(model, written, pipeline.fed(written, few), few)
         return _with_own_labels(model, written, few)
     sample = _one_sample(example, "a scikit-learn estimator")
     exported = _of_features(model, np.asarray(example), sample)
@@ -128,7 +121,7 @@ def _with_own_labels(model: Any, exported: onnx.ModelProto, samples: Any) -> onn
     values and floating-point labels as integers."""
     graph = exported.graph
     label = graph.output[0]
-    if not _gives_labels(model) or label.type.tensor_type.elem_type != onnx.TensorProto.INT64:
+    if not gives_labels(model) or label.type.tensor_type.elem_type != onnx.TensorProto.INT64:
         return exported
     try:
         with warnings.catch_warnings():
@@ -157,36 +150,65 @@ def _of_features(
         ModelRefusedError: there is none; with the reason of the first that was tried.
     """
     lost, first = _lost_share(example), example[:1].astype(np.float64)
-    ways: list[Callable[[], onnx.ModelProto | None]] = []
-    if max(lost, _lost_values(model, some_samples(example, COMPARED))) > LOST:
-        ways.append(lambda: _from_scikit_learn(model, first))
-    if lost > LOST:
-        ways.append(lambda: double_precision.exported(model, first, _from_scikit_learn))
-    if lost <= MOST_LOST:
-        ways.append(lambda: _from_scikit_learn(model, sample))
+    ways: list[Callable[[], onnx.ModelProto | None]] = [
+        lambda: _from_scikit_learn(model, first),
+        lambda: _linear_in_double(model, sample.shape[-1]),
+        lambda: double_precision.exported(model, first, _from_scikit_learn),
+    ]
+    single: list[Callable[[], onnx.ModelProto | None]] = [lambda: _from_scikit_learn(model, sample)]
+    if lost > MOST_LOST:
+        single = []
+    # Values are computed in double precision; classifiers only where single precision loses something.
+    precise = _gives_values(model) or lost > LOST
     refusal: ModelRefusedError | None = None
-    for way in ways:
+    best: tuple[float, onnx.ModelProto] | None = None
+    for way in [*ways, *single] if precise else [*single, *ways]:
         try:
             exported = way()
-            if exported is not None:
-                source = exported.graph.input[0]
-                kind = onnx.helper.tensor_dtype_to_np_dtype(source.type.tensor_type.elem_type)
-                few = some_samples(example, COMPARED)
-                if kind.kind == "f":
-                    for share in BEYOND:
-                        moved = few + share * (few - np.mean(few, axis=0)) if share else few
-                        rows = moved.astype(few.dtype, copy=False)
-                        # There, probabilities saturate and single precision decides ties.
-                        most = FAR_OFF if share else DIFFERENT
-                        _require_same(model, exported, {source.name: rows.astype(kind)}, rows, most)
-                return exported
-        except ModelRefusedError as reason:
-            refusal = refusal or reason
+            apart = None if exported is None else _distance(model, exported, example)
+        except (ModelRefusedError, RefusalError) as reason:
+            if isinstance(reason, ModelRefusedError):
+                refusal = refusal or reason
+            continue
+        if exported is not None and apart is not None and (best is None or apart < best[0]):
+            best = apart, exported
+        if best is not None and best[0] <= LOST:
+            break
+    if best is not None:
+        return best[1]
     if lost > MOST_LOST:
         _from_scikit_learn(model, sample)  # one that is not exported at all has its own reason
         raise ModelRefusedError([single_precision(type(model).__qualname__, lost)]) from refusal
     assert refusal is not None
     raise refusal
+
+
+def _distance(model: Any, exported: onnx.ModelProto, example: np.ndarray[Any, Any]) -> float:
+    """Return how far an exported estimator is from the estimator, as a share of the spread of a value, on the
+    samples of an example.
+
+    Raises:
+        ModelRefusedError: it computes something else, there or further outside.
+    """
+    source = exported.graph.input[0]
+    kind = onnx.helper.tensor_dtype_to_np_dtype(source.type.tensor_type.elem_type)
+    few = some_samples(example, COMPARED)
+    if kind.kind != "f":
+        return 0.0
+    apart = 0.0
+    for share in BEYOND:
+        moved = few + share * (few - np.mean(few, axis=0)) if share else few
+        rows = moved.astype(few.dtype, copy=False)
+        # There, probabilities saturate and single precision decides ties.
+        most = FAR_OFF if share else DIFFERENT
+        measured = require_same(model, exported, {source.name: rows.astype(kind)}, rows, most)
+        apart = apart if share else measured
+    return apart
+
+
+def _linear_in_double(model: Any, width: int) -> onnx.ModelProto | None:
+    """Return a linear classifier with weights in double precision; None for another estimator."""
+    return pipeline.write_heads(model, width, alone=True)
 
 
 def _is_of(model: object, library: str, module: str, name: str) -> bool:
@@ -218,18 +240,6 @@ def _lost_share(example: ArrayLike | None) -> float:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         shares = SINGLE * np.abs(samples).max(axis=0) / samples.std(axis=0)
     return float(np.max(shares, where=np.isfinite(shares), initial=0.0))
-
-
-def _lost_values(model: Any, samples: np.ndarray[Any, Any]) -> float:
-    """Return the same for the values that an estimator predicts; 0 for labels."""
-    if not _gives_values(model):
-        return 0.0
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return _lost_share(model.predict(samples))
-    except Exception:  # noqa: BLE001 (of any library)
-        return 0.0  # samples that the estimator refuses: the exporter says why
 
 
 def _exporter(module: str, package: str, extra: str) -> ModuleType:
@@ -329,6 +339,11 @@ def _tensors(outputs: Any) -> list[Any]:
 def _from_scikit_learn(model: Any, sample: np.ndarray[Any, np.dtype[Any]]) -> onnx.ModelProto:
     if (written := pipeline.write_heads(model, sample.shape[-1])) is not None:
         return written
+    if type(last := _last(model)).__name__ in THRESHOLDS:
+        steps = list(model.steps[:-1]) if last is not model else []
+        pipe = importlib.import_module("sklearn.pipeline").Pipeline
+        inner = pipe([*steps, ("classifier", last.estimator_)]) if steps else last.estimator_
+        return _with_threshold(last, _from_scikit_learn(inner, sample))
     skl2onnx = _exporter("skl2onnx", "skl2onnx", "sklearn")
     try:
         with warnings.catch_warnings():
@@ -346,10 +361,17 @@ def _corrected(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
     """Return an exported estimator that computes what the estimator does, where skl2onnx is known not to.
 
     Of a discriminant analysis of two classes it writes the softmax of -d and d, whose probability is the
-    sigmoid of 2 d and not of d; of one against one, the numbers of labels instead of these.
+    sigmoid of 2 d and not of d; of one against one, the numbers of labels instead of these; of an isotonic
+    calibration, the probability of the nearest threshold instead of a straight line between two.
     """
-    last = model.steps[-1][1] if getattr(model, "steps", None) else model
+    last = _last(model)
     kind, graph = type(last).__name__, exported.graph
+    if kind == "CalibratedClassifierCV" and last.method == "isotonic":
+        _interpolate(exported)
+    if kind in ("GammaRegressor", "PoissonRegressor", "TweedieRegressor"):
+        # The client computes the exponential, so that no mean is below 0; its argument says as much.
+        means = [node.output[0] for node in graph.node if node.op_type == "Exp"]
+        onnx.helper.set_model_props(exported, {CLIENT: json.dumps(means)})
     if kind == "LinearDiscriminantAnalysis" and len(last.classes_) == 2:
         for node in graph.node:
             if node.op_type == "LinearClassifier":
@@ -378,92 +400,99 @@ def _corrected(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
     return exported
 
 
-def _require_same(
-    model: Any,
-    exported: onnx.ModelProto,
-    feeds: Mapping[str, np.ndarray[Any, Any]],
-    samples: Any,
-    most: float = DIFFERENT,
-) -> None:
-    """Refuse an exported estimator that computes something else than the estimator.
-
-    Args:
-        feeds, samples: what both take.
-        most: allowed difference, as a share of the spread; with a larger one than `DIFFERENT`, also the share
-            of the labels that may differ.
+def _with_threshold(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
+    """Return an exported classifier whose label follows from a threshold of a probability.
 
     Raises:
-        ModelRefusedError: with a `RefusalError`.
+        ModelRefusedError: the threshold is of a decision function.
     """
-    labelled = _gives_labels(model)
-    methods = ("predict_proba",) if labelled else ("predict", "transform")
-    method = next((name for name in methods if hasattr(model, name)), None)
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            outcome: Any = ReferenceEvaluator(_without_maps(exported)).run(None, dict(feeds))
-            target = None if method is None else np.asarray(getattr(model, method)(samples), np.float64)
-            labels = np.ravel(model.predict(samples)) if labelled else None
-            decided = _decided(model, samples) if labelled else None
-    except Exception:  # noqa: BLE001 (of any library)
-        return  # no evaluator for its operators, or samples that the estimator refuses: nothing to compare
-    if labels is not None and len(outcome[0]) == len(labels):
-        others = float(((np.ravel(outcome[0]) != labels) & decided).mean())
-        if others > (0 if most == DIFFERENT else most):
-            text = (
-                f"{others:.0%} of the labels that it writes are not those of predict, and these are no ties"
-            )
-            raise _not_exported(model, "skl2onnx", ValueError(text))
-    if target is None:
-        return
-    result = outcome[-1] if labelled else outcome[0]
-    if isinstance(result, list):
-        result = [list(row.values()) for row in result]
-    values = np.asarray(result, np.float64)
-    if values.size != target.size:
-        return
-    apart = np.abs(values.reshape(target.shape) - target).reshape(len(target), -1).max(axis=0)
-    spread = target.reshape(len(target), -1).std(axis=0)
-    # A single sample, or outputs that are constant but for roundings, have no spread.
-    size = np.abs(target).reshape(len(target), -1).max(axis=0)
-    if method != "predict":
-        spread = np.maximum(spread, CONSTANT * np.max(size, initial=0.0))
-    spread = np.where(spread > ROUNDED * size, spread, CONSTANT * size)
-    if len(target) > 1 and np.any(apart > most * spread):
-        place = int(np.argmax(apart - most * spread))
-        text = (
-            f"what it writes is off by {apart[place]:.3g} from {method}, whose spread is {spread[place]:.3g}"
+    scored = model.response_method == "decision_function"
+    if scored or not hasattr(model.estimator_, "predict_proba"):
+        reason = ValueError("its threshold is of a decision function; compile its estimator_ and compare")
+        raise _not_exported(model, "keywright", reason)
+    scorer = getattr(model, "_curve_scorer", None)
+    positive = model.pos_label if scorer is None else scorer._get_pos_label()
+    threshold = getattr(model, "best_threshold_", getattr(model, "threshold", "auto"))
+    classes = np.asarray(model.classes_)
+    place = 1 if positive is None else int(np.flatnonzero(classes == positive)[0])
+    graph = exported.graph
+    maps = {node.output[0]: node.input[0] for node in graph.node if node.op_type == "ZipMap"}
+    label, shares = graph.output[0], maps.get(graph.output[1].name, graph.output[1].name)
+    for node in graph.node:
+        node.output[:] = [f"{each}/other" if each == label.name else each for each in node.output]
+        node.input[:] = [f"{each}/other" if each == label.name else each for each in node.input]
+    strings, make = classes.dtype.kind in "OSU", onnx.helper.make_node
+    ordered = classes[[1 - place, place]]
+    constants = {
+        "place": np.asarray(place, np.int64),
+        "least": np.asarray(0.5 if threshold == "auto" else threshold, np.float64),
+        "labels": ordered.astype(object) if strings else ordered.astype(np.int64),
+    }
+    graph.initializer.extend(
+        onnx.numpy_helper.from_array(each, f"threshold/{name}") for name, each in constants.items()
+    )
+    last: list[tuple[str, list[str], str, dict[str, Any]]] = [
+        ("Gather", [shares, "threshold/place"], "threshold/share", {"axis": 1}),
+        ("Cast", ["threshold/share"], "threshold/double", {"to": onnx.TensorProto.DOUBLE}),
+        ("GreaterOrEqual", ["threshold/double", "threshold/least"], "threshold/above", {}),
+        ("Cast", ["threshold/above"], "threshold/number", {"to": onnx.TensorProto.INT64}),
+        ("Gather", ["threshold/labels", "threshold/number"], label.name, {"axis": 0}),
+    ]
+    graph.node.extend(make(kind, inputs, [result], result, **more) for kind, inputs, result, more in last)
+    return exported
+
+
+def _interpolate(exported: onnx.ModelProto) -> None:
+    """Replace the look-up of the nearest threshold of each isotonic calibration by straight pieces."""
+    graph, client = exported.graph, list[str]()
+    arrays = {each.name: onnx.numpy_helper.to_array(each).ravel() for each in graph.initializer}
+    source = {node.output[0]: node for node in graph.node}
+    nodes: list[onnx.NodeProto] = []
+    for node in graph.node:
+        nearest = source.get(node.input[1]) if node.op_type == "ArrayFeatureExtractor" else None
+        if nearest is None or nearest.op_type != "ArgMin":
+            nodes.append(node)
+            continue
+        distance = source[source[nearest.input[0]].input[0]]
+        score, places, values = distance.input[0], arrays[distance.input[1]], arrays[node.input[0]]
+        name, width = node.output[0], np.diff(places)
+        parts = {
+            "low": places[None, :-1],
+            "width": width[None],
+            "none": np.zeros((), places.dtype),
+            "all": np.ones((), places.dtype),
+            "rise": np.diff(values)[None].astype(places.dtype),
+            "columns": np.ones(1, np.int64),
+            "first": values[:1].astype(places.dtype),
+        }
+        graph.initializer.extend(
+            onnx.numpy_helper.from_array(each, f"{name}/{part}") for part, each in parts.items()
         )
-        raise _not_exported(model, "skl2onnx", ValueError(text))
+        steps = [
+            ("Sub", score, "above", "low"),
+            ("Div", "above", "share", "width"),
+            ("Clip", "share", "inside", "none", "all"),
+            ("Mul", "inside", "risen", "rise"),
+            ("ReduceSum", "risen", "sum", "columns"),
+            ("Add", "sum", "", "first"),
+        ]
+        for operator, first, result, *others in steps:
+            inputs = [score if first is score else f"{name}/{first}", *(f"{name}/{each}" for each in others)]
+            output = f"{name}/{result}" if result else name
+            nodes.append(onnx.helper.make_node(operator, inputs, [output], output))
+        client.append(f"{name}/above")
+    used = {each for node in nodes for each in node.input} | {each.name for each in graph.output}
+    while unused := [node for node in nodes if used.isdisjoint(node.output)]:
+        nodes = [node for node in nodes if node not in unused]
+        used = {each for node in nodes for each in node.input} | {each.name for each in graph.output}
+    del graph.node[:]
+    graph.node.extend(nodes)
+    onnx.helper.set_model_props(exported, {CLIENT: json.dumps(client)})
 
 
-def _without_maps(exported: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a model without the last nodes that turn probabilities into dictionaries."""
-    maps = {node.output[0]: node.input[0] for node in exported.graph.node if node.op_type == "ZipMap"}
-    if not maps:
-        return exported
-    plain = onnx.ModelProto()
-    plain.CopyFrom(exported)
-    kept = [node for node in plain.graph.node if node.op_type != "ZipMap"]
-    del plain.graph.node[:]
-    plain.graph.node.extend(kept)
-    for output in plain.graph.output:
-        if output.name in maps:
-            output.CopyFrom(onnx.ValueInfoProto(name=maps[output.name]))
-    return plain
-
-
-def _decided(model: Any, samples: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Return which samples have a label that roundings do not change: the best score exceeds the second by
-    more than `DIFFERENT` of the largest."""
-    score = model.decision_function if hasattr(model, "decision_function") else model.predict_proba
-    scores = np.asarray(score(samples), np.float64)
-    if scores.ndim == 1 or scores.shape[1] == 1:
-        margin = 2 * np.abs(scores.reshape(len(samples)))
-    else:
-        ordered = np.sort(scores, axis=1)
-        margin = ordered[:, -1] - ordered[:, -2]
-    return np.asarray(margin > DIFFERENT * np.abs(scores).max())
+def _last(model: Any) -> Any:
+    """Return the last step of a pipeline; another estimator itself."""
+    return model.steps[-1][1] if getattr(model, "steps", None) else model
 
 
 def _options(model: Any) -> dict[int, dict[str, object]]:

@@ -28,7 +28,7 @@ from keywright.program.operands.normalisation import Normalisation
 from .bins import LADDER, LAST_LADDER, Bins, private_bins, public_bins
 from .calibration.closeness import spread_of
 from .calibration.coverage import coverage
-from .calibration.judging import DEFAULT, Judge, remarks, require_coverage, require_leaves
+from .calibration.judging import DEFAULT, Judge, remarks, require_coverage, require_leaves, require_spread
 from .ensemble import Ensemble
 from .paths import Paths, paths
 
@@ -114,7 +114,9 @@ def _quantised(
         raise no_labels()
     judge = Judge(ensemble, samples)
     covered = None
-    if len(samples) and fit.accuracy is None and fit.error is None:
+    if not len(samples):
+        require_spread(ensemble, fit)
+    elif fit.accuracy is None and fit.error is None:
         require_leaves(judge.closeness(samples))
     if fit.thresholds == "public":
         bins = public_bins(ensemble)

@@ -19,6 +19,7 @@ from keywright.model.model import Model
 
 from .compilation import Client, Compilation, Ring
 from .compiled_model import CompiledModel
+from .estimator import with_estimator
 
 
 class FitOptions(TypedDict, total=False):
@@ -93,6 +94,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
         except RefusalError as reason:
             raise ModelRefusedError([reason]) from reason
         approximated = compiler.approximate(loaded, compiler.Fit(calibration=calibration, **fit))
+        approximated = with_estimator(approximated, model, calibration)
     compilation = Compilation(
         approximated,
         Ring(parameters) if isinstance(parameters, Parameters) else parameters,

@@ -94,7 +94,8 @@ class EncryptedError:
             distance of the quantiles of 16 % and 84 % if that is smaller.
         samples: number of simulated samples.
         batch: samples that share ciphertexts.
-        change: the largest error of each output and the largest change by polynomials together, (outputs,).
+        change: the largest error of each output and the largest change by polynomials, or from the estimator
+            that the model was compiled from, together, (outputs,).
         labels: predictions that may change; None if the model has none.
         outliers: of the calibration data.
         answers: how the model's outputs that are no labels change, behind the client's last steps.
@@ -234,11 +235,18 @@ def predict_error(
         spread_of(model.outputs),
         len(chosen),
         program.batch,
-        errors + np.abs(replaced - model.outputs).max(axis=0),
+        errors + np.maximum(np.abs(replaced - model.outputs).max(axis=0), _exported(model)),
         _labels(model, replaced, errors),
         Outliers(tuple(rows.tolist()), distance),
         answers,
     )
+
+
+def _exported(model: ApproximatedModel) -> float:
+    """Return the largest difference from the estimator that a model was compiled from, where the outputs are
+    the estimator's own."""
+    own = model.run.estimator if model.client_part is None else ()
+    return max((each.largest_change for each in own), default=0.0)
 
 
 def _simulated(model: ApproximatedModel, program: compiler.Program) -> NDArray[np.int64]:
@@ -321,8 +329,8 @@ def _missed(error: EncryptedError, fit: compiler.Fit) -> str | None:
     change = float(error.change.max())
     if fit.error is not None and not change <= fit.error:
         return (
-            f"polynomials and encryption change an output by up to {change:.3g}, {fit.error:g} is allowed "
-            "(error=): "
+            f"export, polynomials and encryption change an output by up to {change:.3g}, {fit.error:g} is "
+            "allowed (error=): "
         )
     if fit.accuracy is not None and error.kept is not None and error.kept < fit.accuracy:
         return (

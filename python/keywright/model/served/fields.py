@@ -11,6 +11,7 @@ import numpy as np
 from keywright.errors.engine import FormatError
 from keywright.program.client.client_part import ClientPart
 from keywright.program.client.first_steps import MAX_NAME, FirstSteps
+from keywright.program.client.joint_range import JointRange
 from keywright.program.interface import ClientSteps
 from keywright.program.operands.binning import Binning
 from keywright.program.operands.normalisation import Normalisation
@@ -178,7 +179,8 @@ def read_steps(entry: Mapping[str, Any]) -> ClientSteps:
     """Return what the client computes and checks before it encrypts."""
     first, binning, bits = read_first_steps(entry), read_binning(entry), read_bits(entry)
     try:
-        return ClientSteps(first, binning, bits, read_columns(entry))
+        joint = JointRange.read(entry["joint_range"], "manifest") if "joint_range" in entry else None
+        return ClientSteps(first, binning, bits, read_columns(entry), joint)
     except ValueError as error:
         if isinstance(error, FormatError):
             raise

@@ -50,7 +50,16 @@ STEPPED_VERSION = 7
 """Of manifests with first steps before that, such as imputing and look-ups, or features that are 0 or 1."""
 LIMITED_VERSION = 8
 """Of manifests with limits of features, outside of which clients of version 7 would get other answers."""
-VERSIONS = (VERSION, NORMALISED_VERSION, BINNED_VERSION, STEPPED_VERSION, LIMITED_VERSION)
+JOINT_VERSION = 9
+"""Of manifests with a range of all features together, which clients of version 8 would not check."""
+VERSIONS = (
+    VERSION,
+    NORMALISED_VERSION,
+    BINNED_VERSION,
+    STEPPED_VERSION,
+    LIMITED_VERSION,
+    JOINT_VERSION,
+)
 MAX_BYTES, LIMITS = 16 << 20, Limits(96 << 20, 1 << 20)
 """Maximum size in bytes of manifests that every client reads, and the limits of those with first steps, which
 clients of this package alone compute. The positions, offsets and scales of an image of 224 x 224 x 3 have
@@ -153,11 +162,11 @@ class Manifest:
         return (flat if normal is None else normal.invert(flat)).reshape(values.shape)
 
     def require_range(self, samples: NDArray[np.float64]) -> None:
-        """Refuse samples outside the range of the inputs, and values other than 0 and 1 where the program
-        needs these.
+        """Refuse samples outside the range of the inputs or of all of them together, and values other than 0
+        and 1 where the program needs these.
 
         Raises:
-            OutOfRangeError: names the value furthest outside.
+            OutOfRangeError: names the value furthest outside, or states the distance.
         """
         self.input.steps.require(samples)
         if self.input.range is None or self.input.steps.binning is not None:
@@ -166,6 +175,8 @@ class Manifest:
         worst = samples.flat[np.maximum(low - samples, samples - high).argmax()]
         if not low <= worst <= high:
             raise OutOfRangeError("the model's input", float(worst), low, high)
+        if self.input.steps.joint is not None:
+            self.input.steps.joint.require(samples.reshape(-1, math.prod(self.sample_shape)))
 
     @property
     def input_magnitude(self) -> float:
@@ -192,6 +203,7 @@ class Manifest:
                 "normalisation of inputs": (each.input.divisor, _map(each.input.normalisation)),
                 "binning of inputs": each.input.steps.binning and each.input.steps.binning.to_json(),
                 "features of 0 or 1": each.input.steps.bits,
+                "joint range": each.input.steps.joint and each.input.steps.joint.to_json(),
                 "names of columns": each.input.steps.columns,
                 "first steps": each.input.steps.first and each.input.steps.first.in_manifest(),
                 "declared magnitude": each.input_magnitude,
@@ -307,6 +319,8 @@ class Manifest:
             entry |= {"version": STEPPED_VERSION, "bits": entering.steps.bits}
         if entering.steps.binning is not None and len(entering.steps.binning.limited):
             entry["version"] = LIMITED_VERSION
+        if entering.steps.joint is not None:
+            entry |= {"version": JOINT_VERSION, "joint_range": entering.steps.joint.to_json()}
         if len(entering.steps.columns):
             entry["columns"] = entering.steps.columns
         if normalised:
@@ -339,7 +353,7 @@ class Manifest:
         if entry.get("format") != FORMAT or entry.get("version") not in VERSIONS:
             raise FormatError(
                 f"the manifest has format {entry.get('format')!r:.60}, version {entry.get('version')!r:.20}; "
-                f"this release reads {FORMAT}, versions {VERSION} to {LIMITED_VERSION}",
+                f"this release reads {FORMAT}, versions {VERSION} to {JOINT_VERSION}",
                 code="manifest",
             )
         if entry.get("packing") not in get_args(Packing):
@@ -390,6 +404,11 @@ class Manifest:
             raise FormatError(
                 "features that have to be 0 or 1 have numbers that no feature has", code="manifest"
             )
+        joint = manifest.input.steps.joint
+        if joint is not None and (
+            len(joint.centre) != math.prod(manifest.sample_shape) or manifest.format.packing == "coefficients"
+        ):
+            raise FormatError("the joint range is of other features", code="manifest")
         names = manifest.input.steps.columns
         if names and manifest.input.steps.first is None and manifest.sample_shape != (len(names),):
             raise FormatError(

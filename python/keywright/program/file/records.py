@@ -117,6 +117,7 @@ def read_report(entry: Mapping[str, Any]) -> FitReport:
         outputs=_difference(entry),
         bins=_count(entry, "bins") if "bins" in entry else 0,
         rounding=_difference(entry["rounding"]) if "rounding" in entry else None,
+        estimator=_answers(entry.get("estimator", [])),
         remarks=tuple(_text(remark, "a remark") for remark in remarks),
     )
 

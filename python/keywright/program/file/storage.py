@@ -29,6 +29,7 @@ from keywright._reading.documents import Limits, read_json
 from keywright.errors.engine import FormatError
 from keywright.program.client.client_part import ClientPart
 from keywright.program.client.first_steps import MAX_NAME, FirstSteps
+from keywright.program.client.joint_range import JointRange
 from keywright.program.instructions import Instruction, Layer
 from keywright.program.interface import ClientSteps, ProgramInput, ProgramOutput
 from keywright.program.operands.binning import Binning
@@ -185,6 +186,7 @@ def _description(program: Program) -> dict[str, Any]:
             else {"first_steps": steps.to_json() | {"bytes": len(steps.data)}}
         )
         | ({"columns": list(columns)} if (columns := program.input.steps.columns) else {})
+        | ({} if (joint := program.input.steps.joint) is None else {"joint_range": joint.to_json()})
         | ({"bits": len(program.input.steps.bits)} if len(program.input.steps.bits) else {})
     )
 
@@ -451,8 +453,11 @@ def _steps(
     named = all(isinstance(name, str) and 0 < len(name) <= MAX_NAME for name in columns)
     if not named or (columns and first is None and shape != (len(columns),)):
         raise FormatError(f"samples of shape {shape} have other columns than their names", code="program")
+    joint = JointRange.read(data["joint_range"], "program") if "joint_range" in data else None
+    if joint is not None and len(joint.centre) != math.prod(shape):
+        raise FormatError(f"the joint range is of {len(joint.centre)} features", code="program")
     try:
-        return ClientSteps(first, binning, bits, columns)
+        return ClientSteps(first, binning, bits, columns, joint)
     except ValueError as error:
         raise FormatError(f"the steps of the client: {error}", code="program") from error
 

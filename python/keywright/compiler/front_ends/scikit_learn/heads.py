@@ -27,11 +27,16 @@ KINDS = frozenset(
 
 SOFTMAX = frozenset(["LinearDiscriminantAnalysis", "LogisticRegression", "LogisticRegressionCV"])
 SIGMOID = frozenset(["SGDClassifier"])
+CLASSIFIERS = SOFTMAX | SIGMOID | {"LinearSVC", "RidgeClassifier", "RidgeClassifierCV"}
+"""Linear classifiers, whose weights the exporter would write in single precision."""
 
 
-def is_written(estimator: Any) -> bool:
-    """Whether an estimator consists of linear ones, and is written here."""
-    return type(estimator).__name__ in KINDS and all(map(_is_linear, _members(estimator)))
+def is_written(estimator: Any, *, alone: bool = False) -> bool:
+    """Whether an estimator consists of linear ones, or is a linear classifier if these are asked for too, and
+    is written here."""
+    kind = type(estimator).__name__
+    known = kind in KINDS or (alone and kind in CLASSIFIERS)
+    return known and all(map(_is_linear, _members(estimator)))
 
 
 def written(writer: Writer, estimator: Any, value: str, width: int) -> list[tuple[str, str]]:
@@ -43,16 +48,29 @@ def written(writer: Writer, estimator: Any, value: str, width: int) -> list[tupl
     if type(estimator).__name__ == "MultiOutputClassifier":
         labels, outputs = [], []
         for number, each in enumerate(estimator.estimators_):
-            outcome = _probabilities(writer, each, value, width)
-            labels.append(_label(writer, each.classes_, outcome))
+            label, outcome = _answer(writer, each, value, width)
+            labels.append(label)
             outputs.append((outcome, f"output_probability_{number}"))
         shape = writer.constant([-1, 1], np.int64)
         columns = [writer.add("Reshape", label, shape) for label in labels]
         return [(writer.add("Concat", *columns, axis=1), "output_label"), *outputs]
     if not hasattr(estimator, "classes_"):
         return [(_value(writer, estimator, value, width), "variable")]
-    outcome = _probabilities(writer, estimator, value, width)
-    return [(_label(writer, estimator.classes_, outcome), "output_label"), (outcome, "output_probability")]
+    label, outcome = _answer(writer, estimator, value, width)
+    return [(label, "output_label"), (outcome, "output_probability")]
+
+
+def _answer(writer: Writer, estimator: Any, value: str, width: int) -> tuple[str, str]:
+    """Return the label and the probabilities of a classifier. Labels of linear ones are those of the largest
+    score: probabilities may be equal where scores are not."""
+    if not _is_linear(estimator):
+        outcome = _probabilities(writer, estimator, value, width)
+        return _label(writer, estimator.classes_, outcome), outcome
+    last, scores = _linear(writer, estimator, value, width)
+    outcome = _shares(writer, last, scores)
+    if len(last.classes_) == 2:
+        scores = writer.add("Concat", writer.add("Neg", scores), scores, axis=1)
+    return _label(writer, last.classes_, scores), outcome
 
 
 def _members(estimator: Any) -> list[Any]:
@@ -182,8 +200,12 @@ def _shares(writer: Writer, estimator: Any, scores: str) -> str:
         if not two:
             return scores
         return writer.add("Concat", writer.add("Neg", scores), scores, axis=1)
-    share = writer.on_client(writer.add("Sigmoid", scores))
-    return _both(writer, share) if two else _normalised(writer, share)
+    if getattr(estimator, "loss", "") == "modified_huber":
+        limited = writer.on_client(writer.add("Clip", scores, writer.constant(-1.0), writer.constant(1.0)))
+        share = writer.add("Add", writer.add("Mul", limited, writer.constant(0.5)), writer.constant(0.5))
+    else:
+        share = writer.on_client(writer.add("Sigmoid", scores))
+    return _both(writer, share) if two else _normalised(writer, share, len(estimator.classes_))
 
 
 def _both(writer: Writer, share: str) -> str:
@@ -191,9 +213,13 @@ def _both(writer: Writer, share: str) -> str:
     return writer.add("Concat", rest, share, axis=1)
 
 
-def _normalised(writer: Writer, shares: str) -> str:
+def _normalised(writer: Writer, shares: str, count: int) -> str:
+    """Return shares, (1, count), divided by their sum; equal ones if all are 0."""
     total = writer.add("ReduceSum", shares, writer.constant([1], np.int64), keepdims=1)
-    return writer.add("Div", shares, total)
+    none = writer.add("Equal", total, writer.constant([[0.0]]))
+    uniform = writer.constant(np.full((1, count), 1 / count))
+    safe = writer.add("Where", none, writer.constant([[1.0]]), total)
+    return writer.add("Where", none, uniform, writer.add("Div", shares, safe))
 
 
 def _vote(writer: Writer, estimator: Any, value: str, width: int) -> str:
@@ -275,12 +301,7 @@ def _calibrated(writer: Writer, member: Any, value: str, width: int) -> str:
             shares.append(_interpolated(writer, calibrator, one))
     if len(shares) == 1:
         return _both(writer, shares[0])
-    joined = writer.add("Concat", *shares, axis=1)
-    total = writer.add("ReduceSum", joined, writer.constant([1], np.int64), keepdims=1)
-    none = writer.add("Equal", total, writer.constant([[0.0]]))
-    uniform = writer.constant(np.full((1, len(shares)), 1 / len(shares)))
-    safe = writer.add("Where", none, writer.constant([[1.0]]), total)
-    return writer.add("Where", none, uniform, writer.add("Div", joined, safe))
+    return _normalised(writer, writer.add("Concat", *shares, axis=1), len(shares))
 
 
 def _interpolated(writer: Writer, calibrator: Any, score: str) -> str:

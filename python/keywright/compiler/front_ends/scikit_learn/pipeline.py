@@ -10,7 +10,7 @@ import onnx
 from onnx import TensorProto
 
 from keywright.compiler.front_ends.feature_names import as_fitted
-from keywright.compiler.front_ends.parts.client_start import columns_in
+from keywright.compiler.front_ends.parts.client_start import client_values, columns_in
 from keywright.errors.engine import EncodeError
 from keywright.errors.network import RefusalError
 from keywright.program.arrays import table_names
@@ -114,11 +114,18 @@ def write(model: Any, samples: Any, names: Sequence[str], export: Export) -> onn
     return _joined(writer, value, export(estimator, numbers))
 
 
-def write_heads(model: Any, width: int) -> onnx.ModelProto | None:
-    """Return an estimator of linear ones, behind steps that are written here, as an ONNX model that takes
-    (count, width) numbers; None for another estimator."""
+def write_heads(model: Any, width: int, *, alone: bool = False) -> onnx.ModelProto | None:
+    """Return an estimator of linear ones, behind steps that are written here, as an ONNX model in double
+    precision that takes (count, width) numbers; None for another estimator.
+
+    Args:
+        alone: whether a linear classifier is written too.
+
+    Raises:
+        RefusalError: a step has no such form.
+    """
     steps = list(getattr(model, "steps", [("", model)]))
-    if not heads.is_written(steps[-1][1]):
+    if not heads.is_written(steps[-1][1], alone=alone):
         return None
     writer = Writer([Column(f"column {place}", "numbers") for place in range(width)], named=False)
     features = writer.table()
@@ -156,6 +163,8 @@ def _joined(writer: Writer, value: str, estimator: onnx.ModelProto) -> onnx.Mode
         copy.input[:] = [renamed(name) for name in node.input]
         copy.output[:] = [renamed(name) for name in node.output]
         writer.nodes.append(copy)
+    for name in sorted(client_values(estimator)):
+        writer.on_client(renamed(name))
     for tensor in graph.initializer:
         copied = onnx.TensorProto()
         copied.CopyFrom(tensor)

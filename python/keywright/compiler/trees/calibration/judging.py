@@ -14,7 +14,7 @@ from keywright.compiler.trees.leaves import STEP_BITS, rounded_leaves
 from keywright.errors.network import RefusalError
 from keywright.program.arrays import Vector
 
-from .closeness import Closeness, largest_change, of_labels, of_values
+from .closeness import WARNED_MEAN, Closeness, largest_change, of_labels, of_values, spread_of
 from .coverage import Coverage
 
 REFUSED_OUTSIDE = 0.1
@@ -105,6 +105,40 @@ def require_leaves(close: Closeness) -> None:
         raise RefusalError(
             f"leaves are rounded to 2^-{STEP_BITS} of their range, and {' and '.join(close.refused)}; "
             f"{NARROWER}, or allow more (error=)",
+            code="accuracy",
+        )
+
+
+def require_spread(ensemble: Ensemble, fit: Fit) -> None:
+    """Refuse leaves that rounding may change by more than a small share of the spread of most of them, where
+    no calibration data say what that changes.
+
+    Raises:
+        RefusalError: names the output, and the tree whose leaves are furthest apart.
+    """
+    leaves = rounded_leaves(ensemble)
+    of, trees = np.where(ensemble.nodes.feature < 0, leaves.tree, -1), len(ensemble.roots)
+    order = np.argsort(of, kind="stable")
+    spread, widest = np.zeros(ensemble.outputs), np.zeros((trees, ensemble.outputs))
+    for tree, rows in enumerate(np.split(order, np.searchsorted(of[order], np.arange(trees)))[1:]):
+        own = ensemble.nodes.values[rows]
+        widest[tree] = np.ptp(own, axis=0)
+        spread += [
+            spread_of(each) if high > 0 else 0.0 for each, high in zip(own.T, widest[tree], strict=True)
+        ]
+    if ensemble.last.labels is not None:
+        spread[:] = spread.max(initial=0.0)
+    lost = trees * leaves.step / 2
+    allowed = WARNED_MEAN * spread if fit.error is None else np.full_like(spread, fit.error)
+    wrong = np.flatnonzero(lost > allowed)
+    if len(wrong):
+        output = int(wrong[np.argmax((lost - allowed)[wrong])])
+        raise RefusalError(
+            f"leaves are rounded to 2^-{STEP_BITS} of their range, which changes output {output} by up to "
+            f"{lost[output]:.3g}, while most leaves differ by {spread[output]:.3g}; those of tree "
+            f"{int(widest[:, output].argmax())} are up to {widest[:, output].max():.3g} apart; give "
+            f"calibration data, on which the changes are measured (calibration=), {NARROWER}, or allow more "
+            "(error=)",
             code="accuracy",
         )
 

@@ -1,0 +1,71 @@
+"""Compares a model that was compiled from an estimator of scikit-learn with the estimator itself."""
+
+import importlib
+import sys
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright.compiler.activations.method_choice import ANSWER_SHARE, outputs_of
+from keywright.compiler.approximating import ApproximatedModel
+from keywright.compiler.front_ends.feature_names import as_fitted, feature_names
+from keywright.compiler.front_ends.scikit_learn.comparison import own_answers
+from keywright.program.client.samples import some_samples
+from keywright.program.fit_report import AnswerDifference
+
+COMPARED = 64
+"""Calibration samples that are compared."""
+
+
+def with_estimator(approximated: ApproximatedModel, model: object, calibration: Any) -> ApproximatedModel:
+    """Return a model that knows how its outputs differ from those of the estimator that it was compiled from:
+    from ``predict``, or from ``predict_proba`` if there are labels, in double precision and in the clear.
+    Models from elsewhere are returned as they are.
+
+    Args:
+        calibration: the samples of the model's run, in their order.
+    """
+    run = approximated.run
+    if "sklearn" not in sys.modules or not isinstance(
+        model, importlib.import_module("sklearn.base").BaseEstimator
+    ):
+        return approximated
+    total = len(run.samples)
+    if approximated.trees is not None:
+        calibration = approximated.trees.samples
+    if not total or calibration is None:
+        return approximated
+    rows = some_samples(np.arange(total), COMPARED)
+    few = as_fitted(some_samples(calibration, COMPARED), feature_names(model, calibration))
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            labels, targets = own_answers(model, few)
+    except Exception:  # noqa: BLE001 (of any library: samples that the estimator takes in another form)
+        return approximated
+    outputs = outputs_of(approximated.graph, run.samples[rows])
+    results: list[NDArray[Any]] = [outputs]
+    if (part := approximated.client_part) is not None:
+        answers = part.run(outputs.reshape(-1, *part.shape))
+        results = [each for each in answers.values() if each.dtype.kind == "f" or labels is None]
+        results = results[-len(targets) :] if targets else []
+    differences = []
+    for number, (values, target) in enumerate(zip(results, targets, strict=False)):
+        given = np.asarray(values).reshape(len(rows), -1)
+        if given.shape == target.shape and target.size:
+            apart = np.abs(np.asarray(given, np.float64) - target)
+            half = float(np.ptp(target, axis=0).max() / 2)
+            name = "predict" if labels is None else "predict_proba"
+            error = approximated.fit.error
+            differences.append(
+                AnswerDifference(
+                    name if len(targets) == 1 else f"{name}[{number}]",
+                    float(apart.max()),
+                    half,
+                    ANSWER_SHARE * half if error is None else error,
+                )
+            )
+    return replace(approximated, run=replace(run, estimator=tuple(differences)))

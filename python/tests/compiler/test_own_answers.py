@@ -1,0 +1,93 @@
+"""What a program computes is what the estimator predicts, in double precision, for kinds of estimators whose
+exporter computes something else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keywright as kw
+import numpy as np
+import pytest
+from keywright.compiler import Fit
+from keywright.compiler.approximating import approximate
+from keywright.compiler.front_ends.to_onnx import to_onnx
+from keywright.errors import ModelRefusedError
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import (
+    GammaRegressor,
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    SGDClassifier,
+    TweedieRegressor,
+)
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeRegressor
+
+RNG = np.random.default_rng(0)
+FREE = RNG.normal(size=(300, 3))
+SAMPLES = np.c_[FREE, FREE[:, 0] + 1e-6 * RNG.normal(size=300)]
+TARGET = FREE[:, 0] + FREE[:, 1] + 1e4 * (SAMPLES[:, 3] - FREE[:, 0]) + 0.1 * RNG.normal(size=300)
+TWO = (FREE[:, 0] + 0.5 * RNG.normal(size=300) > 0.5).astype(int)
+THREE = np.digitize(TARGET, [-0.5, 0.5])
+POSITIVE = np.exp(2 * FREE[:, 0] + 5)
+
+CLASSIFIERS: dict[str, Callable[[], Any]] = {
+    "nearly collinear": lambda: LinearDiscriminantAnalysis().fit(SAMPLES, THREE),
+    "modified Huber": lambda: SGDClassifier(loss="modified_huber", random_state=0).fit(SAMPLES, THREE),
+    "two outputs": lambda: MultiOutputClassifier(SGDClassifier(loss="modified_huber", random_state=0)).fit(
+        SAMPLES, np.c_[TWO, THREE]
+    ),
+    "threshold": lambda: FixedThresholdClassifier(LogisticRegression(), threshold=0.9).fit(SAMPLES, TWO),
+    "tuned threshold": lambda: TunedThresholdClassifierCV(LogisticRegression()).fit(SAMPLES, TWO),
+    "isotonic": lambda: CalibratedClassifierCV(SVC(), method="isotonic", cv=2).fit(SAMPLES, TWO),
+}
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_labels_and_probabilities(name: str) -> None:
+    """Calibration data far from the threshold do not hide it."""
+    model = CLASSIFIERS[name]()
+    far = SAMPLES[FREE[:, 0] < -0.5] if "threshold" in name else SAMPLES
+    compiled = approximate(to_onnx(model, far), Fit(calibration=SAMPLES))
+    part = compiled.client_part
+    assert part is not None
+    labels, *shares = part.run(compiled.outputs.reshape(-1, *part.shape)).values()
+    assert np.array_equal(labels.reshape(len(SAMPLES), -1), model.predict(SAMPLES).reshape(len(SAMPLES), -1))
+    expected = model.predict_proba(SAMPLES)
+    several = expected if isinstance(expected, list) else [expected]
+    for values, own in zip(shares, several, strict=True):
+        assert np.abs(values.reshape(own.shape) - own).max() < 1e-4
+
+
+@pytest.mark.parametrize("kind", [PoissonRegressor, GammaRegressor, TweedieRegressor])
+def test_no_mean_is_below_0(kind: Any) -> None:
+    options = {"power": 1.5, "link": "log"} if kind is TweedieRegressor else {}
+    compiled = kw.compile(kind(**options).fit(FREE, POSITIVE), FREE)
+    (means,) = compiled.answers(compiled.simulate(4 * FREE[:8], repetitions=1).outputs).values()
+    assert means.min() > 0
+
+
+def test_an_error_is_from_the_estimator() -> None:
+    model = LinearRegression().fit(SAMPLES, TARGET)
+    compiled = kw.compile(model, SAMPLES, error=1e-6)
+    outputs = compiled.simulate(SAMPLES[:8], repetitions=1).noisy
+    assert np.abs(outputs.reshape(-1, 8) - model.predict(SAMPLES[:8])).max() < 1e-6
+    fit = compiled.report.fit
+    assert fit is not None
+    (difference,) = fit.estimator
+    assert difference.name == "predict"
+    assert "against the estimator itself predict" in str(fit)
+
+
+def test_leaves_without_calibration_data_are_judged_by_their_spread() -> None:
+    values = 2 * FREE[:, 0] + 5
+    kw.compile(DecisionTreeRegressor(max_depth=4).fit(FREE, values), thresholds="public")
+    values[:3] = 1e9
+    tree = DecisionTreeRegressor(max_depth=5).fit(FREE, values)
+    with pytest.raises(ModelRefusedError, match=r"changes output 0 .* of tree 0 "):
+        kw.compile(tree, thresholds="public")

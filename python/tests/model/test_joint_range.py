@@ -1,0 +1,96 @@
+"""The range of all features together: it refuses what is unlike the calibration data, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import keywright as kw
+import numpy as np
+import pytest
+from keywright.errors import OutOfRangeError
+from keywright.model.served.manifest import Manifest
+from keywright.program.client.joint_range import MOST_FEATURES, JointRange
+from numpy.typing import NDArray
+
+pytest.importorskip("sklearn")
+
+Samples = NDArray[np.float64]
+Rng = np.random.Generator
+MIXED = np.random.default_rng(9).normal(size=(2, 8))
+UNITS = 10.0 ** np.arange(-9, 12, 2.5)[:8]
+
+
+def categories(rng: Rng, count: int) -> Samples:
+    return np.eye(6)[rng.choice(6, count, p=[0.5, 0.3, 0.15, 0.03, 0.015, 0.005])]
+
+
+KINDS: dict[str, Callable[[Rng, int], Samples]] = {
+    "normal": lambda rng, count: rng.normal(size=(count, 8)),
+    "heavy tails": lambda rng, count: rng.standard_t(3, size=(count, 8)),
+    "skewed": lambda rng, count: np.exp(rng.normal(size=(count, 8))),
+    "correlated": lambda rng, count: rng.normal(size=(count, 2)) @ MIXED + 0.05 * rng.normal(size=(count, 8)),
+    "nearly collinear": lambda rng, count: (
+        np.repeat(rng.normal(size=(count, 4)), 2, axis=1) + 1e-6 * rng.normal(size=(count, 8))
+    ),
+    "rare categories": lambda rng, count: np.c_[rng.normal(size=(count, 3)), categories(rng, count)],
+    "constant": lambda rng, count: np.c_[rng.normal(size=(count, 7)), np.full(count, 3.0)],
+    "units": lambda rng, count: rng.normal(size=(count, 8)) * UNITS + 1e6,
+    "sparse": lambda rng, count: rng.normal(size=(count, 8)) * (rng.random((count, 8)) < 0.03),
+    "two groups": lambda rng, count: rng.normal(size=(count, 8)) + 8 * (rng.random((count, 1)) < 0.02),
+}
+
+
+@pytest.mark.parametrize("count", [60, 300])
+@pytest.mark.parametrize("kind", KINDS)
+def test_samples_like_the_calibration_data_are_inside(kind: str, count: int) -> None:
+    rng = np.random.default_rng(1)
+    samples = KINDS[kind](rng, count)
+    joint = JointRange.of(samples)
+    assert joint is not None
+    low, high = samples.min(), samples.max()
+    others = KINDS[kind](rng, 2000)
+    others = others[((others >= low) & (others <= high)).all(axis=1)]
+    outside = 0
+    for each in others:
+        try:
+            joint.require(each[None])
+        except OutOfRangeError:
+            outside += 1
+    assert outside <= len(others) / 1000
+
+
+def test_samples_between_the_ends_of_correlated_features_are_outside() -> None:
+    rng = np.random.default_rng(1)
+    samples = KINDS["correlated"](rng, 300)
+    joint = JointRange.of(samples)
+    assert joint is not None
+    for each in rng.uniform(samples.min() / 2, samples.max() / 2, (100, 8)):
+        with pytest.raises(OutOfRangeError, match="features together"):
+            joint.require(each[None])
+
+
+def test_few_samples_and_many_features_have_none() -> None:
+    rng = np.random.default_rng(0)
+    assert JointRange.of(rng.normal(size=(49, 3))) is None
+    assert JointRange.of(rng.normal(size=(100, 30))) is None
+    assert JointRange.of(rng.normal(size=(1000, MOST_FEATURES + 1))) is None
+    assert JointRange.of(np.ones((100, 3))) is None
+
+
+def test_the_manifest_of_a_network_states_it() -> None:
+    from sklearn.linear_model import LinearRegression
+    from sklearn.neural_network import MLPRegressor
+
+    rng = np.random.default_rng(1)
+    samples = KINDS["correlated"](rng, 200)
+    network = MLPRegressor(hidden_layer_sizes=(4,), solver="lbfgs", max_iter=500, random_state=0).fit(
+        samples, samples[:, 0]
+    )
+    manifest = kw.compile(network, samples).manifest
+    again = Manifest.read(manifest.encoded)
+    assert again.encoded == manifest.encoded
+    again.require_range(samples)
+    with pytest.raises(OutOfRangeError, match="features together"):
+        again.require_range(np.where(np.arange(8) % 2, 0.5, -0.5)[None] * samples.max())
+    linear = kw.compile(LinearRegression().fit(samples, samples[:, 0]), samples)
+    assert linear.program.input.steps.joint is None
