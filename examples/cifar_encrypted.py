@@ -20,8 +20,6 @@ import numpy as np
 import onnxruntime
 from cifar import CLASSES, image_paths, read_image
 from keywright import compiler
-from keywright.plan import plan_network
-from keywright.runtime import EncryptedBackend, LayerClock, decrypt_result, encrypt_sample_seeded
 
 MODEL = Path(__file__).parent / "models" / "resnet8_cifar.onnx"
 PRESET = "N16_QP1732_L9_S45_real"
@@ -57,36 +55,29 @@ def main() -> int:
     bootstraps = sum(step.opcode == "bootstrap" for step in program.instructions)
     rotations = sum(layer.rotations for layer in program.layers)
     print(f"{program.depth} levels, {bootstraps} bootstraps, {rotations} rotations, {parameters}")
-    secret = kw.SecretKey.generate(parameters)
+    model = kw.Model("cifar", program, parameters, [plan])
+    client, server = model.client(), model.server()
     start = time.perf_counter()
-    execution = plan_network(program, parameters, [plan])
-    specs = execution.key_specs
-    keys = execution.follow(kw.KeyGenerator(secret).evaluation_keys(relinearization=False, specs=specs))
-    print(f"{len(specs)} keys of {keys.bytes / 1e9:.2f} GB in {time.perf_counter() - start:.1f} s")
-    clock = LayerClock(program)
-    client = kw.Decryptor(secret)
-    bootstrappers = [kw.Bootstrapper(plan) for plan in execution.bootstrapper_plans]
-    evaluator = kw.Evaluator(parameters, keys)
-    server = EncryptedBackend(evaluator, bootstrappers, plan=execution, on_step=clock.step)
-    start = time.perf_counter()
-    server.prepare(program)
-    print(f"model encoded, {server.plaintext_bytes / 1e9:.2f} GB, in {time.perf_counter() - start:.1f} s")
+    keys = client.keys()
+    print(f"{len(model.specs)} keys of {len(keys) / 1e9:.2f} GB in {time.perf_counter() - start:.1f} s")
+    server.load_keys(keys)
+    runner = server.runner
+    print(f"model encoded, {runner.plaintext_bytes / 1e9:.2f} GB, in {runner.prepare_seconds:.1f} s")
 
     session = onnxruntime.InferenceSession(str(arguments.model), providers=["CPUExecutionProvider"])
     same, right, seconds, processor = 0, 0, [], []
     for path, label in chosen:
         image = read_image(path)
         expected = session.run(None, {"image": image[None]})[0][0]
-        sent = [ciphertext.expand() for ciphertext in encrypt_sample_seeded(program, client, image)]
-        clock.start()
+        sent = client.encrypt_batch(image[None])
         start, used = time.perf_counter(), time.process_time()
-        answer = server.run(program, sent)
+        answer = server.evaluate(sent)
         seconds.append(time.perf_counter() - start)
         processor.append(time.process_time() - used)
-        scores = decrypt_result(program, client, answer)
+        scores = client.decrypt_batch(answer.objects, 1)[0]
         same += scores.argmax() == expected.argmax()
         right += expected.argmax() == label
-        bound = max(ciphertext.error_bound for ciphertext in answer) * program.output.unit
+        bound = answer.error_bound * program.output.unit
         print(
             f"{path.name} {CLASSES[label]}: {CLASSES[scores.argmax()]} encrypted, "
             f"{CLASSES[expected.argmax()]} in the clear, "
@@ -94,7 +85,7 @@ def main() -> int:
             f"{seconds[-1]:.1f} s, {processor[-1]:.1f} s of the processor",
             flush=True,
         )
-    for row in clock.by_kind(len(chosen)):
+    for row in runner.clock.by_kind(len(chosen)):
         print(row)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
     print(f"same prediction encrypted and in the clear: {same} of {len(chosen)}; {right} are right")

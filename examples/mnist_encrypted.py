@@ -16,8 +16,6 @@ import keywright as kw
 import numpy as np
 import onnxruntime
 from keywright import compiler
-from keywright.plan import plan_network
-from keywright.runtime import EncryptedBackend, decrypt_result, encrypt_sample_seeded
 from train_mnist import read_idx
 
 MODEL = Path(__file__).parent / "models" / "lenet_mnist.onnx"
@@ -42,22 +40,18 @@ def main() -> int:
     program = compiler.compile(
         MODEL, compiler.Target(slots=parameters.max_slots, levels=parameters.max_level)
     )
-    secret = kw.SecretKey.generate(parameters)
-    execution = plan_network(program, parameters)
-    key_set = kw.KeyGenerator(secret).evaluation_keys(specs=execution.key_specs, relinearization=False)
-    keys = execution.follow(key_set)
-    client = kw.Decryptor(secret)
-    server = EncryptedBackend(kw.Evaluator(parameters, keys), plan=execution)
-    server.prepare(program)
+    model = kw.Model("mnist", program, parameters)
+    client, server = model.client(), model.server()
+    server.load_keys(client.keys())
 
     encrypted = np.zeros(len(samples), np.int64)
     seconds = []
     for i, sample in enumerate(samples):
-        sent = [ciphertext.expand() for ciphertext in encrypt_sample_seeded(program, client, sample)]
+        sent = client.encrypt_batch(sample[None])
         start = time.perf_counter()
-        answer = server.run(program, sent)
+        answer = server.evaluate(sent)
         seconds.append(time.perf_counter() - start)
-        encrypted[i] = decrypt_result(program, client, answer).argmax()
+        encrypted[i] = client.decrypt_batch(answer.objects, 1).argmax()
         print(f"\r{i + 1} of {len(samples)} images", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
 
@@ -66,7 +60,7 @@ def main() -> int:
     print(f"same prediction encrypted and in the clear: {agree} of {total}")
     print(f"accuracy: {right[0]:.3f} in the clear, {right[1]:.3f} encrypted")
     print(f"evaluation: median {statistics.median(seconds):.3f} s, at most {max(seconds):.3f} s")
-    print(f"keys: {len(keys)} of {keys.bytes / 1e6:.0f} MB, {parameters}")
+    print(f"keys: {len(server.keys)} of {server.keys.bytes / 1e6:.0f} MB, {parameters}")
     return int(agree * 200 < total * 199)
 
 

@@ -41,7 +41,7 @@ class Fault:
 
 FAULTS = (
     Fault(
-        "plan/exact/optimal.py",
+        "plan/exact/optimizer.py",
         "candidates.shapes(used, None if every_level else own)",
         "candidates.shapes(used, own)",
         ("plan/test_exact.py", "only_serves_as_a_part"),

@@ -25,7 +25,7 @@ from harness.measurement.clock import Seconds, timed
 from keywright import compiler
 from keywright.model import Model
 from keywright.runtime.checking import run_clear, run_onnxruntime
-from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample_seeded
+from keywright.runtime.encrypted.backend import EncryptedBackend
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from sklearn.datasets import load_breast_cancer
@@ -115,11 +115,13 @@ def measure(model: onnx.ModelProto, typical: Vector, tests: Vector, batch: int, 
     sent = returned = same = count = 0
     for run in range(runs):
         samples = np.roll(tests, -run * batch, axis=0)[:batch]
-        message = [ciphertext.to_bytes() for ciphertext in encrypt_sample_seeded(program, client, samples)]
+        level, magnitude = program.input.level, program.input.magnitude
+        rows = program.pack(samples)
+        message = [client.encrypt(row, len(row), level, None, magnitude).to_bytes() for row in rows]
         inputs = [kw.SeededCiphertext.from_bytes(data, parameters).expand() for data in message]
         outputs, taken = timed(server.run, program, inputs)
         seconds.append(taken)
-        results = decrypt_result(program, client, outputs, len(samples))
+        results = program.unpack(np.asarray([client.decrypt(each) for each in outputs]), len(samples))
         error = max(error, float(np.abs(results - run_clear(program, samples)).max()))
         bound = max(bound, *(output.error_bound * program.output.unit for output in outputs))
         same += int((results.argmax(1) == run_onnxruntime(model, samples).argmax(1)).sum())

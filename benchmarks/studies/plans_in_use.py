@@ -32,13 +32,13 @@ from typing import Any
 import keywright as kw
 import numpy as np
 from keywright import plan as planning
-from keywright.plan.cost.calibration import stored_model
+from keywright.plan.cost.calibration import Calibration
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.search.frontier import FrontierSearch
 from keywright.plan.workload.network import convert, convert_bootstrap
 from keywright.runtime.checking import run_clear
-from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample
+from keywright.runtime.encrypted.backend import EncryptedBackend
 
 RUNS = 3
 PLANS = ["kds", "half", "quarter", "fewest"]
@@ -116,12 +116,15 @@ class Network:
         backend = EncryptedBackend(evaluator, bootstrappers, plan=execution)
         backend.prepare(self.program)
         encryptor = kw.Encryptor(kw.KeyGenerator(secret).public_key())
-        inputs = encrypt_sample(self.program, encryptor, self.sample)
+        level, magnitude = self.program.input.level, self.program.input.magnitude
+        rows = self.program.pack(self.sample)
+        inputs = [encryptor.encrypt(row, len(row), level, magnitude) for row in rows]
         outputs = list[kw.Ciphertext]()
         for _ in range(runs):
             with times.run():
                 outputs = backend.run(self.program, inputs)
-        result = decrypt_result(self.program, kw.Decryptor(secret), outputs)
+        decrypt = kw.Decryptor(secret).decrypt
+        result = self.program.unpack(np.asarray([decrypt(output) for output in outputs]))
         clear = run_clear(self.program, self.sample)
         times.error = float(np.abs(result - clear).max())
         times.bound = max(output.error_bound for output in outputs) * self.program.output.unit
@@ -234,10 +237,10 @@ def main() -> None:
     if options.child:
         child(options)
         return
-    model = stored_model()
-    if model is None:
+    calibration = Calibration.stored()
+    if calibration is None:
         print("this machine is not calibrated (keywright calibrate): predictions are of built-in weights")
-        model = planning.CostModel()
+    model = planning.CostModel() if calibration is None else calibration.model
     kw.set_threads(1)
     ran = subject(options)
     first: tuple[float, float] | None = None

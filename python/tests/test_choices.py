@@ -88,10 +88,11 @@ def backend(storage: Any) -> object:
 
 CALLS: dict[tuple[str, str], Callable[[Any], object]] = {
     ("compile", "client"): lambda text: kw.compile(object(), client=text),
-    ("Compilation.__init__", "client"): lambda text: model.Compilation(typing.cast(Any, None), client=text),
     ("Fit.__init__", "thresholds"): lambda text: compiler.Fit(thresholds=text),
     ("Target.__init__", "packing"): lambda text: compiler.Target(slots=8, levels=1, packing=text),
     ("CiphertextFormat.__init__", "packing"): lambda text: model.CiphertextFormat(text, b"", b"", 1),
+    ("Identity.save", "holds"): lambda text: model.Identity(bytes(32)).save(Path(), text),
+    ("Identity.load", "holds"): lambda text: model.Identity.load(Path(), text),
     ("KeyPolicy.__init__", "alpha"): lambda text: plan.KeyPolicy(text, "all"),
     ("KeyPolicy.__init__", "levels"): lambda text: plan.KeyPolicy(1, text),
     ("EncryptedBackend.__init__", "storage"): backend,

@@ -9,7 +9,7 @@ from keywright.errors import InfeasibleBudgetError
 from keywright.plan import STRATEGIES, Budget, CostModel, KeyPlan, KeyPolicy, Planner, Workload
 from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.ring.chain import published_bytes
-from keywright.plan.search.quick import QuickPlanner
+from keywright.plan.search.network_planner import QuickPlanner
 from keywright.plan.workload.workload import Group
 
 INDICES = {"pot": "signed-power-of-two", "all": "all-required"}

@@ -19,7 +19,6 @@ from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.runtime import simulate
 from keywright.runtime.checking import run_clear
-from keywright.runtime.encrypted.backend import decrypt_result, encrypt_sample_seeded
 
 from studies.executed_keys.key_sets import facts
 from studies.executed_keys.resident import Run
@@ -59,11 +58,13 @@ def main() -> None:
         key_threads=given["key_threads"],
     )
     client = kw.Decryptor(secret)
-    inputs = [one.expand() for one in encrypt_sample_seeded(program, client, sample)]
+    level, ring, magnitude = program.input.level, program.input.log_n or None, program.input.magnitude
+    sent = [client.encrypt(row, len(row), level, ring, magnitude) for row in program.pack(sample)]
+    inputs = [one.expand() for one in sent]
     load_before = os.getloadavg()[0]
     begin = time.time()
     results = run.run(inputs)
-    scores = decrypt_result(program, client, results)
+    scores = program.unpack(np.asarray([client.decrypt(result) for result in results]))
     clear = run_clear(program, sample)
     error = float(np.abs(scores - clear).max())
     if not error <= ALLOWED * expected:

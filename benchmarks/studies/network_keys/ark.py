@@ -22,7 +22,7 @@ from keywright.plan import (
     smallest_basis,
     smallest_shared_basis,
 )
-from keywright.plan.strategies.ark import OURS, TEXT, Reading, ark_keys
+from keywright.plan.strategies.rotation_patterns import OURS, TEXT, Reading, pattern_keys
 from published import convfhe
 
 from studies.network_keys.networks import Network
@@ -124,7 +124,7 @@ def lists(seconds: float) -> tuple[str, dict[str, object]]:
         ("rot1", "about 8 (46 % fewer)", ROT1, [GROUP.rotation(number) for number in ROT1]),
         ("rot2, as Galois elements", "9", ROT2, [GROUP.from_galois_element(g) for g in ROT2]),
     ):
-        scheme = ark_keys(numbers, "memory")
+        scheme = pattern_keys(numbers, "memory")
         rotations = sum(len(way) for way in scheme.decompositions.values())
         with step(f"fewest keys for {name}"):
             basis = smallest_basis(GROUP, automorphisms, seconds)
@@ -156,11 +156,11 @@ def by_the_text() -> dict[str, object]:
     rows = []
     for name, numbers in named.items():
         for priority in PRIORITIES:
-            scheme = [ark_keys(numbers, priority, reading) for reading in READINGS.values()]
+            scheme = [pattern_keys(numbers, priority, reading) for reading in READINGS.values()]
             summaries = [f"{len(one.keys)} / {sum(map(len, one.decompositions.values()))}" for one in scheme]
             rows.append((name, len(numbers), f"ark-{priority}", *summaries))
     steps = named["3-20-1"]
-    saved = [100 * (1 - len(ark_keys(steps, "memory", one).keys) / len(steps)) for one in (TEXT, OURS)]
+    saved = [100 * (1 - len(pattern_keys(steps, "memory", one).keys) / len(steps)) for one in (TEXT, OURS)]
     return {
         "ark_text": table(("numbers", "how many", "strategy", *READINGS), rows),
         "ark_text_saves": f"{saved[0]:.0f}",
@@ -175,8 +175,8 @@ def _signed_steps(workload: Workload) -> list[int]:
 
 
 def _in_words() -> dict[str, object]:
-    rot1 = ark_keys(ROT1, "memory").keys
-    require(ark_keys(ROT2, "memory").decompositions[5] == (3, 3, -1), "ARK makes 5 of {3, 3, -1}")
+    rot1 = pattern_keys(ROT1, "memory").keys
+    require(pattern_keys(ROT2, "memory").decompositions[5] == (3, 3, -1), "ARK makes 5 of {3, 3, -1}")
     require(GROUP.from_galois_element(5) == GROUP.rotation(1), "X -> X^5 is a rotation by 1")
     plan = STRATEGIES["lowmem"].plan(slots_layer(), CostModel())
     return {

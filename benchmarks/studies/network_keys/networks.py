@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from keywright.errors import InfeasibleBudgetError
 from keywright.plan import STRATEGIES, Budget, CostModel, KeyPlan, Planner, Workload
 from keywright.plan.keys.derivation import DerivationDesign
-from keywright.plan.search.joint import JointPlanner
+from keywright.plan.search.joint_planner import JointPlanner
 from published import convfhe, fhe_mp_cnn
 
 from studies.network_keys.page_parts import GB, step, table

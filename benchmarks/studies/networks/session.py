@@ -14,7 +14,7 @@ from harness.programs.peer import peak_rss_bytes
 from keywright import compiler
 from keywright.commands.helpers.inputs import load_inputs
 from keywright.compiler import Program
-from keywright.plan.cost.calibration import stored_speedup
+from keywright.plan.cost.calibration import Calibration
 from keywright.plan.memory.machine import default_budget, resident_bytes
 from keywright.runtime import simulate
 from numpy.typing import NDArray
@@ -113,6 +113,7 @@ class Session:
         self.server.take_keys(keys, planned)
         runner = self.server.runner
         self.facts |= {"prepare_s": runner.prepare_seconds, "plaintext_bytes": runner.plaintext_bytes}
+        calibration = Calibration.stored()
         self.facts |= {
             "parameters": repr(self.parameters),
             "threads": setting.threads,
@@ -121,7 +122,7 @@ class Session:
             "bootstraps": sum(step.opcode == "bootstrap" for step in self.program.instructions),
             "rotations": sum(layer.rotations for layer in self.program.layers),
             "predicted_s": planned.seconds,
-            "speedup": stored_speedup(setting.threads),
+            "speedup": None if calibration is None else calibration.speedup(setting.threads),
             "setup_peak_bytes": peak_rss_bytes(),
         }
 

@@ -239,9 +239,7 @@ def alone(folders: Sequence[Path], seconds: float, number: int, results: Any) ->
     while time.perf_counter() - start < seconds:
         _, model, runner, keys, message = known[len(taken) % len(known)]
         begun = time.perf_counter()
-        objects = framing.split(message, model.manifest.input.places.ciphertexts)
-        inputs = [model.requests.read(data) for data in objects]
-        framing.join([model.requests.write(result) for result in runner.run(keys, inputs)])
+        framing.join(model.requests.answer(runner, keys, model.requests.read_all([message])).objects)
         taken.append(time.perf_counter() - begun)
     results.put((taken, time.perf_counter() - start, time.process_time() - used))
 

@@ -49,8 +49,7 @@ def measured(folder: Path) -> Times:
         keys = model.execution.load_keys(path)
         loads.append(time.perf_counter() - start)
         start = time.perf_counter()
-        inputs = [model.requests.read(data) for data in framing.split(message, 1)]
-        framing.join([model.requests.write(result) for result in runner.run(keys, inputs)])
+        framing.join(model.requests.answer(runner, keys, model.requests.read_all([message])).objects)
         evaluations.append(time.perf_counter() - start)
     path.unlink()
     names = [f"model-{number}" for number in range(MODELS)]

@@ -1,7 +1,7 @@
 """`approximate`: turns an ONNX model into linear maps, products and polynomials, for any kind of
 ciphertext."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from keywright._core import BootstrapperPlan
 from keywright.compiler.activations.approximation.method import Method
-from keywright.compiler.activations.choosing import choose, outputs_of
 from keywright.compiler.activations.fit import OPERATORS, Fit
+from keywright.compiler.activations.method_choice import choose, outputs_of
 from keywright.compiler.activations.ranges import ExactRun, run_exact
 from keywright.compiler.front_ends.feature_names import names_in
 from keywright.compiler.front_ends.model_file import gives_values, load_model
@@ -24,10 +24,10 @@ from keywright.compiler.front_ends.operators.attention.softmax import more_halvi
 from keywright.compiler.front_ends.operators.gating.gates import HIDDEN
 from keywright.compiler.front_ends.parts.batch_axis import require_independent
 from keywright.compiler.front_ends.parts.client_end import divide
-from keywright.compiler.front_ends.parts.client_start import Started, start
+from keywright.compiler.front_ends.parts.client_start import SplitModel, start
 from keywright.compiler.front_ends.rewriting.classical import standardised
+from keywright.compiler.front_ends.rewriting.decomposed_operators import with_softmax
 from keywright.compiler.front_ends.rewriting.quantised import with_real_numbers
-from keywright.compiler.front_ends.rewriting.written_out import with_softmax
 from keywright.compiler.front_ends.trees import onnx_ml
 from keywright.compiler.graph.graph import Activation, Graph, Input, Linear
 from keywright.compiler.graph.simplify import simplify
@@ -121,8 +121,15 @@ class ReadModel(ImportedModel):
     client_part: ClientPart | None
 
 
+Refusals = Callable[[Graph], Sequence[RefusalError]]
+"""Reasons against a graph without polynomials."""
+
+
 def approximate(
-    model: Source, fit: Fit | None = None, max_plaintext_bytes: int = MAX_PLAINTEXT_BYTES
+    model: Source,
+    fit: Fit | None = None,
+    max_plaintext_bytes: int = MAX_PLAINTEXT_BYTES,
+    refusals: Refusals | None = None,
 ) -> ApproximatedModel:
     """Replace a model's activations by polynomials, as the fit requires.
 
@@ -131,6 +138,7 @@ def approximate(
         fit: calibration data, methods, or how closely to follow the model; `Fit()` by default.
         max_plaintext_bytes: bound on the memory of the diagonals. A model whose matrices alone exceed it is
             refused before it is run on calibration data.
+        refusals: further reasons against a graph, counted before it is run on calibration data.
 
     Raises:
         ModelRefusedError: with all reasons; see `keywright.compiler.compile`.
@@ -140,13 +148,16 @@ def approximate(
     if isinstance(opening.model, Ensemble):
         return opening.approximated(_approximated_ensemble(opening.model, opening.fit))
     read = read_model(opening.model, opening.fit, max_plaintext_bytes)
-    if read.reasons:
-        raise ModelRefusedError(read.reasons)
+    reasons = list(read.reasons)
+    if refusals is not None and read.graph.output >= 0:
+        reasons += refusals(read.graph)
+    if reasons:
+        raise ModelRefusedError(reasons)
     return opening.approximated(put_polynomials(read, opening.fit, values=opening.values))
 
 
 @dataclass(frozen=True, eq=False)
-class Opening:
+class PreparedModel:
     """A model behind the client's first steps.
 
     Attributes:
@@ -171,7 +182,7 @@ class Opening:
         return replace(model, steps=steps, run=replace(model.run, rounding=self.rounding))
 
 
-def _started(model: onnx.ModelProto, samples: Any) -> Started:
+def _started(model: onnx.ModelProto, samples: Any) -> SplitModel:
     """Return a model behind its first steps. Where the client's steps end in truth values, as of a mask, the
     program computes them itself, if it can."""
     try:
@@ -179,7 +190,7 @@ def _started(model: onnx.ModelProto, samples: Any) -> Started:
     except RefusalError:
         if not _reads_bits(model, samples):
             raise
-        return Started(model, None)
+        return SplitModel(model, None)
 
 
 def _reads_bits(model: onnx.ModelProto, samples: Any) -> bool:
@@ -188,7 +199,7 @@ def _reads_bits(model: onnx.ModelProto, samples: Any) -> bool:
     return bits is not None and bool(bits.any()) and not import_model(model, bits=bits).reasons
 
 
-def begin(model: Source, fit: Fit) -> Opening:
+def begin(model: Source, fit: Fit) -> PreparedModel:
     """Split off the first steps of a model, and compute them for the calibration data.
 
     Raises:
@@ -196,7 +207,7 @@ def begin(model: Source, fit: Fit) -> Opening:
         EncodeError: the first steps do not take the calibration data.
     """
     if isinstance(model, Ensemble):
-        return Opening(model, _in_order(fit, model.names), None, model.names)
+        return PreparedModel(model, _in_order(fit, model.names), None, model.names)
     try:
         loaded = load_model(model)
         columns = names_in(loaded)
@@ -213,7 +224,7 @@ def begin(model: Source, fit: Fit) -> Opening:
             alone = [each.kind for each in started.steps.inputs] == ["numbers"]
             if (alone and least < NO_NUMBER) or (least <= HIDDEN and _reads_bits(whole, fit.calibration)):
                 # A mask, which the program computes itself of the bits behind it, or refuses.
-                started, features = Started(whole, None), fit.calibration
+                started, features = SplitModel(whole, None), fit.calibration
             elif least < NO_NUMBER:
                 raise mask_of_clients(least)
         rest = started.model
@@ -221,7 +232,9 @@ def begin(model: Source, fit: Fit) -> Opening:
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
     fit = replace(fit, calibration=features)
-    return Opening(rest if ensemble is None else ensemble, fit, started.steps, columns, values, rounding)
+    return PreparedModel(
+        rest if ensemble is None else ensemble, fit, started.steps, columns, values, rounding
+    )
 
 
 def _in_order(fit: Fit, columns: Sequence[str]) -> Fit:

@@ -65,11 +65,6 @@ class Arrangement:
         each = self.placement.seconds if self.rings.seconds is None else self.rings.seconds
         return each * -(-samples // self.batch)
 
-    @property
-    def plaintext_bytes(self) -> int:
-        """Bytes of the diagonals in double precision."""
-        return self.batch * _plaintext_bytes(self.lowered)
-
     def interleaved(self) -> "Arrangement":
         """Return the arrangement of all samples that share ciphertexts."""
         return replace(
@@ -98,7 +93,7 @@ def arrange(
         graph: without activations; it is not changed.
         seen: result of `largest_values`.
         headroom: see `bound_values`.
-        max_plaintext_bytes: maximum bytes of the diagonals, if the batch is chosen automatically.
+        max_plaintext_bytes: maximum bytes of the diagonals.
 
     Raises:
         RefusalError: no placement of bootstraps reaches a layer, or a layer is too large.
@@ -140,7 +135,8 @@ def _of_batches(
     cyclic: bool,
 ) -> Iterator[Arrangement]:
     """Yield one arrangement for each batch that is tried: the first of `Target.batch_range`; larger ones as
-    long as all samples take less time; smaller ones if none did."""
+    long as all samples take less time; smaller ones if none did. Diagonals are counted before levels are
+    searched: of a batch whose diagonals exceed their bound, the half is tried instead."""
     graph = Graph(dict(graph.nodes), graph.output)
     largest = bound_values(graph, seen, headroom) if options else {}
     slots, fixed = (options[0].slots, True) if options else (target.slots, target.thin)
@@ -150,12 +146,17 @@ def _of_batches(
 
     def arranged(batch: int) -> Arrangement:
         room = slots // batch if fixed else useful_slots(graph, slots // batch)
-        if room not in kept:
+        if room in kept:
+            layouts, lowered = kept[room][0].layouts, kept[room][0].lowered
+        else:
             layouts = choose_layouts(graph, room, prices, fixed=fixed, cyclic=cyclic)
             lowered = _lower(graph, layouts, prices)
-            size = batch * _plaintext_bytes(lowered)
-            if batch == least and size > max_plaintext_bytes:
-                raise too_wide(size, max_plaintext_bytes)  # before its levels are searched
+        size = batch * _plaintext_bytes(lowered)
+        if size > max_plaintext_bytes:
+            if batch == least:
+                raise too_wide(size, max_plaintext_bytes)
+            return arranged(batch // 2)
+        if room not in kept:
             work = _work(graph, layouts, lowered)
             ciphertexts = {number: layout.ciphertexts for number, layout in layouts.items()}
             held = {number: holding_slots(number, graph, layouts, target.rings) for number in graph.nodes}
@@ -173,8 +174,7 @@ def _of_batches(
     for larger in (True, False):
         while (best.batch < most) if larger else (least < best.batch <= first):
             tried = arranged(best.batch * 2 if larger else best.batch // 2)
-            shorter = tried.seconds(target.samples) < best.seconds(target.samples)
-            if not shorter or (larger and tried.plaintext_bytes > max_plaintext_bytes):
+            if tried.seconds(target.samples) >= best.seconds(target.samples):
                 break
             best = tried
             yield best

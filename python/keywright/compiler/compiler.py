@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from keywright.compiler.activations.choosing import report
 from keywright.compiler.activations.fit import LARGEST_INPUT, Fit
+from keywright.compiler.activations.method_choice import report
 from keywright.compiler.activations.ranges import MARGIN, ExactRun
 from keywright.compiler.graph.graph import (
     Activation,
@@ -23,7 +23,6 @@ from keywright.compiler.graph.simplify import scale_value, shift_input, shift_ou
 from keywright.compiler.placement.bounding import largest_values
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.target import Target
-from keywright.compiler.trees.ensemble import Ensemble
 from keywright.errors.engine import EncodeError
 from keywright.errors.network import (
     ModelRefusedError,
@@ -48,10 +47,7 @@ from .approximating import (
     ApproximatedModel,
     Source,
     approximate,
-    begin,
     least_bytes,
-    put_polynomials,
-    read_model,
 )
 from .arrangement import arrange
 from .assembly import Assembly
@@ -172,16 +168,10 @@ def _approximated(
         if fit is not None:
             raise TypeError("an approximated model already has its fit; leave fit out")
         return model
-    opening = begin(model, Fit() if fit is None else fit)
-    fit = opening.fit
-    if isinstance(opening.model, Ensemble):
-        return opening.approximated(approximate(opening.model, fit, max_plaintext_bytes))
-    read = read_model(opening.model, fit, max_plaintext_bytes)
-    reasons = list(read.reasons)
-    if read.graph.output >= 0:
-        reasons += _too_deep(read.graph, target, measured=fit.calibration is not None)
-    _refuse(reasons)
-    return opening.approximated(put_polynomials(read, fit, values=opening.values))
+    measured = fit is not None and fit.calibration is not None
+    return approximate(
+        model, fit, max_plaintext_bytes, lambda graph: _too_deep(graph, target, measured=measured)
+    )
 
 
 def _report(

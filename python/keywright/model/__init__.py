@@ -7,20 +7,20 @@
 """
 
 from .client import ModelClient, save_keys
-from .compilation.compilation import BOOTSTRAP_PRESETS, DEEP_PRESETS, Client, Compilation, Ring
+from .compilation.compilation import BOOTSTRAP_PRESETS, DEEP_PRESETS, Client, Ring
 from .compilation.compile import compile  # noqa: A004 (read as keywright.compile)
 from .exchange.encryption import Encryption
 from .exchange.identity import Identity
 from .exchange.messages import Message
-from .exchange.requests import Requests
-from .exchange.shared import Shared
-from .loading import load_client, load_server, require_plan
-from .model import Model, Source
+from .exchange.requests import Answer, Requests
+from .executable import Executable
+from .loading import load_client, load_server
+from .model import Model
 from .report.encrypted_error import EncryptedError
 from .report.report import ModelReport, RingFigures, RunFigures, Sizes
-from .served.demands import KEY_BYTES, KEY_COUNT, Demands
-from .served.ends import ManifestInput, ManifestOutput, Places
+from .served.demands import Demands
 from .served.entry import Entry
+from .served.input_output import ManifestInput, ManifestOutput, Places
 from .served.manifest import CiphertextFormat, KeyList, Manifest
 from .server import ModelServer
 from .session import Batches, Inference, Preparation
@@ -30,16 +30,15 @@ load = Model.load
 __all__ = [
     "BOOTSTRAP_PRESETS",
     "DEEP_PRESETS",
-    "KEY_BYTES",
-    "KEY_COUNT",
+    "Answer",
     "Batches",
     "CiphertextFormat",
     "Client",
-    "Compilation",
     "Demands",
     "EncryptedError",
     "Encryption",
     "Entry",
+    "Executable",
     "Identity",
     "Inference",
     "KeyList",
@@ -57,13 +56,10 @@ __all__ = [
     "Ring",
     "RingFigures",
     "RunFigures",
-    "Shared",
     "Sizes",
-    "Source",
     "compile",
     "load",
     "load_client",
     "load_server",
-    "require_plan",
     "save_keys",
 ]

@@ -23,8 +23,9 @@ from keywright.runtime.range_guard import guard, require_magnitude
 from .exchange.encryption import Encryption, require_secret
 from .exchange.identity import Identity
 from .exchange.messages import Message
-from .exchange.shared import Shared
+from .executable import Executable
 from .folder.files import EVALUATION_KEYS, MASTER_KEYS, PLAN, PUBLIC_KEY, SECRET_KEY, new_folder
+from .served.demands import Demands
 
 MOST_BITS = 1000.0
 """Results with more bits than floating point has have no bound."""
@@ -39,16 +40,25 @@ class ModelClient(
     Thread safety: any number of threads may use one at the same time.
 
     Args:
-        shared: the program and its parameters, which client and server share.
+        executable: the program and its parameters.
         secret: the secret key; None for a client that only encrypts, with ``public``.
         public: the public key; by default made from the secret key.
+        execution: of the keys; by default that of the executable.
+        demands: limits on the keys of a folder that somebody else made.
     """
 
     def __init__(
-        self, shared: Shared, *, secret: SecretKey | None = None, public: PublicKey | None = None
+        self,
+        executable: Executable,
+        *,
+        secret: SecretKey | None = None,
+        public: PublicKey | None = None,
+        execution: PlanExecution | None = None,
+        demands: Demands | None = None,
     ) -> None:
-        self.program, self.parameters = shared.program, shared.parameters
-        self._shared, self._secret, self._public = shared, secret, public
+        self.program, self.parameters = executable.program, executable.parameters
+        self._executable, self._secret, self._public = executable, secret, public
+        self._execution, self._demands = execution, demands
 
     def keys(self, progress: Progress = silent) -> bytes:
         """Make the evaluation keys that the server needs, in the format of `EvaluationKeys.to_bytes`. They
@@ -103,10 +113,10 @@ class ModelClient(
         bits = sum(map(math.log2, q[: program.output.level + 1])) - self.parameters.log_scale - 1
         guard(program, values, 2.0 ** min(bits, MOST_BITS))
         declared = program.input.magnitude or self.parameters.default_magnitude
-        if self._shared.entry is not None:
+        if self._executable.entry is not None:
             # Beyond it, the bootstrap by which thin clients enter wraps.
-            self._shared.interface.require_range(values)
-            declared = self._shared.interface.input_magnitude
+            self._executable.interface.require_range(values)
+            declared = self._executable.interface.input_magnitude
         for batch in program.batches(values):
             require_magnitude(batch, program.entering(batch), declared)
 
@@ -179,7 +189,7 @@ class ModelClient(
         Raises:
             FormatError: the file is larger than any.
         """
-        return read_file(path, self._shared.requests.most_bytes)
+        return read_file(path, self._executable.requests.most_bytes)
 
     def error_bound(self, objects: Sequence[bytes], flooding: Flooding | None = None) -> float:
         """Return the bound on the errors of the outputs of an answer's ciphertexts, in the worst case over
@@ -190,7 +200,7 @@ class ModelClient(
             objects: ciphertexts of a batch.
             flooding: the noise that `decrypt_batch` will add.
         """
-        if self._shared.entry is not None:
+        if self._executable.entry is not None:
             return math.inf
         read = [Ciphertext.from_bytes(data, self.parameters) for data in objects]
         bounds = [each.error_bound if flooding is None else flooding.error_bound(each) for each in read]
@@ -210,14 +220,14 @@ class ModelClient(
         """Write the files of `save` into a folder, and make it unreadable for other users."""
         folder.chmod(0o700)
         self._generator.public_key().save(folder / PUBLIC_KEY)
-        self._shared.write(folder)
+        self._executable.write(folder)
         # Write this last: a process that is killed before leaves no secret behind.
         self._owner.save(folder / SECRET_KEY)
 
     @property
     def identity(self) -> Identity:
         """The identity of the client's program, which its messages carry."""
-        return self._shared.identity
+        return self._executable.identity
 
     @cached_property
     def execution(self) -> PlanExecution:
@@ -227,12 +237,17 @@ class ModelClient(
             MissingKeyError: there is none.
             LimitError: the plan exceeds the limits of `load_client`.
         """
-        execution = self._shared.make_execution()
-        if execution is None:
+        if self._execution is not None:
+            return self._execution
+        if self._demands is None:
+            return self._executable.execution
+        if self._executable.key_plan is None:
             raise MissingKeyError(
                 f"the client's folder lacks {PLAN}, which lists the keys to make; load the model's folder",
                 code="client",
             )
+        execution = self._executable.execution
+        self._demands.require_plan(execution)
         return execution
 
     @property
@@ -245,7 +260,7 @@ class ModelClient(
 
     @cached_property
     def _encryption(self) -> Encryption:
-        return Encryption(self._shared.interface, self.parameters, self._secret, self._public)
+        return Encryption(self._executable.interface, self.parameters, self._secret, self._public)
 
 
 def save_keys(folder: Path, secret: SecretKey, execution: PlanExecution, progress: Progress = silent) -> None:

@@ -1,10 +1,8 @@
 """Loads one half of a model from a folder: `load_client` and `load_server`."""
 
-from dataclasses import replace
 from pathlib import Path
 
 from keywright._core import PublicKey, SecretKey
-from keywright.plan.keys.execution import PlanExecution
 
 from .client import ModelClient
 from .folder.files import (
@@ -50,32 +48,12 @@ def load_client(
     parameters = model.parameters
     demands.require_secure(parameters)
 
-    def execution() -> PlanExecution | None:
-        if model.key_plan is None:
-            return None
-        require_plan(model.execution, demands)
-        return model.execution
-
-    shared = replace(model.shared, make_execution=execution)
     if has_file(place, SECRET_KEY):
         warn_of_readers(place / SECRET_KEY)
-        return ModelClient(shared, secret=SecretKey.load(place / SECRET_KEY, parameters))
+        return ModelClient(model, secret=SecretKey.load(place / SECRET_KEY, parameters), demands=demands)
     if has_file(place, PUBLIC_KEY):
-        return ModelClient(shared, public=PublicKey.load(place / PUBLIC_KEY, parameters))
-    return ModelClient(shared, secret=SecretKey.generate(parameters))
-
-
-def require_plan(execution: PlanExecution, demands: Demands) -> None:
-    """Refuse a plan with more keys than the limits, before one is made.
-
-    Raises:
-        LimitError: they are too many, or too large.
-    """
-    masters = execution.plan.masters
-    extra = 0 if masters is None else len(masters.automorphisms) * masters.shape.stored_bytes
-    specs = execution.key_specs
-    count = len(specs) + (0 if masters is None else len(masters.automorphisms))
-    demands.require_keys(count, extra + sum(spec.bytes for spec in specs))
+        return ModelClient(model, public=PublicKey.load(place / PUBLIC_KEY, parameters), demands=demands)
+    return ModelClient(model, secret=SecretKey.generate(parameters), demands=demands)
 
 
 def load_server(

@@ -1,5 +1,6 @@
 """The server of a model: evaluates encrypted samples with the keys of one client."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from keywright._copies import Unpicklable
@@ -12,7 +13,6 @@ from keywright.errors.engine import (
 )
 from keywright.errors.service import InvalidObjectError
 from keywright.plan.cost.calibration import stored_model
-from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.machine import default_budget, resident_bytes
 from keywright.plan.memory.planner import Process, plan_process
@@ -21,8 +21,8 @@ from keywright.runtime.evaluation import Runner
 
 from .exchange.identity import Identity
 from .exchange.messages import Message
-from .exchange.requests import Requests
-from .exchange.shared import Shared
+from .exchange.requests import Answer, Requests
+from .executable import Executable
 from .folder.files import EVALUATION_KEYS, MASTER_KEYS, require_files
 
 
@@ -35,7 +35,7 @@ class ModelServer(
     Thread safety: one thread at a time; load one server for each thread, or run a `keywright.serve.Service`.
 
     Args:
-        shared: what client and server share.
+        executable: the program and its parameters.
         execution: of the key plan.
         memory: maximum bytes of this process; by default 80 percent of the free memory.
         key_memory: maximum bytes of keys in memory; others are read from their file ahead of their use. By
@@ -44,25 +44,25 @@ class ModelServer(
 
     def __init__(
         self,
-        shared: Shared,
+        executable: Executable,
         execution: PlanExecution,
         *,
         memory: int | None = None,
         key_memory: int | None = None,
     ) -> None:
-        self.program, self.parameters, self.execution = shared.program, shared.parameters, execution
-        self._shared, self._memory, self._key_memory = shared, memory, key_memory
+        self.program, self.parameters, self.execution = executable.program, executable.parameters, execution
+        self._executable, self._memory, self._key_memory = executable, memory, key_memory
         self._loaded: tuple[Runner, EvaluationKeys] | None = None
 
     @property
     def identity(self) -> Identity:
         """Which program the server has; its answers carry it."""
-        return self._shared.identity
+        return self._executable.identity
 
     @property
     def requests(self) -> Requests:
         """Reads the ciphertexts of clients, and writes answers."""
-        return self._shared.requests
+        return self._executable.requests
 
     def load_keys(self, keys: bytes, masters: bytes | None = None, progress: Progress = silent) -> None:
         """Take a client's keys, and encode the model.
@@ -113,8 +113,8 @@ class ModelServer(
 
     def take_keys(self, keys: EvaluationKeys, planned: ProcessPlan, progress: Progress = silent) -> None:
         """Take keys that follow the execution, and encode the model as planned."""
-        shared = self._shared
-        runner = Runner(shared.program, planned.execution, planned, shared.entry, progress)
+        entry = self._executable.entry_index
+        runner = Runner(self.program, planned.execution, planned, entry, progress)
         self._loaded = runner, keys
 
     @property
@@ -150,28 +150,39 @@ class ModelServer(
             FormatError: these bytes are not a message.
             MismatchError: the samples are encrypted for another program.
         """
-        program, read, (runner, keys) = self.program, Message.from_bytes(message), self._with_keys
+        program, read = self.program, Message.from_bytes(message)
         read.identity.require(self.identity, "server", "client")
         answer: list[bytes] = []
         for _, objects in read.batches(program.batch, program.input.layout.ciphertexts):
-            inputs = [self._read(data, "the message") for data in objects]
-            answer += [self.requests.write(output) for output in runner.run(keys, inputs)]
+            answer += self.evaluate(objects).objects
         return Message(read.samples, answer, self.identity).to_bytes()
 
-    def read_file(self, path: Path) -> Ciphertext:
-        """Read a ciphertext of a sample from a file.
+    def evaluate(
+        self, objects: Sequence[bytes | Path], advance: Callable[[float, str], object] | None = None
+    ) -> Answer:
+        """Read the ciphertexts of a batch of samples, evaluate them, and write the answer.
+
+        Args:
+            objects: results of `ModelClient.encrypt_batch`, or files that hold them.
+            advance: called with every operation's predicted seconds, and the next one.
 
         Raises:
-            FormatError: the program takes no such object.
-            FormatError: the file is larger than any.
+            MissingKeyError: no keys were loaded.
+            FormatError: the program takes no such ciphertext; a file is larger than any.
+            OperandError: these are not as many ciphertexts as the program takes.
         """
-        return self._read(read_file(path, self.requests.most_bytes), str(path))
+        loaded = self._with_keys
+        return self.requests.answer(*loaded, [self._read(each) for each in objects], advance)
 
-    def _read(self, data: bytes, source: str) -> Ciphertext:
+    def _read(self, source: bytes | Path) -> Ciphertext:
+        if isinstance(source, bytes):
+            data, name = source, "the message"
+        else:
+            data, name = read_file(source, self.requests.most_bytes), str(source)
         try:
             return self.requests.read(data)
         except InvalidObjectError as error:
-            raise FormatError(f"{source}: {error}", code="message") from error
+            raise FormatError(f"{name}: {error}", code="message") from error
 
     def _plan(self, batches: int | None, *, streams: bool) -> ProcessPlan:
         process = Process(
@@ -183,4 +194,4 @@ class ModelServer(
         )
         budget, network = default_budget() if self._memory is None else self._memory, self.execution.network
         assert network is not None
-        return plan_process([self.execution], network, process, budget, stored_model() or CostModel())
+        return plan_process([self.execution], network, process, budget, stored_model())

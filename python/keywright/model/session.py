@@ -132,17 +132,15 @@ def _evaluate(
             costs.encrypt_seconds.append(clock() - start)
 
             start = clock()
-            inputs = [server.requests.read(data) for data in message]
-            results = runner.run(server.keys, inputs, advance)
-            answer = [server.requests.write(result) for result in results]
+            answer = server.evaluate(message, advance)
             costs.evaluate_seconds.append(clock() - start)
 
             start = clock()
-            outputs.append(client.decrypt_batch(answer, len(part)))
+            outputs.append(client.decrypt_batch(answer.objects, len(part)))
             costs.decrypt_seconds.append(clock() - start)
             costs.request = message[-1]
-            costs.sent_bytes, costs.returned_bytes = sum(map(len, message)), sum(map(len, answer))
-            error_bound = max(error_bound, *(result.error_bound for result in results))
+            costs.sent_bytes, costs.returned_bytes = sum(map(len, message)), sum(map(len, answer.objects))
+            error_bound = max(error_bound, answer.error_bound)
     return Inference(
         np.concatenate(outputs),
         error_bound * program.output.unit,

@@ -14,8 +14,8 @@ from .memory.planner import Process, plan_process
 from .problem import PlanningProblem, ProblemPlanner
 from .ring.chain import Chain
 from .ring.galois import AutomorphismGroup
+from .search.network_planner import plan_network
 from .search.planner import Planner
-from .search.quick import plan_network
 from .strategies import STRATEGIES
 from .strategies.policy import KeyPolicy
 from .workload.open_workload import OpenWorkload

@@ -11,9 +11,9 @@ from .cost.model import CostModel
 from .keys.budget import Budget
 from .keys.execution import smaller_rings
 from .keys.key_plan import KeyPlan
-from .search.joint import JointPlanner, divide_budget
+from .search.joint_planner import JointPlanner, divide_budget
+from .search.network_planner import QuickPlanner, open_ring
 from .search.planner import DEFAULT_HOPS
-from .search.quick import QuickPlanner, open_ring
 from .strategies import STRATEGIES
 from .workload.network import convert, convert_bootstrap, open_bootstraps
 from .workload.open_workload import OpenWorkload

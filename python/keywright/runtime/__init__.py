@@ -3,7 +3,7 @@
 from .backend import Backend
 from .checking import CheckReport, check, run_clear
 from .clear import ClearBackend, ClearCiphertext
-from .encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample, encrypt_sample_seeded
+from .encrypted.backend import EncryptedBackend
 from .evaluation import Runner
 from .executor import execute
 from .range_guard import guard
@@ -20,9 +20,6 @@ __all__ = [
     "Runner",
     "Simulation",
     "check",
-    "decrypt_result",
-    "encrypt_sample",
-    "encrypt_sample_seeded",
     "execute",
     "guard",
     "run_clear",

@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import keywright as kw
 import numpy as np
 import onnx
 import pytest
 from keywright.cli import main
+from keywright.commands.terminal import Terminal
+from keywright.errors import ModelRefusedError
+from keywright.errors.network import no_labels
 from onnx import TensorProto, helper, numpy_helper
 from tests.commands.printed import fails, lines
 
@@ -106,3 +110,22 @@ def test_arguments_that_cannot_be(
 def test_accuracy_needs_calibration(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = [folder / "mlp.onnx", "--explain", "--json"]
     assert "need ranges" in fails(capsys, "infer", *model, "--accuracy", "0.9")
+
+
+@pytest.mark.parametrize(
+    "arguments", ["compile --out new", "infer --explain", "info", "keygen --out new", "plan"]
+)
+def test_commands_show_the_progress_of_compiling(
+    arguments: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[object] = []
+
+    def refuse(*_: object, progress: Any, **__: object) -> None:
+        shown.append(progress.__self__)
+        raise ModelRefusedError([no_labels()])
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(kw, "compile", refuse, raising=False)
+    name, *more = arguments.split()
+    assert main([name, str(folder / "mlp.onnx"), *more]) == 2
+    assert [type(each) for each in shown] == [Terminal]

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from keywright.cli import main
 from keywright.commands.helpers.memory import memory_budget
-from keywright.model import Compilation, Model
-from keywright.model.compilation.compilation import BOOTSTRAP_PRESETS
+from keywright.model import Model
+from keywright.model.compilation.compilation import BOOTSTRAP_PRESETS, Compilation
 from keywright.plan.memory.machine import default_budget
 from tests.commands.test_infer import Write, squares  # noqa: F401 (a fixture)
 

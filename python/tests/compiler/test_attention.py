@@ -24,9 +24,10 @@ from keywright.plan import plan_network
 from keywright.program.arrays import Vector
 from keywright.program.file import storage
 from keywright.runtime import guard, run_clear
-from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample
+from keywright.runtime.encrypted.backend import EncryptedBackend
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
+from tests.ciphertexts import decrypt_result, encrypt_sample
 from tests.compiler.conftest import build_model
 
 TARGET = compiler.Target(slots=1 << 13, levels=60)

@@ -17,9 +17,10 @@ from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.search.frontier import FrontierSearch
 from keywright.plan.workload.network import convert, essence, open_bootstraps
 from keywright.runtime.checking import run_clear
-from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample
+from keywright.runtime.encrypted.backend import EncryptedBackend
 from numpy.typing import NDArray
 from onnx import helper
+from tests.ciphertexts import decrypt_result, encrypt_sample
 
 Build = Callable[..., onnx.ModelProto]
 ENTROPY = bytes(range(32))

@@ -14,9 +14,10 @@ from keywright.compiler.placement.costs import CostTable
 from keywright.plan import plan_network
 from keywright.plan.keys.execution import PlanExecution
 from keywright.runtime.checking import run_clear
-from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample
+from keywright.runtime.encrypted.backend import EncryptedBackend
 from onnx import helper
 from sklearn.svm import SVC
+from tests.ciphertexts import decrypt_result, encrypt_sample
 
 Build = Callable[..., onnx.ModelProto]
 Samples = np.ndarray[Any, np.dtype[np.float32]]

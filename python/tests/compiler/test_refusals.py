@@ -188,6 +188,18 @@ def test_too_wide_layers_are_refused_before_any_search(build: Build, monkeypatch
     assert isinstance(reason, RefusalError)
     assert reason.code == "diagonals"
     assert reason.details["needed"] > most
+    # Of several samples, halves of their number are counted, down to the smallest that would be tried.
+    (reason,) = reasons(uneven, compiler.Target(slots=1024, levels=4, samples=8), max_plaintext_bytes=most)
+    assert reason.code == "diagonals"
+
+
+def test_fewer_samples_at_a_time_where_their_diagonals_fit(build: Build) -> None:
+    """Memory decides, even where more samples at a time would take less time."""
+    model = build([node("MatMul", ["x", "w"], ["y"])], (16,), {"w": np.ones((16, 16), np.float32)})
+    target = compiler.Target(slots=256, levels=4, samples=8)
+    one = 8 * 16 * 16
+    batches = [compiler.compile(model, target, max_plaintext_bytes=most * one).batch for most in (2, 4, 64)]
+    assert batches == [2, 4, 8]
 
 
 def test_diagonals_within_memory(build: Build) -> None:

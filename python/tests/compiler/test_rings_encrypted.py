@@ -23,9 +23,10 @@ from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.ring.chain_sources import chain_of
 from keywright.runtime.checking import run_clear
-from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample_seeded
+from keywright.runtime.encrypted.backend import EncryptedBackend
 from keywright.runtime.simulation.simulate import simulate
 from numpy.typing import NDArray
+from tests.ciphertexts import decrypt_result, encrypt_sample_seeded
 from tests.compiler.test_bootstrapped_network import residual_network
 from tests.serve.network import ENTRY
 

@@ -17,17 +17,13 @@ from keywright.errors import (
     OutOfRangeError,
 )
 from keywright.plan.keys.execution import PlanExecution
-from keywright.plan.search.quick import plan_network
+from keywright.plan.search.network_planner import plan_network
 from keywright.runtime.checking import run_clear
-from keywright.runtime.encrypted.backend import (
-    EncryptedBackend,
-    decrypt_result,
-    encrypt_sample,
-    encrypt_sample_seeded,
-)
+from keywright.runtime.encrypted.backend import EncryptedBackend
 from keywright.runtime.simulation.noise import BootstrapErrors, NoiseSource
 from numpy.typing import NDArray
 from onnx import helper
+from tests.ciphertexts import decrypt_result, encrypt_sample, encrypt_sample_seeded
 
 from .test_bootstrapped_network import residual_network, small_plan
 

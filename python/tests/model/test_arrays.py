@@ -141,23 +141,10 @@ def packed(model: Model, rows: Any) -> Any:
     return program.unpack(np.asarray([each.values for each in outputs]), len(GOOD))
 
 
-def sent(model: Model, samples: Any) -> Any:
-    decryptor = kw.Decryptor(kw.SecretKey.generate(model.parameters))
-    ciphertexts = runtime.encrypt_sample_seeded(model.program, decryptor, samples)
-    return packed(model, [decryptor.decrypt(each.expand()) for each in ciphertexts])
-
-
-def sent_publicly(model: Model, samples: Any) -> Any:
-    secret = kw.SecretKey.generate(model.parameters)
-    encryptor = kw.Encryptor(kw.KeyGenerator(secret).public_key())
-    ciphertexts = runtime.encrypt_sample(model.program, encryptor, samples)
-    return packed(model, [kw.Decryptor(secret).decrypt(each) for each in ciphertexts])
-
-
 def exchanged(model: Model, samples: Any) -> Any:
     """Return what a client decrypts of a server's answer."""
-    user = ModelClient(model.shared, secret=kw.SecretKey.generate(model.parameters))
-    server = ModelServer(model.shared, user.execution)
+    user = ModelClient(model, secret=kw.SecretKey.generate(model.parameters))
+    server = ModelServer(model, user.execution)
     request = user.encrypt(samples)
     server.load_keys(user.keys())
     return user.decrypt(server.run(request))
@@ -166,7 +153,7 @@ def exchanged(model: Model, samples: Any) -> Any:
 def checked(model: Model, samples: Any) -> Any:
     """Return what the client of a service would send, without a service."""
     remote = object.__new__(RemoteModel)
-    remote.manifest, remote.program = model.shared.interface, None
+    remote.manifest, remote.program = model.interface, None
     return remote.check(samples) @ MATRIX
 
 
@@ -182,15 +169,13 @@ def compiled(_: Model, samples: Any) -> Any:
 ENTRIES: dict[str, Callable[[Model, Any], Any]] = {
     "Model.predict": lambda model, samples: model.predict(samples),
     "Model.simulate": lambda model, samples: model.simulate(samples, repetitions=1).outputs,
-    "ModelClient.guard": lambda model, samples: ModelClient(model.shared).guard(samples),
+    "ModelClient.guard": lambda model, samples: ModelClient(model).guard(samples),
     "ModelClient.encrypt": exchanged,
     "Program.features": lambda model, samples: model.program.features(samples)[0] @ MATRIX,
     "Program.batches": lambda model, samples: np.concatenate(model.program.batches(samples)) @ MATRIX,
     "Program.pack": lambda model, samples: packed(model, model.program.pack(samples)),
     "RemoteModel.check": checked,
     "check": lambda model, samples: runtime.check(model.program, samples, network()).outputs,
-    "encrypt_sample": sent_publicly,
-    "encrypt_sample_seeded": sent,
     "guard": lambda model, samples: runtime.guard(model.program, samples),
     "run_clear": lambda model, samples: runtime.run_clear(model.program, samples),
     "simulate": simulated,

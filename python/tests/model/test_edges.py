@@ -114,12 +114,9 @@ def model() -> Model:
 )
 @pytest.mark.parametrize("method", ["predict", "simulate", "encrypt", "guard"])
 def test_samples_of_no_use_are_refused_alike(model: Model, method: str, samples: Any) -> None:
-    if method in ("encrypt", "guard"):
-        called = getattr(ModelClient(model.shared), method)
-    else:
-        called = getattr(model, method)
+    caller = ModelClient(model) if method in ("encrypt", "guard") else model
     with pytest.raises(EncodeError, check=lambda error: error.code == "samples"):
-        called(samples)
+        getattr(caller, method)(samples)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler
+from keywright._progress import Advance, silent
 from keywright._units import format_bytes
 from keywright.cli import main
 from keywright.errors import (
@@ -27,7 +29,6 @@ from keywright.errors import (
     RefusalError,
 )
 from keywright.model import Identity, Message, Model, ModelClient, Ring
-from keywright.plan import CostModel
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys import plan_file
 from keywright.plan.strategies.bootstrap_time import predict_bootstrap
@@ -230,6 +231,17 @@ def test_messages_that_are_damaged_are_refused(model: Model, typical: Vector) ->
             server.run(bytes(damaged))
 
 
+def test_compiling_reports_its_progress(perceptron: onnx.ModelProto, typical: Vector) -> None:
+    parts: list[str] = []
+
+    def progress(description: str, total: float | None) -> AbstractContextManager[Advance]:
+        parts.append(description)
+        return silent(description, total)
+
+    kw.compile(perceptron, typical, parameters=small(), batch=4, progress=progress)
+    assert [part.partition(" ")[0] for part in parts] == ["reading", "choosing"]
+
+
 def test_choices_that_contradict_each_other_are_refused(perceptron: onnx.ModelProto, typical: Vector) -> None:
     with pytest.raises(ParameterError, check=lambda error: error.code == "batch") as refused:
         kw.compile(perceptron, typical, parameters=small(), batch=4096)
@@ -364,7 +376,7 @@ def test_the_report_says_how_requests_enter() -> None:
     assert thin.report.lines["levels"] == "3 deep, enters through a bootstrap, no bootstraps after it"
     assert full.report.lines["levels"] == "3 deep, no bootstraps"
     assert thin.entry is not None
-    entering = predict_bootstrap(thin.entry.plan, stored_model() or CostModel())
+    entering = predict_bootstrap(thin.entry.plan, stored_model())
     layers = sum(layer.seconds for layer in thin.program.layers)
     assert thin.report.run.seconds == pytest.approx(layers + entering)
     assert entering > 0
@@ -520,7 +532,7 @@ def test_a_retrained_model_is_told_from_an_old_client(
     other.load_keys(client.keys())
     answer = other.run(client.encrypt(typical[:3]))
     assert np.abs(client.decrypt(answer) - run_clear(old.program, typical[:3])).max() < 1e-3
-    stale = ModelClient(new.shared, secret=client._secret)
+    stale = ModelClient(new, secret=client._secret)
     with pytest.raises(
         MismatchError, match="the server's is older", check=lambda error: error.code == "program"
     ):

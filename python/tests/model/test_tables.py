@@ -213,7 +213,7 @@ def test_clients_take_tables_by_name(name: str, client: Any, tmp_path: Path) -> 
     model.save(tmp_path / "model")
     turned = FORMS["frame, turned"](values[SHOWN])
     features, _ = model.program.features(values[SHOWN])
-    manifest = Manifest.read(model.shared.interface.encoded)
+    manifest = Manifest.read(model.interface.encoded)
     remote = object.__new__(RemoteModel)
     remote.manifest, remote.program = manifest, None
     user = kw.load_client(tmp_path / "model")
@@ -295,7 +295,7 @@ def test_names_of_objects() -> None:
     ],
 )
 def test_damaged_names_are_refused(change: Any) -> None:
-    manifest = kw.compile(fitted("linear")[0], calibration=VALUES).shared.interface
+    manifest = kw.compile(fitted("linear")[0], calibration=VALUES).interface
     assert manifest.input.steps.columns == tuple(NAMES)
     entry = json.loads(manifest.encoded)
     with pytest.raises(FormatError, match="column"):

@@ -16,9 +16,9 @@ from keywright.plan import (
     make_group,
 )
 from keywright.plan.cost.model import FORMS
-from keywright.plan.exact import linear
+from keywright.plan.exact import linear_program
 from keywright.plan.exact.bound import LowerBound
-from keywright.plan.exact.linear import LinearProgram
+from keywright.plan.exact.linear_program import LinearProgram
 from keywright.plan.keys.key_plan import IDENTITY, Hop, PlannedKey
 from keywright.plan.ring.chain import shapes
 from keywright.plan.ring.galois import Automorphism
@@ -179,7 +179,7 @@ def test_a_bound_of_a_linear_program_holds_however_early_the_solver_stops(
         objective = {column: rng.uniform(-1, 1) for column in range(12)}
         value = sum(weight * point[column] for column, weight in objective.items())
         solved = workload.least(objective)
-        monkeypatch.setattr(linear, "ITERATIONS", 2)
+        monkeypatch.setattr(linear_program, "ITERATIONS", 2)
         early = workload.least(objective)
         monkeypatch.undo()
         assert solved is not None

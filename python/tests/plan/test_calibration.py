@@ -17,10 +17,8 @@ from keywright.plan.cost.calibration import (
     Calibration,
     Measured,
     _nonnegative,
-    default_path,
     describe_machine,
     fit,
-    predict,
     stored_model,
 )
 from keywright.plan.cost.gauge import CHAINS
@@ -40,7 +38,7 @@ def recorded() -> Calibration:
 
 def test_the_recorded_machine_is_fitted_and_predicted() -> None:
     calibration = recorded()
-    again = fit("recorded", calibration.measured)
+    again = fit(calibration.measured)
     for log_n, weights in calibration.weights.items():
         assert np.allclose(
             [value or 0.0 for value in vars(again.weights[log_n]).values()],
@@ -57,7 +55,7 @@ def test_the_recorded_machine_is_fitted_and_predicted() -> None:
             ]
             slow = [entry.gauge / calibration.gauges[log_n] for entry in measurements]
             errors = [
-                abs(predict(model, entry) * times / entry.seconds - 1)
+                abs(entry.predicted(model) * times / entry.seconds - 1)
                 for entry, times in zip(measurements, slow, strict=True)
             ]
             assert len(errors) >= 2
@@ -67,9 +65,9 @@ def test_the_recorded_machine_is_fitted_and_predicted() -> None:
         cost = model.switch(entry.shape, entry.level)
         assert cost is not None
         if entry.what == "switch":
-            assert predict(model, entry) == pytest.approx(cost.alone)
+            assert entry.predicted(model) == pytest.approx(cost.alone)
         elif entry.what == "hoisted":
-            assert predict(model, entry) == pytest.approx(cost.own + cost.shared / entry.count)
+            assert entry.predicted(model) == pytest.approx(cost.own + cost.shared / entry.count)
     assert Calibration.from_json(calibration.to_json()) == calibration
 
 
@@ -113,21 +111,21 @@ def made_entries(weights: Weights) -> list[Measured]:
         entries.append(Measured("product", shape, level, 1, 1.0, 0, product_operation("", level)))
         for counts in ({"visits": 2, "rescaled": 2}, {"visits": 2}, {"transforms": 1, "embeddings": 1}):
             entries.append(Measured("operation", shape, level, 1, 1.0, 0, Operation("", level, **counts)))
-    return [replace(entry, seconds=predict(model, entry)) for entry in entries]
+    return [replace(entry, seconds=entry.predicted(model)) for entry in entries]
 
 
 def test_weights_in_proportion_are_found() -> None:
     keys = {"key_limb": 2e-3, "load_limb": 1e-3, "key_row": 3e-3, "key_prime": 4e-3}
     scaled = {name: 1.7 * value for name, value in vars(TYPICAL_WEIGHTS).items()}
     weights = Weights(**(scaled | keys))
-    fitted = fit("", made_entries(weights)).weights[15]
+    fitted = fit(made_entries(weights)).weights[15]
     assert np.allclose(list(vars(fitted).values()), list(vars(weights).values()), rtol=1e-6)
 
 
 def test_other_weights_are_found_as_far_as_times_tell() -> None:
     entries = made_entries(OTHER)
-    calibration = fit("", entries)
-    errors = [abs(predict(calibration.model, entry) / entry.seconds - 1) for entry in entries]
+    calibration = fit(entries)
+    errors = [abs(entry.predicted(calibration.model) / entry.seconds - 1) for entry in entries]
     assert max(errors) <= 0.05
     members = vars(calibration.weights[15])
     for name, value in vars(OTHER).items():
@@ -142,7 +140,7 @@ def test_a_machine_that_is_slow_now_and_then_is_fitted_at_one_speed() -> None:
         replace(entry, seconds=entry.seconds * times, gauge=0.2 * times)
         for entry, times in zip(entries, slow, strict=True)
     ]
-    steady, drifting = fit("", entries), fit("", drifted)
+    steady, drifting = fit(entries), fit(drifted)
     assert drifting.gauges[15] == pytest.approx(0.2 * np.median(slow))
     for name, value in vars(steady.weights[15]).items():
         assert vars(drifting.weights[15])[name] == pytest.approx(value * np.median(slow), rel=1e-6, abs=1e-12)
@@ -209,13 +207,13 @@ def test_a_switch_from_a_larger_ring_is_predicted_as_plans_count_it() -> None:
     (keys,) = ring_keys(chain, [RingSwitches(16, 5, 1)])
     entry = Measured("ring", keys.shape, 4, keys.parts, 1.0)
     assert keys.parts == 2
-    assert predict(model, entry) == keys.work(4).seconds(model.of_degree(15)) > 0
-    fitted = fit("", [*recorded().measured, replace(entry, seconds=predict(model, entry))])
+    assert entry.predicted(model) == keys.work(4).seconds(model.of_degree(15)) > 0
+    fitted = fit([*recorded().measured, replace(entry, seconds=entry.predicted(model))])
     assert Calibration.from_json(fitted.to_json()).measured[-1].what == "ring"
     with pytest.raises(
         FormatError, match="measured at the higher level", check=lambda error: error.code == "calibration"
     ):
-        predict(model, replace(entry, level=keys.shape.level + 1))
+        replace(entry, level=keys.shape.level + 1).predicted(model)
 
 
 def test_weights_are_seconds() -> None:
@@ -232,8 +230,9 @@ def test_weights_are_seconds() -> None:
 def test_files_that_are_no_calibration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "calibration.json"
     monkeypatch.setenv("KEYWRIGHT_CALIBRATION", str(path))
-    assert default_path() == path
-    assert stored_model() is None
+    assert Calibration.path() == path
+    assert Calibration.stored() is None
+    assert stored_model().weights == CostModel().weights
     path.write_text(RECORDED.read_text())
     with pytest.raises(
         FormatError, match="run keywright calibrate", check=lambda error: error.code == "machine"
@@ -242,9 +241,7 @@ def test_files_that_are_no_calibration(tmp_path: Path, monkeypatch: pytest.Monke
     assert (error.value.found, error.value.expected) == ("recorded", describe_machine())
     here = replace(recorded(), machine=describe_machine())
     path.write_text(here.to_json())
-    model = stored_model()
-    assert model is not None
-    assert model.weights == dict(here.weights)
+    assert stored_model().weights == dict(here.weights)
     data = json.loads(RECORDED.read_text())
     for name, value in (
         ("format", "other"),
@@ -275,13 +272,13 @@ def test_files_that_are_no_calibration(tmp_path: Path, monkeypatch: pytest.Monke
         ):
             Calibration.from_json(text)
     with pytest.raises(FormatError, match="no key switch", check=lambda error: error.code == "calibration"):
-        fit("", [entry for entry in recorded().measured if entry.what == "key"])
+        fit([entry for entry in recorded().measured if entry.what == "key"])
     first = recorded().measured[0]
     with pytest.raises(
         FormatError, match="without its operation", check=lambda error: error.code == "calibration"
     ):
-        predict(recorded().model, replace(first, what="transform", level=first.shape.level))
+        replace(first, what="transform", level=first.shape.level).predicted(recorded().model)
     with pytest.raises(
         FormatError, match="measured at the higher level", check=lambda error: error.code == "calibration"
     ):
-        predict(recorded().model, replace(first, what="switch", level=first.shape.level + 1))
+        replace(first, what="switch", level=first.shape.level + 1).predicted(recorded().model)

@@ -17,7 +17,7 @@ from keywright.plan import (
 )
 from keywright.plan.cost.model import FORMS
 from keywright.plan.exact.bound import LowerBound
-from keywright.plan.exact.optimal import Optimizer
+from keywright.plan.exact.optimizer import Optimizer
 from keywright.plan.ring.galois import Automorphism
 from keywright.plan.search import planner as planning
 from keywright.plan.workload.workload import Group

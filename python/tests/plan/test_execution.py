@@ -22,14 +22,14 @@ from keywright import compiler
 from keywright import plan as planning
 from keywright._core import memory_use, reset_memory_peak
 from keywright.errors import WorkloadError
-from keywright.plan.exact import optimal
+from keywright.plan.exact import optimizer as optimum
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution, keys_digest
 from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.memory.scratch import Scratch
 from keywright.plan.ring.chain_sources import chain_of
 from keywright.plan.search.frontier import FrontierSearch
-from keywright.plan.search.joint import JointPlanner
+from keywright.plan.search.joint_planner import JointPlanner
 from keywright.plan.workload.network import (
     convert,
     convert_bootstrap,
@@ -38,9 +38,10 @@ from keywright.plan.workload.network import (
     switch_bundles,
 )
 from keywright.runtime.checking import run_clear
-from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample
+from keywright.runtime.encrypted.backend import EncryptedBackend
 from numpy.typing import NDArray
 from onnx import helper
+from tests.ciphertexts import decrypt_result, encrypt_sample
 from tests.compiler.conftest import Array, build_model
 from tests.engine.test_bootstrapping import small_parameters, small_plan
 
@@ -203,7 +204,7 @@ def test_a_plan_of_the_integer_program(slower: float) -> None:
     seconds = slower * predict_plan(every, MODEL).seconds
     best = planning.Planner(workload, MODEL, max_hops=2).best(planning.Budget(seconds=seconds))
     rest = predict_plan(best, MODEL).seconds - best.seconds(MODEL)
-    exact = optimal.Optimizer(workload, MODEL, hops=2).solve(planning.Budget(seconds=seconds - rest), 60.0)
+    exact = optimum.Optimizer(workload, MODEL, hops=2).solve(planning.Budget(seconds=seconds - rest), 60.0)
     assert best.gap == exact.gap == 0
     assert best.stored_bytes == exact.stored_bytes < every.stored_bytes
     for plan in (best, exact):
@@ -218,10 +219,10 @@ def test_a_plan_of_the_integer_program(slower: float) -> None:
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_the_integer_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would take minutes; `solve` stops when HiGHS calls back."""
-    monkeypatch.setattr(optimal, "NODE_WORK", 10**15)
+    monkeypatch.setattr(optimum, "NODE_WORK", 10**15)
     side = digits()
     workload = convert(side.program, side.parameters, "network")
-    optimizer = optimal.Optimizer(workload, MODEL, hops=2)
+    optimizer = optimum.Optimizer(workload, MODEL, hops=2)
     seconds = 1.3 * planning.STRATEGIES["kds"].plan(workload, MODEL).seconds(MODEL)
     timer = threading.Timer(0.5, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
     timer.start()

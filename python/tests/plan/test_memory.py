@@ -16,10 +16,10 @@ from keywright import plan as planning
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory import machine, planner
 from keywright.plan.memory.ciphertexts import ciphertext_bytes, live_bytes
-from keywright.plan.memory.diagonals import Kept, Way, network_diagonals, ways
+from keywright.plan.memory.diagonals import StorageOption, TransformStorage, network_diagonals, ways
 from keywright.plan.memory.key_stream import least_key_memory, stream_seconds
 from keywright.plan.memory.planner import Process, plan_process
-from keywright.plan.search.quick import plan_candidates
+from keywright.plan.search.network_planner import plan_candidates
 from keywright.runtime.encrypted.backend import EncryptedBackend
 from keywright.runtime.executor import execute
 from tests.plan.test_execution import digits, mnist
@@ -192,8 +192,15 @@ def test_upgrades_are_within_one_of_the_best() -> None:
         for index in range(5):
             small, large = sorted(rng.integers(1, 100, 2))
             slow, middle = sorted(rng.uniform(0, 10, 2))[::-1]
-            three = (Way("streamed", 0, 0, slow, 0), Way("coefficients", int(small), 0, middle, 0))
-            kept.append(Kept((index, 1, 0), 1, (*three, Way("encoded", int(small + large), 0, 0.0, 0))))
+            three = (
+                StorageOption("streamed", 0, 0, slow, 0),
+                StorageOption("coefficients", int(small), 0, middle, 0),
+            )
+            kept.append(
+                TransformStorage(
+                    (index, 1, 0), 1, (*three, StorageOption("encoded", int(small + large), 0, 0.0, 0))
+                )
+            )
         candidate = object.__new__(planner._Candidate)
         candidate.__dict__ |= {"kept": kept, "process": Process(0)}
         budget = int(rng.integers(0, 400))

@@ -21,10 +21,10 @@ from keywright.plan import (
 )
 from keywright.plan.cost.ephemeral import EphemeralSwitch
 from keywright.plan.exact.bound import LowerBound
-from keywright.plan.exact.optimal import Optimizer
+from keywright.plan.exact.optimizer import Optimizer
 from keywright.plan.ring.galois import Automorphism
 from keywright.plan.search.frontier import FrontierSearch
-from keywright.plan.search.joint import JointPlanner
+from keywright.plan.search.joint_planner import JointPlanner
 from keywright.plan.workload import Choice
 from keywright.plan.workload.factors import COUNTS, factor_alternatives
 from keywright.plan.workload.open_workload import Alternative

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import keywright as kw
 import numpy as np
-from keywright.model import Model
-from keywright.runtime import decrypt_result, encrypt_sample_seeded
+from keywright.model import Model, ModelClient
 from numpy.typing import NDArray
 
 HERE = Path(__file__).resolve().parent
@@ -84,12 +83,12 @@ def client_encode_encrypt_input(size: int) -> None:
     """Write a seeded ciphertext, or several, for each batch of images."""
     model, folders = Model.load(model_folder(size)), Folders(size)
     program = model.program
-    client = kw.Decryptor(kw.SecretKey.load(folders.secret, model.parameters))
+    client = ModelClient(model, secret=kw.SecretKey.load(folders.secret, model.parameters))
     samples = np.load(folders.samples).reshape(-1, *program.input.shape)
     folder = emptied(folders.upload)
     for batch, group in enumerate(program.batches(samples)):
-        for index, ciphertext in enumerate(encrypt_sample_seeded(program, client, group)):
-            ciphertext.save(folder / file_name(batch, index))
+        for index, ciphertext in enumerate(client.encrypt_batch(group)):
+            (folder / file_name(batch, index)).write_bytes(ciphertext)
 
 
 def server_encrypted_compute(size: int) -> None:
@@ -107,10 +106,10 @@ def server_encrypted_compute(size: int) -> None:
     for batch, paths in enumerate(uploads):
         inputs = [model.requests.read(path.read_bytes()) for path in paths]
         start = time.perf_counter()
-        results = runner.run(keys, inputs)
+        answer = model.requests.answer(runner, keys, inputs)
         seconds.append(time.perf_counter() - start)
-        for index, result in enumerate(results):
-            (folder / file_name(batch, index)).write_bytes(model.requests.write(result))
+        for index, data in enumerate(answer.objects):
+            (folder / file_name(batch, index)).write_bytes(data)
     images = f"{model.program.batch} images" if model.program.batch > 1 else "image"
     say("server", f"evaluation: {sum(seconds):.3f} s, {np.median(seconds):.3f} s for {images}")
 
@@ -119,12 +118,12 @@ def client_decrypt_decode(size: int) -> None:
     """Write the scores of all images."""
     model, folders = Model.load(model_folder(size)), Folders(size)
     program, left = model.program, SIZES[size][1]
-    client = kw.Decryptor(kw.SecretKey.load(folders.secret, model.parameters))
+    client = ModelClient(model, secret=kw.SecretKey.load(folders.secret, model.parameters))
     scores: list[NDArray[np.float64]] = []
     for paths in batches(folders.download):
         count = min(left, program.batch)
-        results = [kw.Ciphertext.load(path, model.parameters) for path in paths]
-        scores.append(decrypt_result(program, client, results, count).reshape(count, -1))
+        results = [path.read_bytes() for path in paths]
+        scores.append(client.decrypt_batch(results, count).reshape(count, -1))
         left -= count
     np.save(folders.scores, np.concatenate(scores))
 

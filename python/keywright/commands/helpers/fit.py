@@ -62,29 +62,26 @@ def add_fit_arguments(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--error", type=float, help="maximum change of an output on the calibration data")
 
 
-def compile_model(options: argparse.Namespace, noise: float = Fit.noise, **choices: Any) -> Model:
-    """Compile the model that the arguments name, as `keywright.compile` does.
+def compile_model(
+    model: Path, options: argparse.Namespace, terminal: Terminal, noise: float = Fit.noise, **choices: Any
+) -> Model:
+    """Compile a model as the arguments say and `keywright.compile` does.
 
     Args:
+        terminal: shows the progress.
         noise: see `keywright.compiler.Fit`.
-        choices: further arguments of it.
+        choices: further arguments of `keywright.compile`.
 
     Raises:
         CommandError: an argument is malformed, or needs calibration data that are missing.
     """
-    return kw.compile(options.model, parameters=options.preset, **read_fit(options, noise), **choices)
+    fit = _read_fit(options, noise)
+    return kw.compile(model, parameters=options.preset, progress=terminal.progress, **fit, **choices)
 
 
-def read_fit(options: argparse.Namespace, noise: float = Fit.noise) -> dict[str, Any]:
+def _read_fit(options: argparse.Namespace, noise: float) -> dict[str, Any]:
     """Return the calibration data, and how closely the program must follow the model, as arguments of
-    `keywright.compile`.
-
-    Args:
-        noise: see `keywright.compiler.Fit`.
-
-    Raises:
-        CommandError: an argument is malformed, or needs calibration data that are missing.
-    """
+    `keywright.compile`."""
     count: int | None = options.calibration_count
     if count is not None and count < 1:
         raise CommandError(f"--calibration-count {count} is too small; use at least 1 sample")

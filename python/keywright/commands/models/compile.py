@@ -71,15 +71,17 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         raise CommandError(f"--samples {options.samples} is too small; use at least 1 sample")
     require_new(options.out)
     key_memory = None if options.key_memory is None else parse_bytes(options.key_memory)
-    with terminal.progress("compiling and planning keys", None):
-        model = compile_model(
-            options,
-            client=options.client,
-            batch=options.batch,
-            samples=options.samples,
-            noise=options.noise,
-            labels=options.labels.split(",") if options.labels else (),
-        )
+    model = compile_model(
+        options.model,
+        options,
+        terminal,
+        options.noise,
+        client=options.client,
+        batch=options.batch,
+        samples=options.samples,
+        labels=options.labels.split(",") if options.labels else (),
+    )
+    with terminal.progress("planning keys", None):
         if key_memory is not None:
             model = model.with_keys_within(key_memory)
         model.save(options.out, options.name)

@@ -53,10 +53,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         )
     if options.picture is not None:
         require_picture(options.picture)
-    with terminal.progress("compiling", None):
-        compiled = kw.compile((data / "digits.onnx").read_bytes(), batch=1)
-        # The same keys are run, tabled and drawn.
-        model = compiled.with_plan(compiled.execution.plan)
+    compiled = kw.compile((data / "digits.onnx").read_bytes(), batch=1, progress=terminal.progress)
+    # The same keys are run, tabled and drawn.
+    model = compiled.with_plan(compiled.execution.plan)
     images, labels = images[: options.samples], labels[: options.samples]
     planned = model.plan_process(len(images), default_budget())
     inference = model.infer(images.astype(np.float64), planned, terminal.progress)

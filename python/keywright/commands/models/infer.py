@@ -32,7 +32,7 @@ from keywright.errors import ModelRefusedError, ParameterError
 from keywright.model import Inference, Model
 from keywright.model.folder import new_file
 from keywright.plan import PlanExecution
-from keywright.plan.cost import stored_speedup
+from keywright.plan.cost import Calibration
 from keywright.plan.memory import peak_bytes
 
 LAYERS = [
@@ -96,8 +96,8 @@ def _predicted(result: runtime.Simulation) -> dict[str, float]:
 def predicted_speedup() -> tuple[float, str]:
     """Return the divisor of predicted times, which are for one thread, and the number of threads of the
     quotients. The divisor is 1 unless the speed of several threads was measured (`keywright calibrate`)."""
-    count = kw.threads()
-    times = stored_speedup(count)
+    count, calibration = kw.threads(), Calibration.stored()
+    times = None if calibration is None else calibration.speedup(count)
     return (1.0, "one thread") if times is None or count == 1 else (times, f"{count} threads")
 
 
@@ -168,8 +168,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         raise CommandError(f"--count {options.count} is too small; use at least 1 sample")
     budget, start = memory_budget(options), time.perf_counter()
     count = 1 if options.input is None else count_samples(options.input, options.model, options.count)
-    with terminal.progress("compiling", None):
-        compiled = compile_model(options, samples=count, batch=options.batch)
+    compiled = compile_model(options.model, options, terminal, samples=count, batch=options.batch)
     print_fit(compiled.program, terminal, table=options.explain)
     if options.explain:
         with terminal.progress("planning keys and memory", None):

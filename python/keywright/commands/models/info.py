@@ -11,7 +11,7 @@ from keywright._reading.arrays import MAGIC, require_file
 from keywright._reading.documents import Limits, read_json_file
 from keywright.commands.helpers.arguments import add_batch_argument, add_preset_argument
 from keywright.commands.helpers.errors import CommandError
-from keywright.commands.helpers.fit import add_fit_arguments, fit_record, print_fit, read_fit
+from keywright.commands.helpers.fit import add_fit_arguments, compile_model, fit_record, print_fit
 from keywright.commands.helpers.inputs import load_array
 from keywright.commands.output.report import print_report
 from keywright.commands.terminal import Column, Terminal, Value
@@ -98,10 +98,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         return
     require_file(path)
     if path.suffix == ".onnx":
-        with terminal.progress("compiling", None):
-            compiled = kw.compile(
-                path, parameters=options.preset, batch=options.batch or 1, **read_fit(options)
-            )
+        compiled = compile_model(path, options, terminal, batch=options.batch or 1)
         print_report(compiled, terminal, title=str(path))
         print_fit(compiled.program, terminal)
         return

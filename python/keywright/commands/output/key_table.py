@@ -32,7 +32,7 @@ def key_table(model: Model, candidates: Sequence[planning.PlanExecution]) -> lis
     relinearization keys. Bytes count the file that a client sends and the server's
     memory, both with seeds. Times are predicted, relative to the model's own plan.
     """
-    own, costs = model.execution, stored_model() or planning.CostModel()
+    own, costs = model.execution, stored_model()
     seconds = planning.predict_plan(own.plan, costs).seconds
 
     def row(name: str, plan: planning.KeyPlan, execution: planning.PlanExecution) -> dict[str, Value]:

@@ -7,7 +7,6 @@ machine.
 
 import argparse
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
@@ -15,20 +14,7 @@ import keywright as kw
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.terminal import Column, Terminal, Value
 from keywright.model.folder import new_file
-from keywright.plan.cost import (
-    CHAINS,
-    Calibration,
-    Measured,
-    cases,
-    default_path,
-    describe_machine,
-    fit,
-    measure,
-    predict,
-    rounds,
-    settled,
-    speedup,
-)
+from keywright.plan.cost import CHAINS, Calibration, Measured, fit, measure, speedup
 
 from .calibrate_check import BOOTSTRAPS, Checked, check_bootstrap, check_network
 
@@ -77,7 +63,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Measure, fit, write; or measure and compare."""
     if not options.check and (options.network or options.bootstrap):
         raise CommandError("--network and --bootstrap choose what --check runs; add --check")
-    path = options.out or default_path()
+    path = options.out or Calibration.path()
     calibration = Calibration.load(path) if options.check else None
     known = sorted(CHAINS if calibration is None else calibration.gauges)
     rings = options.rings or known
@@ -88,12 +74,12 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         )
     threads, start = kw.threads(), time.perf_counter()
     try:
-        measured = _measure(rings, options.check, terminal)
+        measured = measure(rings, held_out=options.check, progress=terminal.progress)
         times = speedup(max(rings), threads) if threads > 1 else 1.0
     finally:
         kw.set_threads(threads)
     if calibration is None:
-        calibration = fit(describe_machine(), measured, {threads: times} if threads > 1 else {})
+        calibration = fit(measured, {threads: times} if threads > 1 else {})
         path.parent.mkdir(parents=True, exist_ok=True)
         with new_file(path) as file:
             file.write_text(calibration.to_json(), encoding="utf-8")
@@ -126,19 +112,6 @@ def _print_speedup(calibration: Calibration, threads: int, times: float, termina
     terminal.table(columns, [row], title="Threads")
 
 
-def _measure(rings: Sequence[int], held_out: bool, terminal: Terminal) -> list[Measured]:
-    out: list[Measured] = []
-    turns = rounds(rings)
-    keys = sum(len({(case.shape, case.count) for case in cases(log_n, held_out=held_out)}) for log_n in turns)
-    with terminal.progress("keys", keys) as advance:
-        for log_n in turns:
-            for runs in measure(log_n, held_out=held_out):
-                if runs[0].what == "key":
-                    advance(1)
-                out += runs
-    return settled(out)
-
-
 def _table(calibration: Calibration, measured: list[Measured], terminal: Terminal) -> None:
     model = calibration.model
     rows: list[dict[str, Value]] = []
@@ -148,7 +121,7 @@ def _table(calibration: Calibration, measured: list[Measured], terminal: Termina
             if not results:
                 continue
             slowdowns = [entry.gauge / calibration.gauges[log_n] for entry in results]
-            ratios = [predict(model, entry) / entry.seconds for entry in results]
+            ratios = [entry.predicted(model) / entry.seconds for entry in results]
             errors = [abs(ratio - 1) for ratio in ratios]
             steady = [abs(ratio * slow - 1) for ratio, slow in zip(ratios, slowdowns, strict=True)]
             rows.append(

@@ -14,7 +14,7 @@ from keywright import plan as planning
 from keywright._units import format_bytes, format_seconds
 from keywright.commands.helpers.arguments import add_batch_argument, add_preset_argument
 from keywright.commands.helpers.errors import CommandError
-from keywright.commands.helpers.fit import add_fit_arguments, read_fit
+from keywright.commands.helpers.fit import add_fit_arguments, compile_model
 from keywright.commands.helpers.inputs import parse_bytes
 from keywright.commands.helpers.parameters import named_parameters
 from keywright.commands.output.plan_picture import (
@@ -26,7 +26,7 @@ from keywright.commands.output.plan_picture import (
 from keywright.commands.terminal import Column, Terminal
 from keywright.errors import WorkloadError
 from keywright.model.folder import new_file, require_place
-from keywright.plan.cost import Calibration, stored_calibration
+from keywright.plan.cost import Calibration
 from keywright.plan.keys import DerivationDesign, PlannedKey
 from keywright.plan.ring import Automorphism
 
@@ -136,8 +136,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     if options.out is not None:
         require_place(options.out)
     sent = parse_bytes(options.derived) if options.derived else None
-    with terminal.progress("reading the program", None):
-        problem = _load(options)
+    problem = _load(options, terminal)
     workload = problem.workload
     if not problem.needs_keys:
         raise CommandError(f"{options.program} needs no keys: it has no rotation and no product to plan")
@@ -202,7 +201,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
 
 def _model(options: argparse.Namespace) -> tuple[planning.CostModel, str | None]:
     """Return the cost model and its machine; the machine is None for the built-in weights."""
-    result = stored_calibration() if options.machine is None else Calibration.load(options.machine)
+    result = Calibration.stored() if options.machine is None else Calibration.load(options.machine)
     return (planning.CostModel(), None) if result is None else (result.model, result.machine)
 
 
@@ -346,7 +345,7 @@ def _described_masters(derived: DerivationDesign) -> dict[str, object]:
     }
 
 
-def _load(options: argparse.Namespace) -> planning.PlanningProblem:
+def _load(options: argparse.Namespace, terminal: Terminal) -> planning.PlanningProblem:
     """Load the program that is planned."""
     path: Path = options.program
     if not path.exists() and not path.suffix and str(path) not in kw.BootstrapperPlan.presets():
@@ -366,7 +365,7 @@ def _load(options: argparse.Namespace) -> planning.PlanningProblem:
         )
     else:
         _refuse(options, "a model", "parameters")
-        compiled = kw.compile(path, parameters=options.preset, batch=options.batch or 1, **read_fit(options))
+        compiled = compile_model(path, options, terminal, batch=options.batch or 1)
         problem = planning.PlanningProblem.of_program(
             compiled.program, compiled.parameters, compiled.bootstraps, path.stem
         )

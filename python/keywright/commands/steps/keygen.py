@@ -25,7 +25,7 @@ from keywright.commands.helpers.fit import compile_model, print_fit
 from keywright.commands.helpers.inputs import parse_bytes
 from keywright.commands.helpers.parameters import named_parameters
 from keywright.commands.terminal import Column, Terminal, Value
-from keywright.model import KEY_BYTES, KEY_COUNT, Demands, Model, ModelClient, require_plan, save_keys
+from keywright.model import Demands, Model, ModelClient, save_keys
 from keywright.model.folder import PARAMETERS, PLAN, PUBLIC_KEY, SECRET_KEY, new_folder
 from keywright.plan import KeyPlan, PlanExecution
 
@@ -65,24 +65,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key-bytes",
         metavar="SIZE",
-        help=f"most bytes of keys, e.g. 64GB (default: {KEY_BYTES >> 30}GiB); more are refused",
+        help=f"most bytes of keys, e.g. 64GB (default: {Demands.key_bytes >> 30}GiB); more are refused",
     )
     parser.add_argument(
         "--key-count",
         metavar="N",
         type=int,
-        default=KEY_COUNT,
-        help=f"most keys (default: {KEY_COUNT}); more are refused",
+        default=Demands.key_count,
+        help=f"most keys (default: {Demands.key_count}); more are refused",
     )
 
 
-def _compiled(options: argparse.Namespace, plan: KeyPlan | None) -> Model:
+def _compiled(options: argparse.Namespace, terminal: Terminal, plan: KeyPlan | None) -> Model:
     if options.parameters is not None:
         raise CommandError("--parameters is for plans without a model; use --preset with a model")
     if plan is not None and options.memory is not None:
         raise CommandError("--plan names the keys, and --memory plans them; give one of them")
     loaded = options.model.is_dir()
-    model = _loaded(options) if loaded else compile_model(options, batch=options.batch or 1)
+    path, batch = options.model, options.batch or 1
+    model = _loaded(options) if loaded else compile_model(path, options, terminal, batch=batch)
     if plan is not None:
         return model.with_plan(plan)
     return model if options.memory is None else model.with_server_within(parse_bytes(options.memory))
@@ -147,14 +148,14 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     if options.memory is not None and (options.plan is not None or options.model is None):
         raise CommandError("--memory plans the keys of a model and excludes --plan; leave one of them out")
     plan = None if options.plan is None else planning.load(options.plan)
-    with terminal.progress("reading the program", None):
-        compiled = None if options.model is None else _compiled(options, plan)
+    compiled = None if options.model is None else _compiled(options, terminal, plan)
+    with terminal.progress("planning keys", None):
         execution = _of_plan(options, plan) if compiled is None else compiled.execution
     parameters, plan = execution.parameters, execution.plan
-    most = KEY_BYTES if options.key_bytes is None else parse_bytes(options.key_bytes)
+    most = Demands.key_bytes if options.key_bytes is None else parse_bytes(options.key_bytes)
     demands = Demands(options.insecure, most, options.key_count)
     demands.require_secure(parameters)
-    require_plan(execution, demands)
+    demands.require_plan(execution)
     start = time.perf_counter()
     with new_folder(options.out) as folder:
         depth = "" if compiled is None else f"{compiled.program.depth} levels deep; "
@@ -171,7 +172,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             _write_owner(client, secret, parameters)
         else:
             compiled.write(server)
-            ModelClient(compiled.shared, secret=secret).write(client)
+            ModelClient(compiled, secret=secret).write(client)
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         rows: list[dict[str, Value]] = [
             {"file": str(options.out / path.relative_to(folder)), "bytes": path.stat().st_size}

@@ -43,7 +43,6 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     batches = find_ciphertexts(options.input, program.input.layout.ciphertexts, program.batch)
     Identity.load(options.input, "request").require(server.identity, "server", "client")
     planned = server.open_keys(options.keys, len(batches), terminal.progress)
-    runner, keys = server.runner, server.keys
     samples = sum(batch.count for batch in batches)
     predicted = sum(layer.seconds for layer in program.layers)
     with (
@@ -53,10 +52,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         server.identity.save(folder, "answer")
         start = time.perf_counter()
         for batch in batches:
-            inputs = [server.read_file(path) for path in batch.paths]
-            for index, result in enumerate(runner.run(keys, inputs, advance)):
-                name = ciphertext_name(batch.first, batch.count, index)
-                (folder / name).write_bytes(server.requests.write(result))
+            for index, data in enumerate(server.evaluate(batch.paths, advance).objects):
+                (folder / ciphertext_name(batch.first, batch.count, index)).write_bytes(data)
         seconds = time.perf_counter() - start
     row: dict[str, Value] = {
         "samples": samples,
@@ -75,8 +72,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         Column("predicted_peak_bytes", "predicted", "bytes"),
     ]
     terminal.table(columns, [row])
-    if keys.streaming is not None:
-        _report_streaming(keys, terminal)
+    if server.keys.streaming is not None:
+        _report_streaming(server.keys, terminal)
 
 
 def _report_streaming(keys: kw.EvaluationKeys, terminal: Terminal) -> None:

@@ -14,7 +14,7 @@ from keywright.errors.network import (
 )
 from keywright.program.stored_tensors import external_file, require_inside, stored_tensors
 
-from .rewriting.written_out import with_erf
+from .rewriting.decomposed_operators import with_erf
 
 Result = TypeVar("Result")
 

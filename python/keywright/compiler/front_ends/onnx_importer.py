@@ -26,7 +26,7 @@ from .integers import require_exact
 from .operator_context import FLOATS, DataClaims, of_sample
 from .operators import ANY_ORDER, MASKABLE, OPERATORS, Constant, EncryptedValue, Operand, OperatorContext
 from .operators.gating.gates import GATED, as_gates, as_numbers, limited
-from .operators.gating.reliance import required_bits
+from .operators.gating.required_bits import required_bits
 from .reference import Reference
 
 DOMAINS = ("", "ai.onnx", "ai.onnx.ml")

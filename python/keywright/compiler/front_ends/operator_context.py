@@ -126,7 +126,7 @@ class DataClaims:
     Attributes:
         bits: which elements of the graph's input are 0 or 1; see `operators.gating.gates`.
         masks: the finite masks of softmaxes; see `operators.attention.masks`.
-        relied: numbers of the graph's values that are read as bits; see `operators.gating.reliance`.
+        relied: numbers of the graph's values that are read as bits; see `operators.gating.required_bits`.
         required: numbers of the elements of the input that have to be 0 or 1 in every sample, once the graph
             is complete.
     """

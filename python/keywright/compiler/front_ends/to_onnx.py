@@ -29,9 +29,9 @@ from keywright.program.client.samples import by_name, in_order, some_samples
 from .feature_names import as_fitted, feature_names, with_names
 from .model_file import VALUES, load_model
 from .parts.client_start import CLIENT
-from .scikit_learn import pipeline, two_precisions
+from .scikit_learn import double_precision, pipeline
 from .scikit_learn.comparison import DIFFERENT, gives_labels, require_same
-from .scikit_learn.machines import centred
+from .scikit_learn.support_vectors import centred
 
 OPSET = 18
 """Opset of exported models: the newest that every exporter here writes without conversion."""
@@ -153,7 +153,7 @@ def _of_features(
     ways: list[Callable[[], onnx.ModelProto | None]] = [
         lambda: _from_scikit_learn(model, first),
         lambda: _linear_in_double(model, sample.shape[-1]),
-        lambda: two_precisions.exported(model, first, _from_scikit_learn),
+        lambda: double_precision.exported(model, first, _from_scikit_learn),
     ]
     single: list[Callable[[], onnx.ModelProto | None]] = [lambda: _from_scikit_learn(model, sample)]
     if lost > MOST_LOST:

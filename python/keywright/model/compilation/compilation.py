@@ -22,7 +22,7 @@ from keywright.model.model import Model
 from keywright.model.report.encrypted_error import require_precision
 from keywright.model.served.entry import deep_entry, deep_literal, read_entry
 from keywright.plan.cost.calibration import stored_model
-from keywright.plan.cost.model import CostModel
+from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.machine import resident_bytes
 from keywright.plan.memory.planner import bootstrap_bytes
 from keywright.plan.ring.chain_sources import chain_of
@@ -123,6 +123,10 @@ class Compilation(
             self._models[batch] = self._compile(_Batching(1, batch))
         return self._models[batch]
 
+    def require_precision(self, model: Model, execution: PlanExecution | None = None) -> None:
+        """As for `Model.require_precision`; the refusal names a preset that is precise enough."""
+        model.require_precision(execution, lambda: self.precise(model))
+
     def precise(self, model: Model) -> str | None:
         """Return the first preset of larger scale than a model's for which it meets its fit. Those for
         thin clients are tried, without further bootstraps; other models have no such list."""
@@ -192,7 +196,9 @@ class Compilation(
     ) -> Model:
         """Return a model; another batch is compiled with ``again``."""
         self._again = again
-        return Model(self._name, program, parameters, labels=self._labels, source=self, **more)
+        return Model(
+            self._name, program, parameters, labels=self._labels, approximated=self.approximated, **more
+        )
 
     def _levelled(self, ring: Ring, batching: "_Batching") -> Model:
         """Compile for parameters without bootstraps."""
@@ -229,7 +235,7 @@ class Compilation(
 
     def _bootstrapped(self, preset: str, batching: "_Batching") -> Model:
         """Compile with bootstraps, and smaller rings between them."""
-        shipped = BootstrapPreset(preset, stored_model() or CostModel())
+        shipped = BootstrapPreset(preset, stored_model())
         target = batching.target(
             slots=shipped.plan.slots,
             levels=shipped.plan.output_level,
@@ -272,7 +278,7 @@ class Compilation(
 
     def _deep_thin(self, preset: str, batching: "_Batching") -> Model:
         """Compile with bootstraps, and smaller rings between them."""
-        shipped = BootstrapPreset(preset, stored_model() or CostModel())
+        shipped = BootstrapPreset(preset, stored_model())
         target = batching.target(
             slots=shipped.plan.slots,
             levels=shipped.plan.output_level,
@@ -298,7 +304,7 @@ class Compilation(
         again = self._again
         first: ModelRefusedError | None = None
         for name in presets:
-            shipped = BootstrapPreset(name, stored_model() or CostModel())
+            shipped = BootstrapPreset(name, stored_model())
             if best is not None and not shipped.least_seconds(self.approximated.graph.depth()) < _seconds(
                 best
             ):
@@ -363,7 +369,7 @@ def _seconds(model: Model) -> float:
 
 def cost_table(parameters: Parameters, bootstraps: Sequence[BootstrapperPlan] = ()) -> CostTable:
     """Return the costs of operations with these parameters, by the cost model of `keywright plan`."""
-    return CostTable.predicted(chain_of(parameters), stored_model() or CostModel(), bootstraps)
+    return CostTable.predicted(chain_of(parameters), stored_model(), bootstraps)
 
 
 @cache

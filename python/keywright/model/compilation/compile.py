@@ -8,6 +8,7 @@ import onnx
 
 from keywright import compiler
 from keywright._core import Parameters
+from keywright._progress import Progress, silent
 from keywright.compiler.activations.fit import Thresholds
 from keywright.compiler.front_ends.model_file import with_fixed_inputs
 from keywright.compiler.front_ends.trees.objects import to_source
@@ -17,6 +18,7 @@ from keywright.errors.network import RefusalError
 from keywright.model.model import Model
 
 from .compilation import Client, Compilation, Ring
+from .compiled_model import CompiledModel
 from .estimator import with_estimator
 
 
@@ -42,6 +44,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
     batch: int | None = None,
     samples: int = 1,
     labels: Sequence[str] = (),
+    progress: Progress = silent,
     **fit: Unpack[FitOptions],
 ) -> Model:
     """Compile a model for private inference. Parameters, polynomials, packing and keys are chosen
@@ -69,6 +72,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
             chosen. `Model.save` stores the program of this batch, and clients of a service send as many
             samples per request.
         labels: labels of the outputs.
+        progress: receives the progress of both parts: the polynomials, and the program with its keys.
         fit: how closely the program must follow the model: ``activations``, ``accuracy``, ``error``,
             ``noise`` and ``ranges`` of `keywright.compiler.Fit`, and for trees ``thresholds`` and ``bins``.
 
@@ -81,25 +85,28 @@ def compile(  # noqa: A001 (read as keywright.compile)
             with fewer slots than the batch has samples.
     """
     require_choice("client", client, get_args(Client))
-    try:
-        loaded = to_source(model, calibration)
-        if inputs and isinstance(loaded, onnx.ModelProto):
-            loaded = with_fixed_inputs(loaded, inputs)
-            calibration = _without(calibration, inputs)
-    except RefusalError as reason:
-        raise ModelRefusedError([reason]) from reason
-    chosen = compiler.Fit(calibration=calibration, **fit)
+    with progress("reading the model, choosing polynomials", None):
+        try:
+            loaded = to_source(model, calibration)
+            if inputs and isinstance(loaded, onnx.ModelProto):
+                loaded = with_fixed_inputs(loaded, inputs)
+                calibration = _without(calibration, inputs)
+        except RefusalError as reason:
+            raise ModelRefusedError([reason]) from reason
+        approximated = compiler.approximate(loaded, compiler.Fit(calibration=calibration, **fit))
+        approximated = with_estimator(approximated, model, calibration)
     compilation = Compilation(
-        with_estimator(compiler.approximate(loaded, chosen), model, calibration),
+        approximated,
         Ring(parameters) if isinstance(parameters, Parameters) else parameters,
         client=client,
         batch=batch,
         name=Path(model).stem if isinstance(model, str | Path) else "model",
         labels=tuple(labels),
     )
-    compiled = compilation.for_samples(samples)
-    compiled.require_precision()
-    return compiled
+    with progress("choosing parameters and layouts, planning keys", None):
+        compiled = compilation.for_samples(samples)
+        compilation.require_precision(compiled)
+    return CompiledModel.of(compiled, compilation)
 
 
 def _without(calibration: Any, fixed: Mapping[str, Any]) -> Any:

@@ -3,15 +3,19 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from keywright._reading.documents import Limits, read_json_file
 from keywright.compiler import Program
+from keywright.errors.choices import require_choice
 from keywright.errors.engine import FormatError
 from keywright.errors.model import program_mismatch
 from keywright.program.file.storage import digest
 
 FORMAT = "keywright-identity-1"
+
+Holds = Literal["request", "answer"]
+"""What a folder of ciphertexts holds."""
 
 IDENTITY = "program.json"
 """Name of an identity in a folder of ciphertexts."""
@@ -54,19 +58,26 @@ class Identity:
             older = there if self.created < own.created else here
         raise program_mismatch(here, own.program.hex(), there, self.program.hex(), older)
 
-    def save(self, folder: Path, holds: Literal["request", "answer"]) -> None:
-        """Write the identity into a folder of ciphertexts, and what they are."""
+    def save(self, folder: Path, holds: Holds) -> None:
+        """Write the identity into a folder of ciphertexts, and what they are.
+
+        Raises:
+            ParameterError: they are neither a request nor an answer.
+        """
+        require_choice("holds", holds, get_args(Holds))
         entry = {"format": FORMAT, "holds": holds, "program": self.program.hex(), "created": self.created}
         text = json.dumps(entry)
         (folder / IDENTITY).write_text(text, encoding="utf-8")
 
     @staticmethod
-    def load(folder: Path, holds: Literal["request", "answer"]) -> "Identity":
+    def load(folder: Path, holds: Holds) -> "Identity":
         """Read the identity from a folder of ciphertexts that are a request or an answer.
 
         Raises:
             FormatError: it is missing or malformed, or the ciphertexts are the other.
+            ParameterError: they are neither a request nor an answer.
         """
+        require_choice("holds", holds, get_args(Holds))
         path = folder / IDENTITY
         if not path.is_file():
             raise FormatError(

@@ -4,8 +4,8 @@ import numpy as np
 
 from keywright import compiler
 from keywright._core import Parameters
-from keywright.model.served.ends import ManifestInput, ManifestOutput, Places
 from keywright.model.served.entry import Entry
+from keywright.model.served.input_output import ManifestInput, ManifestOutput, Places
 from keywright.model.served.manifest import CiphertextFormat, KeyList, Manifest, Packing
 from keywright.program.file.storage import digest
 from keywright.program.operands.layout import Layout

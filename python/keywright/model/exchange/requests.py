@@ -1,12 +1,14 @@
 """The server's ciphertexts: reads the ciphertexts of clients, and writes answers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 from keywright._copies import Unpicklable
 from keywright._core import (
     Ciphertext,
     ClientParameters,
+    EvaluationKeys,
     Evaluator,
     Parameters,
     SeededCiphertext,
@@ -16,6 +18,7 @@ from keywright.errors import KeywrightError
 from keywright.errors.service import InvalidObjectError
 from keywright.model.served import framing
 from keywright.model.served.manifest import Manifest
+from keywright.runtime.evaluation import Runner
 
 ANSWER_GROWTH = 1.25
 """By how much truncation may increase the error of an answer."""
@@ -28,6 +31,19 @@ UPLOAD_SCALE_TOLERANCE = 1 / 128
 
 HEADER_BYTES = 8192
 """An upper bound on the bytes of a ciphertext or a key that are not residues."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a batch of samples.
+
+    Attributes:
+        objects: bytes of the ciphertexts.
+        error_bound: derived bound on the error of every result, before its scale is undone.
+    """
+
+    objects: list[bytes]
+    error_bound: float
 
 
 class Requests(
@@ -104,6 +120,20 @@ class Requests(
                 f"the model takes ciphertexts of scale {manifest.format.scale}, got {ciphertext.scale:.0f}"
             )
         return ciphertext
+
+    def answer(
+        self,
+        runner: Runner,
+        keys: EvaluationKeys,
+        inputs: Sequence[Ciphertext],
+        advance: Callable[[float, str], object] | None = None,
+        on_step: Callable[[], object] | None = None,
+    ) -> Answer:
+        """Evaluate a batch of samples and write its answer; arguments and errors as for `Runner.run`."""
+        results = runner.run(keys, inputs, advance, on_step)
+        return Answer(
+            [self.write(result) for result in results], max(result.error_bound for result in results)
+        )
 
     def write(self, result: Ciphertext) -> bytes:
         """Return a ciphertext of a run as a client receives it. A thin client receives the coefficients that

@@ -16,6 +16,7 @@ from keywright.errors.service import (
     LimitError,
     StorageError,
 )
+from keywright.plan.keys.execution import PlanExecution
 
 KEY_BYTES = 32 << 30
 """Default of the most bytes of keys that a client makes for a server."""
@@ -89,6 +90,14 @@ class Demands:
             log_n=parameters.log_n,
             secret=secret,
         )
+
+    def require_plan(self, execution: PlanExecution) -> None:
+        """Refuse a plan with more keys than the limits; errors as for `require_keys`."""
+        masters = execution.plan.masters
+        extra = 0 if masters is None else len(masters.automorphisms) * masters.shape.stored_bytes
+        specs = execution.key_specs
+        count = len(specs) + (0 if masters is None else len(masters.automorphisms))
+        self.require_keys(count, extra + sum(spec.bytes for spec in specs))
 
     def require_keys(self, count: int, size: int) -> None:
         """Refuse more keys than the limits allow, before one is made.

@@ -24,7 +24,6 @@ from keywright.errors.network import OutOfRangeError
 from keywright.program.operands.normalisation import Normalisation, declared_magnitude
 
 from .demands import Demands, require_message
-from .ends import ManifestInput, ManifestOutput, Places
 from .fields import (
     read_bytes,
     read_client_part,
@@ -39,6 +38,7 @@ from .fields import (
     read_steps,
     read_text,
 )
+from .input_output import ManifestInput, ManifestOutput, Places
 
 FORMAT = "keywright-manifest"
 VERSION = 4

@@ -77,6 +77,14 @@ class Measured:
     operation: Operation | None = None
     gauge: float = 1.0
 
+    def predicted(self, model: CostModel) -> float:
+        """Return a model's prediction for the time; errors as for `measured_work`."""
+        if self.what == "key":
+            return model.key_seconds(self.shape)
+        if self.what == "load":
+            return model.load_seconds(self.shape)
+        return measured_work(self).seconds(model.of_degree(self.shape.chain.log_n))
+
 
 @dataclass(frozen=True)
 class Calibration:
@@ -88,7 +96,7 @@ class Calibration:
         gauges: seconds of the gauge (`gauge.Gauge`) in each of these rings: the machine's speed for which
             times are predicted.
         measured: the measurements that weights were fitted to.
-        speedups: speed of several threads as a multiple of one thread's (`gauge.measure_speedup`), by their
+        speedups: speed of several threads as a multiple of one thread's (`measure_speedup`), by their
             number.
     """
 
@@ -214,6 +222,27 @@ class Calibration:
         result.require_this_machine()
         return result
 
+    @staticmethod
+    def path() -> Path:
+        """Return the path of this machine's calibration: the one in KEYWRIGHT_CALIBRATION, or a path in the
+        user's cache that names the machine and the file format."""
+        named = os.environ.get(VARIABLE)
+        if named:
+            return Path(named)
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        named_by = sha256(f"{FORMAT}, {describe_machine()}".encode()).hexdigest()
+        return cache / "keywright" / f"calibration-{named_by[:16]}.json"
+
+    @classmethod
+    def stored(cls) -> "Calibration | None":
+        """Return this machine's calibration; None if there is none.
+
+        Raises:
+            FormatError: the file is malformed, or from another machine.
+        """
+        path = cls.path()
+        return cls.load(path) if path.is_file() else None
+
 
 def _weights(values: Mapping[str, Any]) -> Weights:
     names = [field.name for field in fields(Weights)]
@@ -281,43 +310,14 @@ def describe_machine() -> str:
     return f"{processor}, {backend}, keywright {__version__}"
 
 
-def default_path() -> Path:
-    """Return the path of this machine's calibration: the one in KEYWRIGHT_CALIBRATION, or a path in the
-    user's cache that names the machine and the file format."""
-    named = os.environ.get(VARIABLE)
-    if named:
-        return Path(named)
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    named_by = sha256(f"{FORMAT}, {describe_machine()}".encode()).hexdigest()
-    return cache / "keywright" / f"calibration-{named_by[:16]}.json"
+def stored_model() -> CostModel:
+    """Return the model of this machine's calibration, or the shipped one; errors as for `stored`."""
+    calibration = Calibration.stored()
+    return CostModel() if calibration is None else calibration.model
 
 
-def stored_calibration() -> Calibration | None:
-    """Return this machine's calibration; None if there is none.
-
-    Raises:
-        FormatError: the file is malformed, or from another machine.
-    """
-    path = default_path()
-    return Calibration.load(path) if path.is_file() else None
-
-
-def stored_speedup(threads: int) -> float | None:
-    """Return `Calibration.speedup` of `stored_calibration`, or None if nothing was measured."""
-    result = stored_calibration()
-    return None if result is None else result.speedup(threads)
-
-
-def stored_model() -> CostModel | None:
-    """Return the model of `stored_calibration`."""
-    result = stored_calibration()
-    return None if result is None else result.model
-
-
-def fit(
-    machine: str, measured: Sequence[Measured], speedups: Mapping[int, float] | None = None
-) -> Calibration:
-    """Fit non-negative weights to the measurements by least squares of relative errors.
+def fit(measured: Sequence[Measured], speedups: Mapping[int, float] | None = None) -> Calibration:
+    """Fit non-negative weights to this machine's measurements by least squares of relative errors.
 
     Times are divided by the gauge measured with them and multiplied by its median in the ring.
 
@@ -360,7 +360,7 @@ def fit(
             key_prime=outcome[2],
             load_limb=_fit_keys(entries, "load", 1)[0],
         )
-    return Calibration(machine, weights, gauges, tuple(measured), speedups or {})
+    return Calibration(describe_machine(), weights, gauges, tuple(measured), speedups or {})
 
 
 LOOSENESS = 10.0
@@ -381,15 +381,6 @@ def _near(proportions: Weights, rows: NDArray[np.float64]) -> NDArray[np.float64
     return _nonnegative(
         np.vstack([rows, held]), np.append(np.ones(len(rows)), np.full(len(held), 1 / LOOSENESS))
     )
-
-
-def predict(model: CostModel, entry: Measured) -> float:
-    """Return a model's prediction for a measurement."""
-    if entry.what == "key":
-        return model.key_seconds(entry.shape)
-    if entry.what == "load":
-        return model.load_seconds(entry.shape)
-    return measured_work(entry).seconds(model.of_degree(entry.shape.chain.log_n))
 
 
 def measured_work(entry: Measured) -> Work:

@@ -34,6 +34,7 @@ from keywright._core import (
     SecretKey,
     set_threads,
 )
+from keywright._progress import Progress, silent
 from keywright.plan.ring.chain import Shape, shapes
 from keywright.plan.ring.chain_sources import chain_of
 
@@ -146,21 +147,35 @@ def settled(runs: Iterable[Measured]) -> list[Measured]:
     return out
 
 
-def rounds(rings: Iterable[int]) -> list[int]:
+def _rounds(rings: Iterable[int]) -> list[int]:
     """Return the rings in the order of measurement: the rounds of each ring are spread over time."""
     rings = list(rings)
     return [log_n for turn in range(max(ROUNDS.values())) for log_n in rings if turn < ROUNDS[log_n]]
 
 
-def measure(log_n: int, *, held_out: bool = False) -> Iterator[list[Measured]]:
-    """Yield the runs of every case in a ring, case by case: one of `ROUNDS`.
-
-    This sets the number of threads to 1.
+def measure(rings: Iterable[int], *, held_out: bool = False, progress: Progress = silent) -> list[Measured]:
+    """Measure every case in some rings, each once or more often (`ROUNDS`). The number of threads is 1
+    afterwards.
 
     Args:
-        log_n: base-2 logarithm of the ring degree, one of `CHAINS`.
-        held_out: as for `cases`.
+        rings: base-2 logarithms of the ring degrees, of `CHAINS`.
+        held_out: whether other cases are measured than those that a calibration is fitted to.
+        progress: receives the progress.
     """
+    out: list[Measured] = []
+    turns = _rounds(rings)
+    keys = sum(len({(case.shape, case.count) for case in cases(log_n, held_out=held_out)}) for log_n in turns)
+    with progress("keys", keys) as advance:
+        for log_n in turns:
+            for runs in _measure_ring(log_n, held_out=held_out):
+                if runs[0].what == "key":
+                    advance(1)
+                out += runs
+    return settled(out)
+
+
+def _measure_ring(log_n: int, *, held_out: bool) -> Iterator[list[Measured]]:
+    """Yield the runs of every case in a ring, case by case: one of `ROUNDS`."""
     bench = _Bench(log_n)
     by_key: dict[tuple[Shape, int], list[Case]] = {}
     for case in cases(log_n, held_out=held_out):

@@ -208,7 +208,7 @@ class Use:
     Attributes:
         shared: the decomposition.
         own: products and division.
-        baby, giant: the same as a baby step and as a giant step of a linear transform.
+        baby, giant: the same as a baby step and as a giant step of a linear transform with double hoisting.
         noise, removed: as for `SwitchCost`.
         digits: first prime of each, and the one after its last: keys that agree in these and in `removed`
             share a decomposition.

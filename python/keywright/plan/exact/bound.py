@@ -22,7 +22,7 @@ from keywright.plan.ring.galois import Automorphism
 from keywright.plan.workload.open_workload import OpenWorkload
 from keywright.plan.workload.workload import Workload
 
-from .least import LeastCosts
+from .least_costs import LeastCosts
 from .relaxation import Relaxation
 
 

@@ -52,8 +52,8 @@ from keywright.plan.ring.galois import Automorphism
 from keywright.plan.workload.open_workload import Choice, OpenWorkload
 from keywright.plan.workload.workload import Group, Workload
 
-from .least import LeastCosts
-from .linear import LinearProgram
+from .least_costs import LeastCosts
+from .linear_program import LinearProgram
 
 PAIRS = 3200
 """Maximum number of pairs of keys, allotted to levels from the top down."""

@@ -22,7 +22,7 @@ Place = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Way:
+class StorageOption:
     """One way to store the diagonals of a transform.
 
     Attributes:
@@ -41,7 +41,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Kept:
+class TransformStorage:
     """The ways to store one transform.
 
     Attributes:
@@ -52,10 +52,10 @@ class Kept:
 
     place: Place
     uses: int
-    ways: tuple[Way, ...]
+    ways: tuple[StorageOption, ...]
 
 
-def network_diagonals(network: Program, plan: PlanExecution, model: CostModel) -> list[Kept]:
+def network_diagonals(network: Program, plan: PlanExecution, model: CostModel) -> list[TransformStorage]:
     """Return the transforms of a network, each at each level where it is used.
 
     Args:
@@ -75,11 +75,13 @@ def network_diagonals(network: Program, plan: PlanExecution, model: CostModel) -
         execution = plan.in_ring(ring)
         chain, special = execution.plan.workload.chain, execution.special(level, transform)
         primes = [*range(level + 1), *special]
-        out.append(Kept((index, level, ring), count, ways(periods, primes, chain, model)))
+        out.append(TransformStorage((index, level, ring), count, ways(periods, primes, chain, model)))
     return out
 
 
-def ways(periods: Sequence[int], primes: Sequence[int], chain: Chain, model: CostModel) -> tuple[Way, ...]:
+def ways(
+    periods: Sequence[int], primes: Sequence[int], chain: Chain, model: CostModel
+) -> tuple[StorageOption, ...]:
     """Return the three ways to store real diagonals of these periods, for these primes of a chain.
 
     Half of the coefficients of a real diagonal, and half of its residues, determine the others. Two of one
@@ -95,9 +97,9 @@ def ways(periods: Sequence[int], primes: Sequence[int], chain: Chain, model: Cos
     coefficients = 8 * sum(periods)
     return (
         # The slot values from which the coefficients are made are stored as well, as many words.
-        Way("streamed", 0, coefficients * 2, transformed + embedded, 0.0),
-        Way("coefficients", coefficients, 0, transformed, embedded),
-        Way("encoded", coefficients * len(primes), 0, 0.0, transformed + embedded),
+        StorageOption("streamed", 0, coefficients * 2, transformed + embedded, 0.0),
+        StorageOption("coefficients", coefficients, 0, transformed, embedded),
+        StorageOption("encoded", coefficients * len(primes), 0, 0.0, transformed + embedded),
     )
 
 
@@ -111,7 +113,7 @@ NARROW_BITS = 50.01
 
 def bootstrap_diagonals(
     plan: BootstrapperPlan, index: int, uses: int, chain: Chain, model: CostModel
-) -> Kept:
+) -> TransformStorage:
     """Return the transforms of a bootstrap, which are all stored in one way.
 
     Args:
@@ -129,13 +131,13 @@ def bootstrap_diagonals(
     transformed = Work(transforms=(limbs * size * chain.log_n / 16, 0.0)).seconds(weights)
     embeddings = coefficients / (8 << chain.log_n) * size * chain.log_n / 16
     embedded = Work(embeddings=embeddings).seconds(weights)
-    return Kept(
+    return TransformStorage(
         (index, BOOTSTRAP, 0),
         uses,
         (
-            Way("streamed", 0, 0, transformed + embedded, 0.0),
-            Way("coefficients", coefficients, 0, transformed, embedded),
-            Way("encoded", encoded, 0, 0.0, transformed + embedded),
+            StorageOption("streamed", 0, 0, transformed + embedded, 0.0),
+            StorageOption("coefficients", coefficients, 0, transformed, embedded),
+            StorageOption("encoded", encoded, 0, 0.0, transformed + embedded),
         ),
     )
 

@@ -23,12 +23,20 @@ from keywright.plan.ring.chain_sources import chain_of
 from keywright.program.program import Program
 
 from .ciphertexts import live_bytes
-from .diagonals import BOOTSTRAP, Kept, Place, Storage, Way, bootstrap_diagonals, network_diagonals
+from .diagonals import (
+    BOOTSTRAP,
+    Place,
+    Storage,
+    StorageOption,
+    TransformStorage,
+    bootstrap_diagonals,
+    network_diagonals,
+)
 from .key_stream import least_key_memory, stream_seconds
 from .process import DiagonalStorage, Memory, ProcessPlan
 from .scratch import Scratch
 
-Value = Callable[[Kept, Way], float]
+Value = Callable[[TransformStorage, StorageOption], float]
 """Seconds per sample of a way to store a transform."""
 
 STREAMED = (0.0, 0.25, 0.5, 0.75)
@@ -84,7 +92,7 @@ class _Candidate:
         self.plans = execution.bootstrapper_plans
 
     @cached_property
-    def kept(self) -> list[Kept]:
+    def kept(self) -> list[TransformStorage]:
         """Return everything that has diagonals."""
         uses = [step.argument for step in self.network.instructions if step.opcode == "bootstrap"]
         bootstraps = [
@@ -115,7 +123,7 @@ class _Candidate:
 
         return of
 
-    def running(self, chosen: Mapping[Place, Way]) -> tuple[int, int]:
+    def running(self, chosen: Mapping[Place, StorageOption]) -> tuple[int, int]:
         """Return ciphertexts and scratch where their sum is largest."""
         results = []
         for index, (step, live) in enumerate(zip(self.network.instructions, self._live, strict=True)):
@@ -131,7 +139,7 @@ class _Candidate:
         live, scratch = max(results, key=sum, default=(0, 0))
         return live, scratch + self._making(chosen)
 
-    def _making(self, chosen: Mapping[Place, Way]) -> int:
+    def _making(self, chosen: Mapping[Place, StorageOption]) -> int:
         """Return the bytes from which bootstraps make diagonals at use. Idle buffers make no room for them:
         they add to the largest scratch."""
         results = [
@@ -167,7 +175,7 @@ class _Candidate:
         steps = self.execution.key_steps
         return memory, memory, stream_seconds(steps, memory, self.model, self.chain.log_n)
 
-    def choose(self, left: float) -> dict[Place, Way]:
+    def choose(self, left: float) -> dict[Place, StorageOption]:
         """Choose a way to store each transform within ``left`` bytes; the fewest bytes if these do not
         suffice."""
         chosen = {kept.place: kept.ways[0] for kept in self.kept}
@@ -186,12 +194,12 @@ class _Candidate:
                 left -= extra
         return chosen
 
-    def _value(self, kept: Kept, way: Way) -> float:
+    def _value(self, kept: TransformStorage, way: StorageOption) -> float:
         """Return the seconds per sample, including its share of the preparation."""
         share = 0.0 if self.process.samples is None else way.making_seconds / self.process.samples
         return kept.uses * way.seconds + share
 
-    def _rate(self, kept: Kept, before: Way, after: Way) -> float:
+    def _rate(self, kept: TransformStorage, before: StorageOption, after: StorageOption) -> float:
         saved = self._value(kept, before) - self._value(kept, after)
         return saved / max(1, after.stored_bytes - before.stored_bytes)
 
@@ -267,7 +275,7 @@ def bootstrap_bytes(plan: BootstrapperPlan, resident_bytes: int) -> int:
     return resident_bytes + ALLOWANCE + buffers + recycled_bytes(buffers)
 
 
-def _hull(kept: Kept, value: Value) -> list[tuple[Way, Way]]:
+def _hull(kept: TransformStorage, value: Value) -> list[tuple[StorageOption, StorageOption]]:
     """Return upgrades from fewer bytes to more, each of which saves less time per byte than the ones
     before."""
     ways = [kept.ways[0]]
@@ -280,7 +288,7 @@ def _hull(kept: Kept, value: Value) -> list[tuple[Way, Way]]:
     return list(pairwise(ways))
 
 
-def _saves(kept: Kept, value: Value, before: Way, after: Way) -> float:
+def _saves(kept: TransformStorage, value: Value, before: StorageOption, after: StorageOption) -> float:
     return (value(kept, before) - value(kept, after)) / max(1, after.stored_bytes - before.stored_bytes)
 
 

@@ -11,7 +11,7 @@ from keywright.errors import (
 )
 from keywright.plan.cost.model import CostModel
 from keywright.plan.exact.bound import LowerBound
-from keywright.plan.exact.optimal import Optimizer
+from keywright.plan.exact.optimizer import Optimizer
 from keywright.plan.keys.budget import Budget
 from keywright.plan.keys.key_plan import KeyPlan
 from keywright.plan.keys.time_prediction import predict_plan

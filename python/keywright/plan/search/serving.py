@@ -20,7 +20,7 @@ INFINITY = float("inf")
 
 
 @dataclass(frozen=True)
-class Usable:
+class KeyAtLevel:
     """A key at a level.
 
     Attributes:
@@ -45,7 +45,7 @@ class CodedHop:
 
     parent: int
     child: int
-    usable: Usable
+    usable: KeyAtLevel
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,10 @@ class _Level:
     """The fastest key for a level of each automorphism that has one."""
 
     def __init__(self, group: AutomorphismGroup, max_hops: int) -> None:
-        self.usable: dict[int, Usable] = {}
+        self.usable: dict[int, KeyAtLevel] = {}
         self.routes = Routes(group, max_hops)
 
-    def set(self, code: int, usable: Usable | None) -> None:
+    def set(self, code: int, usable: KeyAtLevel | None) -> None:
         if usable is None:
             if self.usable.pop(code, None) is not None:
                 self.routes.set(code, INFINITY)
@@ -122,7 +122,7 @@ class CandidateKeys:
         self.max_hops = max_hops
         self._keys: dict[Automorphism | None, dict[PlannedKey, None]] = {}
         self._levels: dict[int, _Level] = {}
-        self._known: dict[tuple[PlannedKey, int], Usable | None] = {}
+        self._known: dict[tuple[PlannedKey, int], KeyAtLevel | None] = {}
         for key in keys:
             self.add(key)
 
@@ -164,18 +164,18 @@ class CandidateKeys:
                     result.set(code_of(automorphism), self._find(automorphism, level))
         return result
 
-    def _find(self, automorphism: Automorphism | None, level: int) -> Usable | None:
+    def _find(self, automorphism: Automorphism | None, level: int) -> KeyAtLevel | None:
         results = [self.use(key, level) for key in self._keys.get(automorphism, ())]
         usable = [use for use in results if use is not None]
         # Among equally fast keys choose the same one, independent of the order in which they were added.
         return min(usable, key=_speed, default=None)
 
-    def use(self, key: PlannedKey, level: int) -> Usable | None:
+    def use(self, key: PlannedKey, level: int) -> KeyAtLevel | None:
         """Return a key at a level; None above its own."""
         place = (key, level)
         if place not in self._known:
             cost = self.model.switch(key.shape, level)
-            self._known[place] = None if cost is None else Usable(key, cost, digits_of(key.shape, level))
+            self._known[place] = None if cost is None else KeyAtLevel(key, cost, digits_of(key.shape, level))
         return self._known[place]
 
     def _renew(self, key: PlannedKey) -> None:
@@ -205,7 +205,7 @@ class CandidateKeys:
         return tree.serving()
 
 
-def _along(usable: dict[int, Usable], route: Sequence[int], level: _Level, form: Form) -> Serving | None:
+def _along(usable: dict[int, KeyAtLevel], route: Sequence[int], level: _Level, form: Form) -> Serving | None:
     """Serve one automorphism by a sum."""
     if not route:
         return None
@@ -275,7 +275,7 @@ class _Tree:
                 depth, place = depth + 1, self._hops[place].parent
             self.depths[child] = depth
 
-    def _last(self, between: int, usable: Usable) -> float:
+    def _last(self, between: int, usable: KeyAtLevel) -> float:
         seconds = usable.cost.own if self._form == "giant" else usable.cost.of_form(self._form)
         return seconds if (between, usable.digits) in self._decomposed else seconds + usable.cost.shared
 
@@ -298,6 +298,6 @@ def coded_seconds(hops: Sequence[CodedHop], form: Form) -> float:
     return own + sum(shared.values())
 
 
-def _speed(usable: Usable) -> tuple[float, int, int, int]:
+def _speed(usable: KeyAtLevel) -> tuple[float, int, int, int]:
     shape = usable.key.shape
     return usable.cost.alone, shape.level, shape.alpha, shape.special

@@ -10,8 +10,8 @@ from keywright.plan.ring.galois import Automorphism, AutomorphismGroup
 from keywright.plan.workload.workload import Group, Workload
 
 from . import powers
-from .ark import OURS, TEXT, Reading, ark_keys
 from .policy import KeyPolicy
+from .rotation_patterns import OURS, TEXT, Reading, pattern_keys
 from .routes import plan_routes
 
 Routes = Callable[[AutomorphismGroup, Group, Workload], dict[Automorphism, Sequence[Automorphism]]]
@@ -66,7 +66,7 @@ def _lowmem(
     return powers.lowmem(group, targets)
 
 
-class _Ark:
+class _PatternRoutes:
     """Decompositions of all rotations of a workload, computed once."""
 
     def __init__(self, priority: Literal["memory", "time"], reading: Reading) -> None:
@@ -89,7 +89,7 @@ class _Ark:
             for a in workload.highest_levels
             if not a.conjugate
         }
-        result = ark_keys(signed.values(), self.priority, self.reading).decompositions
+        result = pattern_keys(signed.values(), self.priority, self.reading).decompositions
         out: dict[Automorphism, Sequence[Automorphism]] = {a: [a] for a in workload.highest_levels}
         for a, step in signed.items():
             out[a] = [group.rotation(value) for value in result[step]]
@@ -106,10 +106,10 @@ STRATEGIES: dict[str, Strategy] = {
         Strategy("signed-power-of-two", "SEAL", _each(powers.signed_powers), _PUBLISHED),
         Strategy("fhelipe", "Fhelipe, PLDI 2024", _each(powers.fhelipe), _PUBLISHED),
         Strategy("lowmem", "LowMem, ePrint 2024/998", _lowmem, _PUBLISHED),
-        Strategy("ark-memory", "ARK, ePrint 2024/1948", _Ark("memory", OURS), _PUBLISHED),
-        Strategy("ark-time", "ARK, ePrint 2024/1948", _Ark("time", OURS), _PUBLISHED),
-        Strategy("ark-memory-text", "ARK, ePrint 2024/1948", _Ark("memory", TEXT), _PUBLISHED),
-        Strategy("ark-time-text", "ARK, ePrint 2024/1948", _Ark("time", TEXT), _PUBLISHED),
+        Strategy("ark-memory", "ARK, ePrint 2024/1948", _PatternRoutes("memory", OURS), _PUBLISHED),
+        Strategy("ark-time", "ARK, ePrint 2024/1948", _PatternRoutes("time", OURS), _PUBLISHED),
+        Strategy("ark-memory-text", "ARK, ePrint 2024/1948", _PatternRoutes("memory", TEXT), _PUBLISHED),
+        Strategy("ark-time-text", "ARK, ePrint 2024/1948", _PatternRoutes("time", TEXT), _PUBLISHED),
         Strategy("kds", "KDS, Sensors 2025", _each(powers.all_required), KeyPolicy("dynamic", "needed")),
     )
 }

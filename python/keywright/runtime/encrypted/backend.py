@@ -4,22 +4,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, get_args
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from keywright._copies import Unpicklable
 from keywright._core import (
     Bootstrapper,
     BootstrapperPlan,
     Ciphertext,
-    Decryptor,
-    Encryptor,
     Evaluator,
-    Flooding,
-    SeededCiphertext,
     polynomial_depth,
 )
-from keywright.errors import FormatError
 from keywright.errors.choices import require_choice
 from keywright.errors.engine import OperandError
 from keywright.plan.keys.execution import PlanExecution
@@ -44,60 +36,6 @@ def _match(program: Program, plans: Sequence[BootstrapperPlan]) -> None:
             f"the program needs bootstraps with (slots, input level, output level, input's ring) {asked}, "
             f"got {offered}"
         )
-
-
-def encrypt_sample(program: Program, encryptor: Encryptor, sample: ArrayLike) -> list[Ciphertext]:
-    """Encrypt a sample with a public key, which must be of the input's ring. Returns the ciphertexts that a
-    program takes.
-
-    Args:
-        sample: of shape ``program.input.shape``, or up to ``program.batch`` samples, (count, *input_shape).
-
-    Raises:
-        EncodeError: another shape, or values that are not finite.
-        EncodeError: a value is above `Program.input_magnitude`, which every ciphertext states.
-    """
-    level, magnitude = program.input.level, program.input.magnitude
-    return [encryptor.encrypt(row, len(row), level, magnitude) for row in program.pack(sample)]
-
-
-def encrypt_sample_seeded(
-    program: Program, decryptor: Decryptor, sample: ArrayLike
-) -> list[SeededCiphertext]:
-    """Encrypt a sample with the secret key: half the bytes of `encrypt_sample`, with the same arguments and
-    errors."""
-    level, log_n, magnitude = program.input.level, program.input.log_n or None, program.input.magnitude
-    return [decryptor.encrypt(row, len(row), level, log_n, magnitude) for row in program.pack(sample)]
-
-
-def decrypt_result(
-    program: Program,
-    decryptor: Decryptor,
-    outputs: "Sequence[Value]",
-    count: int | None = None,
-    flooding: Flooding | None = None,
-) -> Vector:
-    """Decrypt the ciphertexts that a program returned.
-
-    Args:
-        flooding: adds noise, so that the result may be handed to others; every ciphertext is one of its
-            queries.
-        count: number of encrypted samples: the result has shape (count, *output_shape). None: one, of shape
-            ``output.shape``.
-
-    Raises:
-        EncodeError: another number of ciphertexts, of slots or of samples than the program returns.
-        NoiseError: the noise would hide the result, or no query is left.
-        FormatError: the ciphertexts state a scale with which numbers are not finite.
-    """
-    rows = np.asarray([decryptor.decrypt(as_ciphertext(output), flooding) for output in outputs])
-    if not np.isfinite(rows).all():
-        raise FormatError(
-            "the answer decrypts to numbers that are not finite: its scale is not one that the program "
-            "produces",
-            code="field",
-        )
-    return program.unpack(rows, count)
 
 
 Value: TypeAlias = Ciphertext | LevelDropped[Ciphertext]
@@ -177,7 +115,7 @@ class EncryptedBackend(
         """Evaluate a program and return its encrypted result.
 
         Args:
-            inputs: the ciphertexts of `encrypt_sample`.
+            inputs: the ciphertexts of one batch, as `Program.pack` packs it.
             look: called with every instruction and its operands before it is executed; it may exchange
                 `evaluator`.
 

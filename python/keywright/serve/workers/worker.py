@@ -152,7 +152,7 @@ class Engine:
                 )
 
         try:
-            results = runner.run(model.execution.follow(keys), inputs, on_step=step)
+            results = model.requests.answer(runner, model.execution.follow(keys), inputs, on_step=step)
         except KeywrightError as error:
             if isinstance(error, ServeError):
                 raise
@@ -161,7 +161,7 @@ class Engine:
             if loading is not None:
                 loading.wait()
         seconds = time.perf_counter() - start
-        answer = framing.join([model.requests.write(result) for result in results])
+        answer = framing.join(results.objects)
         if "bodies" in order:
             return {"seconds": seconds, "bytes": answer}
         # Another one may write it too, where the service that asked for it was killed and asked again.

@@ -121,7 +121,7 @@ def test_clients_refuse_samples_outside(tmp_path: Path) -> None:
     stored = kw.load_client(tmp_path / "model")
     with pytest.raises(OutOfRangeError):
         stored.encrypt(outside)
-    manifest = stored._shared.interface
+    manifest = stored._executable.interface
     read = Manifest.read(manifest.encoded)
     with pytest.raises(OutOfRangeError):
         read.require_range(outside)
@@ -144,7 +144,7 @@ def test_clients_refuse_samples_outside(tmp_path: Path) -> None:
 def test_limits_of_a_server_are_checked(limits: object, tmp_path: Path) -> None:
     model = kw.compile(MODEL, calibration=SAMPLES, bins=4, batch=4)
     model.save(tmp_path / "model")
-    entry = json.loads(kw.load_client(tmp_path / "model")._shared.interface.encoded)
+    entry = json.loads(kw.load_client(tmp_path / "model")._executable.interface.encoded)
     entry["binning"]["limits"] = limits
     with pytest.raises(FormatError):
         Manifest.read(json.dumps(entry).encode())

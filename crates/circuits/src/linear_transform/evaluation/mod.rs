@@ -1,4 +1,5 @@
-//! The product of encoded matrices with ciphertexts.
+//! The product of encoded matrices with ciphertexts by double hoisting: baby steps share a decomposition, and all
+//! products share the division by the special primes.
 
 pub(crate) mod baby_steps;
 pub(crate) mod evaluate;

@@ -15,8 +15,8 @@ from keywright.compiler.activations.functions import ACTIVATIONS
 from keywright.compiler.front_ends.model_file import load_model
 from keywright.compiler.front_ends.operator_context import FLOATS
 from keywright.compiler.front_ends.rewriting.classical import standardised
+from keywright.compiler.front_ends.rewriting.decomposed_operators import with_softmax
 from keywright.compiler.front_ends.rewriting.quantised import with_real_numbers
-from keywright.compiler.front_ends.rewriting.written_out import with_softmax
 from keywright.errors.network import RefusalError
 from keywright.program.arrays import Shape
 from keywright.program.client.client_part import ALLOWED, ELEMENTWISE, ONLY_HERE, ClientPart

@@ -95,7 +95,7 @@ MOVING = frozenset(
 
 
 @dataclass(frozen=True, eq=False)
-class Started:
+class SplitModel:
     """A model behind its first steps.
 
     Attributes:
@@ -107,7 +107,7 @@ class Started:
     steps: FirstSteps | None
 
 
-def start(model: onnx.ModelProto, samples: Any = None) -> Started:
+def start(model: onnx.ModelProto, samples: Any = None) -> SplitModel:
     """Split a model into the client's first steps and the rest.
 
     The client gets the nodes that need values in the clear: encoders, imputers, look-ups by ids, roundings,
@@ -123,7 +123,7 @@ def start(model: onnx.ModelProto, samples: Any = None) -> Started:
     flow = _Flow(model, samples)
     nodes = flow.client_nodes()
     if not nodes and len(flow.used) <= 1 and not flow.columns:
-        return Started(flow.model, None)
+        return SplitModel(flow.model, None)
     return flow.divided(nodes)
 
 
@@ -362,7 +362,7 @@ class _Flow:
 
     # Both halves
 
-    def divided(self, nodes: set[int]) -> Started:
+    def divided(self, nodes: set[int]) -> SplitModel:
         """Return both halves."""
         for name in self._cut(nodes) & set(self.used):
             nodes = nodes | self._selected(name, nodes)
@@ -411,7 +411,7 @@ class _Flow:
         if self._together(steps):
             steps = FirstSteps(data, inputs, shape, True, self.columns)
         rest = self._rest(nodes, values, {name: shapes[name] for name in cut}, whole=whole)
-        return Started(rest, steps)
+        return SplitModel(rest, steps)
 
     def _run(
         self, nodes: set[int], inputs: tuple[SampleInput, ...], outputs: Iterable[str]

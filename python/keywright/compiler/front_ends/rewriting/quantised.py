@@ -22,8 +22,8 @@ from keywright.errors.network import unsupported_attribute
 from keywright.program.fit_report import OutputDifference
 from keywright.program.stored_tensors import array_of
 
+from .decomposed_operators import drop_unread
 from .runtime_operators import DOMAIN, with_standard_operators
-from .written_out import drop_unread
 
 QUANTISED = frozenset(
     ["ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "QuantizeLinear"]

@@ -8,7 +8,7 @@ import numpy as np
 from keywright.errors.network import RefusalError
 from keywright.program.client.samples import MISSING
 
-from . import look_ups
+from . import lookup_tables
 from .writer import Feature, Table, Writer
 
 FUNCTIONS = {
@@ -175,11 +175,11 @@ def _holes(writer: Writer, transformer: Any, table: Table, path: str) -> list[Fe
 
 
 def _encoded(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
-    return look_ups.encoder(writer, transformer, table)
+    return lookup_tables.encoder(writer, transformer, table)
 
 
 def _binned(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
-    return look_ups.bins(writer, transformer, table)
+    return lookup_tables.bins(writer, transformer, table)
 
 
 def _columns(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:

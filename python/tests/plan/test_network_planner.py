@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from keywright.errors import InfeasibleBudgetError
 from keywright.plan.keys.budget import Budget
-from keywright.plan.search.joint import divide_budget
-from keywright.plan.search.quick import plan_jointly
+from keywright.plan.search.joint_planner import divide_budget
+from keywright.plan.search.network_planner import plan_jointly
 
 
 def frontier(points: list[tuple[int, int]]) -> list[tuple[Any, float]]:

@@ -20,7 +20,7 @@ ITERATIONS = 50_000
 
 
 @dataclass(frozen=True)
-class Least:
+class ObjectiveBound:
     """A lower bound of an objective.
 
     Attributes:
@@ -60,7 +60,7 @@ class LinearProgram:
 
     def least(
         self, objective: Mapping[int, float], within: tuple[Mapping[int, float], float] | None = None
-    ) -> Least | None:
+    ) -> ObjectiveBound | None:
         """Return a lower bound on the minimum of an objective.
 
         Args:
@@ -97,7 +97,7 @@ class LinearProgram:
         weights = values * np.repeat(y, sizes)
         reduced = cost - np.bincount(columns, weights=weights, minlength=self.columns)
         value = float(y @ right + np.minimum(reduced * low, reduced * high).sum())
-        return Least(value, float(y[-1]) if within is not None else 0.0)
+        return ObjectiveBound(value, float(y[-1]) if within is not None else 0.0)
 
 
 def _solve(program: highspy.HighsLp) -> NDArray[np.float64] | None:

@@ -75,7 +75,7 @@ Price = Callable[[Method], float]
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class ReplacedActivations:
     """A graph without activations.
 
     Attributes:
@@ -128,7 +128,7 @@ def _sizes(run: ExactRun) -> Vector:
     return np.where(ranges > 0, np.minimum(ranges, largest), largest)
 
 
-def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> Chosen:
+def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> ReplacedActivations:
     """Replace all activations of a graph by polynomials.
 
     For each activation without a requested method, the cheapest method is chosen whose error is below a share
@@ -147,7 +147,7 @@ def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> Chosen:
     """
     required = bool(run.inputs.lows) and (fit.accuracy is not None or fit.error is not None)
     search, target = _Search(graph, run.ranges(fit.ranges.margin), fit, price), Requirement.of(fit, run)
-    best: Chosen | None = None
+    best: ReplacedActivations | None = None
     for methods in search.candidates():
         best = search.replaced(methods | search.fixed if required else methods)
         if not (search.free or required) or _follows(best.graph, run, target):
@@ -173,7 +173,7 @@ def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> Chosen:
     )
 
 
-def _require_bounded(chosen: Chosen, run: ExactRun) -> None:
+def _require_bounded(chosen: ReplacedActivations, run: ExactRun) -> None:
     """Refuse requested polynomials with which outputs grow beyond any use on calibration data.
 
     Raises:
@@ -230,11 +230,11 @@ class _Search:
                 yield table
             before = table
 
-    def replaced(self, methods: Mapping[int, Method]) -> Chosen:
+    def replaced(self, methods: Mapping[int, Method]) -> ReplacedActivations:
         """Return the graph with these polynomials; other activations stay as they are."""
         chosen = {number: self._approximation(number, method) for number, method in methods.items()}
         graph, fitted = replace_activations(self.graph, self.ranges, chosen)
-        return Chosen(simplify(graph), tuple(fitted))
+        return ReplacedActivations(simplify(graph), tuple(fitted))
 
     def _cheapest(self, number: int, share: float) -> Method:
         """Return the cheapest method whose error is at most a share of half the range, or of the least value

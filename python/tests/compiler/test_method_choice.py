@@ -13,7 +13,7 @@ import onnx
 import pytest
 from keywright import compiler, runtime
 from keywright.compiler import approximating
-from keywright.compiler.activations import choosing
+from keywright.compiler.activations import method_choice
 from keywright.compiler.graph.graph import Graph
 from keywright.compiler.graph.piecewise import PiecewiseLinear, composed, summed
 from keywright.compiler.placement import bounding
@@ -63,7 +63,7 @@ def test_choices_that_are_too_coarse_cost_a_few_samples(
 ) -> None:
     """What a search takes hardly grows with the calibration data: the first samples refuse most choices."""
     rows: list[int] = []
-    evaluate, replaced = Graph.evaluate, choosing._Search.replaced
+    evaluate, replaced = Graph.evaluate, method_choice._Search.replaced
 
     def counted(graph: Graph, sample: np.ndarray) -> dict[int, np.ndarray]:
         rows.append(len(sample))
@@ -76,7 +76,7 @@ def test_choices_that_are_too_coarse_cost_a_few_samples(
         return replaced(search, methods)
 
     monkeypatch.setattr(Graph, "evaluate", counted)
-    monkeypatch.setattr(choosing._Search, "replaced", tried)
+    monkeypatch.setattr(method_choice._Search, "replaced", tried)
     compiler.approximate(mlp, compiler.Fit(calibration=SAMPLES))
     spent = [sum(rows[first:last]) for first, last in itertools.pairwise([*tries, len(rows)])]
     assert len(spent) > 4

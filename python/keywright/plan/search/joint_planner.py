@@ -17,8 +17,8 @@ from keywright.plan.keys.key_plan import KeyPlan
 from keywright.plan.workload.open_workload import OpenWorkload
 from keywright.plan.workload.workload import Workload
 
+from .network_planner import TimedPlan, plan_jointly
 from .planner import DEFAULT_HOPS, Planner, gap, refusal
-from .quick import TimedPlan, plan_jointly
 from .recombination import WORK
 from .search_state import FrontierPoint
 

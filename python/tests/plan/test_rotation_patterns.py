@@ -1,12 +1,12 @@
 """The worked examples of the paper: figures 1, 5 and 6."""
 
-from keywright.plan.strategies.ark import (
+from keywright.plan.strategies.rotation_patterns import (
     OURS,
     TEXT,
-    ark_keys,
     find_geometric_patterns,
     find_symmetric_patterns,
     merge,
+    pattern_keys,
     symmetric_keys,
 )
 from studies.network_keys.ark import KERNEL as AROUND
@@ -25,7 +25,7 @@ def test_figure_5() -> None:
     assert merged.decompositions[-64] == (-64,)
     assert merged.decompositions[-63] == (-64, 1)
     assert merged.decompositions[66] == (64, 2)
-    assert ark_keys(KERNEL, "memory").keys == merged.keys
+    assert pattern_keys(KERNEL, "memory").keys == merged.keys
 
 
 def test_figure_6_of_rot1() -> None:
@@ -38,7 +38,7 @@ def test_figure_6_of_rot1() -> None:
         5248: {5376, 5760, 7296},
     }.items():
         assert numbers <= set(patterns[offset])
-    scheme = ark_keys(ROT1, "memory")
+    scheme = pattern_keys(ROT1, "memory")
     printed = {
         384: (128, 256),
         768: (512, 256),
@@ -54,7 +54,7 @@ def test_figure_6_of_rot1() -> None:
 
 
 def test_figure_6_of_rot2() -> None:
-    scheme = ark_keys(ROT2, "memory")
+    scheme = pattern_keys(ROT2, "memory")
     assert scheme.keys == (-1, 3, 9, 33, 129, 513, 2049, 8193, 32769)
     assert scheme.decompositions[5] == (3, 3, -1)
     assert scheme.decompositions[17] == (9, 9, -1)
@@ -76,7 +76,7 @@ def test_decompositions_sum_to_what_they_serve() -> None:
     ):
         for priority in ("memory", "time"):
             for reading in (OURS, TEXT):
-                scheme = ark_keys(numbers, priority, reading)
+                scheme = pattern_keys(numbers, priority, reading)
                 assert set(scheme.decompositions) == set(numbers) - {0}
                 for number, sums in scheme.decompositions.items():
                     assert sum(sums) == number
@@ -85,10 +85,10 @@ def test_decompositions_sum_to_what_they_serve() -> None:
 
 def test_powers_of_two_by_the_text() -> None:
     """Section III.C: of 2, 4 ... 128 every second one has a key, and the others are twice the one before."""
-    scheme = ark_keys(POWERS, "memory", TEXT)
+    scheme = pattern_keys(POWERS, "memory", TEXT)
     assert scheme.keys == (2, 8, 32, 128)
     assert scheme.decompositions[64] == (32, 32)
-    assert ark_keys(POWERS, "memory").keys == tuple(POWERS)
+    assert pattern_keys(POWERS, "memory").keys == tuple(POWERS)
 
 
 def test_runs_of_two_by_the_text() -> None:

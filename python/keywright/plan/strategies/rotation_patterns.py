@@ -1,5 +1,5 @@
-"""Adaptive rotation keys: the five algorithms of ARK (Chan et al., ePrint 2024/1948), on integers as
-published.
+"""Rotation keys from patterns of steps, arithmetic and geometric: the five algorithms of ARK (Chan et al.,
+ePrint 2024/1948), on integers as published.
 
 A decomposition is a tuple of stored integers whose sum is the targets one. Where the pseudocode leaves a
 choice, the comments state the choice made here; `Reading` has the places where this project departs from the
@@ -40,7 +40,7 @@ TEXT = Reading(long_runs=True, every_offset=True)
 
 
 @dataclass(frozen=True)
-class ArkKeys:
+class PatternKeys:
     """Rotations with keys, and the decomposition of each targets rotation.
 
     Attributes:
@@ -164,7 +164,7 @@ def _consecutive(numbers: Sequence[int], offset: int) -> bool:
     return all(2 * (a - offset) == b - offset for a, b in pairwise(numbers))
 
 
-def merge(numbers: Iterable[int], maps: Sequence[Mapping[int, Sequence[Decomposition]]]) -> ArkKeys:
+def merge(numbers: Iterable[int], maps: Sequence[Mapping[int, Sequence[Decomposition]]]) -> PatternKeys:
     """Algorithm 5: numbers with one decomposition first, then those whose decompositions are already stored,
     then the decomposition that needs the fewest new keys. Numbers without any get a key of their own."""
     targets = [number for number in dict.fromkeys(numbers) if number]
@@ -198,19 +198,21 @@ def merge(numbers: Iterable[int], maps: Sequence[Mapping[int, Sequence[Decomposi
             chosen[number] = best
             kept.update(best)
     kept = {value for way in chosen.values() for value in way}
-    return ArkKeys(tuple(sorted(kept)), chosen)
+    return PatternKeys(tuple(sorted(kept)), chosen)
 
 
-def ark_keys(numbers: Iterable[int], priority: Literal["memory", "time"], reading: Reading = OURS) -> ArkKeys:
-    """Run all of ARK: patterns, keys for each, merged; "memory" returns the set of fewest keys, "time" the
-    one of fewest rotations."""
+def pattern_keys(
+    numbers: Iterable[int], priority: Literal["memory", "time"], reading: Reading = OURS
+) -> PatternKeys:
+    """Run all algorithms: patterns, keys for each, merged; "memory" returns the set of fewest keys, "time"
+    the one of fewest rotations."""
     numbers = list(numbers)
     targets = [number for number in dict.fromkeys(numbers) if number]
     symmetric = symmetric_keys(find_symmetric_patterns(numbers, reading))
     geometric = geometric_keys(find_geometric_patterns(targets), reading)
     candidates = [merge(targets, maps) for maps in ([symmetric], [geometric], [symmetric, geometric])]
 
-    def hops(candidate: ArkKeys) -> int:
+    def hops(candidate: PatternKeys) -> int:
         return sum(len(way) for way in candidate.decompositions.values())
 
     if priority == "memory":
