@@ -51,7 +51,7 @@ from keywright.program.client.client_part import ClientPart
 from keywright.program.client.first_steps import FirstSteps
 from keywright.program.client.joint_range import JointRange
 from keywright.program.client.samples import in_order
-from keywright.program.fit_report import FittedActivation, OutputDifference
+from keywright.program.fit_report import ExportDifferences, FittedActivation, OutputDifference
 from keywright.program.interface import ClientSteps
 from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
 
@@ -179,7 +179,7 @@ class PreparedModel:
     def approximated(self, model: ApproximatedModel) -> ApproximatedModel:
         """Return a model with the first steps."""
         steps = replace(model.steps, first=self.first_steps, columns=self.columns)
-        return replace(model, steps=steps, run=replace(model.run, rounding=self.rounding))
+        return replace(model, steps=steps, run=replace(model.run, export=ExportDifferences(self.rounding)))
 
 
 def _started(model: onnx.ModelProto, samples: Any) -> SplitModel:

@@ -181,7 +181,7 @@ def _report(
     are those of the program, whose outputs ``restored`` turns into the model's."""
     if model.trees is not None:
         trees = model.trees.report
-        return trees and replace(trees, estimator=model.run.estimator)
+        return trees and replace(trees, export=model.run.export)
     if not len(run.samples):
         return None
     return report(graph, run, model.fitted, restored, model.fit, model.client_part)

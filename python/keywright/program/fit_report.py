@@ -87,6 +87,19 @@ class OutputDifference:
 
 
 @dataclass(frozen=True)
+class ExportDifferences:
+    """How an ONNX model in real numbers differs from what it was exported from, on calibration samples.
+
+    Attributes:
+        rounding: from the integers of a quantised model; None for other models.
+        estimator: from the predictions of an estimator of scikit-learn; empty for models from elsewhere.
+    """
+
+    rounding: OutputDifference | None = None
+    estimator: tuple[AnswerDifference, ...] = ()
+
+
+@dataclass(frozen=True)
 class FitReport:
     """How a program in the clear differs from the model that it was compiled from.
 
@@ -103,10 +116,7 @@ class FitReport:
         outputs: how the outputs differ.
         bins: of the feature with most of them, if the thresholds of trees were rounded to the edges of bins;
             otherwise 0.
-        rounding: how a quantised model in real numbers differs from its integers, on calibration samples;
-            None for other models.
-        estimator: how the program in the clear differs from the estimator of scikit-learn that it was
-            compiled from, on some calibration samples; empty for models from elsewhere.
+        export: how the ONNX model differs from what it was exported from.
         remarks: warnings about trees: what rounding changes, and what the calibration data leave open.
     """
 
@@ -116,28 +126,28 @@ class FitReport:
     escaped: int
     outputs: OutputDifference
     bins: int = 0
-    rounding: OutputDifference | None = None
-    estimator: tuple[AnswerDifference, ...] = ()
+    export: ExportDifferences = ExportDifferences()
     remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         answers = ", ".join(map(str, self.outputs.answers))
         behind = f"; behind the client's last steps {answers}" if answers else ""
-        own = ", ".join(map(str, self.estimator))
+        own = ", ".join(map(str, self.export.estimator))
         against = f"; against the estimator itself {own}" if own else ""
-        rounded = "" if self.rounding is None else f"; {self._rounded}"
+        rounded = "" if self.export.rounding is None else f"; {self._rounded}"
         return self._compared_with_model + behind + against + rounded
 
     @property
     def _rounded(self) -> str:
         """How the real numbers of a quantised model differ from its integers."""
-        assert self.rounding is not None
-        share = self.rounding.agreement
+        rounding = self.export.rounding
+        assert rounding is not None
+        share = rounding.agreement
         return (
             "the model is a quantised one, in real numbers instead of integers: "
             + ("" if share is None else f"{share:.2%} equal predictions, ")
-            + f"outputs off by {self.rounding.mean_change:.2g} in the mean and "
-            f"{self.rounding.largest_change:.2g} at most (largest output {self.rounding.largest_output:.3g})"
+            + f"outputs off by {rounding.mean_change:.2g} in the mean and "
+            f"{rounding.largest_change:.2g} at most (largest output {rounding.largest_output:.3g})"
         )
 
     @property
@@ -162,10 +172,8 @@ class FitReport:
         for name in ("spread", "share", "answers"):
             if not outputs[name]:
                 del outputs[name]
-        if self.rounding is None:
-            del entry["rounding"]
-        if not self.estimator:
-            del entry["estimator"]
+        export = entry.pop("export")
+        entry |= {name: value for name, value in export.items() if value}
         if not self.remarks:
             del entry["remarks"]
         return {**entry, **outputs, "bins": bins}
@@ -186,7 +194,7 @@ class FitReport:
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the reliability of the figures."""
         results = []
-        if self.rounding is not None and (missed := _misses(self.rounding)):
+        if self.export.rounding is not None and (missed := _misses(self.export.rounding)):
             results.append(
                 f"without the rounding of the model's integers, {' and '.join(missed)}; the report compares "
                 "with the model in real numbers"
@@ -195,7 +203,7 @@ class FitReport:
             results += [
                 f"against the estimator itself, {each.name} changes by up to {each.largest_change:.3g}, "
                 f"above {each.bound:.3g}"
-                for each in self.estimator
+                for each in self.export.estimator
                 if not each.largest_change <= each.bound
             ]
         if not self.activations:

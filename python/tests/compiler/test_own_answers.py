@@ -79,7 +79,7 @@ def test_an_error_is_from_the_estimator() -> None:
     assert np.abs(outputs.reshape(-1, 8) - model.predict(SAMPLES[:8])).max() < 1e-6
     fit = compiled.report.fit
     assert fit is not None
-    (difference,) = fit.estimator
+    (difference,) = fit.export.estimator
     assert difference.name == "predict"
     assert "against the estimator itself predict" in str(fit)
 

@@ -379,13 +379,13 @@ def test_a_quantised_network_is_compiled_as_the_runtime_runs_it(how: str, tmp_pa
     compiled = kw.compile(target, samples)
     report = compiled.report.fit
     assert report is not None
-    assert report.rounding is not None
+    assert report.export.rounding is not None
     assert "instead of integers" in str(report)
     expected = run(onnx.load(target), samples[:40])[:, 0]
     simulated = compiled.simulate(samples[:40])
     off = np.abs(simulated.outputs - expected).max()
     promised = DEFAULT_CHANGE * np.abs(expected).max()
-    assert off <= report.rounding.largest_change + promised + SINGLE
+    assert off <= report.export.rounding.largest_change + promised + SINGLE
     compiled.save(tmp_path / "folder")
     assert kw.load(tmp_path / "folder").report.fit == report
 

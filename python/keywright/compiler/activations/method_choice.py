@@ -374,6 +374,5 @@ def report(
             answers=answers,
             share=float((changes.max(axis=0) / np.where(sizes > 0, sizes, 1.0)).max()),
         ),
-        rounding=run.rounding,
-        estimator=run.estimator,
+        export=run.export,
     )

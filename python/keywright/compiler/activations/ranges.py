@@ -11,7 +11,7 @@ from keywright.compiler.graph.graph import Activation, Graph
 from keywright.compiler.graph.piecewise import Function
 from keywright.errors.engine import EncodeError
 from keywright.program.arrays import Vector
-from keywright.program.fit_report import AnswerDifference, OutputDifference
+from keywright.program.fit_report import ExportDifferences
 
 HOLD_OUT_EVERY = 5
 LEAST_TO_HOLD_OUT = 50
@@ -92,9 +92,7 @@ class ExactRun:
             largest one is a prediction.
         scores: whether outputs are known to be scores of one label, which are compared with each other. Those
             of a network without a last step may be scores or values.
-        rounding: how the real numbers of a quantised model differ from its integers; None for others.
-        estimator: how the outputs differ from those of the estimator that the model was compiled from, with
-            polynomials and in the clear; empty for models from elsewhere.
+        export: how the model differs from what it was exported from.
     """
 
     samples: Vector
@@ -104,8 +102,7 @@ class ExactRun:
     signed: bool = False
     several: bool = False
     scores: bool = False
-    rounding: OutputDifference | None = None
-    estimator: tuple[AnswerDifference, ...] = ()
+    export: ExportDifferences = field(default_factory=ExportDifferences)
 
     def predictions(self, outputs: Vector) -> NDArray[np.int64] | None:
         """Return the predictions of outputs, (count, n): indices of the largest, or signs; None if a single

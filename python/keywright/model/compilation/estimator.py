@@ -68,4 +68,4 @@ def with_estimator(approximated: ApproximatedModel, model: object, calibration: 
                     ANSWER_SHARE * half if error is None else error,
                 )
             )
-    return replace(approximated, run=replace(run, estimator=tuple(differences)))
+    return replace(approximated, run=replace(run, export=replace(run.export, estimator=tuple(differences))))

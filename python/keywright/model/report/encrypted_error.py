@@ -245,7 +245,7 @@ def predict_error(
 def _exported(model: ApproximatedModel) -> float:
     """Return the largest difference from the estimator that a model was compiled from, where the outputs are
     the estimator's own."""
-    own = model.run.estimator if model.client_part is None else ()
+    own = model.run.export.estimator if model.client_part is None else ()
     return max((each.largest_change for each in own), default=0.0)
 
 

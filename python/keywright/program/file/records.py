@@ -8,6 +8,7 @@ from keywright._reading.records import number, whole
 from keywright.errors.engine import FormatError
 from keywright.program.fit_report import (
     AnswerDifference,
+    ExportDifferences,
     FitReport,
     FittedActivation,
     OutputDifference,
@@ -116,8 +117,10 @@ def read_report(entry: Mapping[str, Any]) -> FitReport:
         escaped=escaped,
         outputs=_difference(entry),
         bins=_count(entry, "bins") if "bins" in entry else 0,
-        rounding=_difference(entry["rounding"]) if "rounding" in entry else None,
-        estimator=_answers(entry.get("estimator", [])),
+        export=ExportDifferences(
+            _difference(entry["rounding"]) if "rounding" in entry else None,
+            _answers(entry.get("estimator", [])),
+        ),
         remarks=tuple(_text(remark, "a remark") for remark in remarks),
     )
 
