@@ -7,7 +7,7 @@ from collections.abc import Callable
 import keywright as kw
 import numpy as np
 import pytest
-from keywright.errors import OutOfRangeError
+from keywright.errors import FormatError, OutOfRangeError
 from keywright.model.served.manifest import Manifest
 from keywright.program.client.joint_range import MOST_FEATURES, JointRange
 from numpy.typing import NDArray
@@ -94,3 +94,26 @@ def test_the_manifest_of_a_network_states_it() -> None:
         again.require_range(np.where(np.arange(8) % 2, 0.5, -0.5)[None] * samples.max())
     linear = kw.compile(LinearRegression().fit(samples, samples[:, 0]), samples)
     assert linear.program.input.steps.joint is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"centre": [10**400]},
+        {"largest": 10**400},
+        {"largest": [1.0, 2.0]},
+        {"largest": float("nan")},
+        {"largest": 0.0},
+        {"factor": [[float("inf")]]},
+        {"factor": [[1.0, 2.0]]},
+        {"centre": []},
+        {"centre": "1"},
+        {"centre": {"a": 1}},
+        {"centre": [0.0] * (MOST_FEATURES + 1)},
+    ],
+)
+def test_a_malformed_range_is_refused(changes: dict[str, object]) -> None:
+    entry = {"centre": [1.0], "factor": [[1.0]], "largest": 1.0}
+    assert JointRange.read(entry, "manifest").largest == 1
+    with pytest.raises(FormatError):
+        JointRange.read(entry | changes, "manifest")

@@ -103,7 +103,7 @@ class JointRange:
                 raise ValueError("it is no object, or too large")
             centre, factor = (np.asarray(entry[name], np.float64) for name in ("centre", "factor"))
             return JointRange(centre, factor, float(entry["largest"]))
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise FormatError(f"the joint range of features cannot be read: {error}", code=code) from error
 
 
