@@ -50,16 +50,7 @@ STEPPED_VERSION = 7
 """Of manifests with first steps before that, such as imputing and look-ups, or features that are 0 or 1."""
 LIMITED_VERSION = 8
 """Of manifests with limits of features, outside of which clients of version 7 would get other answers."""
-JOINT_VERSION = 9
-"""Of manifests with a range of all features together, which clients of version 8 would not check."""
-VERSIONS = (
-    VERSION,
-    NORMALISED_VERSION,
-    BINNED_VERSION,
-    STEPPED_VERSION,
-    LIMITED_VERSION,
-    JOINT_VERSION,
-)
+VERSIONS = (VERSION, NORMALISED_VERSION, BINNED_VERSION, STEPPED_VERSION, LIMITED_VERSION)
 MAX_BYTES, LIMITS = 16 << 20, Limits(96 << 20, 1 << 20)
 """Maximum size in bytes of manifests that every client reads, and the limits of those with first steps, which
 clients of this package alone compute. The positions, offsets and scales of an image of 224 x 224 x 3 have
@@ -320,7 +311,8 @@ class Manifest:
         if entering.steps.binning is not None and len(entering.steps.binning.limited):
             entry["version"] = LIMITED_VERSION
         if entering.steps.joint is not None:
-            entry |= {"version": JOINT_VERSION, "joint_range": entering.steps.joint.to_json()}
+            # Clients that do not know it compute the same answers.
+            entry["joint_range"] = entering.steps.joint.to_json()
         if len(entering.steps.columns):
             entry["columns"] = entering.steps.columns
         if normalised:
@@ -353,7 +345,7 @@ class Manifest:
         if entry.get("format") != FORMAT or entry.get("version") not in VERSIONS:
             raise FormatError(
                 f"the manifest has format {entry.get('format')!r:.60}, version {entry.get('version')!r:.20}; "
-                f"this release reads {FORMAT}, versions {VERSION} to {JOINT_VERSION}",
+                f"this release reads {FORMAT}, versions {VERSION} to {LIMITED_VERSION}",
                 code="manifest",
             )
         if entry.get("packing") not in get_args(Packing):
