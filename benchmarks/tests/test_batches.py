@@ -6,7 +6,7 @@ from studies import batches
 
 
 def test_a_line_has_medians_of_a_sample() -> None:
-    row = batches.Row(4, 3, [0.3, 0.6, 1.2], [1.5] * 3, 3 * 1024, 3 * 512, 5_000_000, 1e-8, 1e-6, 0.5)
+    row = batches.Row(4, 3, [0.3, 0.6, 1.2], [1.5] * 3, 3000, 1500, 5_000_000, 1e-8, 1e-6, 0.5)
     head, rule, line = batches.table([row])
     assert head.count("|") == rule.count("|") == line.count("|")
     assert line == "| 4 | 200 [100, 400] | 500 [500, 500] | 1 | 0.5 | 5 | 1.0e-08 | 50.0% |"

@@ -28,6 +28,8 @@ def programs(command: str) -> list[tuple[Path, list[str]]]:
     folder, programs = ROOT, []
     for part in command.split(" && "):
         words = shlex.split(part)
+        while "=" in words[0]:  # a variable of the environment
+            words = words[1:]
         if words[0] == "cd":
             folder = folder / words[1]
         else:

@@ -80,6 +80,8 @@ DIRECT: dict[str, str] = {
     "model/folder/files.py": "a folder gets its name when it is complete",
     "model/exchange/identity.py": "a file of a folder that is being made",
     "model/folder/description.py": "files of a folder that is being made",
+    "search/directory.py": "the last file of a new folder, without which it is none",
+    "search/encrypted.py": "files of a folder that is being made",
     "search/index.py": "an archive within the writer's file",
     "commands/steps/run.py": "files of a folder that is being made",
     "commands/steps/encrypt.py": "files of a folder that is being made",

@@ -42,7 +42,8 @@ sends every key before its first answer, and rotations by several hops take half
 @dataclass(frozen=True, eq=False)
 class Executable(
     Unchanging,
-    elsewhere="save() it; workers use keywright.load, keywright.load_client or keywright.load_server",
+    elsewhere="save the model that it is of; workers use keywright.load, keywright.load_client or "
+    "keywright.load_server",
 ):
     """A program with its parameters and its keys: what the client and the server of a model share.
 

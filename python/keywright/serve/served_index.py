@@ -17,6 +17,7 @@ from keywright._units import format_bytes
 from keywright.errors import FormatError, KeywrightError, OutOfMemoryError
 from keywright.errors.service import InvalidObjectError
 from keywright.keys import set_head
+from keywright.model.exchange.requests import Answer
 from keywright.model.model import Model
 from keywright.model.served import framing
 from keywright.plan.memory.process import Parts
@@ -124,9 +125,18 @@ class Queries:
         """Read the query of a message; errors as for `framing.split` and `read`."""
         return [self.read(framing.split(messages[0], 1)[0])]
 
-    def write(self, answer: bytes) -> bytes:
-        """Return an answer as bytes."""
-        return answer
+    def answer(
+        self,
+        runner: "IndexRunner",
+        keys: EvaluationKeys,
+        inputs: Sequence[bytes],
+        *,
+        on_step: Callable[[], object],
+    ) -> Answer:
+        """Answer a query; errors as for `Index.answer`. The scores are whole numbers, without an error."""
+        scores = runner.run(keys, *inputs)
+        on_step()
+        return Answer([scores], 0.0)
 
 
 class KeyUse:
@@ -273,18 +283,14 @@ class IndexRunner:
         """Bytes of the vectors."""
         return self._index.nbytes
 
-    def run(
-        self, keys: EvaluationKeys, inputs: Sequence[bytes], *, on_step: Callable[[], object]
-    ) -> list[bytes]:
-        """Answer a query.
+    def run(self, keys: EvaluationKeys, query: bytes) -> bytes:
+        """Return the encrypted scores of a query.
 
         Raises:
             KeywrightError: as for `Index.answer`.
         """
-        (query,) = inputs
         (part,) = read_answer(self._index.answer(query_to_bytes(bytes(TAG_BYTES), query), keys))
-        on_step()
-        return [part.scores]
+        return part.scores
 
 
 Served = Model | ServedIndex

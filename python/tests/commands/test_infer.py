@@ -22,6 +22,7 @@ from keywright.errors import (
     ParameterError,
 )
 from keywright.model import Model
+from keywright.model.compilation.compiled_model import CompiledModel
 from keywright.plan.memory.machine import default_budget
 from onnx import TensorProto, helper, numpy_helper
 
@@ -59,15 +60,15 @@ def squares(tmp_path: Path) -> Write:
 def test_a_deep_model_is_explained_with_its_bootstraps(
     squares: Write, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for_batch = Model.for_batch
+    for_batch = CompiledModel.for_batch
 
-    def up_to_four(model: Model, batch: int) -> Model:
+    def up_to_four(model: CompiledModel, batch: int) -> Model:
         """Each of 14 batches would be compiled and planned; more than these end as too few slots do."""
         if batch > 4:
             raise ParameterError("", code="batch", batch=batch, slots=4)
         return for_batch(model, batch)
 
-    monkeypatch.setattr(Model, "for_batch", up_to_four)
+    monkeypatch.setattr(CompiledModel, "for_batch", up_to_four)
     folder = squares(16)
     arguments = ["infer", str(folder / "squares.onnx"), "--explain", "--json"]
     assert main([*arguments, "--calibration", str(folder / "inputs.npy")]) == 0

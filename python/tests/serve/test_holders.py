@@ -515,6 +515,8 @@ SINGLE: dict[str, str] = {
     "http.request_checks.PIECE_BYTES": "one answer",
     "http.resumable.MAX_DIGITS": "one header",
     "http.server.BACKLOG": "connections of the system, until the pace of their address is known",
+    "served_index.EXPANDED_AT_ONCE": "one query, whose keys' memory is planned",
+    "served_index.HEADER_BYTES": "one query",
     "storage.external.copies.FETCHES": "objects of one key set",
     "storage.external.postgresql.LOCK": "no bound: a name",
     "storage.external.s3.COPIES_BYTES": "copies of objects, which are fetched again",

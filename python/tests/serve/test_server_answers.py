@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keywright.client import RemoteModel, parts, remote
+from keywright.client import RemoteModel, exchange, parts, remote
 from keywright.client.remote import KEY_SETS
 from keywright.errors import KeywrightError
 from keywright.errors.replies import MAX_MESSAGE, refusal
@@ -194,7 +194,7 @@ def test_no_value_of_an_answer_makes_a_client_fail_untyped(
 @pytest.mark.parametrize("delay", ODD, ids=lambda value: ascii(value)[:24])
 def test_no_stated_delay_makes_a_client_fail_untyped(delay: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote, "RETRIES", 0)
-    monkeypatch.setattr(remote, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(exchange, "PATIENCE_S", 0.0)
     monkeypatch.setattr(remote, "KeyGenerator", QuickKeys)
     busy = answer(
         503, encoded({"error": {"type": "busy", "message": "no", "details": {"retry_after": delay}}})

@@ -32,6 +32,7 @@ JSON_KINDS = {
     "keywright-program": "a program",
     "keywright-quotas": "quotas of tenants",
     "keywright-search": "a description of a search index",
+    "keywright-search-encrypted": "an index of encrypted vectors",
     "keywright-search-index": "an index of vectors",
     "keywright-search-vote": "labels of a classifier by neighbours",
     "keywright-state": "the state folder of a service",
