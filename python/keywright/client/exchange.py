@@ -35,6 +35,9 @@ WAIT_S = 1
 RETRIES = 8
 """How often a request is retried."""
 
+CHECK_S = 600.0
+"""How long a server may check a whole key set."""
+
 LONGEST_PAUSE_S = 5.0
 """The longest pause before a retry, where the server states none."""
 
@@ -169,7 +172,13 @@ class Exchange:
         keys = f"/v1/keys/{name}"
         parts.send_file(self, keys, path, progress)
         # The server's check of a large key set takes longer than a request.
+        until = time.monotonic() + CHECK_S
         while persist(lambda: self.ask("GET", keys)).get("ready") is not True:
+            if time.monotonic() > until:
+                raise InvalidReplyError(
+                    f"the server has all bytes of the keys, and has not checked them in {CHECK_S:.0f} s; ask "
+                    "its operator"
+                )
             time.sleep(POLL_S)
 
     def evaluate(self, path: str, message: bytes, limit: int, progress: Progress) -> bytes:

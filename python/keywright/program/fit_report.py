@@ -133,7 +133,11 @@ class FitReport:
         answers = ", ".join(map(str, self.outputs.answers))
         behind = f"; behind the client's last steps {answers}" if answers else ""
         own = ", ".join(map(str, self.export.estimator))
-        against = f"; against the estimator itself {own}" if own else ""
+        against = (
+            f"; against the estimator itself, on the calibration samples (at most 4,096), {own}"
+            if own
+            else ""
+        )
         rounded = "" if self.export.rounding is None else f"; {self._rounded}"
         return self._compared_with_model + behind + against + rounded
 

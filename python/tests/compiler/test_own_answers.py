@@ -15,6 +15,7 @@ from keywright.compiler.front_ends.to_onnx import to_onnx
 from keywright.errors import ModelRefusedError
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import (
     GammaRegressor,
     LinearRegression,
@@ -81,7 +82,18 @@ def test_an_error_is_from_the_estimator() -> None:
     assert fit is not None
     (difference,) = fit.export.estimator
     assert difference.name == "predict"
-    assert "against the estimator itself predict" in str(fit)
+    assert "against the estimator itself, on the calibration samples (at most 4,096), predict" in str(fit)
+
+
+def test_every_calibration_sample_is_compared_with_the_estimator() -> None:
+    """Rounded thresholds change few rows, so that some of them say nothing of the largest change."""
+    model = GradientBoostingClassifier(n_estimators=3, random_state=0).fit(FREE, TWO)
+    compiled = kw.compile(model, FREE, bins=8)
+    fit = compiled.report.fit
+    assert fit is not None
+    own, shares = model.predict_proba(FREE), compiled.answers(compiled.simulate(FREE, repetitions=1).outputs)
+    (difference,) = fit.export.estimator
+    assert difference.largest_change == pytest.approx(np.abs(shares["probabilities"] - own).max(), rel=1e-3)
 
 
 def test_leaves_without_calibration_data_are_judged_by_their_spread() -> None:

@@ -1,11 +1,13 @@
 """A client of a service without the program computes the first steps of the manifest."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import keywright as kw
 import numpy as np
+import onnx
 import pytest
 from keywright import compiler
 from keywright.client import RemoteModel
@@ -82,6 +84,31 @@ def test_damaged_first_steps_are_refused(served: Model, name: str, value: object
     entry["first_steps"][name] = value
     with pytest.raises(FormatError, check=lambda error: error.code == "manifest"):
         Manifest.read(json.dumps(entry).encode())
+
+
+def no_type(tensor: onnx.TensorProto) -> None:
+    tensor.data_type = 99
+
+
+def complex_numbers(tensor: onnx.TensorProto) -> None:
+    tensor.CopyFrom(onnx.numpy_helper.from_array(np.full(2, 1j, np.complex64), tensor.name))
+
+
+def other_extents(tensor: onnx.TensorProto) -> None:
+    tensor.dims[:] = [1 << 31, 4]
+
+
+@pytest.mark.parametrize("damage", [no_type, complex_numbers, other_extents])
+def test_damaged_tensors_of_first_steps_are_refused(
+    served: Model, damage: Callable[[onnx.TensorProto], None]
+) -> None:
+    steps = served.program.input.steps.first
+    assert steps is not None
+    model = onnx.load_model_from_string(steps.data)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(2, np.float32), "damaged"))
+    damage(model.graph.initializer[-1])
+    with pytest.raises((FormatError, EncodeError)):
+        replace(steps, data=model.SerializeToString()).features(SAMPLES[:2])
 
 
 LINES = np.where(SAMPLES[:, 1] == "Oslo", 2.0, -1.0)

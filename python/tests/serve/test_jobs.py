@@ -267,3 +267,20 @@ def test_keys_that_are_slow_to_load_stay_longest() -> None:
         cache.put("large", "large", 200, 1.0)
         assert cache.get("large") is None
         cache.forget("large")
+
+
+def test_the_deletion_of_an_evaluation_tells_who_waits(jobs: Jobs) -> None:
+    told: list[str] = []
+    jobs.on_end = told.append
+    job = add(jobs, "owner")
+    jobs.delete([job])
+    assert told == [job.identifier]
+
+
+def test_a_deleted_evaluation_is_not_kept(jobs: Jobs) -> None:
+    job = Job(secrets.token_hex(16), "owner", "model", 0, 3, holder="owner")
+    job.held = True
+    jobs.add(job, b"message")
+    jobs.delete([job])
+    jobs.keep(job, lambda each: pytest.fail("it was deleted"))
+    assert job.held

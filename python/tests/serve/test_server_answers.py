@@ -241,3 +241,11 @@ def test_an_upload_ends_whatever_the_server_calls_missing(
     with pytest.raises(InvalidReplyError, match="accepts no more"):
         parts.send_file(server, "/v1/keys/x", path, None)
     assert server.sent <= (parts.SENDINGS + parts.RETRIES + 1) * total
+
+
+def test_a_server_that_never_checks_keys_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "CHECK_S", 0.0)
+    monkeypatch.setattr(parts, "send_file", lambda *arguments: None)
+    waits = answer(200, encoded({"keys": IDENTIFIER, "ready": False, "missing": []}))
+    with hostile(lambda *request: waits) as seen, pytest.raises(InvalidReplyError, match="not checked them"):
+        exchange.Exchange(seen.url, None, direct=False).send_keys(IDENTIFIER, tmp_path, None)

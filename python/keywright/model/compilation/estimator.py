@@ -16,8 +16,8 @@ from keywright.compiler.front_ends.scikit_learn.comparison import own_answers
 from keywright.program.client.samples import some_samples
 from keywright.program.fit_report import AnswerDifference
 
-COMPARED = 64
-"""Calibration samples that are compared."""
+COMPARED, CHUNK = 4096, 256
+"""Calibration samples that are compared at most, and how many of them at a time go through the last steps."""
 
 
 def with_estimator(approximated: ApproximatedModel, model: object, calibration: Any) -> ApproximatedModel:
@@ -49,8 +49,10 @@ def with_estimator(approximated: ApproximatedModel, model: object, calibration: 
     outputs = outputs_of(approximated.graph, run.samples[rows])
     results: list[NDArray[Any]] = [outputs]
     if (part := approximated.client_part) is not None:
-        answers = part.run(outputs.reshape(-1, *part.shape))
-        results = [each for each in answers.values() if each.dtype.kind == "f" or labels is None]
+        scores = outputs.reshape(-1, *part.shape)
+        parts = [part.run(scores[start : start + CHUNK]) for start in range(0, len(scores), CHUNK)]
+        answers = [np.concatenate([each[name] for each in parts]) for name in parts[0]]
+        results = [each for each in answers if each.dtype.kind == "f" or labels is None]
         results = results[-len(targets) :] if targets else []
     differences = []
     for number, (values, target) in enumerate(zip(results, targets, strict=False)):

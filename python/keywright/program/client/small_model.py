@@ -1,7 +1,8 @@
 """A small ONNX model that a client runs: of allowed operators, node by node, with bounded results."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -89,9 +90,15 @@ class SmallModel:
     @cached_property
     def model(self) -> onnx.ModelProto:
         """The model, parsed."""
-        try:
+        with self._reading():
             require_bounded(self.data, onnx.ModelProto.DESCRIPTOR)
             return onnx.load_model_from_string(self.data)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Raise a FormatError for whatever stops onnx from reading the model."""
+        try:
+            yield
         except Exception as error:
             raise FormatError(f"{self.what} of a model cannot be read: {error}", code="program") from error
 
@@ -107,8 +114,16 @@ class SmallModel:
 
     @cached_property
     def constants(self) -> Values:
-        """Stored tensors by name."""
-        return {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in self.model.graph.initializer}
+        """Stored tensors by name.
+
+        Raises:
+            FormatError: one cannot be read, or has complex numbers.
+        """
+        with self._reading():
+            values = {each.name: onnx.numpy_helper.to_array(each) for each in self.model.graph.initializer}
+            if any(value.dtype.kind == "c" for value in values.values()):
+                raise ValueError("a tensor has complex numbers")
+            return values
 
     @cached_property
     def _steps(self) -> list["_Step"]:
@@ -116,22 +131,23 @@ class SmallModel:
         nodes = self.model.graph.node
         last = {name: place for place, node in enumerate(nodes) for name in node.input}
         kept = {*self.outputs, *self.constants}
-        return [
-            _Step(
-                node,
-                own_step(node, opset) or _evaluator(node, self.model),
-                tuple(name for name in node.input if name),
-                tuple(name for name in node.output if name),
-                tuple(
-                    name
-                    for name in {*node.input, *node.output} - kept
-                    if name and last.get(name, -1) <= place
-                ),
-                _longest_attribute(node),
-                SLOW * _attributes(node) if node.op_type in WITH_WEIGHTS else 1,
-            )
-            for place, node in enumerate(nodes)
-        ]
+        with self._reading():
+            return [
+                _Step(
+                    node,
+                    own_step(node, opset) or _evaluator(node, self.model),
+                    tuple(name for name in node.input if name),
+                    tuple(name for name in node.output if name),
+                    tuple(
+                        name
+                        for name in {*node.input, *node.output} - kept
+                        if name and last.get(name, -1) <= place
+                    ),
+                    _longest_attribute(node),
+                    SLOW * _attributes(node) if node.op_type in WITH_WEIGHTS else 1,
+                )
+                for place, node in enumerate(nodes)
+            ]
 
     def run(self, inputs: Values) -> Values:
         """Return the outputs, the constants and the inputs by name. Other values are released after their

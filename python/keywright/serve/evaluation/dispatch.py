@@ -136,7 +136,7 @@ class Dispatcher:
                 del self._running[job.identifier]
         if error is not None and job.others:
             # Run each alone to find which one is the cause.
-            self._event(f"evaluations that were joined failed, and are run one by one: {error}")
+            self._event(f"evaluations that were joined failed, and are run one by one: {error.code}")
             self._jobs.alone(job)
         elif self._jobs.end(job, seconds, error):
             self._executor.end(job)

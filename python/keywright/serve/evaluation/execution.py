@@ -192,7 +192,8 @@ class Execution:
         self.durations.add(job)
         self._metrics.count("evaluations_total", outcome="done" if job.error is None else job.error.code)
         if job.error is not None:
-            self._event(f"an evaluation failed: {job.error}")
+            # The text may quote bytes of the client's message, and is for the client alone.
+            self._event(f"an evaluation failed: {job.error.code}")
             return
         self._metrics.count("evaluation_seconds_total", job.seconds)
         self._event(f"evaluated in {job.seconds:.2f} s")

@@ -340,7 +340,8 @@ class Jobs:
             OSError: the disk fails; the job is dropped.
         """
         with self._turn:
-            if not job.held or job.answer or job.state not in ("waiting", "running"):
+            ended = job.answer or job.state not in ("waiting", "running")
+            if not job.held or ended or job.identifier not in self._jobs:
                 return
             try:
                 admit(job)
@@ -504,8 +505,8 @@ class Jobs:
         return answer
 
     def delete(self, jobs: Sequence[Job]) -> None:
-        """Delete jobs with their messages and answers. The answer of a running job is deleted when it
-        ends."""
+        """Delete jobs with their messages and answers, and tell who waits for them. The answer of a running
+        job is deleted when it ends."""
         with self._turn:
             for job in jobs:
                 if self._jobs.pop(job.identifier, None) is None:
@@ -514,6 +515,7 @@ class Jobs:
                 if not job.held:
                     self._drop([_message(job), _answer(job)])
                     self._records.delete_job(job.identifier)
+                self.on_end(job.identifier)
 
     def _drop(self, names: Sequence[str]) -> None:
         for name in names:

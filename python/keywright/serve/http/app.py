@@ -460,7 +460,11 @@ class Routes:
         return Ciphertexts(len(data), read, self._room(request, len(data)))
 
     async def _end_of(self, request: Request, job: Job, seconds: float) -> None:
-        """Wait for the end of a job, for at most ``seconds``."""
+        """Wait for the end of a job, for at most ``seconds``.
+
+        Raises:
+            UnknownJobError: it was deleted meanwhile, as by the deletion of its keys.
+        """
         if seconds > 0 and job.state in ("waiting", "running"):
             with (
                 self._waiters.of(job.identifier, request.scope[HOLDER]) as ended,
@@ -469,6 +473,7 @@ class Routes:
                 # The job may have ended before the wait began.
                 if job.state in ("waiting", "running"):
                     await ended.wait()
+        self._service.evaluations.job(job.identifier, job.tenant)
 
     async def job(self, request: Request) -> Response:
         """``GET /v1/jobs/JOB?wait=SECONDS``."""
@@ -477,7 +482,6 @@ class Routes:
         job = self._service.evaluations.job(name, tenant)
         if wait:
             await self._end_of(request, job, wait)
-            job = self._service.evaluations.job(name, tenant)
         return answer(job.to_json())
 
     async def cancel(self, request: Request) -> Response:
