@@ -161,6 +161,7 @@ def test_no_value_of_an_answer_makes_a_client_fail_untyped(
     place: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remote, "RETRIES", 1)
+    monkeypatch.setattr(exchange, "RETRIES", 1)
     monkeypatch.setattr(remote, "KeyGenerator", QuickKeys)
     which, name = place
     for value in ODD:
@@ -194,6 +195,7 @@ def test_no_value_of_an_answer_makes_a_client_fail_untyped(
 @pytest.mark.parametrize("delay", ODD, ids=lambda value: ascii(value)[:24])
 def test_no_stated_delay_makes_a_client_fail_untyped(delay: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote, "RETRIES", 0)
+    monkeypatch.setattr(exchange, "RETRIES", 0)
     monkeypatch.setattr(exchange, "PATIENCE_S", 0.0)
     monkeypatch.setattr(remote, "KeyGenerator", QuickKeys)
     busy = answer(
