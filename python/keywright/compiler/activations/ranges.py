@@ -226,7 +226,7 @@ def run_exact(graph: Graph, samples: Vector) -> ExactRun:
             if node.positive and entering.min() <= 0:
                 raise EncodeError(
                     f"calibration data drive {entering.min():.6g} into {node.label}, which needs values "
-                    "above 0",
+                    "above 0; add a constant before it, or leave out these samples",
                     code="samples",
                 )
             lows[number].append(entering.min(axis=1))
