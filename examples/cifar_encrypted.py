@@ -69,7 +69,7 @@ def main() -> int:
     for path, label in chosen:
         image = read_image(path)
         expected = session.run(None, {"image": image[None]})[0][0]
-        sent = client.encrypt_batch(image[None])
+        sent = client.encrypt_batch(image[None].astype(np.float64))
         start, used = time.perf_counter(), time.process_time()
         answer = server.evaluate(sent)
         seconds.append(time.perf_counter() - start)

@@ -232,7 +232,7 @@ class Model(Executable):
         self, samples: Any, *, public: bool = False, repetitions: int = REPETITIONS, seed: int = SEED
     ) -> Simulation:
         """Simulate `predict` without making keys: run samples in the clear with random errors as encryption
-        would add them, for the batch and the keys that it would use. Its ``outputs`` are without these errors,
+        would add them, for the batch and the keys that it would use. Its ``outputs`` are without errors,
         ``noisy`` has them. The mean and the largest error are within a factor of 4 of measured ones. For thin
         clients, the errors of entering and leaving are left out.
 
