@@ -113,7 +113,7 @@ class Session:
         self.server.take_keys(keys, planned)
         runner = self.server.runner
         self.facts |= {"prepare_s": runner.prepare_seconds, "plaintext_bytes": runner.plaintext_bytes}
-        calibration = Calibration.stored()
+        measured = Calibration.stored()
         self.facts |= {
             "parameters": repr(self.parameters),
             "threads": setting.threads,
@@ -122,7 +122,7 @@ class Session:
             "bootstraps": sum(step.opcode == "bootstrap" for step in self.program.instructions),
             "rotations": sum(layer.rotations for layer in self.program.layers),
             "predicted_s": planned.seconds,
-            "speedup": None if calibration is None else calibration.speedup(setting.threads),
+            "speedup": None if measured is None else measured.speedup(setting.threads),
             "setup_peak_bytes": peak_rss_bytes(),
         }
 
