@@ -324,7 +324,7 @@ def test_a_part_that_grows_is_stopped() -> None:
         ([node("Neg", ["h"], ["x"])], "KeyError"),
         ([node("Add", ["h", "nothing"], ["y"])], "Add of the client's part"),
         ([node("TopK", ["h"], ["y"])], "TopK of the client's part|cannot be run"),
-        ([node("Neg", ["h"], ["y"], domain="ai.onnx.ml")], "cannot be run"),
+        ([node("Neg", ["h"], ["y"], domain="ai.onnx.ml")], "cannot be read: Domain"),
     ],
 )
 def test_parts_that_cannot_be_run(nodes: list[onnx.NodeProto], word: str) -> None:
@@ -346,6 +346,6 @@ def test_a_constant_of_no_known_type_cannot_be_run() -> None:
     model = onnx.load_model_from_string(part([node("Add", ["h", "c"], ["y"])], c=np.zeros(3, np.float32)))
     model.graph.initializer[0].data_type = 99
     with pytest.raises(
-        FormatError, match="cannot be run: KeyError", check=lambda error: error.code == "program"
+        FormatError, match="cannot be read", check=lambda error: error.code == "program"
     ):
         ClientPart(model.SerializeToString(), (1, 3)).run(SAMPLES[:2, :3])
