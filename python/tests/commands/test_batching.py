@@ -9,7 +9,7 @@ import pytest
 from keywright.errors import (
     OutOfMemoryError,
 )
-from keywright.model import Model
+from keywright.model import Model, executable
 from keywright.model.compilation.compilation import Compilation
 
 
@@ -22,6 +22,8 @@ def test_a_batch_that_does_not_fit_is_made_smaller(folder: Path, monkeypatch: py
         return for_batch(self, batch)
 
     monkeypatch.setattr(Compilation, "for_batch", noted)
+    # The process shrinks and grows with the tests before.
+    monkeypatch.setattr(executable, "resident_bytes", lambda: 200 << 20)
 
     def least(compiled: Model) -> int:
         with pytest.raises(OutOfMemoryError, check=lambda error: error.code == "budget") as refused:
