@@ -345,7 +345,5 @@ def test_sizes_of_a_part_are_whole_numbers() -> None:
 def test_a_constant_of_no_known_type_cannot_be_run() -> None:
     model = onnx.load_model_from_string(part([node("Add", ["h", "c"], ["y"])], c=np.zeros(3, np.float32)))
     model.graph.initializer[0].data_type = 99
-    with pytest.raises(
-        FormatError, match="cannot be read", check=lambda error: error.code == "program"
-    ):
+    with pytest.raises(FormatError, match="cannot be read", check=lambda error: error.code == "program"):
         ClientPart(model.SerializeToString(), (1, 3)).run(SAMPLES[:2, :3])
