@@ -33,7 +33,6 @@ from keywright.errors import (
 from keywright.errors.service import (
     BadRequestError,
     InvalidReplyError,
-    LimitError,
     OtherModelError,
     RetiredError,
     ServeError,
@@ -51,7 +50,7 @@ from keywright.runtime.checking import run_clear
 from keywright.runtime.range_guard import guard, require_magnitude
 
 from .connection import CLOSE_S, DEADLINE_S, SHORT_S, Deadline, within
-from .exchange import RETRIES, Exchange, Progress
+from .exchange import RETRIES, Exchange, Progress, require_key_set
 from .spot_checks import Request, SpotChecks, answers
 
 PROGRESS = 1000
@@ -59,9 +58,6 @@ PROGRESS = 1000
 
 RENEWALS = 2
 """How often keys are made again for a server that no longer has them."""
-
-KEY_SETS = 2
-"""Key sets of one secret key that a server may ask for: each one gives it more samples of that key."""
 
 
 class RemoteModel(Exchange, Unpicklable, elsewhere="make one of the URL in the other process"):
@@ -312,15 +308,7 @@ class Session(
     def _upload_keys(self, progress: Progress | None) -> None:
         path = Path(self._folder.name) / "keys.kw"
         if not path.exists():
-            if self._key_sets == KEY_SETS:
-                raise LimitError(
-                    f"the server asks for key set {KEY_SETS + 1} of this session, and at most {KEY_SETS} are "
-                    "made of one secret key; open a new session",
-                    what="key_sets",
-                    value=KEY_SETS + 1,
-                    maximum=KEY_SETS,
-                    code="demand",
-                )
+            require_key_set(self._key_sets, "open a new session")
             self._generator.save_evaluation_keys(path, self._specs)
             self._key_sets += 1
         total = path.stat().st_size

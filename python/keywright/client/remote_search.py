@@ -22,7 +22,6 @@ from keywright.errors import FormatError, MismatchError, NoiseError, ParameterEr
 from keywright.errors.service import (
     BadRequestError,
     InvalidReplyError,
-    LimitError,
     OtherModelError,
     ServeError,
     UnknownJobError,
@@ -34,8 +33,7 @@ from keywright.search.directory import read_directories
 from keywright.search.messages import AnswerPart, query_ciphertext
 
 from .connection import CLOSE_S, DEADLINE_S, SHORT_S, within
-from .exchange import RETRIES, Exchange, Progress
-from .remote import KEY_SETS
+from .exchange import RETRIES, Exchange, Progress, require_key_set
 
 DIRECTORY_BYTES = 256 << 20
 """Most bytes of the directory of a shard."""
@@ -148,15 +146,7 @@ class RemoteSearch(
         with within(deadline), self._uploading:
             if self._identifier is not None:
                 return
-            if self._key_sets == KEY_SETS:
-                raise LimitError(
-                    f"the server asks for key set {KEY_SETS + 1} of this client, and at most {KEY_SETS} are "
-                    "made of one secret key; connect again with a new one",
-                    what="key_sets",
-                    value=KEY_SETS + 1,
-                    maximum=KEY_SETS,
-                    code="demand",
-                )
+            require_key_set(self._key_sets, "connect again with a new client")
             self._key_sets += 1
             with tempfile.TemporaryDirectory(prefix="keywright.") as folder:
                 path = Path(folder) / "keys.kw"

@@ -41,6 +41,10 @@ class FittedActivation:
         return self.rms_error / (self.high - self.low)
 
 
+COMPARED = 4096
+"""Calibration samples that are compared with an estimator at most."""
+
+
 @dataclass(frozen=True)
 class AnswerDifference:
     """The difference of one of a model's outputs, behind the last steps of the client, from the model's own.
@@ -134,7 +138,7 @@ class FitReport:
         behind = f"; behind the client's last steps {answers}" if answers else ""
         own = ", ".join(map(str, self.export.estimator))
         against = (
-            f"; against the estimator itself, on the calibration samples (at most 4,096), {own}"
+            f"; against the estimator itself, on the calibration samples (at most {COMPARED:,}), {own}"
             if own
             else ""
         )

@@ -14,10 +14,10 @@ from keywright.compiler.approximating import ApproximatedModel
 from keywright.compiler.front_ends.feature_names import as_fitted, feature_names
 from keywright.compiler.front_ends.scikit_learn.comparison import own_answers
 from keywright.program.client.samples import some_samples
-from keywright.program.fit_report import AnswerDifference
+from keywright.program.fit_report import COMPARED, AnswerDifference
 
-COMPARED, CHUNK = 4096, 256
-"""Calibration samples that are compared at most, and how many of them at a time go through the last steps."""
+CHUNK = 256
+"""Samples that go through the last steps at a time."""
 
 
 def with_estimator(approximated: ApproximatedModel, model: object, calibration: Any) -> ApproximatedModel:
