@@ -19,7 +19,7 @@ vector, and calls name the few kinds that are not 0."""
 
 LONG = {
     # The first call of every user, by hand. Its ``fit`` has the attributes of `Fit`, and no others.
-    ("model/compilation/compile.py", "compile"),
+    ("model/compilation.py", "compile"),
     # As `KeyGenerator.evaluation_keys`, whose names it has, with the keys' `extra_bits`.
     ("_core.pyi", "MasterKeys.generate"),
     # The numbers of a transform that memory is counted of, for the planner alone, by name.

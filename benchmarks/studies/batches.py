@@ -23,8 +23,9 @@ import onnx
 from harness.folders import record_folder
 from harness.measurement.clock import Seconds, timed
 from keywright import compiler
+from keywright.compiler.checking import run_onnxruntime
 from keywright.model import Model
-from keywright.runtime.checking import run_clear, run_onnxruntime
+from keywright.runtime import run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper

@@ -26,7 +26,8 @@ from harness.pages.table import heading, markdown, quotients, spread
 from harness.programs.process import PeerProcess
 from harness.programs.schedule import pin
 from harness.programs.targets import Unavailable
-from keywright.runtime.checking import run_clear, run_onnxruntime
+from keywright.compiler.checking import run_onnxruntime
+from keywright.runtime import run_clear
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from sklearn.datasets import load_breast_cancer

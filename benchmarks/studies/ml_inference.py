@@ -25,7 +25,7 @@ from harness.console import Console
 from harness.folders import HERE, record_folder
 from harness.measurement import machine
 from harness.pages.table import heading, markdown
-from keywright.runtime.checking import run_onnxruntime
+from keywright.compiler.checking import run_onnxruntime
 
 from studies.networks.networks import mnist
 

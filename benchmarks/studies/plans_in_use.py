@@ -37,7 +37,7 @@ from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.search.frontier import FrontierSearch
 from keywright.plan.workload.network import convert, convert_bootstrap
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend
 
 RUNS = 3

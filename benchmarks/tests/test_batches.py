@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 from keywright import compiler
-from keywright.runtime.checking import run_clear, run_onnxruntime
+from keywright.compiler.checking import run_onnxruntime
+from keywright.runtime import run_clear
 from studies import batches
 
 

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from keywright.runtime.checking import run_onnxruntime
+from keywright.compiler.checking import run_onnxruntime
 from studies import beside_tenseal as study
 
 

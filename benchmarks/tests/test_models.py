@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from harness.folders import HERE
 from keywright import compiler
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from studies.models import measure
 from studies.models.__main__ import HEADINGS, IMPORTS, MODELS, row
 

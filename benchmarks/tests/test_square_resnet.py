@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from keywright.runtime.checking import run_onnxruntime
+from keywright.compiler.checking import run_onnxruntime
 from onnx import TensorProto, helper
 from studies.networks.square_resnet import build
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from keywright.runtime.checking import run_onnxruntime
+from keywright.compiler.checking import run_onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 ROOT = Path(__file__).parents[2]

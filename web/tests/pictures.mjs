@@ -21,7 +21,7 @@ const timeout = 600_000;
 const CLEAR = `import json, sys
 from pathlib import Path
 import numpy as np
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.model import Model
 model, asked = Model.load(Path(sys.argv[1])), json.load(sys.stdin)
 places = model.manifest.input.places

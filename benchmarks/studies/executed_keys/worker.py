@@ -17,8 +17,7 @@ from keywright._core import inspect, key_set_head
 from keywright.plan import CostModel
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
-from keywright.runtime import simulate
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear, simulate
 
 from studies.executed_keys.key_sets import facts
 from studies.executed_keys.resident import Run

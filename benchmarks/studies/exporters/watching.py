@@ -13,7 +13,7 @@ from keywright.compiler.front_ends.onnx_importer import import_model
 from keywright.compiler.front_ends.parts.client_end import load_parts
 from keywright.compiler.graph.simplify import simplify
 from keywright.errors import ModelRefusedError
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from numpy.typing import NDArray
 
 Array = NDArray[Any]

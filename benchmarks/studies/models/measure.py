@@ -15,8 +15,7 @@ import numpy as np
 from harness.measurement.clock import timed
 from harness.programs.peer import peak_rss_bytes
 from keywright.plan.memory.machine import default_budget
-from keywright.runtime import simulate
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear, simulate
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]

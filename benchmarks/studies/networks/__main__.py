@@ -26,7 +26,8 @@ from harness.measurement import machine
 from harness.pages.table import heading
 from harness.record import BadRecord
 from keywright.commands.helpers.inputs import parse_bytes
-from keywright.runtime.checking import run_clear, run_onnxruntime
+from keywright.compiler.checking import run_onnxruntime
+from keywright.runtime import run_clear
 from numpy.typing import NDArray
 
 from studies.networks.networks import NETWORKS, Network

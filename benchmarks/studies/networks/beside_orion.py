@@ -27,7 +27,7 @@ from harness.programs.process import PeerEnded, PeerProcess
 from harness.programs.schedule import pin
 from harness.programs.targets import Unavailable
 from keywright.commands.helpers.inputs import parse_bytes
-from keywright.runtime.checking import run_onnxruntime
+from keywright.compiler.checking import run_onnxruntime
 from numpy.typing import NDArray
 from onnx import numpy_helper
 

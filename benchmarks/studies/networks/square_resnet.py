@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from keywright.runtime.checking import run_onnxruntime
+from keywright.compiler.checking import run_onnxruntime
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 

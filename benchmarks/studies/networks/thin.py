@@ -28,8 +28,9 @@ from harness.measurement import machine
 from harness.pages.table import heading, markdown, spread
 from keywright import client, compiler, runtime
 from keywright.commands.helpers.inputs import parse_bytes
+from keywright.compiler.checking import run_onnxruntime
 from keywright.model import Model
-from keywright.runtime.checking import run_clear, run_onnxruntime
+from keywright.runtime import run_clear
 
 from studies.networks.networks import NETWORKS
 from studies.networks.report import agreement, clear_cut, label, share

@@ -19,7 +19,7 @@ import numpy as np
 import onnx
 import onnxruntime
 from harness.folders import record_folder
-from keywright import compiler, runtime
+from keywright import compiler
 from keywright.plan.workload.network import convert
 
 from studies.executed_keys.subjects import SEED, SUBJECTS, Compiled, compile_subject, labelled, nsl_kdd
@@ -49,7 +49,7 @@ def accuracy(program: compiler.Program, model: onnx.ModelProto, folder: Path) ->
     for name, inputs, truth in labelled(folder):
         scores = session.run(None, {"features": inputs.astype(np.float32)})[0]
         some = np.random.default_rng(SEED).permutation(len(truth))[:CHECKED]
-        accuracy = runtime.check(program, inputs[some], model)
+        accuracy = compiler.check(program, inputs[some], model)
         yield {
             "data": name,
             "rows": len(truth),

@@ -50,7 +50,7 @@ from harness.folders import record_folder
 from harness.measurement.machine import describe
 from keywright.client import RemoteModel
 from keywright.model import Model
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.serve.tenants.accounts import add
 
 from studies.service.attacks import ATTACKS, Target, named, run

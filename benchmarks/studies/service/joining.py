@@ -25,7 +25,7 @@ from harness.folders import record_folder
 from harness.measurement.machine import describe
 from keywright.client import RemoteModel
 from keywright.model import Model
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.serve import Server, Service
 from prometheus_client.parser import text_string_to_metric_families
 

@@ -40,7 +40,7 @@ from harness.measurement.machine import describe
 from keywright import compiler
 from keywright.client import RemoteModel
 from keywright.model import Model
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from prometheus_client.parser import text_string_to_metric_families
 
 OPENAPI = Path(str(files("keywright") / "serve" / "http" / "openapi.json"))

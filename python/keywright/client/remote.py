@@ -46,7 +46,7 @@ from keywright.model.served.manifest import LIMITS as MANIFEST
 from keywright.model.served.manifest import Manifest
 from keywright.program.file.storage import digest
 from keywright.program.program import Program
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.runtime.range_guard import guard, require_magnitude
 
 from .connection import CLOSE_S, DEADLINE_S, SHORT_S, Deadline, within

@@ -6,17 +6,20 @@ from keywright.program.program import Program
 
 from .activations.fit import Fit, Ranges
 from .approximating import approximate
+from .checking import CheckReport, check
 from .compiler import compile  # noqa: A004 (read as keywright.compiler.compile)
 from .front_ends.to_onnx import to_onnx
 from .placement.target import Target
 
 __all__ = [
     "Bootstrap",
+    "CheckReport",
     "Fit",
     "Program",
     "Ranges",
     "Target",
     "approximate",
+    "check",
     "compile",
     "load",
     "save",

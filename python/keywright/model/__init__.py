@@ -6,9 +6,11 @@
 >>> scores = model.predict(samples[:8])                     # doctest: +SKIP
 """
 
+from keywright.compiler.compilation import BOOTSTRAP_PRESETS, DEEP_PRESETS, Client, Ring
+from keywright.plan.ring.entry import Entry
+
 from .client import ModelClient, save_keys
-from .compilation.compilation import BOOTSTRAP_PRESETS, DEEP_PRESETS, Client, Ring
-from .compilation.compile import compile  # noqa: A004 (read as keywright.compile)
+from .compilation import compile  # noqa: A004 (read as keywright.compile)
 from .exchange.encryption import Encryption
 from .exchange.identity import Identity
 from .exchange.messages import Message
@@ -19,7 +21,6 @@ from .model import Model
 from .report.encrypted_error import EncryptedError
 from .report.report import ModelReport, RingFigures, RunFigures, Sizes
 from .served.demands import Demands
-from .served.entry import Entry
 from .served.input_output import ManifestInput, ManifestOutput, Places
 from .served.manifest import CiphertextFormat, KeyList, Manifest
 from .server import ModelServer

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from keywright import compiler
 from keywright._copies import Unchanging
 from keywright._core import BootstrapperPlan, ClientParameters, KeySpec, Parameters, inspect, key_set_head
 from keywright.errors import OutOfRangeError
@@ -21,8 +20,11 @@ from keywright.plan.keys.key_plan import KeyPlan
 from keywright.plan.memory.machine import resident_bytes
 from keywright.plan.memory.planner import Process, plan_process
 from keywright.plan.memory.process import ProcessPlan
+from keywright.plan.ring.entry import Entry
 from keywright.plan.search.network_planner import HOPS, SLOWER, plan_candidates, plan_network
 from keywright.plan.search.planner import DEFAULT_HOPS
+from keywright.program.file import storage
+from keywright.program.program import Program
 from keywright.runtime.evaluation import Runner
 from keywright.runtime.range_guard import guard
 
@@ -31,7 +33,6 @@ from .exchange.interface import FRACTION_BITS, input_range, interface
 from .exchange.requests import HEADER_BYTES, Requests
 from .folder.description import Description
 from .folder.files import PARAMETERS, PLAN, PROGRAM
-from .served.entry import Entry
 from .served.manifest import KeyList, Manifest
 
 THIN_SLOWER = 1.15
@@ -56,15 +57,17 @@ class Executable(
             stage produces answers; None if clients encrypt slots.
         labels: labels of the outputs.
         key_plan: plan of the keys; by default the fewest bytes of keys with nearly the best speed.
+        planned: these keys by default, where they were planned before.
     """
 
     name: str
-    program: compiler.Program = field(repr=False)
+    program: Program = field(repr=False)
     parameters: Parameters
     bootstraps: Sequence[BootstrapperPlan] = field(default=(), repr=False)
     entry: Entry | None = field(default=None, repr=False)
     labels: tuple[str, ...] = ()
     key_plan: KeyPlan | None = field(default=None, repr=False)
+    planned: PlanExecution | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         program = self.program
@@ -106,7 +109,7 @@ class Executable(
         return (*self.bootstraps, *([self.entry.plan] if extra and self.entry is not None else []))
 
     @cached_property
-    def _entered(self) -> compiler.Program:
+    def _entered(self) -> Program:
         """Return the program whose key switches the planner counts."""
         index = self.entry_index
         return self.program if index is None else self.program.entered(index)
@@ -126,7 +129,7 @@ class Executable(
         network, plans = self._entered, self._plans
         if self.key_plan is not None:
             return PlanExecution(self.key_plan, self.parameters, network, plans)
-        return plan_network(
+        return self.planned or plan_network(
             network,
             self.parameters,
             plans,
@@ -286,7 +289,7 @@ class Executable(
     def write(self, folder: Path, name: str | None = None) -> None:
         """Write the files of `save` into an existing folder."""
         self.parameters.save(folder / PARAMETERS)
-        compiler.save(self.program, folder / PROGRAM)
+        storage.save(self.program, folder / PROGRAM)
         plan_file.save(self.execution.plan, folder / PLAN)
         literal = {} if self.entry is None else self.entry.literal
         Description(self.name if name is None else name, self.labels, literal).save(folder)

@@ -1,7 +1,6 @@
 """A model: a program with its parameters, for clients that encrypt slots or for thin clients."""
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keywright import compiler
 from keywright._core import Parameters, SecretKey, inspect, key_set_head
 from keywright._progress import Progress, silent
 from keywright.compiler.approximating import ApproximatedModel
-from keywright.compiler.presets import bootstrap_plans
-from keywright.errors.engine import ParameterError
+from keywright.compiler.compilation import Compilation, CompiledProgram, smaller_presets
+from keywright.errors.engine import OutOfMemoryError, ParameterError
 from keywright.errors.model import FolderError
+from keywright.errors.network import ModelRefusedError, imprecise
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
@@ -24,8 +23,11 @@ from keywright.plan.keys.key_plan import KeyPlan
 from keywright.plan.memory.machine import default_budget, resident_bytes
 from keywright.plan.memory.planner import Process
 from keywright.plan.memory.process import ProcessPlan
+from keywright.plan.ring.entry import read_entry
+from keywright.plan.ring.preset_plans import bootstrap_plans
 from keywright.plan.search.network_planner import fastest_within
 from keywright.plan.strategies.bootstrap_time import predict_bootstrap
+from keywright.program.file import storage
 from keywright.runtime import Simulation, simulate
 from keywright.runtime.simulation.simulate import REPETITIONS, SEED
 
@@ -33,7 +35,7 @@ from .client import ModelClient
 from .executable import Executable
 from .folder.description import Description
 from .folder.files import DESCRIPTION, PARAMETERS, PLAN, PROGRAM, has_file, new_folder
-from .report.encrypted_error import EncryptedError, predict_error, require_precision
+from .report.encrypted_error import EncryptedError, predict_error
 from .report.report import (
     ModelReport,
     RingFigures,
@@ -43,7 +45,6 @@ from .report.report import (
     revealed,
     sent_bytes,
 )
-from .served.entry import read_entry
 from .server import ModelServer
 from .session import Inference, infer
 
@@ -57,12 +58,42 @@ class Model(Executable):
 
     Attributes:
         name, program, parameters, bootstraps, entry, labels, key_plan: as for `keywright.model.Executable`.
-        approximated: the network with its polynomials; None if it was loaded.
         folder: the folder that it was loaded from.
+        compilation: compiles it for other batches and presets; None if it was loaded.
+        fixed_batch: whether it takes samples in its own batch alone; otherwise `predict` and `simulate`
+            choose the fastest batch for theirs.
     """
 
-    approximated: ApproximatedModel | None = field(default=None, repr=False)
     folder: Path | None = field(default=None, repr=False)
+    compilation: Compilation | None = field(default=None, repr=False)
+    fixed_batch: bool = field(default=True, repr=False)
+
+    @staticmethod
+    def of(
+        compiled: CompiledProgram,
+        compilation: Compilation,
+        name: str,
+        labels: tuple[str, ...] = (),
+        *,
+        fixed_batch: bool = True,
+    ) -> "Model":
+        """Return the model of a compiled program."""
+        return Model(
+            name,
+            compiled.program,
+            compiled.parameters,
+            compiled.bootstraps,
+            compiled.entry,
+            labels,
+            planned=compiled.execution,
+            compilation=compilation,
+            fixed_batch=fixed_batch,
+        )
+
+    @property
+    def approximated(self) -> ApproximatedModel | None:
+        """The network with its polynomials; None if the model was loaded."""
+        return None if self.compilation is None else self.compilation.approximated
 
     # Keys
 
@@ -114,9 +145,26 @@ class Model(Executable):
                 bootstraps that may need less.
             ModelRefusedError: the errors of encryption with all that fits are larger than its fit allows.
         """
-        planned = self.plan_process(samples, default_budget() if budget is None else budget, key_memory)
-        self.require_precision(planned.execution)
-        return self, planned
+        budget = default_budget() if budget is None else budget
+        compilation = None if self.fixed_batch or self.key_plan is not None else self.compilation
+        if compilation is None:
+            planned = self.plan_process(samples, budget, key_memory)
+            self.require_precision(planned.execution)
+            return self, planned
+        model = self._compiled(compilation.for_samples(samples), compilation)
+        while True:
+            batch = model.program.batch // 2
+            try:
+                planned = model.plan_process(samples, budget, key_memory)
+            except OutOfMemoryError as refusal:
+                if batch == 0:
+                    raise smaller_presets(refusal, model.program) from None
+            else:
+                if batch == 0 or model._follows(planned.execution):
+                    model.require_precision(planned.execution)
+                    return model, planned
+                batch = min(self.program.batch, batch)  # its own was accepted
+            model = self._compiled(compilation.for_batch(batch), compilation)
 
     def for_batch(self, batch: int) -> "Model":
         """Return the same model for a number of samples in shared ciphertexts. Each batch is compiled once.
@@ -126,7 +174,9 @@ class Model(Executable):
                 batch.
             ModelRefusedError: its diagonals are too large, or its errors of encryption.
         """
-        if self.program.batch != batch:
+        if self.program.batch == batch:
+            return self
+        if self.compilation is None:
             raise ParameterError(
                 f"batch={batch} differs from the {self.program.batch} samples of the loaded program; use "
                 "those, or compile the model again",
@@ -134,7 +184,21 @@ class Model(Executable):
                 batch=batch,
                 slots=self.program.batch,
             )
-        return self
+        model = self._compiled(self.compilation.for_batch(batch), self.compilation)
+        model.require_precision()
+        return model
+
+    def _compiled(self, compiled: CompiledProgram, compilation: Compilation) -> "Model":
+        """Return the model of another program of the same compilation."""
+        if compiled.program is self.program:
+            return self
+        model = Model.of(compiled, compilation, self.name, self.labels)
+        return self._models.setdefault(compiled.program.batch, model)
+
+    @cached_property
+    def _models(self) -> dict[int, "Model"]:
+        """Models of the compilation's other programs, by their batch."""
+        return {}
 
     def _samples(self, samples: Any) -> NDArray[np.float64]:
         """Return the features of samples, with a batch axis.
@@ -208,25 +272,47 @@ class Model(Executable):
         """Plans of keys whose errors are known."""
         return []
 
-    def require_precision(
-        self, execution: PlanExecution | None = None, precise: Callable[[], str | None] = lambda: None
-    ) -> None:
+    def _follows(self, execution: PlanExecution) -> bool:
+        """Whether the predicted error with these keys is as small as the fit requires."""
+        error, network = self.error_with(execution), self.approximated
+        return error is None or network is None or error.excess(network.fit) is None
+
+    def require_precision(self, execution: PlanExecution | None = None) -> None:
         """Refuse a compiled model whose predicted error of encryption is larger than its fit allows.
 
         Args:
             execution: its keys; by default those of `execution`.
-            precise: returns a preset for which the model is precise enough; None if none is known.
 
         Raises:
             ModelRefusedError: with a `RefusalError`.
         """
-        if self.approximated is not None:
-            require_precision(
-                self.error_with(execution or self.execution),
-                self.approximated.fit,
+        error, network = self.error_with(execution or self.execution), self.approximated
+        excess = None if error is None or network is None else error.excess(network.fit)
+        if error is not None and network is not None and excess is not None:
+            reason = imprecise(
+                f"{excess}{error.described}",
+                error.share,
+                network.fit.noise,
+                ways=error.ways,
                 divisor=1.0 if self.entry is None else self.program.input.scale,
-                precise=precise,
+                preset=self._finer_preset,
             )
+            raise ModelRefusedError([reason])
+
+    @property
+    def _finer_preset(self) -> str | None:
+        """The first preset of a larger scale for which the model meets its fit; None if none is known."""
+        compilation = self.compilation
+        if compilation is None:
+            return None
+        for name in compilation.finer_presets(self.parameters.log_scale):
+            try:
+                other = Model.of(compilation.with_preset(name, self.program.batch), compilation, self.name)
+                if other._follows(other.execution):
+                    return name
+            except (ModelRefusedError, ParameterError):
+                continue
+        return None
 
     def simulate(
         self, samples: Any, *, public: bool = False, repetitions: int = REPETITIONS, seed: int = SEED
@@ -375,7 +461,7 @@ class Model(Executable):
         for clients of slots; without a plan, its keys are planned here. Errors as for `load`."""
         described = Description.load(place) if (place / DESCRIPTION).is_file() else Description()
         parameters = Parameters.load(place / PARAMETERS)
-        program = compiler.load(place / PROGRAM)
+        program = storage.load(place / PROGRAM)
         bootstraps = bootstrap_plans(program)
         return Model(
             described.name,

@@ -1,9 +1,8 @@
 """Ciphertexts with operators."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import deepcopy
-from importlib import import_module
 from typing import TYPE_CHECKING, Generic, NoReturn, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -23,12 +22,13 @@ from keywright.errors import (
     NoiseError,
     OperandError,
 )
+from keywright.minimax.composite import sign_composite
 
 from . import functions
 from .functions import Interval
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     Operand: TypeAlias = "Encrypted | Ciphertext | ArrayLike"
     IntegerOperand: TypeAlias = "EncryptedIntegers | BfvCiphertext | ArrayLike"
@@ -422,7 +422,7 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         the range these can be any number, so values that may be there are refused.
 
         Args:
-            bits: 4 to 14. `keywright.compiler.activations.approximation.composite.sign_composite` gives the
+            bits: 4 to 14. `keywright.minimax.composite.sign_composite` gives the
                 error, the distance from 0, for range 1, from which it holds, and the number of levels.
             range: a bound on the absolute values, not below the one that they declare
                 (`Ciphertext.magnitude_bound`). A range other than 1 uses one more level.
@@ -482,7 +482,7 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         _require_range(self.ciphertext, _positive(range), what, unit)
         evaluator, value = self.evaluator, self._over(range).ciphertext
         errors, largest = [value.error_bound], 1.0
-        for stage in _sign_stages(bits):
+        for stage in sign_composite(bits).stages:
             if not errors[-1] < 1:
                 break
             # Errors move values out of the range of the polynomial, where it is steeper.
@@ -534,14 +534,6 @@ def _require_range(values: Ciphertext, range: float, what: str, unit: float) -> 
             "know that the values are smaller, use evaluator.declare",
             code="range",
         )
-
-
-def _sign_stages(bits: int) -> "Sequence[NDArray[np.float64]]":
-    """Return the Chebyshev coefficients of the stages of `Encrypted.sign`; the import of networks takes
-    long."""
-    composite = import_module("keywright.compiler.activations.approximation.composite")
-    stages: Sequence[NDArray[np.float64]] = composite.sign_composite(bits).stages
-    return stages
 
 
 def _shape(operand: "ArrayLike") -> tuple[int, ...] | None:

@@ -118,9 +118,10 @@ class Group:
         Args:
             edges: two or more, increasing, in [-range, range].
             bits, range: of `Encrypted.compare`, for an error of 2^-bits. A value closer to an edge than twice
-                the range times the jump of `composite.sign_composite(bits)`, 0.09 for 8 bits and 0.007 for
-                12, counts as a fraction on both sides. Of every other value a count is off by at most
-                2^-bits, so that n values make at most n 2^-bits; the errors of encryption come on top.
+                the range times the jump of `keywright.minimax.composite.sign_composite(bits)`, 0.09 for 8
+                bits and 0.007 for 12, counts as a fraction on both sides. Of every other value a count is off
+                by at most 2^-bits, so that n values make at most n 2^-bits; the errors of encryption come on
+                top.
         """
         ends = np.asarray(edges, np.float64)
         if ends.ndim != 1 or len(ends) < 2 or not (np.diff(ends) > 0).all() or np.abs(ends).max() > range:

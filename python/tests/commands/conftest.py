@@ -13,22 +13,21 @@ import pytest
 from keywright import compiler
 from keywright.cli import main
 from keywright.compiler.approximating import ApproximatedModel
-from keywright.model import Model
-from keywright.model.compilation import compilation
+from keywright.compiler.compilation import Compilation, CompiledProgram
 
 DATA = files("keywright") / "data"
 COUNT = 3
 
 
 APPROXIMATED: dict[tuple[object, ...], ApproximatedModel] = {}
-COMPILED: dict[tuple[object, ...], tuple[ApproximatedModel, Model]] = {}
+COMPILED: dict[tuple[object, ...], tuple[ApproximatedModel, CompiledProgram]] = {}
 
 
 @pytest.fixture(autouse=True)
 def _compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What commands compile again for the same file, fit, preset and batch is what they compiled before.
     Tests of other folders, which run between those of this one, compile for themselves."""
-    approximate, compile_batch = compiler.approximate, compilation.Compilation._compile
+    approximate, compile_batch = compiler.approximate, Compilation._compile
 
     def approximate_once(model: Any, fit: compiler.Fit | None = None) -> ApproximatedModel:
         key = model.SerializeToString(), pickle.dumps(fit)
@@ -36,22 +35,14 @@ def _compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
             APPROXIMATED[key] = approximate(model, fit)
         return APPROXIMATED[key]
 
-    def compile_once(self: compilation.Compilation, batching: Any) -> Model:
-        key = (
-            id(self.approximated),
-            self._ring,
-            self._client,
-            self.batch,
-            self._name,
-            self._labels,
-            batching,
-        )
+    def compile_once(self: Compilation, batching: Any) -> CompiledProgram:
+        key = (id(self.approximated), self._ring, self._client, self._name, batching)
         if key not in COMPILED:
             COMPILED[key] = self.approximated, compile_batch(self, batching)
         return COMPILED[key][1]
 
     monkeypatch.setattr(compiler, "approximate", approximate_once)
-    monkeypatch.setattr(compilation.Compilation, "_compile", compile_once)
+    monkeypatch.setattr(Compilation, "_compile", compile_once)
 
 
 @pytest.fixture(scope="session")

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import keywright as kw
 import pytest
+from keywright.compiler.compilation import Compilation, CompiledProgram
 from keywright.errors import (
     OutOfMemoryError,
 )
 from keywright.model import Model, executable
-from keywright.model.compilation.compilation import Compilation
 
 
 def test_a_batch_that_does_not_fit_is_made_smaller(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     for_batch = Compilation.for_batch
 
-    def noted(self: Compilation, batch: int) -> Model:
+    def noted(self: Compilation, batch: int) -> CompiledProgram:
         asked.append(batch)
         return for_batch(self, batch)
 

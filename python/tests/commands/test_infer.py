@@ -12,18 +12,17 @@ import keywright as kw
 import numpy as np
 import onnx
 import pytest
-from keywright import compiler, runtime
+from keywright import compiler
 from keywright.cli import main
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.inputs import load_inputs, load_samples
 from keywright.commands.models.infer import error_text
-from keywright.compiler.presets import bootstrap_plans
 from keywright.errors import (
     ParameterError,
 )
 from keywright.model import Model
-from keywright.model.compilation.compiled_model import CompiledModel
 from keywright.plan.memory.machine import default_budget
+from keywright.plan.ring.preset_plans import bootstrap_plans
 from onnx import TensorProto, helper, numpy_helper
 
 Write = Callable[[int], Path]
@@ -60,15 +59,15 @@ def squares(tmp_path: Path) -> Write:
 def test_a_deep_model_is_explained_with_its_bootstraps(
     squares: Write, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for_batch = CompiledModel.for_batch
+    for_batch = Model.for_batch
 
-    def up_to_four(model: CompiledModel, batch: int) -> Model:
+    def up_to_four(model: Model, batch: int) -> Model:
         """Each of 14 batches would be compiled and planned; more than these end as too few slots do."""
         if batch > 4:
             raise ParameterError("", code="batch", batch=batch, slots=4)
         return for_batch(model, batch)
 
-    monkeypatch.setattr(CompiledModel, "for_batch", up_to_four)
+    monkeypatch.setattr(Model, "for_batch", up_to_four)
     folder = squares(16)
     arguments = ["infer", str(folder / "squares.onnx"), "--explain", "--json"]
     assert main([*arguments, "--calibration", str(folder / "inputs.npy")]) == 0
@@ -153,7 +152,7 @@ def test_both_sides_in_one_process(squares: Write, batch: int) -> None:
     inference = compiled.infer(inputs[:count], planned)
     assert inference.batches.samples == ([1, 1] if batch == 1 else [4, 1])
     assert len(inference.batches.evaluate_seconds) == 2
-    expected = runtime.check(program, inputs[:count], folder / "squares.onnx").outputs
+    expected = compiler.check(program, inputs[:count], folder / "squares.onnx").outputs
     assert np.abs(inference.outputs - expected).max() <= inference.error_bound
     assert inference.outputs.argmax(1).tolist() == expected.argmax(1).tolist()
     kinds = {row["kind"]: row for row in inference.kinds}

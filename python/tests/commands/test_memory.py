@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 from keywright.cli import main
 from keywright.commands.helpers.memory import memory_budget
-from keywright.model import Model
-from keywright.model.compilation.compilation import BOOTSTRAP_PRESETS, Compilation
+from keywright.compiler.compilation import BOOTSTRAP_PRESETS, Compilation, CompiledProgram
 from keywright.plan.memory.machine import default_budget
 from tests.commands.test_infer import Write, squares  # noqa: F401 (a fixture)
 
@@ -78,12 +77,12 @@ def test_what_cannot_fit_is_refused_before_any_key(
 
 
 def test_a_refusal_names_the_presets_that_take_less(squares: Write, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    for module in ("model", "compilation.compilation"):
-        monkeypatch.setattr(f"keywright.model.{module}.resident_bytes", lambda: 100 << 20)
+    for module in ("model.executable", "compiler.compilation"):
+        monkeypatch.setattr(f"keywright.{module}.resident_bytes", lambda: 100 << 20)
     folder = squares(8)
     inputs = np.load(folder / "inputs.npy")
 
-    def compiles(self: Compilation, batching: object) -> Model:
+    def compiles(self: Compilation, batching: object) -> CompiledProgram:
         raise AssertionError("a refusal compiles nothing")
 
     def refused(preset: str) -> kw.errors.OutOfMemoryError:

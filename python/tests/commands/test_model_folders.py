@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from keywright.cli import main
 from keywright.model import Model
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from tests.commands.printed import fails
 from tests.serve.network import INPUTS, make_full, make_thin
 

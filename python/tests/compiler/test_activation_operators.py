@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from keywright import compiler, runtime
+from keywright import compiler
 from keywright.errors import (
     EncodeError,
     ModelRefusedError,
@@ -49,7 +49,7 @@ def test_activations(build: Build, operator: str, attributes: dict[str, Any], op
     program = compiled(model, SAMPLES, **{operator.lower(): "chebyshev:15"})
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
-    error = runtime.check(program, SAMPLES, model).max_abs_error
+    error = compiler.check(program, SAMPLES, model).max_abs_error
     assert error <= fitted.max_error + 8 * SINGLE
     assert error >= 0.1 * fitted.max_error
 
@@ -63,7 +63,7 @@ def test_functions_of_positive_values(build: Build, operator: str) -> None:
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
     assert 0 < fitted.low < positive.min()
-    assert runtime.check(program, positive, model).max_abs_error <= fitted.max_error + SINGLE
+    assert compiler.check(program, positive, model).max_abs_error <= fitted.max_error + SINGLE
     with pytest.raises(EncodeError, match="above 0", check=lambda error: error.code == "samples"):
         compiled(model, SAMPLES, **{operator.lower(): "chebyshev:31"})
 
@@ -77,7 +77,7 @@ def test_parametric_relu(build: Build, slopes: NDArray[np.float32]) -> None:
     program = compiled(model, samples, prelu="minimax:9")
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
-    assert runtime.check(program, samples, model).max_abs_error <= fitted.max_error + SINGLE
+    assert compiler.check(program, samples, model).max_abs_error <= fitted.max_error + SINGLE
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_maxima(build: Build, nodes: list[onnx.NodeProto], shape: tuple[int, ...
     assert len(fitted) == rounds
     # A round adds half of the error of its absolute value to the errors of its operands.
     bound = sum(each.max_error for each in fitted) / 2
-    assert runtime.check(program, samples, model).max_abs_error <= bound + SINGLE
+    assert compiler.check(program, samples, model).max_abs_error <= bound + SINGLE
 
 
 @pytest.mark.parametrize("axis", [1, 2])
@@ -121,7 +121,7 @@ def test_layer_normalization(build: Build, axis: int) -> None:
     (fitted,) = program.fit_report.activations
     # The error of the output is that of the inverse root, times its factor.
     bound = fitted.max_error * 2 * np.abs(samples - samples.mean((1, 2), keepdims=True)).max() * 2
-    assert runtime.check(program, samples, model).max_abs_error <= bound + SINGLE
+    assert compiler.check(program, samples, model).max_abs_error <= bound + SINGLE
     assert fitted.low > 0
 
 
@@ -133,7 +133,7 @@ def test_instance_normalization(build: Build) -> None:
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
     bound = fitted.max_error * 2 * 2 * np.abs(samples).max()
-    assert runtime.check(program, samples, model).max_abs_error <= bound + SINGLE
+    assert compiler.check(program, samples, model).max_abs_error <= bound + SINGLE
 
 
 @pytest.mark.parametrize("compare", ["Greater", "Less"])
@@ -150,7 +150,7 @@ def test_what_a_comparison_chooses_is_one_function(build: Build, compare: str) -
     program = compiled(model, SAMPLES, **{"exp" if compare == "Greater" else "Less_3": "chebyshev:31"})
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
-    assert runtime.check(program, SAMPLES, model).max_abs_error <= fitted.max_error + 8 * SINGLE
+    assert compiler.check(program, SAMPLES, model).max_abs_error <= fitted.max_error + 8 * SINGLE
 
 
 def test_division_by_a_positive_value(build: Build) -> None:
@@ -160,7 +160,7 @@ def test_division_by_a_positive_value(build: Build) -> None:
     program = compiled(model, samples, reciprocal="chebyshev:15")
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
-    assert runtime.check(program, samples, model).max_abs_error <= fitted.max_error + SINGLE
+    assert compiler.check(program, samples, model).max_abs_error <= fitted.max_error + SINGLE
 
 
 @pytest.mark.parametrize("bound", [{"low": -1.0, "high": 2.0}, {"low": 0.5}, {"high": 1.5}], ids=str)
@@ -176,7 +176,7 @@ def test_maxima_with_numbers_are_clipping(build: Build, bound: dict[str, float])
     program = compiled(model, SAMPLES, **dict.fromkeys(("max", "min"), "minimax:9"))
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
-    assert runtime.check(program, SAMPLES, model).max_abs_error <= fitted.max_error + SINGLE
+    assert compiler.check(program, SAMPLES, model).max_abs_error <= fitted.max_error + SINGLE
 
 
 def test_a_polynomial_inside_a_function_is_part_of_it(build: Build) -> None:
@@ -197,7 +197,7 @@ def test_a_polynomial_inside_a_function_is_part_of_it(build: Build) -> None:
     assert program.depth == 5
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
-    assert runtime.check(program, SAMPLES, model).max_abs_error <= fitted.max_error + 8 * SINGLE
+    assert compiler.check(program, SAMPLES, model).max_abs_error <= fitted.max_error + 8 * SINGLE
 
 
 def test_straight_pieces_behind_a_polynomial_stay(build: Build) -> None:
@@ -210,7 +210,7 @@ def test_straight_pieces_behind_a_polynomial_stay(build: Build) -> None:
     program = compiled(model, SAMPLES, relu="minimax:9")
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
-    assert runtime.check(program, SAMPLES, model).max_abs_error <= fitted.max_error + 8 * SINGLE
+    assert compiler.check(program, SAMPLES, model).max_abs_error <= fitted.max_error + 8 * SINGLE
 
 
 def test_a_root_of_what_is_moved_above_zero(build: Build) -> None:
@@ -222,7 +222,7 @@ def test_a_root_of_what_is_moved_above_zero(build: Build) -> None:
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
     assert 0 < fitted.low < 5 + SAMPLES.min()
-    assert runtime.check(program, SAMPLES, model).max_abs_error <= fitted.max_error + SINGLE
+    assert compiler.check(program, SAMPLES, model).max_abs_error <= fitted.max_error + SINGLE
 
 
 def test_group_normalization(build: Build) -> None:
@@ -240,7 +240,7 @@ def test_group_normalization(build: Build) -> None:
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
     # Values minus their mean are below 5, and scales at most 2.
-    assert runtime.check(program, samples, model(2)).max_abs_error <= 10 * fitted.max_error + SINGLE
+    assert compiler.check(program, samples, model(2)).max_abs_error <= 10 * fitted.max_error + SINGLE
     assert fitted.max_error < 2.0**-6
     with pytest.raises(ModelRefusedError, match="a divisor of the 4 channels"):
         compiler.compile(model(3), TARGET)
@@ -252,7 +252,7 @@ def test_values_over_their_norm(build: Build, p: int) -> None:
     weights = np.random.default_rng(2).normal(size=(6, 2)).astype(np.float32)
     model = build(nodes, (6,), {"w": weights})
     program = compiler.compile(model, TARGET, compiler.Fit(calibration=SAMPLES, error=0.05))
-    assert runtime.check(program, SAMPLES, model).max_abs_error <= 0.05
+    assert compiler.check(program, SAMPLES, model).max_abs_error <= 0.05
     three = [node("LpNormalization", ["x"], ["h"], p=3), node("MatMul", ["h", "w"], ["y"])]
     with pytest.raises(ModelRefusedError, match="p = 3 is not supported; needs 1 or 2"):
         compiler.compile(build(three, (6,), {"w": weights}), TARGET)
@@ -272,7 +272,7 @@ def test_numbers_that_are_asked_whether_they_are(build: Build) -> None:
     model = build(nodes, (6,), {"w": np.eye(6, 2, dtype=np.float32)})
     program = compiler.compile(model, TARGET)
     assert program.depth == 1
-    assert runtime.check(program, SAMPLES, model).max_abs_error < SINGLE
+    assert compiler.check(program, SAMPLES, model).max_abs_error < SINGLE
     # Behind a matrix: before it, the client compares.
     other = [
         node("MatMul", ["x", "v"], ["a"]),

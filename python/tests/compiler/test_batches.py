@@ -23,7 +23,7 @@ from keywright.errors import (
 )
 from keywright.plan import plan_network
 from keywright.program.operands.diagonals import DiagonalMatrix
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend
 from onnx import helper
 from tests.ciphertexts import decrypt_result, encrypt_sample, encrypt_sample_seeded

@@ -16,7 +16,7 @@ from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.search.frontier import FrontierSearch
 from keywright.plan.workload.network import convert, essence, open_bootstraps
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend
 from numpy.typing import NDArray
 from onnx import helper
@@ -131,7 +131,7 @@ def test_bootstraps_are_where_levels_end(party: Party) -> None:
 
 
 def test_the_clear_program_is_the_model(party: Party) -> None:
-    report = runtime.check(party.program, party.samples, party.model)
+    report = compiler.check(party.program, party.samples, party.model)
     # Sums of onnxruntime in single precision; the values are below 8.
     assert report.max_abs_error < 2**-15
     assert report.agreement == 1.0

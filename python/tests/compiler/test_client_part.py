@@ -12,14 +12,14 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from keywright import compiler, runtime
+from keywright import compiler
 from keywright.errors import (
     FormatError,
     ModelRefusedError,
     RefusalError,
 )
 from keywright.program.client.client_part import ClientPart
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from onnx import TensorProto, helper, numpy_helper
 from skl2onnx import to_onnx
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -61,7 +61,7 @@ def test_classifiers_of_scikit_learn(name: str) -> None:
     estimator.fit(SAMPLES, labels)
     model = compiler.to_onnx(estimator, SAMPLES)
     program = compiler.compile(model, TARGET, compiler.Fit(calibration=SAMPLES))
-    checked = runtime.check(program, SAMPLES, model)
+    checked = compiler.check(program, SAMPLES, model)
     labels, *others = program.answers(checked.expected).values()
     assert np.array_equal(labels.ravel(), estimator.predict(SAMPLES))
     # Labels follow from the signs of scores and of their differences, and these from polynomials, too.
@@ -89,7 +89,7 @@ def test_exports_in_double_precision(name: str, opset: int) -> None:
     estimator.fit(doubles, labels)
     model = to_onnx(estimator, doubles[:1], target_opset={"": opset, "ai.onnx.ml": 3})
     program = compiler.compile(model, TARGET, compiler.Fit(calibration=doubles))
-    checked = runtime.check(program, doubles, model)
+    checked = compiler.check(program, doubles, model)
     labels, *_ = program.answers(checked.expected).values()
     assert np.array_equal(labels.ravel(), estimator.predict(doubles))
 
@@ -218,7 +218,7 @@ def test_two_classes_of_one_score_keep_their_labels() -> None:
     shares = []
     for fit in (coarse, compiler.Fit(calibration=samples, accuracy=1.0)):
         program = compiler.compile(model, TARGET, fit)
-        checked = runtime.check(program, samples, model)
+        checked = compiler.check(program, samples, model)
         assert checked.outputs.shape == (300, 1)
         answers = program.answers(checked.outputs)["output_label"].ravel()
         shares.append(float((answers == estimator.predict(samples)).mean()))

@@ -18,7 +18,7 @@ from keywright.errors import (
     ModelRefusedError,
 )
 from keywright.model.served.manifest import Manifest
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from tests.compiler.conftest import build_model

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import onnx
 import pytest
-from keywright import compiler, runtime
+from keywright import compiler
 from keywright.compiler.graph.convolution import Convolution, Window
 from keywright.compiler.graph.graph import Graph, Input, Linear, Multiply
 from keywright.compiler.graph.sparse import SparseMatrix
@@ -13,7 +13,7 @@ from keywright.compiler.layout.cyclic import REPACKED, SLOPES, cyclic_layouts, r
 from keywright.compiler.layout.layer_work import Prices
 from keywright.compiler.layout.lowering import lower
 from keywright.compiler.layout.packing import choose_layouts
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from onnx import helper
 
 Build = Callable[..., onnx.ModelProto]
@@ -137,5 +137,5 @@ def test_a_network_is_repacked_where_that_takes_less_time_and_levels_suffice(bui
     samples = rng.normal(size=(2, 16, 16, 16))
     plain, repacked = (np.asarray([run_clear(p, sample) for sample in samples]) for p in programs)
     assert np.abs(repacked - plain).max() <= 2.0**-40 * np.abs(plain).max()
-    report = runtime.check(programs[1], samples, model)
+    report = compiler.check(programs[1], samples, model)
     assert report.max_abs_error <= 2.0**-16 * np.abs(report.expected).max()

@@ -8,12 +8,12 @@ import keywright as kw
 import numpy as np
 import onnx
 import pytest
-from keywright import compiler, runtime
+from keywright import compiler
 from keywright.compiler.layout.cyclic import REPACKED
 from keywright.compiler.placement.costs import CostTable
 from keywright.plan import plan_network
 from keywright.plan.keys.execution import PlanExecution
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend
 from onnx import helper
 from sklearn.svm import SVC
@@ -94,7 +94,7 @@ def test_an_image_that_is_repacked_before_a_stride(build: Build, generator: kw.K
     program = compiler.compile(model, compiler.Target(slots=256, levels=7), costs=costs)
     assert any(REPACKED in layer.name for layer in program.layers)
     samples = rng.normal(size=(2, 4, 8, 8)).astype(np.float32)
-    report = runtime.check(program, samples, model)
+    report = compiler.check(program, samples, model)
     # Single precision through sums of 36, 72 and 72 products: 2^-24 each, and twice that behind a square.
     assert report.max_abs_error <= 2 * (2 * (36 + 1) + 72 + 1 + 72) * 2**-24 * np.abs(report.expected).max()
     compare(program, generator, samples)

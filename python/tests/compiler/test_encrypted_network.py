@@ -16,7 +16,7 @@ from keywright.errors import (
 from keywright.plan import plan_network
 from keywright.plan.keys.execution import PlanExecution
 from keywright.program.operands.polynomials import PolynomialSpec
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend
 from numpy.typing import NDArray
 from tests.ciphertexts import decrypt_result, encrypt_sample, encrypt_sample_seeded

@@ -12,7 +12,7 @@ from keywright.errors import (
     PackageMissingError,
     RefusalError,
 )
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline

@@ -13,7 +13,7 @@ from keywright.errors import (
     EncodeError,
 )
 from keywright.program.operands.normalisation import HEADROOM
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from onnx import helper
 from tests.compiler.conftest import Build
 

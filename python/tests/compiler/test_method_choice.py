@@ -23,7 +23,7 @@ from keywright.errors import (
     RefusalError,
 )
 from keywright.program.fit_report import FitReport
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from onnx import helper
 
 Build = Callable[..., onnx.ModelProto]
@@ -86,7 +86,7 @@ def test_choices_that_are_too_coarse_cost_a_few_samples(
 
 def test_by_default_no_prediction_is_lost(mlp: onnx.ModelProto) -> None:
     chosen = compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES))
-    checked = runtime.check(chosen, SAMPLES, mlp)
+    checked = compiler.check(chosen, SAMPLES, mlp)
     second, best = np.sort(checked.expected, axis=1)[:, -2:].T
     decided = best - second > np.abs(checked.expected).max() / 256
     assert decided.mean() > 0.95
@@ -96,7 +96,7 @@ def test_by_default_no_prediction_is_lost(mlp: onnx.ModelProto) -> None:
     coarse = compiler.compile(
         mlp, TARGET, compiler.Fit(calibration=SAMPLES, activations={"relu": "chebyshev:7"})
     )
-    assert runtime.check(coarse, SAMPLES, mlp).agreement < 1.0
+    assert compiler.check(coarse, SAMPLES, mlp).agreement < 1.0
     assert report_of(coarse).outputs.agreement is not None
     assert report_of(chosen).outputs.largest_change < report_of(coarse).outputs.largest_change
 
@@ -108,7 +108,7 @@ def test_the_report_is_of_held_out_samples(mlp: onnx.ModelProto) -> None:
     report = report_of(program)
     held = SAMPLES[4::5]
     assert (report.samples, report.held_out, report.compared) == (300, 60, 60)
-    checked = runtime.check(program, held, mlp)
+    checked = compiler.check(program, held, mlp)
     assert report.outputs.agreement == checked.agreement
     assert report.outputs.largest_change == pytest.approx(checked.max_abs_error, rel=1e-3)
     assert report.outputs.mean_change == pytest.approx(
@@ -129,7 +129,7 @@ def test_errors_are_within_what_is_stated(mlp: onnx.ModelProto, method: str) -> 
     entering = inner.max_error * weights["w1"].sum(0).max()
     # ReLU is 1-Lipschitz: it does not amplify the error of the first layer.
     bound = (entering + 2 * outer.max_error) * weights["w2"].sum(0).max()
-    assert runtime.check(program, SAMPLES, mlp).max_abs_error <= bound
+    assert compiler.check(program, SAMPLES, mlp).max_abs_error <= bound
     levels = {"minimax:7": 7, "minimax:10": 11, "chebyshev:31": 5}[method]
     assert program.depth == 3 + 2 * levels
 
@@ -137,8 +137,8 @@ def test_errors_are_within_what_is_stated(mlp: onnx.ModelProto, method: str) -> 
 def test_an_accuracy_is_reached_or_refused(mlp: onnx.ModelProto) -> None:
     loose = compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, accuracy=0.9))
     tight = compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, error=0.05))
-    assert runtime.check(loose, SAMPLES, mlp).agreement >= 0.9
-    assert runtime.check(tight, SAMPLES[:100], mlp).max_abs_error <= 0.05
+    assert compiler.check(loose, SAMPLES, mlp).agreement >= 0.9
+    assert compiler.check(tight, SAMPLES[:100], mlp).max_abs_error <= 0.05
     assert loose.depth < tight.depth
     with pytest.raises(
         ModelRefusedError, match="outputs within 1e-09, of which encryption has a sixteenth; the finest"
@@ -240,7 +240,7 @@ def test_one_choice_serves_many_targets(mlp: onnx.ModelProto) -> None:
     ]
     assert programs[0].fit_report == programs[1].fit_report
     for program in programs:
-        assert runtime.check(program, SAMPLES[:5], mlp).agreement == 1.0
+        assert compiler.check(program, SAMPLES[:5], mlp).agreement == 1.0
     with pytest.raises(TypeError, match="has its fit"):
         compiler.compile(approximated, TARGET, compiler.Fit(calibration=SAMPLES))
 
@@ -280,7 +280,7 @@ def test_straight_pieces(build: Build, nodes: list[onnx.NodeProto], kinks: int, 
         model, TARGET, compiler.Fit(calibration=SAMPLES, activations={operator: method})
     )
     (fitted,) = report_of(program).activations
-    error = runtime.check(program, SAMPLES, model).max_abs_error
+    error = compiler.check(program, SAMPLES, model).max_abs_error
     assert 0.02 * fitted.max_error < error <= fitted.max_error + 1e-6
     assert fitted.max_error < 0.1 * np.abs(SAMPLES).max()
     polynomials = [step.opcode for step in program.instructions].count("polynomial")

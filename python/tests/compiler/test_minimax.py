@@ -5,11 +5,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from keywright.compiler.activations.approximation.composite import DEGREES, sign_composite
-from keywright.compiler.activations.approximation.remez import OddMinimax, odd_minimax
 from keywright.errors import (
     ParameterError,
 )
+from keywright.minimax.composite import DEGREES, sign_composite
+from keywright.minimax.remez import OddMinimax, odd_minimax
 
 
 def exact_error(polynomial: OddMinimax, x: float) -> float:

@@ -8,7 +8,7 @@ import onnx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from keywright import compiler, runtime
+from keywright import compiler
 from numpy.typing import NDArray
 from onnx import helper
 
@@ -27,7 +27,7 @@ def exact(
     model: onnx.ModelProto, shape: tuple[int, ...], slots: int = 4096, levels: int = 4
 ) -> compiler.Program:
     program = compiler.compile(model, compiler.Target(slots=slots, levels=levels))
-    assert runtime.check(program, integers((2, *shape), 99), model).max_abs_error == 0
+    assert compiler.check(program, integers((2, *shape), 99), model).max_abs_error == 0
     return program
 
 
@@ -103,7 +103,7 @@ def test_average_pool(
     model = build([pool], shape)
     program = compiler.compile(model, compiler.Target(slots=1024, levels=1))
     # A mean of nine integers up to 4 in single precision: one rounding of the sum over the count.
-    assert runtime.check(program, integers((2, *shape), 5), model).max_abs_error <= 4 * 2**-23
+    assert compiler.check(program, integers((2, *shape), 5), model).max_abs_error <= 4 * 2**-23
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_batch_normalization_disappears_in_the_convolution(build: Build) -> None
     )
     program = compiler.compile(model, compiler.Target(slots=1024, levels=1))
     samples = rng.normal(size=(3, 2, 6, 6))
-    report = runtime.check(program, samples, model)
+    report = compiler.check(program, samples, model)
     # 18 products and 5 more operations in single precision, each rounding at most 2^-24 of the sum of
     # magnitudes.
     reach = np.abs(constants["w"]).sum((1, 2, 3)).max() * np.abs(samples).max()
@@ -238,7 +238,7 @@ def test_activations_are_as_close_as_reported(build: Build, operator: str, degre
     )
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
-    report = runtime.check(program, samples, model)
+    report = compiler.check(program, samples, model)
     assert fitted.low < samples.min()
     assert fitted.high > samples.max()
     assert report.max_abs_error <= fitted.max_error + 2**-20
@@ -267,7 +267,7 @@ def test_fused_activations(build: Build) -> None:
     (fitted,) = program.fit_report.activations
     assert fitted.degrees == (15,)
     assert program.depth == 5  # one for the range of the input, four for the polynomial
-    assert runtime.check(program, samples, model).max_abs_error <= fitted.max_error + 2**-20
+    assert compiler.check(program, samples, model).max_abs_error <= fitted.max_error + 2**-20
 
 
 @pytest.mark.parametrize("approximate", ["none", "tanh"])
@@ -281,4 +281,4 @@ def test_gelu_operator(build: Build, approximate: str) -> None:
     )
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
-    assert runtime.check(program, samples, model).max_abs_error <= fitted.max_error + 2**-20
+    assert compiler.check(program, samples, model).max_abs_error <= fitted.max_error + 2**-20

@@ -15,7 +15,7 @@ from keywright.errors import (
     EncodeError,
     ModelRefusedError,
 )
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from numpy.typing import NDArray
 from onnx import numpy_helper
 from sklearn.calibration import CalibratedClassifierCV

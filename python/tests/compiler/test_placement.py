@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import onnx
 import pytest
-from keywright import compiler, runtime
+from keywright import compiler
 from keywright.compiler.graph.graph import Add, Graph, Input, Linear, Multiply, Node, levels_consumed
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.layout.layer_work import LayerWork
@@ -20,7 +20,7 @@ from keywright.errors import (
     ParameterError,
     RefusalError,
 )
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from onnx import helper
 
 Build = Callable[..., onnx.ModelProto]
@@ -228,7 +228,7 @@ def test_a_compiled_program_bootstraps_values_of_at_most_one(deep: onnx.ModelPro
     operations = [step.opcode for step in program.instructions]
     assert (program.depth, program.input.level, program.output.level) == (6, 4, 1)
     assert operations.count("bootstrap") == 1
-    report = runtime.check(program, SAMPLES, deep)
+    report = compiler.check(program, SAMPLES, deep)
     # onnxruntime computes in single precision: 2^-24 in each of few operations, and fourth powers twice.
     assert np.abs(report.outputs / report.expected - 1).max() < 16 * 8 * 2**-24
     with pytest.raises(OutOfRangeError) as caught:

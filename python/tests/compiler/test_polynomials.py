@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from keywright._core import polynomial_depth, polynomial_relinearizations
-from keywright.program.operands.polynomials import BLOCK, Basis, chebyshev
+from keywright.minimax.series import BLOCK, chebyshev
+from keywright.program.operands.polynomials import Basis
 from tests.compiler.polynomial_counting import LEVELS, polynomials
 
 

@@ -7,13 +7,14 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler, runtime
+from keywright.compiler.checking import run_onnxruntime
 from keywright.errors import (
     OperandError,
 )
 from keywright.program.key_switches import RequiredKey
 from keywright.program.operands.diagonals import DiagonalMatrix
 from keywright.program.operands.polynomials import PolynomialSpec
-from keywright.runtime.checking import run_clear, run_onnxruntime
+from keywright.runtime import run_clear
 from onnx import helper
 
 node = helper.make_node
@@ -62,7 +63,7 @@ def program(
 def test_program_agrees_with_the_network_of_polynomials(
     program: compiler.Program, residual: onnx.ModelProto, samples: np.ndarray
 ) -> None:
-    report = runtime.check(program, samples, residual)
+    report = compiler.check(program, samples, residual)
     # Errors of both fits, through the weights behind them: the second layer's and the last one's row sums.
     weights = {w.name: onnx.numpy_helper.to_array(w) for w in residual.graph.initializer}
     assert program.fit_report is not None
@@ -170,7 +171,7 @@ def test_negative_quadratics(build: Build) -> None:
     )
     assert program.fit_report is not None
     bound = 4 * program.fit_report.activations[0].max_error
-    assert runtime.check(program, x, model).max_abs_error <= bound + 1e-6
+    assert compiler.check(program, x, model).max_abs_error <= bound + 1e-6
 
 
 def test_results_on_calibration_data_are_at_most_one(build: Build) -> None:
@@ -183,7 +184,7 @@ def test_results_on_calibration_data_are_at_most_one(build: Build) -> None:
     program = compiler.compile(model, compiler.Target(slots=4, levels=2), compiler.Fit(calibration=x))
     peak = np.abs(run_onnxruntime(model, x.astype(np.float64))).max()
     assert peak <= program.output.scale < 4 * peak
-    assert runtime.check(program, x, model).max_abs_error <= 2**-48 * peak
+    assert compiler.check(program, x, model).max_abs_error <= 2**-48 * peak
     backend = runtime.ClearBackend(program.slots)
     for sample in x:
         rows = [backend.encrypt(row, program.input.level) for row in program.pack(sample)]

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from keywright import compiler, runtime
+from keywright import compiler
+from keywright.compiler.checking import run_onnxruntime
 from keywright.compiler.front_ends.onnx_importer import import_model
 from keywright.compiler.graph.simplify import simplify
 from keywright.errors import ModelRefusedError
-from keywright.runtime.checking import run_onnxruntime
 from numpy.typing import NDArray
 from onnx import helper
 
@@ -110,7 +110,7 @@ def test_one_step_as_a_program(build: Build) -> None:
     # (1 - z) n is off by at most what z, n and r are, times what these are multiplied by: for r the bias of
     # the state, which is below 2.
     reach = np.abs(constants["v"]).sum(0).max() * (1 + errors) * 2
-    assert runtime.check(program, samples, model).max_abs_error <= reach * errors + 2**-18
+    assert compiler.check(program, samples, model).max_abs_error <= reach * errors + 2**-18
 
 
 @pytest.mark.parametrize(

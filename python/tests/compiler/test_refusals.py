@@ -14,7 +14,7 @@ from keywright.errors import (
     RefusalError,
 )
 from keywright.errors.network import not_exported
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from onnx import helper
 
 node = helper.make_node

@@ -22,7 +22,7 @@ from keywright.errors import (
     OperandError,
 )
 from keywright.program.operands.layout import Layout
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from onnx import helper
 
 Build = Callable[..., onnx.ModelProto]

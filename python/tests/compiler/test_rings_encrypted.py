@@ -22,7 +22,7 @@ from keywright.plan import CostModel, plan_network, predict_plan
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.ring.chain_sources import chain_of
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend
 from keywright.runtime.simulation.simulate import simulate
 from numpy.typing import NDArray

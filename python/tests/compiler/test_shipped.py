@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from keywright import compiler, runtime
+from keywright import compiler
 from keywright.compiler.front_ends.operators.images import convolution
 from keywright.compiler.graph.convolution import Convolution
 from keywright.program.operands.diagonals import table_of
@@ -20,7 +20,7 @@ def test_digits() -> None:
         images, labels = arrays["images"], arrays["labels"]
     program = compiler.compile(model, compiler.Target(slots=4096, levels=5))
     assert program.depth == 5
-    report = runtime.check(program, images, model)
+    report = compiler.check(program, images, model)
     assert report.agreement == 1
     # Single precision through five layers of squares: 2^-24 per operation, some 400 behind each score.
     assert report.max_abs_error <= 400 * 2**-24 * np.abs(report.expected).max()

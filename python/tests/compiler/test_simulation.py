@@ -18,7 +18,7 @@ from keywright.errors import (
 )
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.search.network_planner import plan_network
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend
 from keywright.runtime.simulation.noise import BootstrapErrors, NoiseSource
 from numpy.typing import NDArray

@@ -16,7 +16,7 @@ from keywright.errors import (
 )
 from keywright.program.file import storage
 from keywright.program.operands.diagonals import Diagonals, table_of
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from onnx import helper
 
 Build = Callable[..., onnx.ModelProto]

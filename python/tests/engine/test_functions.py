@@ -8,8 +8,8 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
-from keywright.compiler.activations.approximation.composite import sign_composite
 from keywright.errors import EncodeError, NoiseError, OperandError, ParameterError
+from keywright.minimax.composite import sign_composite
 from keywright.values import Group
 from keywright.values.functions import FUNCTIONS, approximation, error_bound, interpolant
 from numpy.typing import NDArray

@@ -15,7 +15,7 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
-from keywright.compiler.activations.approximation.composite import sign_composite
+from keywright.minimax.composite import sign_composite
 from numpy.typing import NDArray
 
 SLOTS = 16

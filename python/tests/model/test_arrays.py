@@ -175,7 +175,7 @@ ENTRIES: dict[str, Callable[[Model, Any], Any]] = {
     "Program.batches": lambda model, samples: np.concatenate(model.program.batches(samples)) @ MATRIX,
     "Program.pack": lambda model, samples: packed(model, model.program.pack(samples)),
     "RemoteModel.check": checked,
-    "check": lambda model, samples: runtime.check(model.program, samples, network()).outputs,
+    "check": lambda model, samples: compiler.check(model.program, samples, network()).outputs,
     "guard": lambda model, samples: runtime.guard(model.program, samples),
     "run_clear": lambda model, samples: runtime.run_clear(model.program, samples),
     "simulate": simulated,

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from keywright.compiler.compilation import DEEP_PRESETS, Choice, Compilation
 from keywright.compiler.presets import BootstrapPreset
 from keywright.errors import ModelRefusedError
 from keywright.errors.network import too_deep
-from keywright.model.compilation.compilation import DEEP_PRESETS, Compilation
 from keywright.plan import CostModel
 
 
@@ -17,16 +17,17 @@ def compiled_for(seconds: dict[str, float], depth: int) -> tuple[str, list[str]]
     """The preset that is chosen where programs take so long, and those that were compiled for."""
     asked: list[str] = []
 
-    def compiled(name: str) -> Any:
+    def compiled(choice: Choice, batching: object) -> Any:
+        name = str(choice.ring)
         asked.append(name)
         if seconds[name] < 0:
             raise ModelRefusedError([too_deep(depth, 0, [name])])
-        program = SimpleNamespace(layers=[SimpleNamespace(seconds=seconds[name])])
-        return SimpleNamespace(program=program, name=name)
+        return SimpleNamespace(seconds=seconds[name], choice=choice)
 
     model: Any = SimpleNamespace(graph=SimpleNamespace(depth=lambda: depth))
-    compilation: Any = Compilation(model)._faster(DEEP_PRESETS, compiled)
-    return compilation.name, asked
+    compilation: Any = Compilation(model)
+    compilation._program = compiled
+    return compilation._faster(DEEP_PRESETS, None).choice.ring, asked
 
 
 def test_a_preset_whose_bootstraps_alone_take_longer_is_not_compiled_for() -> None:

@@ -13,6 +13,7 @@ import onnx
 import pytest
 from keywright import compiler
 from keywright.cli import main
+from keywright.compiler import check
 from keywright.errors import (
     EncodeError,
     OutOfRangeError,
@@ -20,7 +21,6 @@ from keywright.errors import (
 from keywright.errors.engine import FormatError
 from keywright.model import Model, ModelClient
 from keywright.model.served.manifest import Manifest
-from keywright.runtime.checking import check
 from keywright.runtime.range_guard import guard
 from onnx import TensorProto, helper, numpy_helper
 

@@ -32,7 +32,7 @@ from keywright.model import Identity, Message, Model, ModelClient, Ring
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys import plan_file
 from keywright.plan.strategies.bootstrap_time import predict_bootstrap
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from tests.serve.network import INPUTS, make_full, make_thin

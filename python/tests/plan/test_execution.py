@@ -37,7 +37,7 @@ from keywright.plan.workload.network import (
     open_bootstraps,
     switch_bundles,
 )
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend
 from numpy.typing import NDArray
 from onnx import helper

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from keywright.client import RemoteModel
 from keywright.plan.memory import machine, windows
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.serve import Service
 from keywright.serve.workers import resident_keys, workers
 from tests.serve.network import INPUTS, listening, make_thin

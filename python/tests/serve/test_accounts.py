@@ -16,7 +16,7 @@ from keywright.client import RemoteModel
 from keywright.errors.service import ConfigurationError, UnauthorizedError
 from keywright.model import Model
 from keywright.model.served import framing
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.serve import Server, Service
 from keywright.serve.tenants.accounts import Accounts, add
 from tests.serve.network import WORKERS, listening

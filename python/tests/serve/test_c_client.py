@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from keywright.model import Model
 from keywright.plan import plan_network
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.serve import Server, Service
 from tests.serve import network
 from tests.serve.network import WORKERS, listening, make_thin

@@ -11,8 +11,8 @@ import pytest
 from keywright import compiler
 from keywright.errors.model import FolderError
 from keywright.model import Model
-from keywright.model.served.entry import Entry, deep_entry, deep_literal, read_entry
-from keywright.runtime.checking import run_clear
+from keywright.plan.ring.entry import Entry, deep_entry, deep_literal, read_entry
+from keywright.runtime import run_clear
 from tests.compiler.conftest import build_model
 from tests.compiler.test_bootstrapped_network import residual_network
 from tests.compiler.test_rings_encrypted import ring_parameters, rings_of

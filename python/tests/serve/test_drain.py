@@ -19,7 +19,7 @@ from keywright.client import RemoteModel
 from keywright.errors.service import BusyError
 from keywright.model import Model
 from keywright.model.served import framing
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.serve import Server, Service, Workers
 from tests.serve.network import WORKERS, GatedWorkers, listening
 from tests.serve.test_http import ask, wait

@@ -20,7 +20,7 @@ from keywright.errors.network import OutOfRangeError
 from keywright.model import Model
 from keywright.model.served.manifest import VERSION, Manifest
 from keywright.program.interface import ClientSteps
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.serve import Service
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer

@@ -10,7 +10,7 @@ import pytest
 from keywright.client import RemoteModel
 from keywright.client.remote import Session
 from keywright.model import Model
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.serve import Service
 from tests.oracle import Object
 from tests.processes import in_child

@@ -14,7 +14,7 @@ import pytest
 from keywright.errors.service import DiskError
 from keywright.model import Model
 from keywright.model.served import framing
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.serve import Service
 from keywright.serve.http import app
 from keywright.serve.workers.workers import understand

@@ -18,7 +18,7 @@ from keywright.client import RemoteModel
 from keywright.client.remote import Session
 from keywright.model import Model
 from keywright.model.served import framing
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.serve import Server, Service
 from keywright.serve.evaluation import dispatch
 from keywright.serve.evaluation.jobs import Job

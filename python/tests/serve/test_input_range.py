@@ -15,7 +15,7 @@ from keywright import compiler
 from keywright.client import RemoteModel
 from keywright.errors import OutOfRangeError
 from keywright.model import Entry, Model
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.serve import Server, Service
 from onnx import TensorProto, helper, numpy_helper
 from sklearn.datasets import load_breast_cancer

@@ -16,7 +16,7 @@ from keywright.errors.service import (
     EvaluationError,
 )
 from keywright.model import Model
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.serve import Service
 from keywright.serve.evaluation.jobs import Job
 from keywright.serve.metrics import PREFIX

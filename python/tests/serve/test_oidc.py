@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from keywright.client import RemoteModel
 from keywright.errors.service import BusyError, ConfigurationError, UnauthorizedError
 from keywright.model import Model
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.serve import Service
 from keywright.serve.tenants import oidc
 from keywright.serve.tenants.accounts import Accounts, add

@@ -22,7 +22,7 @@ from keywright.errors.service import (
     ServeError,
 )
 from keywright.model import Model
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.serve import Server, Service
 from keywright.serve.service import ServiceLimits
 from keywright.serve.tenants import quotas as quotas_module

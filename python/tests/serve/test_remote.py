@@ -48,8 +48,7 @@ from keywright.model import Model
 from keywright.model.exchange.interface import FRACTION_BITS
 from keywright.model.served import framing
 from keywright.model.served.manifest import MAX_BYTES, Manifest
-from keywright.runtime import simulate
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear, simulate
 from keywright.serve import Server, Service
 from keywright.serve.http.app import MAX_PART
 from keywright.serve.workers.workers import Worker

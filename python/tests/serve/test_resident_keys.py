@@ -25,7 +25,7 @@ from keywright.errors.service import (
     UnknownKeysError,
 )
 from keywright.model import Model
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.serve import Service, Workers
 from keywright.serve.service import ServiceLimits
 from keywright.serve.workers import resident_keys, worker
@@ -284,7 +284,7 @@ import sys
 from pathlib import Path
 from keywright import Parameters
 from keywright._core import EvaluationKeys
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 
 keys = EvaluationKeys.open_shared(int(sys.argv[1]), Parameters.load(Path(sys.argv[2])))
 print(keys.bytes, flush=True)

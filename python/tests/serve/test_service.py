@@ -26,7 +26,7 @@ from keywright.model import Manifest, Model
 from keywright.model.exchange.interface import FRACTION_BITS
 from keywright.model.exchange.requests import ANSWER_GROWTH
 from keywright.model.served import framing
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.serve import Service
 from keywright.serve.service import ServiceLimits
 from onnx import helper

@@ -15,7 +15,7 @@ from keywright.client import RemoteModel, SpotChecks
 from keywright.client.exchange import Progress
 from keywright.client.spot_checks import Numbers, Request, answers
 from keywright.errors.service import WrongAnswerError
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.serve import Service
 from tests.serve.network import INPUTS, listening, make_full
 

@@ -17,7 +17,7 @@ from keywright.errors.service import (
     UploadError,
 )
 from keywright.model import Model
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.serve import Service
 from keywright.serve.service import StorageAddresses
 from keywright.serve.storage import objects as objects_module

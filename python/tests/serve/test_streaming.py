@@ -16,7 +16,7 @@ from keywright._core import EvaluationKeys
 from keywright.client import RemoteModel, parts
 from keywright.client.remote import Session
 from keywright.model import Model
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.serve import Service
 from keywright.serve.service import StorageAddresses
 from keywright.serve.storage.arriving import Arriving

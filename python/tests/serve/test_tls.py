@@ -22,7 +22,7 @@ from cryptography.x509.oid import NameOID
 from keywright.client import RemoteModel
 from keywright.errors.service import BadRequestError, ConfigurationError, UnreachableError
 from keywright.model import Model
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.serve import Server, Service
 from starlette.types import Receive, Scope, Send
 from tests.serve.test_http import ask

@@ -11,7 +11,7 @@ from keywright.errors.engine import FormatError
 from keywright.errors.service import BadRequestError
 from keywright.model import Model
 from keywright.model.served.manifest import Manifest
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.serve import Service
 from sklearn.tree import DecisionTreeClassifier
 from tests.serve.network import WORKERS, listening

@@ -11,8 +11,7 @@ from keywright.compiler.activations.functions import ACTIVATIONS, INSIDE
 from keywright.compiler.front_ends.operators.activations import COMPARISONS
 from keywright.model import Model
 from keywright.plan.keys.execution import PlanExecution
-from keywright.runtime import simulate
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear, simulate
 
 from .drawing import Array
 

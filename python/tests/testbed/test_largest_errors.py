@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from keywright.compiler.activations.functions import ACTIVATIONS, POSITIVE
 from keywright.errors import OutOfRangeError
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 

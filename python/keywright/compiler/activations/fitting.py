@@ -7,16 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from keywright.compiler.activations.approximation.chebyshev import fit, largest_error
-from keywright.compiler.activations.approximation.composite import sign_composite
 from keywright.compiler.activations.approximation.method import Method
 from keywright.compiler.graph.graph import Activation, Add, Domain, Graph, Linear, Multiply, Polynomial, Shift
 from keywright.compiler.graph.piecewise import PiecewiseLinear
 from keywright.compiler.graph.simplify import scale_value
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.errors.network import not_a_statistic, not_piecewise
+from keywright.minimax.composite import sign_composite
+from keywright.minimax.series import chebyshev
 from keywright.program.arrays import Vector
 from keywright.program.fit_report import FittedActivation
-from keywright.program.operands.polynomials import chebyshev
 
 from .ranges import MeasuredRange
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright._core import polynomial_depth
+from keywright.minimax.series import chebyshev
 from keywright.program.arrays import Shape, Vector
 from keywright.program.instructions import OUTSIDE
-from keywright.program.operands.polynomials import chebyshev
 
 from .convolution import Matrix
 from .piecewise import Function

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from keywright._reading.documents import Limits, read_json_file
-from keywright.compiler import Program
 from keywright.errors.choices import require_choice
 from keywright.errors.engine import FormatError
 from keywright.errors.model import program_mismatch
 from keywright.program.file.storage import digest
+from keywright.program.program import Program
 
 FORMAT = "keywright-identity-1"
 

@@ -2,19 +2,19 @@
 
 import numpy as np
 
-from keywright import compiler
 from keywright._core import Parameters
-from keywright.model.served.entry import Entry
 from keywright.model.served.input_output import ManifestInput, ManifestOutput, Places
 from keywright.model.served.manifest import CiphertextFormat, KeyList, Manifest, Packing
+from keywright.plan.ring.entry import Entry
 from keywright.program.file.storage import digest
 from keywright.program.operands.layout import Layout
+from keywright.program.program import Program
 
 FRACTION_BITS = 24
 """Fraction bits of a thin client's numbers: more than bootstrapping preserves."""
 
 
-def input_range(program: compiler.Program, entry: Entry | None) -> tuple[float, float] | None:
+def input_range(program: Program, entry: Entry | None) -> tuple[float, float] | None:
     """Return (low, high) of the inputs, None if unbounded. Thin clients divide inputs by the program's input
     scale, and the results must be at most 1 in size."""
     if entry is None:
@@ -25,7 +25,7 @@ def input_range(program: compiler.Program, entry: Entry | None) -> tuple[float, 
 
 
 def interface(
-    program: compiler.Program, parameters: Parameters, entry: Entry | None, name: str, labels: tuple[str, ...]
+    program: Program, parameters: Parameters, entry: Entry | None, name: str, labels: tuple[str, ...]
 ) -> Manifest:
     """Return the manifest without keys, which need a plan."""
     client = None if entry is None else entry.plan.client_parameters(FRACTION_BITS)

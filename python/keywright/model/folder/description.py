@@ -23,7 +23,7 @@ class Description:
     Attributes:
         name: name for people.
         labels: of the outputs.
-        entry: numbers of the entry, see `keywright.model.served.entry`; empty if clients encrypt slots.
+        entry: numbers of the entry, see `keywright.plan.ring.entry`; empty if clients encrypt slots.
     """
 
     name: str = "model"

@@ -1,24 +1,23 @@
 """The predicted error of an encrypted run, compared with the spread of each output."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright import compiler
 from keywright.compiler.activations.answers import answer_differences
+from keywright.compiler.activations.fit import Fit
 from keywright.compiler.activations.method_choice import escaping, outputs_of
 from keywright.compiler.activations.spread import outliers_of, spread_of
 from keywright.compiler.approximating import ApproximatedModel
 from keywright.errors import (
-    ModelRefusedError,
     ParameterError,
 )
-from keywright.errors.network import imprecise
 from keywright.model.exchange.interface import FRACTION_BITS
 from keywright.plan.keys.execution import PlanExecution
 from keywright.program.fit_report import AnswerDifference
+from keywright.program.program import Program
 from keywright.runtime import simulate
 
 from .label_rule import LabelRule
@@ -131,6 +130,24 @@ class EncryptedError:
         """A warning if the share is large, or if errors of that size may change a prediction."""
         return () if self.share <= WARNED_SHARE and not self._effect else (self._warning(self._effect),)
 
+    def excess(self, fit: Fit) -> str | None:
+        """Return what exceeds a fit, as the beginning of a message; None if the error is as small as it
+        requires."""
+        if not self.share <= fit.noise:
+            return ""
+        change = float(self.change.max())
+        if fit.error is not None and not change <= fit.error:
+            return (
+                f"export, polynomials and encryption change an output by up to {change:.3g}, {fit.error:g} "
+                "is allowed (error=): "
+            )
+        if fit.accuracy is not None and self.kept is not None and self.kept < fit.accuracy:
+            return (
+                f"{self.kept:.4%} of the predictions stay the same under encryption, {fit.accuracy:.4%} are "
+                "required (accuracy=): "
+            )
+        return None
+
     def warnings_about(self, outputs: NDArray[np.float64]) -> tuple[str, ...]:
         """Return a warning if the share is large, or if errors may have changed one of some predictions.
 
@@ -199,7 +216,7 @@ class EncryptedError:
 
 
 def predict_error(
-    model: ApproximatedModel, program: compiler.Program, plan: PlanExecution, entry: int | None = None
+    model: ApproximatedModel, program: Program, plan: PlanExecution, entry: int | None = None
 ) -> EncryptedError | None:
     """Simulate calibration samples. Returns None if a bootstrap has no prediction.
 
@@ -249,7 +266,7 @@ def _exported(model: ApproximatedModel) -> float:
     return max((each.largest_change for each in own), default=0.0)
 
 
-def _simulated(model: ApproximatedModel, program: compiler.Program) -> NDArray[np.int64]:
+def _simulated(model: ApproximatedModel, program: Program) -> NDArray[np.int64]:
     """Return the calibration samples to simulate, (count,): in turn the next of the largest outputs, of the
     largest inputs, and of all. Samples that leave a range are left out: clients refuse them."""
     seconds = sum(layer.seconds for layer in program.layers)
@@ -291,50 +308,3 @@ def _rows(rows: Sequence[int]) -> str:
     shown = ", ".join(map(str, rows[:SHOWN_ROWS]))
     more = f" and {len(rows) - SHOWN_ROWS} more" if len(rows) > SHOWN_ROWS else ""
     return f"{'row' if len(rows) == 1 else 'rows'} {shown}{more}"
-
-
-def require_precision(
-    error: EncryptedError | None,
-    fit: compiler.Fit,
-    *,
-    divisor: float = 1.0,
-    precise: Callable[[], str | None] = lambda: None,
-) -> None:
-    """Refuse a program whose predicted error is larger than a fit allows.
-
-    Args:
-        divisor: by which clients divide inputs.
-        precise: finds a preset that is precise enough.
-
-    Raises:
-        ModelRefusedError: with a `RefusalError`.
-    """
-    missed = None if error is None else _missed(error, fit)
-    if error is not None and missed is not None:
-        text, preset = f"{missed}{error.described}", precise()
-        raise ModelRefusedError(
-            [imprecise(text, error.share, fit.noise, ways=error.ways, divisor=divisor, preset=preset)]
-        )
-
-
-def follows(error: EncryptedError | None, fit: compiler.Fit) -> bool:
-    """Whether a predicted error is as small as a fit requires."""
-    return error is None or _missed(error, fit) is None
-
-
-def _missed(error: EncryptedError, fit: compiler.Fit) -> str | None:
-    """Return what exceeds a fit, before the error itself; None if nothing does."""
-    if not error.share <= fit.noise:
-        return ""
-    change = float(error.change.max())
-    if fit.error is not None and not change <= fit.error:
-        return (
-            f"export, polynomials and encryption change an output by up to {change:.3g}, {fit.error:g} is "
-            "allowed (error=): "
-        )
-    if fit.accuracy is not None and error.kept is not None and error.kept < fit.accuracy:
-        return (
-            f"{error.kept:.4%} of the predictions stay the same under encryption, {fit.accuracy:.4%} are "
-            "required (accuracy=): "
-        )
-    return None

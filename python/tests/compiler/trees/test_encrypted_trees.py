@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from keywright.compiler.activations.fit import Thresholds
 from keywright.compiler.trees.leaves import STEP_BITS
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from .fitted import answers, fitted, quantised

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from keywright.client import RemoteModel
 from keywright.model import Model
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from keywright.serve import Service
 from keywright.serve.service import ServiceLimits
 from tests.serve.network import INPUTS, listening

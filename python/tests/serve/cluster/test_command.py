@@ -20,7 +20,7 @@ from keywright.commands.models import serve
 from keywright.commands.terminal import Terminal
 from keywright.model import Model
 from keywright.model.served import framing
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 
 
 @pytest.mark.parametrize(

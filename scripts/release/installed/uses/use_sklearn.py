@@ -2,7 +2,7 @@
 
 import numpy as np
 from keywright import compiler
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 from keywright import compiler
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 
 torch.manual_seed(1)
 module = torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.Dropout(), torch.nn.Linear(4, 3))

@@ -7,9 +7,8 @@ from typing import Literal
 import numpy as np
 
 from keywright._core import polynomial_depth, polynomial_relinearizations
+from keywright.minimax.composite import DEGREES
 from keywright.program.arrays import Vector
-
-from .composite import DEGREES
 
 Kind = Literal["chebyshev", "minimax", "stored"]
 MAX_DEGREE = 1023

@@ -6,16 +6,14 @@ from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import ArrayLike
 
-from keywright.compiler.activations.ranges import predictions
-from keywright.compiler.front_ends.parts.client_end import load_parts
 from keywright.errors import PackageMissingError
-from keywright.program.arrays import Vector, as_numbers
+from keywright.program.arrays import Vector
 from keywright.program.program import Program
+from keywright.runtime.clear_run import run_batch
 
-from .clear import ClearBackend
-from .executor import execute
+from .activations.ranges import predictions
+from .front_ends.parts.client_end import load_parts
 
 
 @dataclass(frozen=True)
@@ -36,32 +34,6 @@ class CheckReport:
     agreement: float
     outputs: Vector
     expected: Vector
-
-
-def run_clear(program: Program, samples: ArrayLike) -> Vector:
-    """Return the program's output, evaluated without encryption by `ClearBackend`.
-
-    Args:
-        samples: one, of shape ``program.input.shape``, or several, (count, *input_shape).
-
-    Returns:
-        An array of shape ``program.output.shape``, or (count, *output_shape).
-
-    Raises:
-        EncodeError: another shape, no samples, or values that are not finite.
-        OutOfRangeError: the sample drives a value above 1 into a bootstrap.
-    """
-    values = as_numbers(samples)
-    if values.shape == program.input.shape:
-        return _run_batch(program, values[None]).reshape(program.output.shape)
-    return np.concatenate([_run_batch(program, batch) for batch in program.batches(values)])
-
-
-def _run_batch(program: Program, samples: Vector) -> Vector:
-    backend = ClearBackend(program.slots, program.operands.bootstraps)
-    inputs = [backend.encrypt(row, program.input.level, program.input.log_n) for row in program.pack(samples)]
-    outputs = execute(program, backend, inputs)
-    return program.unpack(np.asarray([ct.values for ct in outputs]), len(samples))
 
 
 def run_onnxruntime(model: onnx.ModelProto, samples: Vector) -> Vector:
@@ -105,7 +77,7 @@ def check(program: Program, samples: Any, model: onnx.ModelProto | str | Path | 
         PackageMissingError: onnxruntime is not installed.
     """
     inputs, _ = program.features(samples)
-    outputs = np.concatenate([_run_batch(program, batch) for batch in program.batches(inputs)])
+    outputs = np.concatenate([run_batch(program, batch) for batch in program.batches(inputs)])
     expected = run_onnxruntime(load_parts(model, samples)[0], inputs).reshape(outputs.shape)
     flat, reference = outputs.reshape(len(inputs), -1), expected.reshape(len(inputs), -1)
     signed = program.output.client_part is not None and program.output.client_part.takes_signs

@@ -10,16 +10,15 @@ from keywright import compiler
 from keywright._core import Parameters
 from keywright._progress import Progress, silent
 from keywright.compiler.activations.fit import Thresholds
+from keywright.compiler.compilation import Client, Compilation, Ring
 from keywright.compiler.front_ends.model_file import with_fixed_inputs
 from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.errors import ModelRefusedError
 from keywright.errors.choices import require_choice
 from keywright.errors.network import RefusalError
-from keywright.model.model import Model
 
-from .compilation import Client, Compilation, Ring
-from .compiled_model import CompiledModel
 from .estimator import with_estimator
+from .model import Model
 
 
 class FitOptions(TypedDict, total=False):
@@ -95,18 +94,14 @@ def compile(  # noqa: A001 (read as keywright.compile)
             raise ModelRefusedError([reason]) from reason
         approximated = compiler.approximate(loaded, compiler.Fit(calibration=calibration, **fit))
         approximated = with_estimator(approximated, model, calibration)
-    compilation = Compilation(
-        approximated,
-        Ring(parameters) if isinstance(parameters, Parameters) else parameters,
-        client=client,
-        batch=batch,
-        name=Path(model).stem if isinstance(model, str | Path) else "model",
-        labels=tuple(labels),
-    )
+    name = Path(model).stem if isinstance(model, str | Path) else "model"
+    ring = Ring(parameters) if isinstance(parameters, Parameters) else parameters
+    compilation = Compilation(approximated, ring, client=client, name=name)
     with progress("choosing parameters and layouts, planning keys", None):
-        compiled = compilation.for_samples(samples)
-        compilation.require_precision(compiled)
-    return CompiledModel.of(compiled, compilation)
+        own = compilation.for_samples(samples) if batch is None else compilation.for_batch(batch)
+        compiled = Model.of(own, compilation, name, tuple(labels), fixed_batch=batch is not None)
+        compiled.require_precision()
+    return compiled
 
 
 def _without(calibration: Any, fixed: Mapping[str, Any]) -> Any:

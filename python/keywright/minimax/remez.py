@@ -13,7 +13,8 @@ import numpy as np
 from keywright.errors import (
     ParameterError,
 )
-from keywright.program.arrays import Vector
+
+from .series import Vector
 
 MAX_ROUNDS = 60
 LEVELLED = 1e-7

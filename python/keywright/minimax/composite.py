@@ -17,10 +17,9 @@ from keywright._core import polynomial_depth
 from keywright.errors import (
     ParameterError,
 )
-from keywright.program.arrays import Vector
-from keywright.program.operands.polynomials import chebyshev
 
 from .remez import OddMinimax, odd_minimax
+from .series import Vector, chebyshev
 
 DEGREES: dict[int, tuple[int, ...]] = {
     4: (5,),

@@ -9,12 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from keywright import compiler
 from keywright._copies import Unchanging
 from keywright._core import BootstrapperPlan, Parameters
-from keywright.compiler.presets import preset_plan
 from keywright.errors import KeywrightError
 from keywright.errors.model import FolderError
+from keywright.program.operands.bootstraps import Bootstrap
+from keywright.program.program import Program
+
+from .preset_plans import preset_plan
 
 Literal = Mapping[str, Any]
 
@@ -35,7 +37,7 @@ class Entry(
     plan: BootstrapperPlan = field(repr=False)
     literal: Literal
 
-    def require(self, program: compiler.Program) -> None:
+    def require(self, program: Program) -> None:
         """Check that the bootstrapping offers what a program needs.
 
         Raises:
@@ -54,21 +56,21 @@ class Entry(
             )
 
 
-def deep_entry(program: compiler.Program) -> compiler.Bootstrap:
+def deep_entry(program: Program) -> Bootstrap:
     """Return how ciphertexts enter a program that bootstraps: as in its own bootstrap in the largest ring,
     with as many slots as its inputs and outputs need."""
     own = program.operands.bootstraps[0]
     slots = max(own.slots, program.input.layout.period, program.output.layout.period)
-    return compiler.Bootstrap(slots, own.input_level, own.output_level, preset=own.preset)
+    return Bootstrap(slots, own.input_level, own.output_level, preset=own.preset)
 
 
-def deep_literal(entry: compiler.Bootstrap) -> dict[str, Any]:
+def deep_literal(entry: Bootstrap) -> dict[str, Any]:
     """Return the description that a folder stores."""
     return {"preset": entry.preset, "slots": entry.slots, "output_level": entry.output_level}
 
 
 def read_entry(
-    program: compiler.Program, plans: Sequence[BootstrapperPlan], parameters: Parameters, literal: Literal
+    program: Program, plans: Sequence[BootstrapperPlan], parameters: Parameters, literal: Literal
 ) -> Entry | None:
     """Return the entry of a stored description, with the program's own plan if it bootstraps in the same way;
     None for an empty description.
@@ -100,7 +102,7 @@ def read_entry(
     return Entry(plan, literal)
 
 
-def _shipped(program: compiler.Program, plans: Sequence[BootstrapperPlan], name: str) -> BootstrapperPlan:
+def _shipped(program: Program, plans: Sequence[BootstrapperPlan], name: str) -> BootstrapperPlan:
     for bootstrap, plan in zip(program.operands.bootstraps, plans, strict=True):
         if bootstrap.preset == name:
             return plan
@@ -108,7 +110,7 @@ def _shipped(program: compiler.Program, plans: Sequence[BootstrapperPlan], name:
 
 
 def _deep(
-    program: compiler.Program,
+    program: Program,
     plans: Sequence[BootstrapperPlan],
     *,
     preset: str,
@@ -116,7 +118,7 @@ def _deep(
     output_level: int,
 ) -> BootstrapperPlan:
     input_level = BootstrapperPlan.preset(preset).input_level
-    target = compiler.Bootstrap(slots, input_level, output_level, preset=preset)
+    target = Bootstrap(slots, input_level, output_level, preset=preset)
     for bootstrap, plan in zip(program.operands.bootstraps, plans, strict=True):
         if deep_literal(bootstrap) == deep_literal(target) and not bootstrap.input_log_n:
             return plan

@@ -1,0 +1,381 @@
+"""A network on its way to programs: the choice of parameters, and one program for each batch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, Literal, get_args
+
+from keywright._copies import Unchanging, Unpicklable
+from keywright._core import BootstrapperPlan, Parameters
+from keywright._units import format_bytes
+from keywright.errors import (
+    ModelRefusedError,
+    OutOfMemoryError,
+)
+from keywright.errors.choices import require_choice
+from keywright.errors.engine import ParameterError
+from keywright.plan.cost.calibration import stored_model
+from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.memory.machine import resident_bytes
+from keywright.plan.memory.planner import bootstrap_bytes
+from keywright.plan.ring.chain_sources import chain_of
+from keywright.plan.ring.entry import Entry, deep_entry, deep_literal, read_entry
+from keywright.plan.ring.preset_plans import bootstrap_plans
+from keywright.plan.search.network_planner import plan_network
+from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
+from keywright.program.program import Program
+
+from .approximating import ApproximatedModel
+from .compiler import compile  # noqa: A004 (the public function)
+from .placement.costs import CostTable
+from .placement.target import Target
+from .presets import BootstrapPreset
+
+HEADROOM_BITS = 8
+"""Bits above the scale that the lowest level must have for the values of a result."""
+
+BOOTSTRAP_PRESETS = ("N15_QP858_L5_S32_real", DEFAULT_BOOTSTRAP_PRESET, "N16_QP1745_L15_S40_real")
+"""By the bytes of their keys. For models of thin clients; also tried if one needs too much memory."""
+
+DEEP_PRESETS = ("N16_QP1725_L12_S40_real", DEFAULT_BOOTSTRAP_PRESET)
+"""For models that need bootstraps, the faster one is used. They have 21 and 25 bits of precision. Also tried
+if one needs too much memory."""
+
+Client = Literal["slots", "thin"]
+"""Who encrypts: a client with this package, whose values are in slots, or a thin client with one prime and no
+Fourier transform, whose values are in coefficients."""
+
+
+@dataclass(frozen=True)
+class Ring(Unchanging, elsewhere="send parameters.to_bytes(), and make one in the other process"):
+    """Parameters that are not a preset, and the part of them that is used.
+
+    Attributes:
+        parameters: without bootstraps.
+        slots, levels: of the ciphertexts to compute on; by default all.
+    """
+
+    parameters: Parameters
+    slots: int | None = None
+    levels: int | None = None
+
+
+@dataclass(frozen=True)
+class Choice(Unchanging, elsewhere="compile the model again in the other process"):
+    """What a program was compiled for.
+
+    Attributes:
+        ring: a preset's name, or parameters.
+        deep: whether a preset's bootstraps may stand between layers, not only where thin clients enter.
+    """
+
+    ring: str | Ring
+    deep: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledProgram(
+    Unchanging,
+    elsewhere="save the model with keywright.Model.save, and load it elsewhere with keywright.load",
+):
+    """A program with the parameters that were chosen for it.
+
+    Attributes:
+        program: the program.
+        parameters: of its ciphertexts.
+        choice: what it was compiled for.
+        bootstraps: plans of the program's bootstraps, in order.
+        entry: how ciphertexts of thin clients enter; None if clients encrypt slots.
+        execution: its keys, if choosing parameters took a plan of them.
+    """
+
+    program: Program = field(repr=False)
+    parameters: Parameters
+    choice: Choice
+    bootstraps: Sequence[BootstrapperPlan] = field(default=(), repr=False)
+    entry: Entry | None = field(default=None, repr=False)
+    execution: PlanExecution | None = field(default=None, repr=False)
+
+    @property
+    def seconds(self) -> float:
+        """Predicted time of a batch."""
+        return sum(layer.seconds for layer in self.program.layers)
+
+
+class Compilation(
+    Unpicklable,
+    elsewhere="save the model with keywright.Model.save, and load it elsewhere with keywright.load",
+):
+    """A network with its polynomials, and the programs that were compiled from it. The first program searches
+    parameters, which programs of other batches share. Each program is compiled once.
+
+    Thread safety: one thread at a time.
+
+    Args:
+        approximated: the network.
+        ring: a preset's name, or parameters; None for the smallest presets that are deep enough.
+        client: "slots" or "thin", the kind of clients that encrypt.
+        name: of plans of keys.
+
+    Raises:
+        ParameterError: there is no such kind of client, or thin clients need a preset with a bootstrapping.
+    """
+
+    def __init__(
+        self,
+        approximated: ApproximatedModel,
+        ring: str | Ring | None = None,
+        *,
+        client: Client = "slots",
+        name: str = "model",
+    ) -> None:
+        require_choice("client", client, get_args(Client))
+        if client == "thin" and ring is not None and ring not in (presets := _real_presets()):
+            what = "parameters=" if isinstance(ring, Ring) else f"parameters={ring!r}"
+            raise ParameterError(
+                f"{what} has no bootstrapping of real values, which thin clients need; leave it out, choose "
+                f"client='slots', or name one of {', '.join(presets)}",
+                code="arguments",
+            )
+        self.approximated = approximated
+        self._ring, self._client, self._name = ring, client, name
+        self._programs: dict[int, CompiledProgram] = {}
+        self._fastest: dict[int, CompiledProgram] = {}
+        self._choice: Choice | None = None
+
+    def for_samples(self, samples: int) -> CompiledProgram:
+        """Return the program of the fastest batch for a number of samples. Numbers up to the same power of
+        two share a batch.
+
+        Raises:
+            ModelRefusedError: it cannot be compiled.
+        """
+        size = (samples - 1).bit_length()
+        if size not in self._fastest:
+            compiled = self._compile(_Batching(samples, None))
+            self._fastest[size] = self._programs.setdefault(compiled.program.batch, compiled)
+        return self._fastest[size]
+
+    def for_batch(self, batch: int) -> CompiledProgram:
+        """Return the program for so many samples in shared ciphertexts.
+
+        Raises:
+            ModelRefusedError: it cannot be compiled.
+            ParameterError: ciphertexts have fewer slots than the batch has samples.
+        """
+        if batch not in self._programs:
+            self._programs[batch] = self._compile(_Batching(1, batch))
+        return self._programs[batch]
+
+    def finer_presets(self, log_scale: float) -> tuple[str, ...]:
+        """Return the presets of a larger scale for thin clients, without further bootstraps; other clients
+        have no such list."""
+        names = BOOTSTRAP_PRESETS if self._client == "thin" else ()
+        return tuple(name for name in names if BootstrapperPlan.preset(name).parameters.log_scale > log_scale)
+
+    def with_preset(self, name: str, batch: int) -> CompiledProgram:
+        """Return the program for one of `finer_presets`; errors as for `for_batch`."""
+        return self._program(Choice(name), _Batching(1, batch))
+
+    def _compile(self, batching: "_Batching") -> CompiledProgram:
+        """Compile for the parameters of the first program, or search others."""
+        if self._choice is not None:
+            try:
+                return self._program(self._choice, batching)
+            except (ModelRefusedError, ParameterError) as error:
+                # Other parameters may have room for this batch.
+                if isinstance(error, ParameterError) and error.code != "batch":
+                    raise
+        compiled = self._searched(batching)
+        self._choice = compiled.choice
+        return compiled
+
+    def _searched(self, batching: "_Batching") -> CompiledProgram:
+        ring = self._ring
+        if self._client == "thin":
+            return self._thin(batching)
+        if isinstance(ring, Ring):
+            return self._program(Choice(ring), batching)
+        if ring in BootstrapperPlan.presets():
+            return self._program(Choice(ring, deep=True), batching)
+        named = [Parameters.preset(name) for name in (Parameters.presets() if ring is None else [ring])]
+        if ring is None:
+            named = [each for each in named if each.log_scale >= self.approximated.least_log_scale]
+        try:
+            return self._smallest(named, batching)
+        except ModelRefusedError as refusal:
+            if ring is not None or not _too_deep(refusal):
+                raise
+        return self._faster(DEEP_PRESETS, batching)
+
+    def _program(self, choice: Choice, batching: "_Batching") -> CompiledProgram:
+        if isinstance(choice.ring, Ring):
+            return self._levelled(choice, choice.ring, batching)
+        return self._of_preset(choice, BootstrapPreset(choice.ring, stored_model()), batching)
+
+    def _levelled(self, choice: Choice, ring: Ring, batching: "_Batching") -> CompiledProgram:
+        """Compile for parameters without bootstraps."""
+        parameters = ring.parameters
+        target = batching.target(
+            slots=ring.slots or parameters.max_slots,
+            levels=parameters.max_level if ring.levels is None else ring.levels,
+            output_level=_lowest(parameters),
+        )
+        program = compile(self.approximated, target, costs=cost_table(parameters))
+        return CompiledProgram(program, parameters, choice)
+
+    def _of_preset(self, choice: Choice, shipped: BootstrapPreset, batching: "_Batching") -> CompiledProgram:
+        """Compile for a preset of bootstraps: with these between layers, and smaller rings between them; or
+        for its ring alone, the only one for which clients without this package have keys."""
+        thin, plan, options = self._client == "thin", shipped.plan, dict[str, Any]()
+        if thin:
+            options |= {"output_level": plan.input_level, "packing": "coefficients"}
+        if choice.deep:
+            options |= {"bootstraps": shipped.options, "rings": shipped.rings}
+        costs = None if choice.deep else cost_table(plan.parameters, [])
+        target = batching.target(slots=plan.slots, levels=plan.output_level, **options)
+        program = compile(self.approximated, target, costs=costs)
+        plans = bootstrap_plans(program)
+        parameters = plans[0].parameters if plans else shipped.parameters(program)
+        entry = None
+        if thin:
+            literal = deep_literal(deep_entry(program)) if choice.deep else {"preset": shipped.name}
+            entry = read_entry(program, plans, parameters, literal)
+        return CompiledProgram(program, parameters, choice, plans, entry)
+
+    def _smallest(self, choices: Sequence[Parameters], batching: "_Batching") -> CompiledProgram:
+        """Compile for those of the smallest ring that are deep enough, and return the program with the
+        smallest keys."""
+        compiled: list[CompiledProgram] = []
+        needed = 0
+        for parameters in choices:
+            if compiled and parameters.n > compiled[0].parameters.n:
+                break
+            lowest, last = _lowest(parameters), parameters is choices[-1]
+            full = batching.batch is not None and batching.batch > parameters.max_slots
+            if (full or needed > parameters.max_level - lowest) and not last:
+                continue
+            try:
+                compiled.append(self._program(Choice(Ring(parameters)), batching))
+            except ModelRefusedError as refusal:
+                if not _too_deep(refusal) or (not compiled and last):
+                    raise
+                needed = max(reason.needed for reason in refusal.reasons)
+        planned = [
+            replace(
+                each,
+                execution=plan_network(each.program, each.parameters, model=stored_model(), name=self._name),
+            )
+            for each in compiled
+        ]
+        return min(planned, key=lambda each: each.execution.plan.stored_bytes if each.execution else 0)
+
+    def _thin(self, batching: "_Batching") -> CompiledProgram:
+        """Compile for thin clients. Their ciphertexts enter and leave through a bootstrapping, so the program
+        has the levels between its last and its first stage: with the named preset, the first that leaves
+        enough, or for a model that is too deep for all of them the fastest with bootstraps."""
+        named = (self._ring,) if isinstance(self._ring, str) else None
+        for name in named or BOOTSTRAP_PRESETS:
+            try:
+                return self._program(Choice(name), batching)
+            except ModelRefusedError as refusal:
+                if not _too_deep(refusal):
+                    raise
+        return self._faster(named or DEEP_PRESETS, batching)
+
+    def _faster(self, presets: Sequence[str], batching: "_Batching") -> CompiledProgram:
+        """Compile for bootstrap presets and return the fastest program. A preset whose bootstraps alone take
+        longer than the program so far is left out, and so is one whose bootstraps cannot be placed.
+
+        Raises:
+            ModelRefusedError: all of them refuse, or the first refuses for another reason.
+        """
+        best: CompiledProgram | None = None
+        first: ModelRefusedError | None = None
+        for name in presets:
+            shipped = BootstrapPreset(name, stored_model())
+            if best is not None and not shipped.least_seconds(self.approximated.graph.depth()) < best.seconds:
+                continue
+            try:
+                compiled = self._program(Choice(name, deep=True), batching)
+            except ModelRefusedError as refusal:
+                if best is None and not _unplaced(refusal):
+                    raise
+                first = first or refusal
+                continue
+            if best is None or compiled.seconds < best.seconds:
+                best = compiled
+        if best is None:
+            assert first is not None
+            raise first
+        return best
+
+
+@dataclass(frozen=True)
+class _Batching:
+    """The number of samples to evaluate, and how many of them share ciphertexts: see `Target`."""
+
+    samples: int
+    batch: int | None
+
+    def target(self, *, slots: int, **options: Any) -> Target:
+        """Return the compilation target.
+
+        Raises:
+            ParameterError: the batch has more samples than a ciphertext has slots.
+        """
+        if self.batch is not None and self.batch > slots:
+            raise ParameterError(
+                f"batch={self.batch} exceeds the {slots} slots of a ciphertext; use at most {slots} samples",
+                code="batch",
+                batch=self.batch,
+                slots=slots,
+            )
+        return Target(slots=slots, samples=self.samples, batch=self.batch, **options)
+
+
+def smaller_presets(refusal: OutOfMemoryError, program: Program) -> OutOfMemoryError:
+    """Return a refusal of a program's memory with the presets of bootstraps that may need less, and the
+    memory of the smallest bootstrap. Nothing is compiled for them."""
+    own = {bootstrap.preset for bootstrap in program.operands.bootstraps}
+    if not own:
+        return refusal
+    resident, slots = resident_bytes(), min(each.slots for each in program.operands.bootstraps)
+    sizes = []
+    for name in sorted(set(BOOTSTRAP_PRESETS + DEEP_PRESETS) - own):
+        lowest = BootstrapperPlan.preset(name).input_level + 1
+        plan = BootstrapperPlan.preset(name, "fastest", slots=slots, output_level=lowest)
+        sizes.append((bootstrap_bytes(plan, resident), name))
+    less = [
+        f"{name} (at least {format_bytes(size)})" for size, name in sorted(sizes) if size < refusal.needed
+    ]
+    text = f"{refusal}. Presets that may need less: {', '.join(less)}" if less else str(refusal)
+    return OutOfMemoryError(text, needed=refusal.needed, budget=refusal.budget, parts=refusal.parts)
+
+
+def _lowest(parameters: Parameters) -> int:
+    """Return the lowest level with room for a result."""
+    return 0 if parameters.q[0].bit_length() - 1 - parameters.log_scale >= HEADROOM_BITS else 1
+
+
+def _too_deep(refusal: ModelRefusedError) -> bool:
+    """Return whether nothing but too few levels speaks against a model."""
+    return refusal.codes == {"depth"}
+
+
+def _unplaced(refusal: ModelRefusedError) -> bool:
+    """Return whether other bootstraps may fit the model."""
+    return refusal.codes <= {"depth", "placement"}
+
+
+def cost_table(parameters: Parameters, bootstraps: Sequence[BootstrapperPlan] = ()) -> CostTable:
+    """Return the costs of operations with these parameters, by the cost model of `keywright plan`."""
+    return CostTable.predicted(chain_of(parameters), stored_model(), bootstraps)
+
+
+@cache
+def _real_presets() -> tuple[str, ...]:
+    """Return the presets of bootstraps whose slots have real values, as thin clients' ciphertexts do."""
+    return tuple(
+        name for name in BootstrapperPlan.presets() if BootstrapperPlan.preset(name).values == "real"
+    )

@@ -1,0 +1,1 @@
+"""Minimax polynomials for the sign, which encrypted values and compiled networks share."""

@@ -1,1 +1,0 @@
-"""Compiles models: the public function, and the choice of parameters and batches."""

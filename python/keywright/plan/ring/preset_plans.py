@@ -1,0 +1,89 @@
+"""Plans of a program's bootstraps: shipped bootstrappings on the rings of its ciphertexts."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache, partial
+
+from keywright._core import BootstrapperPlan
+from keywright.errors import ParameterError
+from keywright.program.operands.bootstraps import Bootstrap
+from keywright.program.program import Program
+
+from .chain import Chain, shapes
+from .chain_sources import chain_of
+
+SMALLEST_LOG_N = 13
+"""Smaller rings have too few levels of the shipped widths."""
+LEAST_LEVELS = 3
+"""A smaller ring is considered if it has so many levels above those at which a bootstrap begins."""
+
+Subring = tuple[int, int, Sequence[int] | None]
+"""log2 of the degree, highest level, special primes: as for `Parameters.with_subrings`."""
+
+
+@cache
+def shipped_plan(name: str) -> BootstrapperPlan:
+    """Return a shipped bootstrapping, made once: it takes a tenth of a second and a megabyte."""
+    return BootstrapperPlan.preset(name)
+
+
+def ring_levels(plan: BootstrapperPlan) -> list[Subring]:
+    """Return the smaller rings for values between bootstraps, by falling degree: each with the highest level
+    at which a key is secure, and all special primes."""
+    chain, least = chain_of(plan.parameters), plan.input_level + LEAST_LEVELS
+    out: list[Subring] = []
+    for log_n in range(chain.log_n - 1, SMALLEST_LOG_N - 1, -1):
+        level = highest_level(replace(chain, log_n=log_n), plan.output_level)
+        if level is not None and level >= least:
+            out.append((log_n, level, None))
+    return out
+
+
+def highest_level(chain: Chain, most: int) -> int | None:
+    """Return the highest level, at most ``most``, at which a key with at least two primes per digit is secure
+    in the ring of a chain. Shorter digits would cost more than a larger ring."""
+    for level in range(most, 0, -1):
+        if any(shape.alpha > 1 for shape in shapes(replace(chain, q=chain.q[: level + 1]), level)):
+            return level
+    return None
+
+
+def bootstrap_plans(program: Program) -> list[BootstrapperPlan]:
+    """Return the plans that a program's bootstraps name, in order, on parameters with the program's rings.
+
+    Raises:
+        ParameterError: a bootstrap is not one of a preset.
+    """
+    for bootstrap in program.operands.bootstraps:
+        if bootstrap.preset not in BootstrapperPlan.presets():
+            raise ParameterError(
+                f"the program bootstraps with preset {bootstrap.preset!r}, but this release has "
+                f"{', '.join(BootstrapperPlan.presets())}; compile the model again",
+                code="preset",
+            )
+    return [preset_plan(option, program) for option in program.operands.bootstraps]
+
+
+def preset_plan(option: Bootstrap, program: Program) -> BootstrapperPlan:
+    """Return the plan of one bootstrap. A preset's budget of keys is for its own ring, slots and levels. If
+    other keys exceed it, the plan with the fewest bytes is used."""
+    make = partial(
+        BootstrapperPlan.preset,
+        option.preset,
+        slots=option.slots,
+        subrings=used_rings(shipped_plan(option.preset), program),
+        input_log_n=option.input_log_n or None,
+        output_level=option.output_level,
+    )
+    try:
+        return make()
+    except ParameterError as error:
+        if error.what != "key_budget":
+            raise
+        return make(key_budget="fewest")
+
+
+def used_rings(plan: BootstrapperPlan, program: Program) -> list[Subring]:
+    """Return the smaller rings of a program's ciphertexts."""
+    used = set(program.rings.values())
+    return [ring for ring in ring_levels(plan) if ring[0] in used]
