@@ -98,7 +98,7 @@ def write_model(folder: Path, manifest: Manifest) -> None:
     (folder / "client.kw").write_bytes(manifest.format.client)
     (folder / "parameters.kw").write_bytes(manifest.format.parameters)
     (folder / "keys.kw").write_bytes(manifest.keys.head)
-    lines = [str(round(math.log2(manifest.input.divisor)))]
+    lines = [str(round(math.log2(manifest.input.scale)))]
     for places in (manifest.input.places, manifest.output.places):
         numbers = (
             places.ciphertexts,

@@ -116,7 +116,7 @@ class Tenant:
         """A random encrypted sample, with the layer's answer to it."""
         entry, manifest = self.manifest.input, self.manifest
         sample = self._random.uniform(-1, 1, entry.places.shape)
-        rows = entry.places.pack(sample[np.newaxis]) / manifest.input.divisor
+        rows = entry.places.pack(sample[np.newaxis]) / manifest.input.scale
         objects = [
             self._decryptor.encrypt(
                 row, entry.places.size, manifest.input.level, magnitude=manifest.input_magnitude
@@ -130,7 +130,7 @@ class Tenant:
         places = self.manifest.output.places
         objects = framing.split(answer, places.ciphertexts)
         rows = [self._decryptor.decrypt(kw.Ciphertext.from_bytes(data, self._parameters)) for data in objects]
-        values = places.unpack(np.asarray(rows), 1) * self.manifest.output.factor
+        values = places.unpack(np.asarray(rows), 1) * self.manifest.output.scale
         return float(np.abs(values.ravel() - question.expected).max())
 
 

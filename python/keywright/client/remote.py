@@ -176,7 +176,7 @@ class RemoteModel(Exchange, Unpicklable, elsewhere="make one of the URL in the o
         values = outcome[0] if single else outcome
         if values.shape != shape and (values.shape[1:] != shape or values.size == 0):
             raise BadRequestError(f"the model takes samples of shape {shape}, got {values.shape}")
-        if manifest.missing(values).any():
+        if manifest.input.missing(values).any():
             raise BadRequestError("the samples hold values that are not finite; remove them")
         known = self.program is not None and manifest.format.packing == "slots"
         if not (force or known):
@@ -195,7 +195,7 @@ class RemoteModel(Exchange, Unpicklable, elsewhere="make one of the URL in the o
 def _require_declared(manifest: Manifest, values: NDArray[np.float64]) -> None:
     """Refuse samples that cannot be encrypted, whether forced or not."""
     batch = values.reshape(-1, *manifest.sample_shape)
-    require_magnitude(batch, manifest.entering(batch), manifest.input_magnitude)
+    require_magnitude(batch, manifest.input.entering(batch), manifest.input_magnitude)
 
 
 class Session(

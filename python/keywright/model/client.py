@@ -118,7 +118,7 @@ class ModelClient(
             self._executable.interface.require_range(values)
             declared = self._executable.interface.input_magnitude
         for batch in program.batches(values):
-            require_magnitude(batch, program.entering(batch), declared)
+            require_magnitude(batch, program.input.entering(batch), declared)
 
     def encrypt(self, samples: Any, *, force: bool = False) -> bytes:
         """Encrypt samples and return the message for the server. With the secret key, half of every

@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from keywright.errors.engine import EncodeError
 from keywright.errors.network import OutOfRangeError
 from keywright.program.operands.binning import Binning
 from keywright.program.operands.layout import Layout
@@ -87,25 +88,19 @@ class ClientSteps:
             raise OutOfRangeError("the mask in the input", float(wrong[0]), 0.0, 1.0)
 
 
-@dataclass(frozen=True, eq=False)
-class ProgramInput:
-    """The tensor that a program takes.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class InputCodec:
+    """What turns samples into the values of ciphertexts, for who has the program and who has its manifest.
 
     Attributes:
-        shape: of one sample, without the batch dimension.
-        layout: positions of its elements.
-        level: level at which ciphertexts enter.
         range: (low, high) of the values; None if it was never stated or measured.
-        scale: `Program.pack` divides by it; a power of two, and 1 unless clients need numbers of at most 1.
-        normalisation: `Program.pack` normalises samples by it; None if they are as calibrated. Results of
-            ciphertexts then hardly depend on the size of the inputs.
+        scale: values are divided by it; a power of two, and 1 unless clients need numbers of at most 1.
+        normalisation: samples are normalised by it; None if they are as calibrated. Results of ciphertexts
+            then hardly depend on the size of the inputs.
         steps: of the client. Their first ones make the features, of which ``shape`` is the shape.
         log_n: log2 of the degree of the smaller ring of the ciphertexts; 0 for the largest.
     """
 
-    shape: Shape
-    layout: Layout
-    level: int
     range: tuple[float, float] | None = None
     scale: float = 1.0
     normalisation: Normalisation | None = None
@@ -117,26 +112,30 @@ class ProgramInput:
         """The magnitude that ciphertexts of packed inputs declare; None for the parameters' default."""
         return declared_magnitude(self.range, self.scale, self.normalisation)
 
+    def missing(self, features: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return which features, (..., *shape), are not numbers that the model takes."""
+        wrong: NDArray[np.bool_] = ~np.isfinite(features)
+        return wrong if self.steps.binning is None else wrong & ~self.steps.binning.absent(features)
 
-@dataclass(frozen=True, eq=False)
-class ProgramOutput:
-    """The tensor that a program gives.
+    def entering(self, features: Vector) -> Vector:
+        """Return features, (count, *shape), as they are packed: (count, elements)."""
+        normal, flat = self.normalisation, features.reshape(len(features), -1)
+        if self.steps.binning is not None:
+            flat = self.steps.binning.apply(flat)
+        return np.asarray((flat if normal is None else normal.apply(flat)) / self.scale, np.float64)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OutputCodec:
+    """What turns the values of ciphertexts into outputs.
 
     Attributes:
-        shape: for one sample, without the batch dimension.
-        layout: positions of its elements.
-        level: level at which ciphertexts leave.
-        ciphertexts: numbers of the ciphertexts that hold it.
-        scale: `Program.unpack` multiplies by it; a power of two that brings results on calibration data to at
-            most 1, so that they fit under the last prime.
-        normalisation: `Program.unpack` inverts it.
+        scale: values are multiplied by it; a power of two that brings results on calibration data to at most
+            1, so that they fit under the last prime.
+        normalisation: it is inverted; None, as always for thin clients, if there is none.
         client_part: the part of the model behind the results, such as softmax; None if there is none.
     """
 
-    shape: Shape
-    layout: Layout
-    level: int
-    ciphertexts: tuple[int, ...]
     scale: float = 1.0
     normalisation: Normalisation | None = None
     client_part: ClientPart | None = None
@@ -146,3 +145,58 @@ class ProgramOutput:
         """The largest change of an output if a decrypted value changes by 1."""
         normal = self.normalisation
         return self.scale * (1.0 if normal is None else float(normal.scale.max()))
+
+    def leaving(self, values: Vector) -> Vector:
+        """Return the outputs, (count, ...), from unpacked values of the same shape."""
+        normal, flat = self.normalisation, values.reshape(len(values), -1) * self.scale
+        return (flat if normal is None else normal.invert(flat)).reshape(values.shape)
+
+    def answers(self, outputs: ArrayLike, shape: Shape) -> dict[str, NDArray[Any]]:
+        """Compute the model's own outputs by name, such as labels and probabilities, from decrypted results.
+        Without a part of the client, the results are the model's output.
+
+        Args:
+            outputs: (count, *shape).
+
+        Raises:
+            EncodeError: the shape is wrong.
+            FormatError: a step of the client's part cannot be run.
+        """
+        values = np.asarray(outputs, np.float64)
+        if values.ndim == 0 or len(values) == 0 or values.shape[1:] != shape:
+            raise EncodeError(f"results have shape (count, {shape}), got {values.shape}", code="samples")
+        return {} if self.client_part is None else self.client_part.run(values)
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramInput(InputCodec):
+    """The tensor that a program takes.
+
+    Attributes:
+        shape: of one sample, without the batch dimension.
+        layout: positions of its elements.
+        level: level at which ciphertexts enter.
+        range, scale, normalisation, steps, log_n: see `InputCodec`.
+    """
+
+    shape: Shape
+    layout: Layout
+    level: int
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramOutput(OutputCodec):
+    """The tensor that a program gives.
+
+    Attributes:
+        shape: for one sample, without the batch dimension.
+        layout: positions of its elements.
+        level: level at which ciphertexts leave.
+        ciphertexts: numbers of the ciphertexts that hold it.
+        scale, normalisation, client_part: see `OutputCodec`.
+    """
+
+    shape: Shape
+    layout: Layout
+    level: int
+    ciphertexts: tuple[int, ...]

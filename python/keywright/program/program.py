@@ -149,13 +149,6 @@ class Program(
         self._require_finite(values)
         return [values[first : first + self.batch] for first in range(0, len(values), self.batch)]
 
-    def entering(self, samples: Vector) -> Vector:
-        """Return samples, (count, *input_shape), as they are packed: (count, elements)."""
-        normal, flat = self.input.normalisation, samples.reshape(len(samples), -1)
-        if self.input.steps.binning is not None:
-            flat = self.input.steps.binning.apply(flat)
-        return np.asarray((flat if normal is None else normal.apply(flat)) / self.input.scale, np.float64)
-
     def pack(self, samples: ArrayLike) -> Vector:
         """Pack a sample, or up to ``batch`` samples, into slot vectors of shape (ciphertexts, slots), to be
         encrypted at the level of `input`, with the slots of the input's ring.
@@ -179,7 +172,7 @@ class Program(
                 code="samples",
             )
         self._require_finite(values)
-        flat = self.entering(values)
+        flat = self.input.entering(values)
         packed = self.input.layout.pack(flat[np.arange(self.batch) % len(flat)])
         return packed[:, : self.ring_slots(self.input.log_n)]
 
@@ -204,9 +197,7 @@ class Program(
                 f"count {count} is out of range; the program takes 1 to {self.batch} samples at a time",
                 code="samples",
             )
-        values = self.output.layout.unpack(np.asarray(slots, np.float64)) * self.output.scale
-        if self.output.normalisation is not None:
-            values = self.output.normalisation.invert(values)
+        values = self.output.leaving(self.output.layout.unpack(np.asarray(slots, np.float64)))
         tensors = values.reshape(self.batch, *self.output.shape)
         return tensors[0] if count is None else tensors[:count]
 
@@ -221,18 +212,10 @@ class Program(
             EncodeError: the shape is wrong.
             FormatError: a step of the client's part cannot be run.
         """
-        values = np.asarray(outputs, np.float64)
-        if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.output.shape:
-            raise EncodeError(
-                f"results have shape (count, {self.output.shape}), got {values.shape}", code="samples"
-            )
-        return {} if self.output.client_part is None else self.output.client_part.run(values)
+        return self.output.answers(outputs, self.output.shape)
 
     def _require_finite(self, values: Vector) -> None:
-        wrong = ~np.isfinite(values)
-        if self.input.steps.binning is not None:
-            wrong &= ~self.input.steps.binning.absent(values)
-        if count := int(wrong.sum()):
+        if count := int(self.input.missing(values).sum()):
             raise EncodeError(
                 f"the samples hold {count} values that are not finite; remove them", code="samples"
             )

@@ -171,14 +171,14 @@ def test_a_manifest_states_normalisations() -> None:
     entry = json.loads(manifest.encoded)
     assert entry["version"] == 5
     stated = Manifest.read(manifest.encoded)
-    packed = stated.entering(samples)
+    packed = stated.input.entering(samples)
     assert np.abs(packed).max() <= 1
     slots = np.stack([row for batch in model.program.batches(samples) for row in model.program.pack(batch)])
     assert np.array_equal(slots[: len(samples), :3].ravel()[:3], packed.ravel()[:3])
     values = rng.normal(size=(4, 2))
     normal = model.program.output.normalisation
     assert normal is not None
-    assert np.array_equal(stated.leaving(values), normal.invert(values * model.program.output.scale))
+    assert np.array_equal(stated.output.leaving(values), normal.invert(values * model.program.output.scale))
     changes: list[Any] = [{"input": {"offset": [0.0] * 3, "scale": [1.0, 0.0, 1.0]}}]
     changes += [
         {"output": {"offset": [0.0] * 3, "scale": [1.0] * 3}},

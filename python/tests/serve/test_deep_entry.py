@@ -59,9 +59,9 @@ def test_a_thin_client_enters_a_deep_program(model: Model) -> None:
         on_step=lambda: steps.append(None),
     )
     answers = np.asarray([client.decrypt(model.requests.write(result)) / one for result in results])
-    scores = model.manifest.output.places.unpack(answers, 1)[0] * model.manifest.output.factor
+    scores = model.manifest.output.places.unpack(answers, 1)[0] * model.manifest.output.scale
     error = np.abs(scores - run_clear(model.program, sample)).max()
-    assert error <= max(result.error_bound for result in results) * model.manifest.output.factor
+    assert error <= max(result.error_bound for result in results) * model.manifest.output.scale
     assert len(steps) == model.steps
 
 

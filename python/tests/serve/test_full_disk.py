@@ -104,7 +104,7 @@ def test_jobs_are_refused_or_done(
         secret.to_bytes(), kw.thin.Parameters.from_bytes(thin.manifest.format.client)
     )
     one = 2.0**client.parameters.fraction_bits
-    rows = thin.manifest.input.places.pack(sample[np.newaxis]) / thin.manifest.input.divisor
+    rows = thin.manifest.input.places.pack(sample[np.newaxis]) / thin.manifest.input.scale
     message = framing.join([client.encrypt(np.rint(row * one).astype(np.int64), dropped=0) for row in rows])
 
     disk.full = True
@@ -139,7 +139,7 @@ def test_jobs_are_refused_or_done(
     values = thin.manifest.output.places.unpack(
         np.asarray([client.decrypt(data) for data in objects]) / one, 1
     )
-    difference = values[0] * thin.manifest.output.factor - run_clear(thin.program, sample)
+    difference = values[0] * thin.manifest.output.scale - run_clear(thin.program, sample)
     assert np.abs(difference).max() < 1e-3
 
 

@@ -343,7 +343,7 @@ def _successors() -> dict[str, bytes]:
     half, places = {"input_range": [low / 2, high / 2]}, ENTRY["input"]
     return {
         "range": encoded(ENTRY | half),
-        "divisor": encoded(ENTRY | {"divisor": 2 * THIN.input.divisor}),
+        "divisor": encoded(ENTRY | {"divisor": 2 * THIN.input.scale}),
         "normalisation": replace(
             THIN, input=replace(THIN.input, normalisation=Normalisation(np.zeros(1), np.full(1, 0.25)))
         ).encoded,

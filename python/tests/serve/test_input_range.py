@@ -100,7 +100,7 @@ def test_all_standardised_samples_get_their_answers(server: Server, model: Model
     assert (np.abs(network.test).max(axis=1) <= 1).sum() == 8
     remote = RemoteModel(server.url, insecure=True)
     manifest = remote.manifest
-    assert manifest.input.divisor == model.program.input.scale >= 8
+    assert manifest.input.scale == model.program.input.scale >= 8
     assert manifest.input.range == model.program.input.range
     assert remote.check(network.test).shape == (143, 30)
     with remote.session() as session:

@@ -72,12 +72,12 @@ def test_answers_equal_the_network_in_the_clear(
         else:
             outputs = client.decrypt(answer) / one
             assert len(answer) < len(result.to_bytes())
-        values = manifest.output.places.unpack(outputs[None], 1)[0] * manifest.output.factor
+        values = manifest.output.places.unpack(outputs[None], 1)[0] * manifest.output.scale
         error = np.abs(values - run_clear(model.program, sample)).max()
-        bound = result.error_bound * manifest.output.factor
+        bound = result.error_bound * manifest.output.scale
         if model.client_parameters is not None:
             # Numbers are rounded to units; the network, of rows of norm 1 and squares, doubles its input.
-            bound = bound * ANSWER_GROWTH + (1 + manifest.output.factor / 2) / 2**FRACTION_BITS
+            bound = bound * ANSWER_GROWTH + (1 + manifest.output.scale / 2) / 2**FRACTION_BITS
         assert error <= bound < 1e-3
 
 

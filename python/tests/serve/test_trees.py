@@ -49,7 +49,7 @@ def test_the_manifest_holds_the_first_step_and_no_weights(served: Model) -> None
     manifest = Manifest.read(served.manifest.encoded)
     assert manifest.input.steps.binning is not None
     assert manifest.sample_shape == (4,)
-    assert np.array_equal(manifest.entering(SAMPLES), served.program.entering(SAMPLES))
+    assert np.array_equal(manifest.input.entering(SAMPLES), served.program.input.entering(SAMPLES))
     assert manifest.encoded == served.manifest.encoded
 
 

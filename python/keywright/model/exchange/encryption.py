@@ -82,7 +82,7 @@ class Encryption(
             MissingKeyError: there is no key to encrypt with.
         """
         manifest = self.manifest
-        entering = manifest.entering(batch)
+        entering = manifest.input.entering(batch)
         rows = manifest.input.places.pack(entering, first)
         if self._thin is not None:
             require_magnitude(batch, entering, manifest.input_magnitude)
@@ -91,7 +91,7 @@ class Encryption(
         return [bytes(self._slots(row).to_bytes()) for row in rows]
 
     def _slots(self, row: NDArray[np.float64]) -> Ciphertext | SeededCiphertext:
-        manifest, ring = self.manifest, self.manifest.input.ring
+        manifest, ring = self.manifest, self.manifest.input.log_n
         size, level, magnitude = len(row), manifest.input.level, manifest.input_magnitude
         if self._secret is not None:
             return self._decryptor.encrypt(row, size, level, ring or None, magnitude)
@@ -135,7 +135,7 @@ class Encryption(
                 "produces",
                 code="field",
             )
-        return manifest.leaving(places.unpack(np.asarray(rows), count, first or 0))
+        return manifest.output.leaving(places.unpack(np.asarray(rows), count, first or 0))
 
     def _numbers(self, data: bytes, flooding: Flooding | None) -> NDArray[np.float64]:
         if self.manifest.format.packing == "slots":

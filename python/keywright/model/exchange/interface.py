@@ -46,19 +46,19 @@ def interface(
         ManifestInput(
             _places(program.input.layout, entering, slots[0]),
             program.input.level if client is None else 0,
-            input_range(program, entry),
-            program.input.scale,
-            program.input.normalisation,
-            program.input.steps,
-            ring,
+            range=input_range(program, entry),
+            scale=program.input.scale,
+            normalisation=program.input.normalisation,
+            steps=program.input.steps,
+            log_n=ring,
         ),
         ManifestOutput(
             _places(program.output.layout, program.output.shape, slots[1]),
             program.output.level if client is None else 0,
-            float(program.output.scale),
-            program.output.normalisation,
             labels,
-            program.output.client_part,
+            scale=float(program.output.scale),
+            normalisation=program.output.normalisation,
+            client_part=program.output.client_part,
         ),
     )
 

@@ -108,7 +108,7 @@ class Requests(
                 raise
             raise InvalidObjectError(f"a ciphertext cannot be read: {error}") from error
         manifest = self.manifest
-        slots, ring = manifest.input.places.size, manifest.input.ring or self.parameters.log_n
+        slots, ring = manifest.input.places.size, manifest.input.log_n or self.parameters.log_n
         expected = (manifest.input.level, slots, 1, ring)
         if (ciphertext.level, ciphertext.slots, ciphertext.degree, ciphertext.log_n) != expected:
             raise InvalidObjectError(

@@ -1,14 +1,13 @@
 """The input and the output of a served model, as its manifest states them."""
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keywright.errors.engine import FormatError
-from keywright.program.client.client_part import ClientPart
-from keywright.program.interface import ClientSteps
-from keywright.program.operands.normalisation import Normalisation
+from keywright.program.interface import InputCodec, OutputCodec
 
 from .fields import MAX_VALUES, read_list, read_number, read_object
 
@@ -90,47 +89,66 @@ class Places:
 
 
 @dataclass(frozen=True)
-class ManifestInput:
+class ManifestInput(InputCodec):
     """The values that clients encrypt.
 
     Attributes:
         places: their positions.
         level: level of the ciphertexts that clients send.
-        range: (low, high) of the values; None if unbounded.
-        divisor: a power of two by which clients divide values before encryption; thin clients encrypt values
-            of at most 1 in size.
-        normalisation: the normalisation by the client; None, as always for thin clients, if there is none.
-        steps: the computations of the client before encryption, and the features that must be 0 or 1.
-        ring: log2 of the degree of the smaller ring in which clients encrypt; 0 for the largest.
+        range, scale, normalisation, steps, log_n: see `keywright.program.interface.InputCodec`. Thin clients
+            encrypt values of at most 1 in size, without a normalisation.
     """
 
     places: Places
     level: int
-    range: tuple[float, float] | None
-    divisor: float
-    normalisation: Normalisation | None = None
-    steps: ClientSteps = field(default_factory=ClientSteps)
-    ring: int = 0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a sample's features, before they are binned."""
+        binning = self.steps.binning
+        return self.places.shape if binning is None else (binning.features,)
+
+    def require_steps(self) -> None:
+        """Check that what clients compute and check fits the shape of samples.
+
+        Raises:
+            FormatError: it is for others.
+        """
+        steps, size = self.steps, math.prod(self.shape)
+        if max(steps.bits, default=0) >= size:
+            raise FormatError(
+                "features that have to be 0 or 1 have numbers that no feature has", code="manifest"
+            )
+        if steps.joint is not None and len(steps.joint.centre) != size:
+            raise FormatError("the joint range is of other features", code="manifest")
+        if steps.columns and steps.first is None and self.shape != (len(steps.columns),):
+            raise FormatError(
+                f"the manifest names {len(steps.columns)} columns of samples of shape {self.shape}",
+                code="manifest",
+            )
+        if steps.first is not None and steps.first.shape != self.shape:
+            raise FormatError(
+                f"the first steps give features of shape {steps.first.shape} for a model of {self.shape}",
+                code="manifest",
+            )
+        if steps.binning is not None and self.places.shape != (steps.binning.bits,):
+            raise FormatError(
+                f"the first step gives {steps.binning.bits} bits for an input of {self.places.shape}",
+                code="manifest",
+            )
 
 
 @dataclass(frozen=True)
-class ManifestOutput:
+class ManifestOutput(OutputCodec):
     """The values that clients decrypt.
 
     Attributes:
         places: their positions.
         level: level of the ciphertexts that come back.
-        factor: decrypted numbers are multiplied by it.
-        normalisation: the normalisation that the client inverts; None, as always for thin clients, if there
-            is none.
         labels: labels of the values; empty if they have no names.
-        client_part: the part of the model behind the values, which the client computes; None if there is
-            none.
+        scale, normalisation, client_part: see `keywright.program.interface.OutputCodec`.
     """
 
     places: Places
     level: int
-    factor: float
-    normalisation: Normalisation | None = None
     labels: tuple[str, ...] = ()
-    client_part: ClientPart | None = None

@@ -8,6 +8,7 @@ import base64
 import hashlib
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
@@ -21,7 +22,7 @@ from keywright.errors import KeywrightError, SecurityError
 from keywright.errors.choices import require_choice
 from keywright.errors.engine import FormatError
 from keywright.errors.network import OutOfRangeError
-from keywright.program.operands.normalisation import Normalisation, declared_magnitude
+from keywright.program.operands.normalisation import Normalisation
 
 from .demands import Demands, require_message
 from .fields import (
@@ -115,11 +116,7 @@ class Manifest:
     @property
     def sample_shape(self) -> tuple[int, ...]:
         """The shape of a sample's features, before they are binned."""
-        return (
-            self.input.places.shape
-            if self.input.steps.binning is None
-            else (self.input.steps.binning.features,)
-        )
+        return self.input.shape
 
     def features(self, samples: Any) -> tuple[NDArray[np.float64], bool]:
         """Return the features of samples, (count, *sample_shape), and whether a single sample was given.
@@ -132,25 +129,6 @@ class Manifest:
             EncodeError: samples of another shape or kind.
         """
         return self.input.steps.read(samples, self.sample_shape)
-
-    def missing(self, samples: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return which values of samples, (..., *sample_shape), are not numbers that the model takes."""
-        wrong: NDArray[np.bool_] = ~np.isfinite(samples)
-        return (
-            wrong if self.input.steps.binning is None else wrong & ~self.input.steps.binning.absent(samples)
-        )
-
-    def entering(self, samples: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return samples, (count, *sample_shape), as they are packed."""
-        normal, flat = self.input.normalisation, samples.reshape(len(samples), -1)
-        flat = flat if self.input.steps.binning is None else self.input.steps.binning.apply(flat)
-        flat = flat if normal is None else normal.apply(flat)
-        return flat.reshape(len(samples), *self.input.places.shape) / self.input.divisor
-
-    def leaving(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the outputs, (count, *output.shape), from unpacked values."""
-        normal, flat = self.output.normalisation, values.reshape(len(values), -1) * self.output.factor
-        return (flat if normal is None else normal.invert(flat)).reshape(values.shape)
 
     def require_range(self, samples: NDArray[np.float64]) -> None:
         """Refuse samples outside the range of the inputs or of all of them together, and values other than 0
@@ -175,8 +153,7 @@ class Manifest:
         clients."""
         if self.format.packing == "coefficients":
             return 1.0
-        declared = declared_magnitude(self.input.range, self.input.divisor, self.input.normalisation)
-        return declared or Parameters.from_bytes(self.format.parameters).default_magnitude
+        return self.input.magnitude or Parameters.from_bytes(self.format.parameters).default_magnitude
 
     def other_inputs(self, other: "Manifest") -> tuple[str, ...]:
         """Describe the differences from another manifest that decide which samples a client refuses, or how
@@ -186,12 +163,12 @@ class Manifest:
                 "packing": each.format.packing,
                 "parameters": each.format.parameters,
                 "scale": each.format.scale,
-                "level of inputs": (each.input.level, each.input.ring),
+                "level of inputs": (each.input.level, each.input.log_n),
                 "places of inputs": each.input.places,
                 "shape of inputs": each.sample_shape,
                 "batch": each.input.places.batch,
                 "input range": each.input.range,
-                "normalisation of inputs": (each.input.divisor, _map(each.input.normalisation)),
+                "normalisation of inputs": (each.input.scale, _map(each.input.normalisation)),
                 "binning of inputs": each.input.steps.binning and each.input.steps.binning.to_json(),
                 "features of 0 or 1": each.input.steps.bits,
                 "joint range": each.input.steps.joint and each.input.steps.joint.to_json(),
@@ -213,15 +190,11 @@ class Manifest:
             outputs: (count, *output.shape).
 
         Raises:
-            FormatError: the shape is wrong, or a step of the client's part cannot be run.
+            EncodeError: the shape is wrong.
+            FormatError: a step of the client's part cannot be run.
         """
-        values = np.asarray(outputs, np.float64)
-        if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.output.places.shape:
-            raise FormatError(
-                f"outputs have shape (count, {self.output.places.shape}), got {values.shape}", code="manifest"
-            )
         try:
-            return {} if self.output.client_part is None else self.output.client_part.run(values)
+            return self.output.answers(outputs, self.output.places.shape)
         except FormatError as error:
             raise FormatError(
                 f"the client's part of the manifest cannot be used: {error}", code="manifest"
@@ -295,13 +268,13 @@ class Manifest:
             "output_level": leaving.level,
             "scale": str(form.scale),
             "input_range": entering.range,
-            "divisor": entering.divisor,
-            "factor": leaving.factor,
+            "divisor": entering.scale,
+            "factor": leaving.scale,
             "program": self.program,
             "labels": leaving.labels,
         }
-        if entering.ring:
-            entry["input_ring"] = entering.ring
+        if entering.log_n:
+            entry["input_ring"] = entering.log_n
         if entering.steps.binning is not None:
             entry["binning"] = entering.steps.binning.to_json()
         if entering.steps.first is not None:
@@ -360,107 +333,88 @@ class Manifest:
             raise FormatError(
                 f"the parameters of the manifest cannot be used: {error}", code="manifest"
             ) from error
-        level, output = parameters.max_level, Places.read(entry.get("output"), "output")
+        key_bytes = read_number(entry.get("key_bytes"), "key_bytes", 0, 1 << 48)
         manifest = Manifest(
             name=read_text(entry, "name"),
             program=read_text(entry, "program"),
             format=CiphertextFormat(
                 entry["packing"], parameters_bytes, read_bytes(entry, "client"), read_scale(entry)
             ),
-            keys=KeyList(
-                read_bytes(entry, "key_set"), read_number(entry.get("key_bytes"), "key_bytes", 0, 1 << 48)
-            ),
-            input=ManifestInput(
-                Places.read(entry.get("input"), "input"),
-                read_number(entry.get("input_level"), "input_level", 0, level),
-                read_range(entry),
-                read_divisor(entry),
-                read_normalisation(entry, "input"),
-                read_steps(entry),
-                read_number(entry.get("input_ring", 0), "input_ring", 0, parameters.log_n - 1),
-            ),
-            output=ManifestOutput(
-                output,
-                read_number(entry.get("output_level"), "output_level", 0, level),
-                read_positive(entry, "factor"),
-                read_normalisation(entry, "output"),
-                tuple(
-                    read_text({"label": label}, "label")
-                    for label in read_list(entry, "labels", "the manifest")
-                ),
-                read_client_part(entry, len(output.start)),
-            ),
+            keys=KeyList(read_bytes(entry, "key_set"), key_bytes),
+            input=_read_input(entry, parameters),
+            output=_read_output(entry, parameters),
         )
-        bits = manifest.input.steps.bits
-        if len(bits) and max(bits) >= math.prod(manifest.sample_shape):
-            raise FormatError(
-                "features that have to be 0 or 1 have numbers that no feature has", code="manifest"
-            )
-        joint = manifest.input.steps.joint
-        if joint is not None and (
-            len(joint.centre) != math.prod(manifest.sample_shape) or manifest.format.packing == "coefficients"
-        ):
-            raise FormatError("the joint range is of other features", code="manifest")
-        names = manifest.input.steps.columns
-        if names and manifest.input.steps.first is None and manifest.sample_shape != (len(names),):
-            raise FormatError(
-                f"the manifest names {len(names)} columns of samples of shape {manifest.sample_shape}",
-                code="manifest",
-            )
         if len(data) > MAX_BYTES and manifest.input.steps.first is None:
             raise FormatError(
                 f"the manifest has {len(data)} bytes; without first steps at most {MAX_BYTES} are read",
                 code="manifest",
             )
-        places, binning, steps = (
-            manifest.input.places,
-            manifest.input.steps.binning,
-            manifest.input.steps.first,
-        )
-        if steps is not None and steps.shape != manifest.sample_shape:
-            raise FormatError(
-                f"the first steps give features of shape {steps.shape} for a model of "
-                f"{manifest.sample_shape}",
-                code="manifest",
-            )
-        if binning is not None and places.shape != (binning.bits,):
-            raise FormatError(
-                f"the first step gives {binning.bits} bits for an input of {places.shape}", code="manifest"
-            )
+        manifest._require_consistent(parameters)
+        if manifest.encoded != data:
+            raise FormatError("the manifest contradicts its own parameters", code="manifest")
+        return manifest
+
+    def _require_consistent(self, parameters: Parameters) -> None:
+        """Check that the parts of a manifest fit each other; errors as for `read`."""
+        thin = self.format.packing == "coefficients"
+        self.input.require_steps()
+        if thin and self.input.steps.joint is not None:
+            raise FormatError("the joint range is of other features", code="manifest")
+        places, output = self.input.places, self.output.places
         if places.batch != output.batch:
             raise FormatError(
                 f"{places.batch} samples go in and {output.batch} come out at a time", code="manifest"
             )
-        for name, end in (("input", manifest.input), ("output", manifest.output)):
-            normal = end.normalisation
-            if normal is not None and len(normal.scale) not in (1, math.prod(end.places.shape)):
+        for name, normal, end in (
+            ("input", self.input.normalisation, places),
+            ("output", self.output.normalisation, output),
+        ):
+            if normal is not None and len(normal.scale) not in (1, math.prod(end.shape)):
                 raise FormatError(
                     f"the {name}'s normalisation has {len(normal.scale)} elements", code="manifest"
                 )
-        if manifest.format.packing == "coefficients":
-            low, high = manifest.input.range or (-math.inf, math.inf)
-            if not -manifest.input.divisor <= low < high <= manifest.input.divisor:
-                raise FormatError(
-                    f"inputs from {low} to {high}, divided by {manifest.input.divisor}, exceed 1 in size",
-                    code="manifest",
-                )
-        most = parameters.max_slots if manifest.format.packing == "slots" else _capacity(manifest, parameters)
-        for places in (manifest.input.places, manifest.output.places):
-            if places.size > most:
-                raise FormatError(f"{places.size} places exceed the {most} of a ciphertext", code="manifest")
-        if manifest.format.packing == "slots":
-            room = sum(map(math.log2, parameters.q[: manifest.input.level + 1])) - 1
-            largest = math.log2(manifest.input_magnitude) + math.log2(manifest.format.scale)
-            if not largest < room:
-                # A client would stop before a large sample, and a server see that it was one.
-                raise FormatError(
-                    f"values of the declared magnitude {manifest.input_magnitude:.6g} do not fit the modulus "
-                    f"of level {manifest.input.level}",
-                    code="manifest",
-                )
-        if manifest.encoded != data:
-            raise FormatError("the manifest contradicts its own parameters", code="manifest")
-        return manifest
+        low, high = self.input.range or (-math.inf, math.inf)
+        if thin and not -self.input.scale <= low < high <= self.input.scale:
+            raise FormatError(
+                f"inputs from {low} to {high}, divided by {self.input.scale}, exceed 1 in size",
+                code="manifest",
+            )
+        most = _capacity(self, parameters) if thin else parameters.max_slots
+        for each in (places, output):
+            if each.size > most:
+                raise FormatError(f"{each.size} places exceed the {most} of a ciphertext", code="manifest")
+        room = sum(map(math.log2, parameters.q[: self.input.level + 1])) - 1
+        if not thin and not math.log2(self.input_magnitude) + math.log2(self.format.scale) < room:
+            # A client would stop before a large sample, and a server see that it was one.
+            raise FormatError(
+                f"values of the declared magnitude {self.input_magnitude:.6g} do not fit the modulus "
+                f"of level {self.input.level}",
+                code="manifest",
+            )
+
+
+def _read_input(entry: Mapping[str, Any], parameters: Parameters) -> ManifestInput:
+    return ManifestInput(
+        Places.read(entry.get("input"), "input"),
+        read_number(entry.get("input_level"), "input_level", 0, parameters.max_level),
+        range=read_range(entry),
+        scale=read_divisor(entry),
+        normalisation=read_normalisation(entry, "input"),
+        steps=read_steps(entry),
+        log_n=read_number(entry.get("input_ring", 0), "input_ring", 0, parameters.log_n - 1),
+    )
+
+
+def _read_output(entry: Mapping[str, Any], parameters: Parameters) -> ManifestOutput:
+    places = Places.read(entry.get("output"), "output")
+    return ManifestOutput(
+        places,
+        read_number(entry.get("output_level"), "output_level", 0, parameters.max_level),
+        tuple(read_text({"label": each}, "label") for each in read_list(entry, "labels", "the manifest")),
+        scale=read_positive(entry, "factor"),
+        normalisation=read_normalisation(entry, "output"),
+        client_part=read_client_part(entry, len(places.start)),
+    )
 
 
 @lru_cache(maxsize=2)
