@@ -2,7 +2,7 @@
 
 Crates depend on nothing outside of `crates/`. No wheel has the insecure scheme. Rooms of the Python package
 import only rooms below them, nothing imports benchmarks, scripts or tests. In the package and in every crate,
-files and folders do not name each other in a circle. No folder of modules is too full.
+files and folders do not name each other in a circle. No folder of modules is too full, no function too long.
 """
 
 import ast
@@ -68,6 +68,9 @@ FLOORS = sorted({path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE
 
 MAX_MODULES = 8
 """Maximum number of modules in a folder, without the file that lists them or is the folder's own."""
+
+MAX_LINES = 80
+"""Maximum number of lines of a function of the package, with its signature and docstring."""
 
 OWN_FILES = frozenset(
     {"__init__.py", "__main__.py", "conftest.py", "lib.rs", "main.rs", "mod.rs", "tests.rs"}
@@ -282,6 +285,16 @@ def test_no_folder_has_more_modules_than_a_reader_takes_in(library: str) -> None
         held = sorted({*kept} - OWN_FILES)
         # Programs of a crate, each started by its name.
         assert len(held) <= MAX_MODULES or folder.name == "bin", (folder, held)
+
+
+def test_no_function_of_the_package_is_longer_than_a_reader_takes_in() -> None:
+    lengths = {
+        f"{path.relative_to(PACKAGE)}: {node.name}": node.end_lineno - node.lineno + 1
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None
+    }
+    assert {name: length for name, length in lengths.items() if length > MAX_LINES} == {}
 
 
 CRATE_NAMES = sorted(path.parents[1].name for path in CRATES.glob("*/src/lib.rs"))

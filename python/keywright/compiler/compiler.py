@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from keywright.errors.network import (
 )
 from keywright.program.arrays import Shape, Vector
 from keywright.program.fit_report import FitReport
+from keywright.program.interface import ProgramInput
 from keywright.program.operands.normalisation import (
     HEADROOM,
     LARGE,
@@ -88,75 +89,101 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
     if costs is None:
         costs = target.rings[0].costs if target.rings else CostTable.default()
     approximated = _approximated(model, target, fit, max_plaintext_bytes)
-    run, fit = approximated.run, approximated.fit
-    input_range = _input_range(approximated, target)
-    input_scale = _input_scale(input_range) if target.thin and input_range is not None else 1.0
-    graph = Graph(dict(approximated.graph.nodes), approximated.graph.output)
-    source, last = _source_shape(graph), approximated.output_shape
-    entering = None if target.thin else Normalisation.of(run.samples, factor=_factor(source))
-    leaving = None if approximated.trees is None else approximated.trees.normalisation
-    if leaving is None and not target.thin and len(run.samples):
-        free = isinstance(graph.nodes[graph.output], Linear)
-        factor = _factor(last) if free else WIDE_RESULT
-        leaving = Normalisation.of(approximated.outputs, factor=factor, small_only=True)
-    if input_scale != 1:
-        entering = Normalisation(np.zeros(1), np.asarray([input_scale]))
-    if entering is not None:
-        size = math.prod(source)
-        graph = shift_input(
-            graph, np.broadcast_to(entering.offset, size), np.broadcast_to(entering.scale, size)
-        )
-        run = replace(run, samples=entering.apply(run.samples))
-    if leaving is not None:
-        size = math.prod(last)
-        graph = shift_output(
-            graph, np.broadcast_to(leaving.offset, size), np.broadcast_to(leaving.scale, size)
-        )
-    samples = run.samples
+    ends = _Ends.of(approximated, target)
+    graph, run = ends.between(approximated)
+    samples, ranges = run.samples, approximated.fit.ranges
     _refuse(_too_deep(graph, target, measured=len(samples) > 0, approximated=bool(approximated.fitted)))
     _require_memory(least_bytes(graph), max_plaintext_bytes)
     # Of the model itself where its input and output stay as they are.
-    changed = entering is not None or leaving is not None
+    changed = ends.entering is not None or ends.leaving is not None
     seen = largest_values(graph, samples) if changed and len(samples) else dict(approximated.largest)
     if approximated.trees is not None and not len(samples):
         seen[graph.output] = 1.0
     _bound_hidden(graph, seen)
-    output_scale = _bound_output(graph, seen, MARGIN if fit.ranges.margin is None else fit.ranges.margin)
-
-    def restored(outputs: Vector) -> Vector:
-        return outputs * output_scale if leaving is None else leaving.invert(outputs * output_scale)
-
+    output_scale = _bound_output(graph, seen, MARGIN if ranges.margin is None else ranges.margin)
     try:
-        chosen = arrange(graph, seen, target, fit.ranges.headroom, costs, max_plaintext_bytes)
+        chosen = arrange(graph, seen, target, ranges.headroom, costs, max_plaintext_bytes)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
     level, inner = chosen.entry_level, 0 if target.thin and target.rings else None
     program = Assembly(chosen.interleaved(), costs, level, target.rings, inner).program()
     _require_memory(sum(transform.bytes for transform in program.operands.transforms), max_plaintext_bytes)
-    binning = None if approximated.trees is None else approximated.trees.binning
+    output = replace(
+        program.output,
+        shape=approximated.output_shape,
+        scale=output_scale,
+        normalisation=ends.leaving,
+        client_part=approximated.client_part,
+    )
     return replace(
         program,
-        input=replace(
-            program.input,
-            shape=program.input.shape if binning is None else (binning.features,),
-            range=input_range,
-            scale=input_scale,
-            normalisation=entering if input_scale == 1 else None,
-            steps=replace(
-                approximated.steps,
-                binning=binning,
-                joint=None if target.thin else approximated.steps.joint,
-            ),
-        ),
-        output=replace(
-            program.output,
-            shape=approximated.output_shape,
-            scale=output_scale,
-            normalisation=leaving,
-            client_part=approximated.client_part,
-        ),
-        fit_report=_report(approximated, graph, run, restored),
+        input=_input_of(program, approximated, ends, thin=target.thin),
+        output=output,
+        fit_report=_report(approximated, graph, run, output.leaving),
         created=time.time_ns() // 1_000_000,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Ends:
+    """What clients do to the numbers of inputs and outputs.
+
+    Attributes:
+        range: of the inputs; None if it is unknown.
+        scale: inputs are divided by it.
+        entering, leaving: normalisations of inputs, by `scale` at least, and of outputs; None if they stay as
+            they are.
+    """
+
+    range: tuple[float, float] | None
+    scale: float
+    entering: Normalisation | None
+    leaving: Normalisation | None
+
+    @staticmethod
+    def of(model: ApproximatedModel, target: Target) -> "_Ends":
+        """Return the ends of a model's program for a target."""
+        run, graph, ends = model.run, model.graph, _input_range(model, target)
+        scale = _input_scale(ends) if target.thin and ends is not None else 1.0
+        entering = (
+            None if target.thin else Normalisation.of(run.samples, factor=_factor(_source_shape(graph)))
+        )
+        if scale != 1:
+            entering = Normalisation(np.zeros(1), np.asarray([scale]))
+        leaving = None if model.trees is None else model.trees.normalisation
+        if leaving is None and not target.thin and len(run.samples):
+            free = isinstance(graph.nodes[graph.output], Linear)
+            factor = _factor(model.output_shape) if free else WIDE_RESULT
+            leaving = Normalisation.of(model.outputs, factor=factor, small_only=True)
+        return _Ends(ends, scale, entering, leaving)
+
+    def between(self, model: ApproximatedModel) -> tuple[Graph, ExactRun]:
+        """Return the graph between the ends, and the model's run with its inputs."""
+        graph, run = Graph(dict(model.graph.nodes), model.graph.output), model.run
+        for normal, shift, shape in (
+            (self.entering, shift_input, _source_shape(graph)),
+            (self.leaving, shift_output, model.output_shape),
+        ):
+            if normal is not None:
+                size = math.prod(shape)
+                graph = shift(
+                    graph, np.broadcast_to(normal.offset, size), np.broadcast_to(normal.scale, size)
+                )
+        if self.entering is not None:
+            run = replace(run, samples=self.entering.apply(run.samples))
+        return graph, run
+
+
+def _input_of(program: Program, model: ApproximatedModel, ends: _Ends, *, thin: bool) -> ProgramInput:
+    """Return the input of a program with its ends and the client's steps."""
+    binning = None if model.trees is None else model.trees.binning
+    return replace(
+        program.input,
+        shape=program.input.shape if binning is None else (binning.features,),
+        range=ends.range,
+        scale=ends.scale,
+        normalisation=ends.entering if ends.scale == 1 else None,
+        steps=replace(model.steps, binning=binning, joint=None if thin else model.steps.joint),
     )
 
 

@@ -1,11 +1,37 @@
 """Arguments that several commands share."""
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import keywright as kw
 
 from .fit import add_fit_arguments
+
+Options = Mapping[str, Mapping[str, Any]]
+"""Options with the arguments that `argparse` takes for each; a default other than nothing is added to the
+help."""
+
+
+def add_options(parser: argparse._ActionsContainer, options: Options) -> None:
+    """Declare options."""
+    for name, settings in options.items():
+        default = settings.get("default")
+        number = isinstance(default, int | float) and not isinstance(default, bool)
+        shown = f"{default:g}" if number else default
+        text = settings["help"] + (f" (default: {shown})" if shown else "")
+        parser.add_argument(name, **{**settings, "help": text})
+
+
+def add_groups(
+    parser: argparse.ArgumentParser, groups: Mapping[str, Options]
+) -> dict[str, argparse._ArgumentGroup]:
+    """Declare groups of options, and return the groups by their titles."""
+    added = {title: parser.add_argument_group(title) for title in groups}
+    for title, options in groups.items():
+        add_options(added[title], options)
+    return added
 
 
 def add_model_arguments(

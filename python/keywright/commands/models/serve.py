@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from keywright._units import format_bytes, format_seconds
+from keywright.commands.helpers.arguments import add_groups
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.memory import add_memory_argument, memory_budget
 from keywright.commands.terminal import Terminal
@@ -39,6 +40,97 @@ UPLOADS_BYTES = 64 << 20
 EXAMPLE = "keywright serve served --state state"
 
 
+OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
+    "network": {
+        "--host": {"metavar": "ADDRESS", "default": "127.0.0.1", "help": "address to listen on"},
+        "--port": {"type": int, "default": 8700, "help": "port; 0 for any free port"},
+        "--name": {
+            "metavar": "HOST",
+            "action": "append",
+            "default": [],
+            "help": "a host name by which browsers reach this server",
+        },
+        "--page": {"type": Path, "help": "folder of a page to serve with the model"},
+        "--certificate": {
+            "type": Path,
+            "metavar": "FILE",
+            "help": "PEM file of the certificate chain: speak TLS",
+        },
+        "--certificate-key": {"type": Path, "metavar": "FILE", "help": "PEM file of its private key"},
+        "--proxy": {
+            "metavar": "ADDRESS",
+            "action": "append",
+            "default": [],
+            "help": "address or network of a proxy whose X-Forwarded-For and -Proto are trusted",
+        },
+    },
+    "storage": {
+        "--state": {
+            "type": Path,
+            "help": "folder of the clients' keys and evaluations (default: a temporary one)",
+        },
+        "--objects": {
+            "metavar": "s3://BUCKET/PREFIX",
+            "help": "object storage for keys and evaluations; the AWS_* environment variables give endpoint "
+            "and credentials",
+        },
+        "--records": {
+            "metavar": "postgresql://USER@HOST/NAME",
+            "help": "database for records; the environment variable PGPASSWORD gives its password",
+        },
+        "--clients": {"type": int, "default": 16, "help": "maximum number of key sets per tenant"},
+        "--expiry": {"type": float, "default": 3600.0, "help": "seconds after which unused keys are deleted"},
+        "--audit": {
+            "type": Path,
+            "help": "file that records each use of keys (default: audit.jsonl of the state)",
+        },
+    },
+    "accounts": {
+        "--accounts": {
+            "type": Path,
+            "help": "file of tenants and digests of their API keys (default: anyone has access)",
+        },
+        "--oidc-issuer": {"metavar": "URL", "help": "accept bearer tokens of this OpenID Connect issuer"},
+        "--oidc-audience": {"metavar": "NAME", "help": "audience of this server in such tokens"},
+        "--oidc-claim": {"metavar": "CLAIM", "default": "sub", "help": "claim that names the tenant"},
+        "--admin": {
+            "metavar": "TENANT",
+            "action": "append",
+            "default": [],
+            "help": "a tenant that may open /admin; without accounts, operator.key of the state folder opens "
+            "it on this machine",
+        },
+        "--quotas": {
+            "type": Path,
+            "help": "file of the tenants' quotas: stored bytes, and processor seconds per day",
+        },
+    },
+    "workers": {
+        "--workers": {"type": int, "default": 1, "help": "number of worker processes, each with all threads"},
+        "--ray": {
+            "metavar": "ADDRESS",
+            "help": "evaluate on replicas on this Ray cluster, whose machines share --state; local starts a "
+            "cluster",
+        },
+        "--replicas": {
+            "metavar": "LEAST[:MOST]",
+            "default": "1",
+            "help": "with --ray: number of replicas, scaled between these limits",
+        },
+        "--replica-cpus": {"type": int, "default": 1, "help": "with --ray: processors of each replica"},
+    },
+    "logs and shutdown": {
+        "--log-format": {"choices": ("text", "json"), "default": "text", "help": "text or JSON lines"},
+        "--drain": {
+            "type": float,
+            "default": 30.0,
+            "help": "seconds that running evaluations have at shutdown; the next process runs the others",
+        },
+    },
+}
+"""Groups of options; see `add_groups`."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
@@ -49,117 +141,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of keywright compile, or of a saved search index; several are different models, or "
         "versions of one, the newest first",
     )
-    network = parser.add_argument_group("network")
-    network.add_argument(
-        "--host", metavar="ADDRESS", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)"
-    )
-    network.add_argument("--port", type=int, default=8700, help="port; 0 for any free port (default: 8700)")
-    network.add_argument(
-        "--name",
-        metavar="HOST",
-        action="append",
-        default=[],
-        help="a host name by which browsers reach this server",
-    )
-    network.add_argument("--page", type=Path, help="folder of a page to serve with the model")
-    network.add_argument(
-        "--certificate", type=Path, metavar="FILE", help="PEM file of the certificate chain: speak TLS"
-    )
-    network.add_argument("--certificate-key", type=Path, metavar="FILE", help="PEM file of its private key")
-    network.add_argument(
-        "--proxy",
-        metavar="ADDRESS",
-        action="append",
-        default=[],
-        help="address or network of a proxy whose X-Forwarded-For and -Proto are trusted",
-    )
-    storage = parser.add_argument_group("storage")
-    storage.add_argument(
-        "--state", type=Path, help="folder of the clients' keys and evaluations (default: a temporary one)"
-    )
-    storage.add_argument(
-        "--objects",
-        metavar="s3://BUCKET/PREFIX",
-        help="object storage for keys and evaluations; the AWS_* environment variables give endpoint and "
-        "credentials",
-    )
-    storage.add_argument(
-        "--records",
-        metavar="postgresql://USER@HOST/NAME",
-        help="database for records; the environment variable PGPASSWORD gives its password",
-    )
-    storage.add_argument(
-        "--clients", type=int, default=16, help="maximum number of key sets per tenant (default: 16)"
-    )
-    storage.add_argument(
-        "--expiry",
-        type=float,
-        default=3600.0,
-        help="seconds after which unused keys are deleted (default: 3600)",
-    )
-    storage.add_argument(
-        "--audit", type=Path, help="file that records each use of keys (default: audit.jsonl of the state)"
-    )
-    accounts = parser.add_argument_group("accounts")
-    accounts.add_argument(
-        "--accounts",
-        type=Path,
-        help="file of tenants and digests of their API keys (default: anyone has access)",
-    )
-    accounts.add_argument(
-        "--oidc-issuer", metavar="URL", help="accept bearer tokens of this OpenID Connect issuer"
-    )
-    accounts.add_argument("--oidc-audience", metavar="NAME", help="audience of this server in such tokens")
-    accounts.add_argument(
-        "--oidc-claim", metavar="CLAIM", default="sub", help="claim that names the tenant (default: sub)"
-    )
-    accounts.add_argument(
-        "--admin",
-        metavar="TENANT",
-        action="append",
-        default=[],
-        help="a tenant that may open /admin; without accounts, operator.key of the state folder opens it "
-        "on this machine",
-    )
-    accounts.add_argument(
-        "--quotas", type=Path, help="file of the tenants' quotas: stored bytes, and processor seconds per day"
-    )
-    workers = parser.add_argument_group("workers")
-    workers.add_argument(
-        "--workers",
-        type=int,
-        default=1,
-        help="number of worker processes, each with all threads (default: 1)",
-    )
-    workers.add_argument(
-        "--ray",
-        metavar="ADDRESS",
-        help="evaluate on replicas on this Ray cluster, whose machines share --state; local starts a cluster",
-    )
-    workers.add_argument(
-        "--replicas",
-        metavar="LEAST[:MOST]",
-        default="1",
-        help="with --ray: number of replicas, scaled between these limits (default: 1)",
-    )
-    workers.add_argument(
-        "--replica-cpus", type=int, default=1, help="with --ray: processors of each replica (default: 1)"
-    )
-    ending = parser.add_argument_group("logs and shutdown")
-    ending.add_argument(
-        "--log-format",
-        choices=("text", "json"),
-        default="text",
-        help="text or JSON lines (default: text)",
-    )
-    ending.add_argument(
-        "--drain",
-        type=float,
-        default=30.0,
-        help="seconds that running evaluations have at shutdown; the next process runs the others "
-        "(default: 30)",
-    )
-    add_memory_argument(workers)
+    add_memory_argument(add_groups(parser, OPTIONS)["workers"])
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
@@ -167,17 +149,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     # Imported here, so that other commands do not need these packages.
     from keywright.serve import Server
 
-    if not 0 <= options.port < 1 << 16:
-        raise CommandError(f"--port {options.port} is out of range; ports are 0 to 65535")
-    if options.clients < 1:
-        raise CommandError(f"--clients {options.clients} is too small; use at least 1")
-    if not options.expiry > 0.0:
-        raise CommandError(f"--expiry {options.expiry} is not a positive number; give seconds above 0")
-    if options.workers < 1:
-        raise CommandError(f"--workers {options.workers} is too small; use at least 1")
+    _require_numbers(options)
     processes, start = _workers(options)
-    if not 0.0 <= options.drain < float("inf"):
-        raise CommandError(f"--drain {options.drain} is negative; give seconds from 0 on")
     if (options.certificate is None) != (options.certificate_key is None):
         raise CommandError("--certificate and --certificate-key go together; give both")
     certificate = None if options.certificate is None else (options.certificate, options.certificate_key)
@@ -217,19 +190,13 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         )
         with progress("encoding"):
             service.prepare()
-        names = frozenset(name.lower() for name in options.name)
-
-        def told(method: str, path: str, status: int, received: int, sent: int, seconds: float) -> None:
-            sizes = f"{format_bytes(received)} in, {format_bytes(sent)} out"
-            terminal.note(f"{method} {path} {status}, {sizes}, {format_seconds(seconds)}")
-
         server = Server(
             service,
             host=options.host,
             port=options.port,
             page=page,
-            names=names,
-            on_request=told if options.log_format == "text" else logs.log_request,
+            names=frozenset(name.lower() for name in options.name),
+            on_request=_printed(terminal) if options.log_format == "text" else logs.log_request,
             certificate=certificate,
             proxies=options.proxy,
         )
@@ -252,6 +219,29 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             server.serve_forever()
         service.close()
         workers.close()
+
+
+def _printed(terminal: Terminal) -> Callable[[str, str, int, int, int, float], None]:
+    """Return what prints requests as notes."""
+
+    def note(method: str, path: str, status: int, received: int, sent: int, seconds: float) -> None:
+        sizes = f"{format_bytes(received)} in, {format_bytes(sent)} out"
+        terminal.note(f"{method} {path} {status}, {sizes}, {format_seconds(seconds)}")
+
+    return note
+
+
+def _require_numbers(options: argparse.Namespace) -> None:
+    if not 0 <= options.port < 1 << 16:
+        raise CommandError(f"--port {options.port} is out of range; ports are 0 to 65535")
+    if options.clients < 1:
+        raise CommandError(f"--clients {options.clients} is too small; use at least 1")
+    if not options.expiry > 0.0:
+        raise CommandError(f"--expiry {options.expiry} is not a positive number; give seconds above 0")
+    if options.workers < 1:
+        raise CommandError(f"--workers {options.workers} is too small; use at least 1")
+    if not 0.0 <= options.drain < float("inf"):
+        raise CommandError(f"--drain {options.drain} is negative; give seconds from 0 on")
 
 
 def _workers(options: argparse.Namespace) -> tuple[int, Callable[[Path, int], Workers]]:

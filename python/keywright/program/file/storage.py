@@ -311,21 +311,6 @@ def _read(reader: _Reader) -> Program:
         )
         for end, size in zip(("input", "output"), sizes, strict=True)
     ]
-    transforms = []
-    for number, transform in enumerate(data["transforms"]):
-        held, diagonals = _power_of_two(transform["slots"], slots, "slots of a transform"), []
-        for operand, entry in enumerate(transform["inputs"]):
-            steps = [_integer(step, "step") for step in entry["steps"]]
-            period = _power_of_two(entry["period"], held, "period")
-            copies = _power_of_two(entry["copies"], period, "copies")
-            diagonals.append(reader.diagonals(f"transforms/{number}.{operand}.npy", steps, period, copies))
-        transforms.append(DiagonalMatrix(held, tuple(diagonals), _integer(transform["n1"], "n1")))
-    vectors = tuple(
-        reader.array(
-            f"vectors/{number}.npy", (_power_of_two(length, slots, "length of a vector"),), np.float64
-        )
-        for number, length in enumerate(data["vectors"])
-    )
     part = data["client_part"]
     return Program(
         input=ProgramInput(
@@ -357,19 +342,36 @@ def _read(reader: _Reader) -> Program:
             )
             for operation, result, cts, level, argument in data["instructions"]
         ),
-        operands=Operands(
-            tuple(transforms),
-            vectors,
-            tuple(
-                PolynomialSpec(np.asarray(entry["coefficients"], np.float64), entry["basis"])
-                for entry in data["polynomials"]
-            ),
-            tuple(_bootstrap(**entry) for entry in data["bootstraps"]),
-        ),
+        operands=_operands(reader, data, slots),
         layers=tuple(_layer(*entry) for entry in data["layers"]),
         ranges=tuple(read_range(*entry) for entry in data["ranges"]),
         fit_report=None if data["fit_report"] is None else read_report(data["fit_report"]),
         created=_created(data.get("created", 0)),
+    )
+
+
+def _operands(reader: _Reader, data: dict[str, Any], slots: int) -> Operands:
+    transforms = []
+    for number, transform in enumerate(data["transforms"]):
+        held, diagonals = _power_of_two(transform["slots"], slots, "slots of a transform"), []
+        for operand, entry in enumerate(transform["inputs"]):
+            steps = [_integer(step, "step") for step in entry["steps"]]
+            period = _power_of_two(entry["period"], held, "period")
+            copies = _power_of_two(entry["copies"], period, "copies")
+            diagonals.append(reader.diagonals(f"transforms/{number}.{operand}.npy", steps, period, copies))
+        transforms.append(DiagonalMatrix(held, tuple(diagonals), _integer(transform["n1"], "n1")))
+    lengths = [_power_of_two(length, slots, "length of a vector") for length in data["vectors"]]
+    return Operands(
+        tuple(transforms),
+        tuple(
+            reader.array(f"vectors/{number}.npy", (length,), np.float64)
+            for number, length in enumerate(lengths)
+        ),
+        tuple(
+            PolynomialSpec(np.asarray(entry["coefficients"], np.float64), entry["basis"])
+            for entry in data["polynomials"]
+        ),
+        tuple(_bootstrap(**entry) for entry in data["bootstraps"]),
     )
 
 
