@@ -24,7 +24,7 @@ from keywright.errors.service import (
 )
 from keywright.model.served.demands import require_address
 
-from . import parts
+from . import key_upload
 from .connection import connected, current
 
 LIMITS = Limits(1 << 20, 1 << 16)
@@ -172,9 +172,9 @@ class Exchange:
 
     def send_keys(self, name: str, path: Path, progress: Progress | None) -> None:
         """Upload the file of a key set, and wait until the server has checked it; errors as for
-        `parts.send_file`."""
+        `key_upload.send_file`."""
         keys = f"/v1/keys/{name}"
-        parts.send_file(self, keys, path, progress)
+        key_upload.send_file(self, keys, path, progress)
         # The server's check of a large key set takes longer than a request.
         until = time.monotonic() + CHECK_S
         while persist(lambda: self.ask("GET", keys)).get("ready") is not True:

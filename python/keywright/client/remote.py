@@ -110,13 +110,13 @@ class RemoteModel(Exchange, Unpicklable, elsewhere="make one of the URL in the o
         self._pinned, self.program = pinned, program
         self._demands = Demands(insecure, key_bytes, key_count)
         with within(SHORT_S, longer=""):
-            self._adopt(self._fetch())
+            self._set_manifest(self._fetch())
 
     def refresh(self, *, deadline: float = SHORT_S) -> None:
         """Fetch the manifest again, for example after a new version has replaced the model, within
         ``deadline`` seconds; errors as above."""
         with within(deadline):
-            self._adopt(self._fetch())
+            self._set_manifest(self._fetch())
 
     def _fetch(self) -> Manifest:
         """Fetch the manifest and refuse it where a client must; errors as above."""
@@ -138,11 +138,11 @@ class RemoteModel(Exchange, Unpicklable, elsewhere="make one of the URL in the o
         manifest.require(self._demands)
         return manifest
 
-    def _adopt(self, manifest: Manifest) -> None:
+    def _set_manifest(self, manifest: Manifest) -> None:
         self.manifest = manifest
-        self.joins = manifest.input.places.batch > 1 and self._says_joins()
+        self.joins = manifest.input.places.batch > 1 and self._server_joins()
 
-    def _says_joins(self) -> bool:
+    def _server_joins(self) -> bool:
         """Whether the server reports that it joins requests."""
         with contextlib.suppress(ServeError):
             models = self.ask("GET", "/v1/models").get("models")
@@ -219,25 +219,25 @@ class Session(
         self.remote = remote
         self._identifier: str | None = None
         self._placing, self._next_place = threading.Lock(), 0
-        self._begin(secret)
-        self._take()
+        self._set_secret(secret)
+        self._set_model()
         self._folder = tempfile.TemporaryDirectory(prefix="keywright.")
 
-    def _begin(self, secret: SecretKey | None = None) -> None:
+    def _set_secret(self, secret: SecretKey | None = None) -> None:
         """Use a secret key, by default a new one. No key set has been made of it: only here does the count
         start, because a server chooses its answers."""
         parameters = Parameters.from_bytes(self.remote.manifest.format.parameters)
         self._secret = SecretKey.generate(parameters) if secret is None else secret
         self._generator, self._key_sets = KeyGenerator(self._secret), 0
 
-    def _take(self) -> None:
-        """Adopt the manifest of the remote model."""
+    def _set_model(self) -> None:
+        """Use the manifest of the remote model."""
         self.manifest = self.remote.manifest
         self.parameters = Parameters.from_bytes(self.manifest.format.parameters)
         self._specs = self.manifest.specs
         self._encryption = Encryption(self.manifest, self.parameters, self._secret)
 
-    def _follow(self) -> None:
+    def _switch_model(self) -> None:
         """Switch to the model that has replaced this one, if it takes the same inputs. Uploaded keys are kept
         if it accepts them.
 
@@ -258,11 +258,11 @@ class Session(
                 outcome=successor.hash,
                 expected=before.hash,
             )
-        self.remote._adopt(successor)
+        self.remote._set_manifest(successor)
         same = self.remote.manifest.format.parameters == before.format.parameters
         if not same:
-            self._begin()
-        self._take()
+            self._set_secret()
+        self._set_model()
         if not same or self.manifest.keys.head != before.keys.head:
             self._drop_keys()
 
@@ -302,7 +302,7 @@ class Session(
                 except UnknownKeysError:
                     self._drop_keys()
                 except RetiredError:
-                    self._follow()
+                    self._switch_model()
             return self._upload_keys(progress)
 
     def _upload_keys(self, progress: Progress | None) -> None:
@@ -404,7 +404,7 @@ class Session(
             except UnknownKeysError:
                 self._drop_keys()
             except RetiredError:
-                self._follow()
+                self._switch_model()
             if self._identifier is None:
                 self.upload_keys()
             places = self._places(len(batch))

@@ -144,16 +144,16 @@ def approximate(
         ModelRefusedError: with all reasons; see `keywright.compiler.compile`.
         EncodeError: calibration data of the wrong shape or not finite.
     """
-    opening = begin(model, Fit() if fit is None else fit)
-    if isinstance(opening.model, Ensemble):
-        return opening.approximated(_approximated_ensemble(opening.model, opening.fit))
-    read = read_model(opening.model, opening.fit, max_plaintext_bytes)
+    prepared = prepare(model, Fit() if fit is None else fit)
+    if isinstance(prepared.model, Ensemble):
+        return prepared.approximated(_approximated_ensemble(prepared.model, prepared.fit))
+    read = read_model(prepared.model, prepared.fit, max_plaintext_bytes)
     reasons = list(read.reasons)
     if refusals is not None and read.graph.output >= 0:
         reasons += refusals(read.graph)
     if reasons:
         raise ModelRefusedError(reasons)
-    return opening.approximated(put_polynomials(read, opening.fit, values=opening.values))
+    return prepared.approximated(put_polynomials(read, prepared.fit, values=prepared.values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +182,7 @@ class PreparedModel:
         return replace(model, steps=steps, run=replace(model.run, export=ExportDifferences(self.rounding)))
 
 
-def _started(model: onnx.ModelProto, samples: Any) -> SplitModel:
+def _split_start(model: onnx.ModelProto, samples: Any) -> SplitModel:
     """Return a model behind its first steps. Where the client's steps end in truth values, as of a mask, the
     program computes them itself, if it can."""
     try:
@@ -199,7 +199,7 @@ def _reads_bits(model: onnx.ModelProto, samples: Any) -> bool:
     return bits is not None and bool(bits.any()) and not import_model(model, bits=bits).reasons
 
 
-def begin(model: Source, fit: Fit) -> PreparedModel:
+def prepare(model: Source, fit: Fit) -> PreparedModel:
     """Split off the first steps of a model, and compute them for the calibration data.
 
     Raises:
@@ -216,7 +216,7 @@ def begin(model: Source, fit: Fit) -> PreparedModel:
         loaded, rounding = with_real_numbers(loaded, fit.calibration)
         whole = standardised(loaded)
         require_independent(whole)
-        started = _started(whole, fit.calibration)
+        started = _split_start(whole, fit.calibration)
         features = fit.calibration
         if started.steps is not None and features is not None:
             features, _ = started.steps.features(features)

@@ -22,7 +22,7 @@ from keywright.federated.array_layout import ArrayLayout
 from keywright.federated.encoding import Encoding
 
 if TYPE_CHECKING:
-    from keywright.federated.mod import EncryptionMod, decrypt_arrays
+    from keywright.federated.encryption_mod import EncryptionMod, decrypt_arrays
     from keywright.federated.strategy import EncryptedFedAvg, Refusal
 
     from .threshold.client import ThresholdMod

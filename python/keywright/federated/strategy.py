@@ -17,7 +17,7 @@ from keywright._core import EncryptedSum, EncryptedUpdate
 from keywright.errors import AggregationError, FormatError, KeywrightError, ParameterError
 from keywright.federated.array_layout import ArrayLayout
 from keywright.federated.encoding import Encoding
-from keywright.federated.mod import to_numpy
+from keywright.federated.encryption_mod import to_numpy
 from keywright.federated.records import (
     LAYOUT,
     SUM,
@@ -50,7 +50,7 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class Accepted:
+class Contribution:
     """A reply that counts.
 
     Attributes:
@@ -89,7 +89,9 @@ class FilteringFedAvg(FedAvg):
         added now."""
 
     @abstractmethod
-    def _sum(self, number: int, accepted: dict[int, Accepted]) -> tuple[ArrayRecord | None, dict[str, float]]:
+    def _sum(
+        self, number: int, accepted: dict[int, Contribution]
+    ) -> tuple[ArrayRecord | None, dict[str, float]]:
         """Return the next arrays for clients, and metrics; None if there is nothing."""
 
     def aggregate_train(
@@ -99,7 +101,7 @@ class FilteringFedAvg(FedAvg):
         start = time.perf_counter()
         before = len(self.refusals)
         answered = [reply for reply in replies if not self._failed(server_round, reply)]
-        accepted: dict[int, Accepted] = {}
+        accepted: dict[int, Contribution] = {}
         for reply in answered:
             node = reply.metadata.src_node_id
             try:
@@ -176,14 +178,14 @@ class FilteringFedAvg(FedAvg):
             raise FormatError(f"the reply lacks the metric {self.weighted_by_key!r}", code="contents")
         return self.encoding.require_weight(records[0][self.weighted_by_key])
 
-    def _accept(self, number: int, reply: Message, accepted: dict[int, Accepted]) -> Accepted:
+    def _accept(self, number: int, reply: Message, accepted: dict[int, Contribution]) -> Contribution:
         node = reply.metadata.src_node_id
         if node not in self._asked or node in accepted:
             what = "twice" if node in accepted else "without being asked"
             raise AggregationError(f"client {node} replies {what}", code="duplicate", client=node)
         weight = self._weight(reply)
         update, size = self._parse(number, reply, weight)
-        return Accepted(update, reply, weight, size)
+        return Contribution(update, reply, weight, size)
 
     def _of_one_kind(self, number: int, replies: dict[int, Message]) -> dict[int, Message]:
         """Return the replies that share the most frequent metric names, lengths and record name; others
@@ -255,7 +257,9 @@ class EncryptedFedAvg(FilteringFedAvg):
         require_tag(tag, node)
         return (update, tag), len(data) + len(tag)
 
-    def _sum(self, number: int, accepted: dict[int, Accepted]) -> tuple[ArrayRecord | None, dict[str, float]]:
+    def _sum(
+        self, number: int, accepted: dict[int, Contribution]
+    ) -> tuple[ArrayRecord | None, dict[str, float]]:
         if self._layout is None:
             return None, {}
         start = time.perf_counter()

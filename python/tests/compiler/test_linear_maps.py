@@ -13,7 +13,7 @@ from keywright.compiler.graph.graph import Linear
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.layout.layer_work import Prices
 from keywright.compiler.layout.lowering import lower, placement_cost
-from keywright.compiler.layout.shifts import Between, used_diagonals
+from keywright.compiler.layout.shifts import LayoutPair, used_diagonals
 from keywright.program.operands.diagonals import table_of
 from keywright.program.operands.layout import Layout, candidates
 
@@ -116,7 +116,7 @@ def test_diagonals_do_not_depend_on_layouts_before() -> None:
     matrix = SparseMatrix.from_dense(dense)
     for source, target in itertools.product(layouts((40,), 64) + layouts((5, 8), 16), repeat=2):
         if source.slots == target.slots:
-            between = Between(source, target)
+            between = LayoutPair(source, target)
             fresh = used_diagonals(SparseMatrix.from_dense(dense), between)
             assert np.array_equal(used_diagonals(matrix.scaled(2.0), between), fresh)
             assert np.count_nonzero(fresh)
@@ -192,7 +192,9 @@ def test_diagonals_of_a_convolution_are_those_of_its_entries(data: st.DataObject
     slots = data.draw(st.sampled_from([64, 256, 1024]))
     source = data.draw(st.sampled_from(list(candidates(shape, slots, [], 1))))
     target = data.draw(st.sampled_from(list(candidates(result, slots, [source], stride))))
-    fast, naive = (used_diagonals(m, Between(source, target)) for m in (convolution, convolution.explicit()))
+    fast, naive = (
+        used_diagonals(m, LayoutPair(source, target)) for m in (convolution, convolution.explicit())
+    )
     assert np.array_equal(fast, naive)
     linears = [Linear(result, (0,), (m,), np.zeros(1)) for m in (convolution, convolution.explicit())]
     one_by_one = zip(*(lower(n, [source], target, PRICES).rows for n in linears), strict=True)

@@ -246,7 +246,7 @@ def test_a_client_never_crashes_between_question_and_record(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("keywright.federated.mod.open_sum", killed)
+        patch.setattr("keywright.federated.encryption_mod.open_sum", killed)
         with pytest.raises(KeyboardInterrupt):
             client.answer(*summed(sums, tags))
     client.restart()

@@ -9,8 +9,8 @@ import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp.strategy import FedAvg
 from keywright.federated import ArrayLayout, Encoding, EncryptedFedAvg, EncryptionMod, SumKey, decrypt_arrays
+from keywright.federated.encryption_mod import encode_update
 from keywright.federated.loopback import RUN_ID
-from keywright.federated.mod import encode_update
 from keywright.federated.records import UPDATE, session
 from numpy.typing import NDArray
 from tests.federated.loopback import Tamper, TamperedGrid, app

@@ -15,14 +15,14 @@ from keywright.errors import (
 from keywright.plan import CostModel
 from keywright.plan.cost.calibration import (
     Calibration,
-    Measured,
+    Measurement,
     _nonnegative,
     describe_machine,
     fit,
     stored_model,
 )
 from keywright.plan.cost.gauge import CHAINS
-from keywright.plan.cost.measuring import cases, settled, transform_cases
+from keywright.plan.cost.measuring import cases, medians, transform_cases
 from keywright.plan.cost.model import TYPICAL_WEIGHTS, Weights, Work, engine_use
 from keywright.plan.cost.operations import Operation, product_operation
 from keywright.plan.ring.chain import shapes
@@ -92,25 +92,25 @@ OTHER = Weights(
 """Weights between half and twice the typical ones."""
 
 
-def made_entries(weights: Weights) -> list[Measured]:
+def made_entries(weights: Weights) -> list[Measurement]:
     """Return the measurements of a machine with these weights."""
     model = CostModel({15: weights})
     entries = []
     for case in cases(15):
         entries += [
-            Measured(what, case.shape, case.level, n, 1.0) for what, n in (("switch", 1), ("hoisted", 4))
+            Measurement(what, case.shape, case.level, n, 1.0) for what, n in (("switch", 1), ("hoisted", 4))
         ]
-        entries += [Measured(what, case.shape, case.shape.level, 1, 1.0) for what in ("key", "load")]
+        entries += [Measurement(what, case.shape, case.shape.level, 1, 1.0) for what in ("key", "load")]
     for transform_case in transform_cases(15):
         shape, babies, giants = transform_case.shape, transform_case.babies - 1, transform_case.giants - 1
         entries.append(
-            Measured("transform", shape, shape.level, babies, 1.0, giants, transform_case.operation)
+            Measurement("transform", shape, shape.level, babies, 1.0, giants, transform_case.operation)
         )
     for level in (13, 5):
         shape = shapes(entries[0].shape.chain, level)[0]
-        entries.append(Measured("product", shape, level, 1, 1.0, 0, product_operation("", level)))
+        entries.append(Measurement("product", shape, level, 1, 1.0, 0, product_operation("", level)))
         for counts in ({"visits": 2, "rescaled": 2}, {"visits": 2}, {"transforms": 1, "embeddings": 1}):
-            entries.append(Measured("operation", shape, level, 1, 1.0, 0, Operation("", level, **counts)))
+            entries.append(Measurement("operation", shape, level, 1, 1.0, 0, Operation("", level, **counts)))
     return [replace(entry, seconds=entry.predicted(model)) for entry in entries]
 
 
@@ -152,7 +152,7 @@ def test_runs_are_settled_by_medians() -> None:
     # The machine slows down to half its speed, and the clock of one run falls behind.
     times = [(1.0, 0.1), (1.1, 0.1), (2.0, 0.2), (0.01, 0.1), (2.2, 0.2)]
     runs = [replace(case, seconds=seconds, gauge=gauge) for seconds, gauge in times]
-    first, second = settled([*runs[:2], replace(other, seconds=3.0, gauge=0.5), *runs[2:]])
+    first, second = medians([*runs[:2], replace(other, seconds=3.0, gauge=0.5), *runs[2:]])
     assert (first.seconds, first.seconds / first.gauge) == pytest.approx((1.1, 10.0))
     assert second == replace(other, seconds=3.0, gauge=0.5)
 
@@ -205,7 +205,7 @@ def test_a_switch_from_a_larger_ring_is_predicted_as_plans_count_it() -> None:
     model = recorded().model
     chain = next(e.shape.chain for e in recorded().measured if e.shape.chain.log_n == 15)
     (keys,) = ring_keys(chain, [RingSwitches(16, 5, 1)])
-    entry = Measured("ring", keys.shape, 4, keys.parts, 1.0)
+    entry = Measurement("ring", keys.shape, 4, keys.parts, 1.0)
     assert keys.parts == 2
     assert entry.predicted(model) == keys.work(4).seconds(model.of_degree(15)) > 0
     fitted = fit([*recorded().measured, replace(entry, seconds=entry.predicted(model))])

@@ -16,7 +16,12 @@ from keywright import plan as planning
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory import machine, planner
 from keywright.plan.memory.ciphertexts import ciphertext_bytes, live_bytes
-from keywright.plan.memory.diagonals import StorageOption, TransformStorage, network_diagonals, ways
+from keywright.plan.memory.diagonals import (
+    StorageOption,
+    TransformStorage,
+    network_diagonals,
+    storage_options,
+)
 from keywright.plan.memory.key_stream import least_key_memory, stream_seconds
 from keywright.plan.memory.planner import Process, plan_process
 from keywright.plan.search.network_planner import plan_candidates
@@ -153,7 +158,7 @@ def test_ways_take_more_bytes_and_less_time() -> None:
     side = mnist()
     chain = side.execution("kds").plan.workload.chain
     primes = [*range(4), chain.max_level + 1]
-    streamed, coefficients, encoded = ways([1024, 2048], primes, chain, MODEL)
+    streamed, coefficients, encoded = storage_options([1024, 2048], primes, chain, MODEL)
     assert (streamed.stored_bytes, coefficients.stored_bytes) == (0, 8 * 3072)
     transforms = [
         kw.LinearTransform.from_rows(
@@ -168,7 +173,7 @@ def test_ways_take_more_bytes_and_less_time() -> None:
         ).bytes
         for storage in ("coefficients", "encoded")
     ]
-    expected = ways([1024, 1024], primes, chain, MODEL)
+    expected = storage_options([1024, 1024], primes, chain, MODEL)
     assert transforms == [expected[1].stored_bytes, expected[2].stored_bytes]
     assert encoded.stored_bytes == 5 * coefficients.stored_bytes
     assert streamed.seconds > coefficients.seconds > encoded.seconds == 0.0

@@ -15,7 +15,7 @@ import pytest
 from keywright import plan as planning
 from keywright.errors import WorkloadError
 from keywright.plan import predict_plan
-from keywright.plan.cost.calibration import Measured, measured_work
+from keywright.plan.cost.calibration import Measurement, measured_work
 from keywright.plan.cost.measuring import cases
 from keywright.plan.cost.model import TYPICAL_WEIGHTS, Work, engine_use
 from keywright.plan.cost.operations import Operation
@@ -70,7 +70,7 @@ def test_counts_are_those_of_the_execution(name: str) -> None:
 def test_counts_are_those_of_what_is_calibrated(log_n: int) -> None:
     for place, case in enumerate([*cases(log_n), *cases(log_n, held_out=True)]):
         what = "switch" if case.count == 1 else "hoisted"
-        each = measured_work(Measured(what, case.shape, case.level, case.count))
+        each = measured_work(Measurement(what, case.shape, case.level, case.count))
         work = Work().plus(each, case.count)
         require_counts(work, log_n, counted()[f"{log_n} {place}"])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from keywright.client import RemoteModel, parts
-from keywright.client.parts import IN_FLIGHT, send_file
+from keywright.client.key_upload import IN_FLIGHT, send_file
 from keywright.errors.service import InvalidReplyError, StorageError, UnreachableError
 from keywright.serve import Server, Service
 

@@ -25,7 +25,7 @@ import pytest
 from keywright import compiler
 from keywright.client import RemoteModel, parts
 from keywright.client import exchange as exchange_module
-from keywright.client.parts import PART_BYTES
+from keywright.client.key_upload import PART_BYTES
 from keywright.client.remote import PROGRESS
 from keywright.errors import OutOfRangeError, ServeError, WorkerEndedError
 from keywright.errors.engine import FormatError, KeywrightError

@@ -14,9 +14,9 @@ import keywright as kw
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.terminal import Column, Terminal, Value
 from keywright.model.folder import new_file
-from keywright.plan.cost import CHAINS, Calibration, Measured, fit, measure, speedup
+from keywright.plan.cost import CHAINS, Calibration, Measurement, fit, measure, speedup
 
-from .calibrate_check import BOOTSTRAPS, Checked, check_bootstrap, check_network
+from .calibrate_check import BOOTSTRAPS, ProgramCheck, check_bootstrap, check_network
 
 WORDS = {
     "switch": "a key switch alone",
@@ -112,7 +112,7 @@ def _print_speedup(calibration: Calibration, threads: int, times: float, termina
     terminal.table(columns, [row], title="Threads")
 
 
-def _table(calibration: Calibration, measured: list[Measured], terminal: Terminal) -> None:
+def _table(calibration: Calibration, measured: list[Measurement], terminal: Terminal) -> None:
     model = calibration.model
     rows: list[dict[str, Value]] = []
     for log_n in sorted({entry.shape.chain.log_n for entry in measured}):
@@ -158,7 +158,7 @@ def _check_programs(
 ) -> None:
     """Predict and measure a network and a bootstrap, of the largest ring unless the options name another."""
     preset = options.bootstrap or BOOTSTRAPS.get(largest)
-    checks: list[Checked] = []
+    checks: list[ProgramCheck] = []
     with terminal.progress("programs", 2 if preset else 1) as advance:
         if preset:
             checks.append(check_bootstrap(preset, calibration))

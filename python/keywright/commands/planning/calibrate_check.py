@@ -33,7 +33,7 @@ GAUGED = 5
 
 
 @dataclass(frozen=True)
-class Checked:
+class ProgramCheck:
     """A measured program.
 
     Attributes:
@@ -59,7 +59,7 @@ class Checked:
         return abs(self.predicted.seconds / self.steady - 1)
 
 
-def check_bootstrap(preset: str, calibration: Calibration) -> Checked:
+def check_bootstrap(preset: str, calibration: Calibration) -> ProgramCheck:
     """Run a bootstrapping on random values.
 
     Args:
@@ -92,10 +92,10 @@ def check_bootstrap(preset: str, calibration: Calibration) -> Checked:
             f"{preset}: the result is off by {error}, above its bound {results[-1].error_bound}",
             code="wrong_result",
         )
-    return Checked(f"bootstrap {preset}", predict_plan(planned, model), seconds, steady)
+    return ProgramCheck(f"bootstrap {preset}", predict_plan(planned, model), seconds, steady)
 
 
-def check_network(model_file: Path | None, calibration: Calibration) -> Checked:
+def check_network(model_file: Path | None, calibration: Calibration) -> ProgramCheck:
     """Run a network on a synthetic sample.
 
     Args:
@@ -130,7 +130,7 @@ def check_network(model_file: Path | None, calibration: Calibration) -> Checked:
             f"{name}: the result is off by {error}, above its bound {bound}", code="wrong_result"
         )
     what = f"network {name}, ring degree 2^{compiled.parameters.log_n}"
-    return Checked(what, predict_plan(planned, model), seconds, steady)
+    return ProgramCheck(what, predict_plan(planned, model), seconds, steady)
 
 
 def _time(work: Callable[[], object], calibration: Calibration, log_n: int) -> tuple[float, float]:

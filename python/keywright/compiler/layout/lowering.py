@@ -12,7 +12,7 @@ from keywright.program.operands.diagonals import DiagonalMatrix, Diagonals
 from keywright.program.operands.layout import Layout
 
 from .layer_work import LayerWork, Prices
-from .shifts import Between, Used, fill_table, used_diagonals
+from .shifts import LayoutPair, Used, fill_table, used_diagonals
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class _Input:
     """One ciphertext that a map reads: the matrix to apply, its layouts, and the ciphertext's index."""
 
     matrix: Matrix
-    between: Between
+    between: LayoutPair
     block: int
     used: Used
 
@@ -95,7 +95,7 @@ def placement_cost(matrices: list[Matrix], sources: list[Layout], target: Layout
 def _inputs(matrices: list[Matrix], sources: list[Layout], target: Layout) -> list[_Input]:
     results = []
     for matrix, source in zip(matrices, sources, strict=True):
-        between = Between(source, target)
+        between = LayoutPair(source, target)
         used = used_diagonals(matrix, between)
         results += [_Input(matrix, between, block, used[:, block]) for block in range(source.ciphertexts)]
     return results

@@ -26,7 +26,7 @@ Used = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Between:
+class LayoutPair:
     """A source and a target layout.
 
     Attributes:
@@ -59,7 +59,7 @@ class Between:
         return moved & (self.period - 1)
 
 
-def used_diagonals(matrix: Matrix, between: Between) -> Used:
+def used_diagonals(matrix: Matrix, between: LayoutPair) -> Used:
     """Return which diagonals are non-zero: (ciphertexts of the target, of the source, slots).
 
     Raises:
@@ -102,7 +102,7 @@ def _shifts(matrix: SparseMatrix, source: Layout, target: Layout) -> tuple[Steps
     return shifts
 
 
-def fill_table(matrix: Matrix, between: Between, block: tuple[int, int], used: Used) -> Vector:
+def fill_table(matrix: Matrix, between: LayoutPair, block: tuple[int, int], used: Used) -> Vector:
     """Return the diagonals between two ciphertexts: (used diagonals, period).
 
     Args:
@@ -119,7 +119,9 @@ def fill_table(matrix: Matrix, between: Between, block: tuple[int, int], used: U
     return table
 
 
-def _fill(matrix: SparseMatrix, between: Between, block: tuple[int, int], row: Steps, table: Vector) -> None:
+def _fill(
+    matrix: SparseMatrix, between: LayoutPair, block: tuple[int, int], row: Steps, table: Vector
+) -> None:
     """Fill the table. No two entries share a place: diagonal and slot determine row and column."""
     source, target = between.source, between.target
     into, origin, values = target.positions[matrix.rows], source.positions[matrix.columns], matrix.values
@@ -140,7 +142,7 @@ class _Separated:
         pixel_into, pixel_origin, tap: offsets of the pixels of every pair that meets, and the tap.
     """
 
-    between: Between
+    between: LayoutPair
     kernel: NDArray[np.float64]
     into: Steps
     origin: Steps
@@ -149,7 +151,7 @@ class _Separated:
     tap: Steps
 
     @classmethod
-    def of(cls, matrix: Matrix, between: Between) -> "_Separated | None":
+    def of(cls, matrix: Matrix, between: LayoutPair) -> "_Separated | None":
         """Return None for another matrix, or for layouts that are not such sums."""
         if not isinstance(matrix, Convolution):
             return None

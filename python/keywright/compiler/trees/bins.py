@@ -10,12 +10,6 @@ from keywright.program.operands.binning import Binning
 
 from .ensemble import Ensemble, Flags, Numbers
 
-LADDER = (16, 32, 64, 128, 256)
-"""Numbers of bins that are tried by default, in order."""
-
-LAST_LADDER = (1024, 4096)
-"""Numbers that are tried before a model is refused."""
-
 WHOLE = 2.0**24
 """Whole numbers below this are exact in single precision."""
 

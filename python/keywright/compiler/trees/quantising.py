@@ -14,8 +14,6 @@ from keywright.errors.engine import EncodeError
 from keywright.errors.network import (
     ModelRefusedError,
     RefusalError,
-    calibration_missing,
-    inaccurate,
     no_labels,
     unknown_activation,
 )
@@ -25,12 +23,12 @@ from keywright.program.fit_report import FitReport, OutputDifference
 from keywright.program.operands.binning import Binning
 from keywright.program.operands.normalisation import Normalisation
 
-from .bins import LADDER, LAST_LADDER, Bins, private_bins, public_bins
+from .bins import Bins
 from .calibration.closeness import spread_of
-from .calibration.coverage import coverage
-from .calibration.judging import DEFAULT, Judge, remarks, require_coverage, require_leaves, require_spread
+from .calibration.judging import Judge, remarks, require_leaves, require_spread
 from .ensemble import Ensemble
 from .paths import Paths, paths
+from .thresholds import threshold_bins
 
 MOST_SAMPLES = 1024
 """Calibration samples that are run through the program in the clear; of more, first those held out."""
@@ -89,8 +87,8 @@ class QuantisedEnsemble:
 def quantise(ensemble: Ensemble, fit: Fit) -> QuantisedEnsemble:
     """Return an ensemble on bits.
 
-    With private thresholds and no given number of bins, the smallest number of `LADDER` is chosen with which
-    the program follows the model on the calibration data as the fit requires.
+    With private thresholds and no given number of bins, the smallest number of `thresholds.LADDER` is chosen
+    with which the program follows the model on the calibration data as the fit requires.
 
     Raises:
         ModelRefusedError: too many comparisons, no calibration data for private thresholds, or no number
@@ -113,19 +111,11 @@ def _quantised(
     if fit.accuracy is not None and ensemble.last.labels is None:
         raise no_labels()
     judge = Judge(ensemble, samples)
-    covered = None
     if not len(samples):
         require_spread(ensemble, fit)
     elif fit.accuracy is None and fit.error is None:
         require_leaves(judge.closeness(samples))
-    if fit.thresholds == "public":
-        bins = public_bins(ensemble)
-    elif not len(samples):
-        raise calibration_missing(["the bins of thresholds"])
-    else:
-        covered = coverage(ensemble, samples)
-        require_coverage(covered, fit)
-        bins = covered.within(_chosen(judge, fit, held_out))
+    bins, covered = threshold_bins(judge, fit, held_out)
     result = paths(ensemble, bins)
     report = None
     warnings = remarks(judge, bins, covered, held_out) if len(samples) else []
@@ -146,47 +136,6 @@ def _quantised(
         held_out,
         report,
     )
-
-
-def _chosen(judge: Judge, fit: Fit, held_out: NDArray[np.bool_]) -> Bins:
-    """Return the bins.
-
-    Raises:
-        RefusalError: they miss a required accuracy or error, or the default.
-    """
-    required = fit.accuracy is not None or fit.error is not None
-    counts = (fit.bins,) if fit.bins is not None else LADDER if required else (*LADDER, *LAST_LADDER)
-    tried = _Tried(judge, fit, held_out, counts[0])
-    for count in counts[1:]:
-        # The last numbers are tried only before a refusal.
-        if tried.follows or (count > LADDER[-1] and not tried.close.refused):
-            break
-        tried = _Tried(judge, fit, held_out, count)
-    if tried.follows or not (required or tried.close.refused):
-        return tried.bins
-    close, depth = tried.close, paths(judge.ensemble, tried.bins).graph.depth()
-    default = None if required else f"{DEFAULT}, but {' and '.join(close.refused)}"
-    raise inaccurate(
-        fit.accuracy, fit.error, close.agreement, close.change, depth, default=default, bins=tried.count
-    )
-
-
-class _Tried:
-    """A number of bins, and what it changes."""
-
-    def __init__(self, judge: Judge, fit: Fit, held_out: NDArray[np.bool_], count: int) -> None:
-        self.fit, self.count = fit, count
-        self.bins = private_bins(judge.ensemble, judge.samples[~held_out], count)
-        self.close = judge.closeness(self.bins.quantised(judge.samples))
-
-    @property
-    def follows(self) -> bool:
-        """Whether it suffices: requirements replace the default, and a given number is taken as it is."""
-        fit, close = self.fit, self.close
-        if fit.accuracy is None and fit.error is None:
-            return fit.bins is not None or close.follows
-        equal = close.agreement is None or close.agreement >= (fit.accuracy or 0.0)
-        return equal and (fit.error is None or close.change <= fit.error)
 
 
 def _report(

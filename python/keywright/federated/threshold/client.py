@@ -16,10 +16,10 @@ from keywright.errors import AggregationError, ParameterError
 from keywright.federated.array_layout import ArrayLayout
 from keywright.federated.client_state import ClientState
 from keywright.federated.encoding import Encoding
-from keywright.federated.mod import encode_update
+from keywright.federated.encryption_mod import encode_update
 from keywright.federated.records import UPDATE, blob, only_arrays, read_arrays, server_round
 
-from .messages import MAX_NUMBER, Dealt, Request, Terms, content, whole
+from .messages import MAX_NUMBER, Deal, Request, Terms, content, whole
 from .protocol import (
     DEAL,
     DECRYPT,
@@ -198,7 +198,7 @@ class ThresholdMod(Unpicklable, elsewhere="make it in the module of the ClientAp
             own = X25519PrivateKey.from_private_bytes(content(state, "exchange"))
             number = roster.number(context.node_id)
             parties = range(1, len(roster.nodes) + 1)
-            given = Dealt.read(config, len(roster.nodes))
+            given = Deal.read(config, len(roster.nodes))
             pairs = zip(parties, given.shares, given.halves, strict=True)
             dealt = [unseal(own, roster, i, number, share, half) for i, share, half in pairs]
             masks = [os.urandom(32) if i == number else mask_key(own, roster, number, i) for i in parties]

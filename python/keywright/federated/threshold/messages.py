@@ -91,7 +91,7 @@ class Terms:
         """
         keys, nonces = items(record, "keys", bytes), items(record, "nonces", bytes)
         roster = Roster.of(items(record, "nodes", int), keys, nonces)
-        if len(set(nonces)) < len(nonces) or not all(map(agrees, keys)):
+        if len(set(nonces)) < len(nonces) or not all(map(is_agreement_key, keys)):
             raise FormatError(
                 "the roster has a nonce twice, or a key of low order", code="contents", found=len(keys)
             )
@@ -106,7 +106,7 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class Dealt:
+class Deal:
     """The message with the shares for one client.
 
     Attributes:
@@ -166,7 +166,7 @@ class Request:
         return cls(total, number, contributors, tuple(active))
 
 
-def agrees(key: object) -> bool:
+def is_agreement_key(key: object) -> bool:
     """Whether bytes are a valid X25519 key: not a point of low order."""
     if not isinstance(key, bytes) or len(key) != KEY_BYTES:
         return False

@@ -15,11 +15,11 @@ from keywright._core import ThresholdKey, ThresholdParameters
 from keywright.errors import AggregationError, KeywrightError
 from keywright.federated.array_layout import ArrayLayout
 from keywright.federated.encoding import Encoding
-from keywright.federated.mod import to_numpy
+from keywright.federated.encryption_mod import to_numpy
 from keywright.federated.records import UPDATE, blob_bytes, only_arrays
 from keywright.federated.strategy import FilteringFedAvg
 
-from .messages import agrees
+from .messages import is_agreement_key
 from .protocol import (
     DEAL,
     DECRYPT,
@@ -175,7 +175,7 @@ class ThresholdFedAvg(FilteringFedAvg):
         good = [
             n
             for n, k, r in zip(nodes, keys, nonces, strict=True)
-            if agrees(k) and _whole(r) and keys.count(k) == 1
+            if is_agreement_key(k) and _whole(r) and keys.count(k) == 1
         ]
         if len(good) < len(nodes):
             return good

@@ -1,7 +1,7 @@
 """Costs of key switches and operations: the cost model, its calibration to a machine, noise budgets."""
 
-from .calibration import Calibration, Measured, fit, stored_model
+from .calibration import Calibration, Measurement, fit, stored_model
 from .gauge import CHAINS, Gauge
 from .measuring import measure, speedup
 
-__all__ = ["CHAINS", "Calibration", "Gauge", "Measured", "fit", "measure", "speedup", "stored_model"]
+__all__ = ["CHAINS", "Calibration", "Gauge", "Measurement", "fit", "measure", "speedup", "stored_model"]

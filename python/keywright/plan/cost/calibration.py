@@ -50,7 +50,7 @@ WHATS = (*SWITCHES, "transform", "product", "operation", "ring", "key", "load")
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """One measurement.
 
     Attributes:
@@ -103,7 +103,7 @@ class Calibration:
     machine: str
     weights: Mapping[int, Weights]
     gauges: Mapping[int, float]
-    measured: tuple[Measured, ...]
+    measured: tuple[Measurement, ...]
     speedups: Mapping[int, float] = field(default_factory=dict)
 
     @property
@@ -253,7 +253,7 @@ def _weights(values: Mapping[str, Any]) -> Weights:
     )
 
 
-def _read_measured(entry: Mapping[str, Any], chains: Sequence[Chain]) -> Measured:
+def _read_measured(entry: Mapping[str, Any], chains: Sequence[Chain]) -> Measurement:
     level, alpha, special = (whole(part, "a number of a key") for part in entry["key"])
     place = whole(entry["chain"], "chain")
     if not 0 <= place < len(chains):
@@ -273,7 +273,7 @@ def _read_measured(entry: Mapping[str, Any], chains: Sequence[Chain]) -> Measure
         )
     shape = Shape(chain, level, alpha, special, bool(entry["seeded"]))
     operation = entry["operation"]
-    result = Measured(
+    result = Measurement(
         str(entry["what"]),
         shape,
         whole(entry["level"], "level"),
@@ -316,7 +316,7 @@ def stored_model() -> CostModel:
     return CostModel() if calibration is None else calibration.model
 
 
-def fit(measured: Sequence[Measured], speedups: Mapping[int, float] | None = None) -> Calibration:
+def fit(measured: Sequence[Measurement], speedups: Mapping[int, float] | None = None) -> Calibration:
     """Fit non-negative weights to this machine's measurements by least squares of relative errors.
 
     Times are divided by the gauge measured with them and multiplied by its median in the ring.
@@ -383,7 +383,7 @@ def _near(proportions: Weights, rows: NDArray[np.float64]) -> NDArray[np.float64
     )
 
 
-def measured_work(entry: Measured) -> Work:
+def measured_work(entry: Measurement) -> Work:
     """Return the work that a measurement timed.
 
     Raises:
@@ -419,7 +419,7 @@ def measured_work(entry: Measured) -> Work:
     return work
 
 
-def _fit_keys(entries: Sequence[Measured], what: str, parts: int) -> NDArray[np.float64]:
+def _fit_keys(entries: Sequence[Measurement], what: str, parts: int) -> NDArray[np.float64]:
     """Return the weights of the first of `shape_parts`; zeros if nothing is measured."""
     results = [entry for entry in entries if entry.what == what]
     if not results:

@@ -38,7 +38,7 @@ from keywright._progress import Progress, silent
 from keywright.plan.ring.chain import Shape, shapes
 from keywright.plan.ring.chain_sources import chain_of
 
-from .calibration import Measured
+from .calibration import Measurement
 from .gauge import CHAINS, CLOCK, Gauge, measure_speedup
 from .operations import Operation, product_operation
 from .ring_switch import ring_switch_parts, ring_switch_shape
@@ -134,9 +134,9 @@ def transform_cases(log_n: int, *, held_out: bool = False) -> list[TransformCase
     return list(dict.fromkeys(out))
 
 
-def settled(runs: Iterable[Measured]) -> list[Measured]:
+def medians(runs: Iterable[Measurement]) -> list[Measurement]:
     """Return each measurement once, with the median of its times and of its times relative to the gauge."""
-    by_case: dict[Measured, list[Measured]] = {}
+    by_case: dict[Measurement, list[Measurement]] = {}
     for run in runs:
         by_case.setdefault(replace(run, seconds=0.0, gauge=0.0), []).append(run)
     out = []
@@ -153,7 +153,9 @@ def _rounds(rings: Iterable[int]) -> list[int]:
     return [log_n for turn in range(max(ROUNDS.values())) for log_n in rings if turn < ROUNDS[log_n]]
 
 
-def measure(rings: Iterable[int], *, held_out: bool = False, progress: Progress = silent) -> list[Measured]:
+def measure(
+    rings: Iterable[int], *, held_out: bool = False, progress: Progress = silent
+) -> list[Measurement]:
     """Measure every case in some rings, each once or more often (`ROUNDS`). The number of threads is 1
     afterwards.
 
@@ -162,7 +164,7 @@ def measure(rings: Iterable[int], *, held_out: bool = False, progress: Progress 
         held_out: whether other cases are measured than those that a calibration is fitted to.
         progress: receives the progress.
     """
-    out: list[Measured] = []
+    out: list[Measurement] = []
     turns = _rounds(rings)
     keys = sum(len({(case.shape, case.count) for case in cases(log_n, held_out=held_out)}) for log_n in turns)
     with progress("keys", keys) as advance:
@@ -171,10 +173,10 @@ def measure(rings: Iterable[int], *, held_out: bool = False, progress: Progress 
                 if runs[0].what == "key":
                     advance(1)
                 out += runs
-    return settled(out)
+    return medians(out)
 
 
-def _measure_ring(log_n: int, *, held_out: bool) -> Iterator[list[Measured]]:
+def _measure_ring(log_n: int, *, held_out: bool) -> Iterator[list[Measurement]]:
     """Yield the runs of every case in a ring, case by case: one of `ROUNDS`."""
     bench = _Bench(log_n)
     by_key: dict[tuple[Shape, int], list[Case]] = {}
@@ -199,7 +201,7 @@ def speedup(log_n: int, threads: int) -> float:
     return measure_speedup(_Bench(log_n).transform_work(transform_cases(log_n)[-1])[0], threads)
 
 
-def ring_switch_runs(bench: "_Bench", level: int) -> list[Measured]:
+def ring_switch_runs(bench: "_Bench", level: int) -> list[Measurement]:
     """Measure switches of a ciphertext from the ring of twice the degree, which has the same primes."""
     log_n = bench.chain.log_n
     q, p = CHAINS[log_n]
@@ -214,7 +216,7 @@ def ring_switch_runs(bench: "_Bench", level: int) -> list[Measured]:
     evaluator, other = (Evaluator(both, each) for each in keys)
     values = np.linspace(-1, 1, both.subring(log_n).max_slots)
     ciphertext = Encryptor(generator.public_key()).encrypt(values, slots=len(values), level=level)
-    case = Measured("ring", shape, level, len(specs))
+    case = Measurement("ring", shape, level, len(specs))
     runs = (partial(each.switch_ring, ciphertext, log_n) for each in (evaluator, other))
     return bench.runs(case, *runs)
 
@@ -238,31 +240,33 @@ class _Bench:
         """Return a fully packed ciphertext."""
         return self.encryptor.encrypt(self.values, slots=self.parameters.max_slots, level=level)
 
-    def key(self, shape: Shape, count: int, listed: list[Case], path: Path) -> Iterator[list[Measured]]:
+    def key(self, shape: Shape, count: int, listed: list[Case], path: Path) -> Iterator[list[Measurement]]:
         """Measure making `count` keys of a shape, reading one, and using them."""
         steps = list(range(1, count + 1))
         make = self.maker([self.spec(shape, step) for step in steps])
         result = deque([make(), make()])
-        case = Measured("key", shape, shape.level, 1)
+        case = Measurement("key", shape, shape.level, 1)
         # Use memory that the process already has: the cost of new memory is the system's, and varies.
         yield self.runs(case, lambda: result.append(make()), result.popleft, times=count, least=2)
         keys, others = result
         if count == 1:
             keys.save(path)
-            case = Measured("load", shape, shape.level, 1)
+            case = Measurement("load", shape, shape.level, 1)
             yield self.runs(case, lambda: EvaluationKeys.load(path, self.parameters))
         evaluator, other = (Evaluator(self.parameters, each) for each in (keys, others))
         for listed_case in listed:
             ciphertext = self.fresh(listed_case.level)
             before, rotate = (partial(e.rotate_hoisted, ciphertext, steps) for e in (other, evaluator))
-            case = Measured("switch" if count == 1 else "hoisted", shape, listed_case.level, count)
+            case = Measurement("switch" if count == 1 else "hoisted", shape, listed_case.level, count)
             yield self.runs(case, rotate, before, times=count)
 
-    def transform(self, case: TransformCase) -> list[Measured]:
+    def transform(self, case: TransformCase) -> list[Measurement]:
         """Measure a linear transform of a ciphertext."""
         apply, before = self.transform_work(case)
         shape, babies, giants = case.shape, case.babies - 1, case.giants - 1
-        measured = Measured("transform", shape, shape.level, babies, giants=giants, operation=case.operation)
+        measured = Measurement(
+            "transform", shape, shape.level, babies, giants=giants, operation=case.operation
+        )
         return self.runs(measured, apply, before)
 
     def transform_work(self, case: TransformCase) -> tuple[Callable[[], object], Callable[[], object]]:
@@ -279,7 +283,7 @@ class _Bench:
         # One of its many keys is then in cache.
         return apply, partial(evaluator.rotate, ciphertext, steps[-1])
 
-    def operations(self, level: int) -> Iterator[list[Measured]]:
+    def operations(self, level: int) -> Iterator[list[Measurement]]:
         """Measure a product of ciphertexts, one with a constant, a sum and a sum with a vector."""
         shape = shapes(self.chain, level)[0]
         spec = KeySpec.relinearization(
@@ -287,11 +291,11 @@ class _Bench:
         )
         evaluator, other = (Evaluator(self.parameters, self.maker([spec])()) for _ in range(2))
         a, b = self.fresh(level), self.fresh(level)
-        product = Measured("product", shape, level, 1, operation=product_operation("product", level))
+        product = Measurement("product", shape, level, 1, operation=product_operation("product", level))
         yield self.runs(product, lambda: evaluator.multiply(a, b), lambda: other.multiply(a, b))
 
-        def runs(operation: Operation, work: Callable[[], object]) -> list[Measured]:
-            return self.runs(Measured("operation", shape, level, 1, operation=operation), work)
+        def runs(operation: Operation, work: Callable[[], object]) -> list[Measurement]:
+            return self.runs(Measurement("operation", shape, level, 1, operation=operation), work)
 
         scaled = Operation("constant", level, visits=2, rescaled=2)
         yield runs(scaled, lambda: evaluator.multiply(a, 0.3))
@@ -301,13 +305,13 @@ class _Bench:
 
     def runs(
         self,
-        case: Measured,
+        case: Measurement,
         work: Callable[[], object],
         before: Callable[[], object] | None = None,
         *,
         times: int = 1,
         least: int = RUNS,
-    ) -> list[Measured]:
+    ) -> list[Measurement]:
         """Time runs of some work, each after the gauge, which leaves caches full of other data.
 
         Args:
@@ -319,7 +323,7 @@ class _Bench:
             times: repetitions inside `work`.
             least: minimum number of runs.
         """
-        out: list[Measured] = []
+        out: list[Measurement] = []
         repeats, begin = 1, process_time()
         while len(out) < least or process_time() - begin < ENOUGH:
             gauge = self.gauge.seconds()

@@ -202,7 +202,7 @@ FORMS: tuple[Form, ...] = ("whole", "baby", "giant")
 
 
 @dataclass(frozen=True)
-class Use:
+class KeyUse:
     """One way to use a key at a level.
 
     Attributes:
@@ -320,7 +320,7 @@ class CostModel:
 
 
 @cache
-def engine_use(shape: Shape, level: int) -> Use | None:
+def engine_use(shape: Shape, level: int) -> KeyUse | None:
     """Return how the engine uses a key at a level, on any machine. None above the key's level."""
     chain = shape.chain
     use = chain.widths.switch(shape.level, shape.alpha, shape.special_primes, shape.seeded, level)
@@ -328,7 +328,7 @@ def engine_use(shape: Shape, level: int) -> Use | None:
         return None
     digits, removed, noise, work = use
     shared, whole, baby, giant = (Work.counted(row, chain.log_n) for row in work)
-    return Use(shared, whole, baby, giant, noise, tuple(removed), tuple(digits))
+    return KeyUse(shared, whole, baby, giant, noise, tuple(removed), tuple(digits))
 
 
 def key_parts(log_n: int, rows: int, primes: int) -> tuple[float, float, float]:

@@ -78,7 +78,7 @@ _Place = tuple[tuple[int, int] | None, int, tuple[Automorphism, ...], Form]
 
 
 @dataclass(frozen=True)
-class _Served:
+class _ServedGroup:
     """The columns of a group's hops of depth 1 and 2."""
 
     group: Group
@@ -129,7 +129,7 @@ class Optimizer:
         self._columns = _Model()
         self._keys: dict[PlannedKey, int] = {}
         self._by_automorphism: defaultdict[Automorphism | None, list[PlannedKey]] = defaultdict(list)
-        self._served: dict[_Place, _Served] = {}
+        self._served: dict[_Place, _ServedGroup] = {}
         self._ways_of: list[list[int]] = []
         self._relinearization: dict[tuple[int, PlannedKey], int] = {}
         self._popular: dict[Automorphism, int] = {}
@@ -247,7 +247,7 @@ class Optimizer:
                 self._columns.at_least(terms, 1.0)
             else:
                 self._columns.at_least([*terms, (taken, -1.0)], 0.0)
-        self._served[way, group.level, group.targets, group.form] = _Served(group, first, second)
+        self._served[way, group.level, group.targets, group.form] = _ServedGroup(group, first, second)
 
     def _rotated_again(self, group: Group, node: Automorphism) -> int | None:
         """Return a column for a step of a linear transform that is rotated again, with the least extra cost
@@ -360,7 +360,7 @@ class Optimizer:
         return KeyPlan("optimal", workload, tuple(hops), relinearization)
 
     def _tree(
-        self, served: _Served, values: "np.ndarray[tuple[int], np.dtype[np.float64]]"
+        self, served: _ServedGroup, values: "np.ndarray[tuple[int], np.dtype[np.float64]]"
     ) -> tuple[Hop, ...]:
         group = served.group
         direct = {

@@ -104,7 +104,7 @@ class DerivationDesign:
     max_hops: int
     costs: DerivationCosts
     error_variances: Mapping[PlannedKey, float] = field(repr=False, compare=False)
-    reach: "_Reach" = field(repr=False, compare=False)
+    reach: "_MasterReach" = field(repr=False, compare=False)
 
     @property
     def extra_bits(self) -> tuple[int, ...]:
@@ -145,7 +145,7 @@ class DerivationDesign:
 
 
 @dataclass(frozen=True)
-class _Reach:
+class _MasterReach:
     """Master keys up to a level of the chain: the keys derived from them, the others, their extra primes and
     their shape."""
 
@@ -188,7 +188,7 @@ class DerivationPlanner:
         galois = [key for key in plan.keys if key.automorphism is not None]
         if not galois:
             raise WorkloadError(f"{plan.workload.name}: the plan has no Galois keys to derive")
-        reaches: dict[tuple[PlannedKey, ...], _Reach] = {}
+        reaches: dict[tuple[PlannedKey, ...], _MasterReach] = {}
         for level in sorted({master_level(key.shape) for key in galois}):
             for share in DIRECT_SHARES:
                 reach = self._reach(level, share)
@@ -210,7 +210,7 @@ class DerivationPlanner:
         sent = (reach.direct_bytes + reach.shape.stored_bytes for reach in self.reaches)
         return min(sent) + self.plan.workload.ephemeral_bytes
 
-    def _reach(self, level: int, share: float) -> "_Reach | None":
+    def _reach(self, level: int, share: float) -> "_MasterReach | None":
         """Return the smallest master keys up to a level of the chain, and the keys derived from them: all
         except higher keys and the smallest ones, up to a share of a master's bytes."""
         chain = self.plan.workload.chain
@@ -241,10 +241,10 @@ class DerivationPlanner:
         if not targets:
             return None
         families = tuple(KeyFamily(shape, tuple(sorted(result))) for shape, result in targets.items())
-        return _Reach(families, tuple(direct), best[1], best[2])
+        return _MasterReach(families, tuple(direct), best[1], best[2])
 
     def price(
-        self, masters: Iterable[Automorphism], reach: "_Reach | None" = None
+        self, masters: Iterable[Automorphism], reach: "_MasterReach | None" = None
     ) -> DerivationDesign | None:
         """Return savings and costs of these master keys; None if they reach nothing. Unneeded masters are
         dropped; keys that they do not reach are sent.
@@ -319,7 +319,7 @@ class DerivationPlanner:
                 self._reachable[masters, element] = False
         return self._reachable[masters, element]
 
-    def _seconds(self, reached: "_Reach", family: KeyFamily, tree: DerivationTree) -> float:
+    def _seconds(self, reached: "_MasterReach", family: KeyFamily, tree: DerivationTree) -> float:
         """Return the time of deriving a family on one thread."""
         level = master_level(family.shape)
         cost = self.model.switch(reached.shape, level)
@@ -328,7 +328,7 @@ class DerivationPlanner:
         rows = len(family.shape.digits)
         return rows * (tree.decompositions(rows, level + 1) * cost.shared + len(tree.steps) * cost.own)
 
-    def _added(self, reached: "_Reach", family: KeyFamily) -> tuple[float, float]:
+    def _added(self, reached: "_MasterReach", family: KeyFamily) -> tuple[float, float]:
         """Return the variance that the first derivation of a key, and every further one, adds to the errors
         of its rows, relative to a fresh key."""
         shape, level = reached.shape, master_level(family.shape)
@@ -351,7 +351,7 @@ class DerivationPlanner:
                 worst = max(worst, sums[hop.child])
         return 0.5 * log2(worst)
 
-    def candidates(self, reach: "_Reach") -> Iterator[tuple[Automorphism, ...]]:
+    def candidates(self, reach: "_MasterReach") -> Iterator[tuple[Automorphism, ...]]:
         """Yield candidate sets of masters: ladders of powers, signed and with their multiples; the fewest
         keys that make everything with two hops; all needed automorphisms."""
         slots, needed = self.group.slots, reach.needed
@@ -426,7 +426,7 @@ class DerivationPlanner:
             "more bytes, or derive the keys of a smaller plan"
         )
 
-    def _differences(self, reach: "_Reach") -> Sequence[Automorphism]:
+    def _differences(self, reach: "_MasterReach") -> Sequence[Automorphism]:
         """Return the automorphisms that lead from one key to another most often."""
         counts: Counter[Automorphism] = Counter()
         needed = reach.needed

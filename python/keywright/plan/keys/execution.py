@@ -31,7 +31,7 @@ from keywright.plan.workload.network import (
     bootstrap_bundles,
     convert,
     convert_bootstrap,
-    essence,
+    planned_part,
     switch_bundles,
 )
 from keywright.plan.workload.ring_switches import ring_keys
@@ -557,7 +557,7 @@ def _require_rings(plan: KeyPlan, rings: list[int]) -> None:
 
 def _require_workload(planned: Workload, expected: Workload) -> None:
     """Refuse a plan of another workload."""
-    digests = essence(planned).digest, essence(expected).digest
+    digests = planned_part(planned).digest, planned_part(expected).digest
     if digests[0] != digests[1]:
         raise MismatchError(
             f"the plan is for program {digests[0][:16]}, but this one is {digests[1][:16]}; plan it again",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from keywright.errors import WorkloadError
-from keywright.plan.cost.model import CostModel, Form, Use, Work, engine_use
+from keywright.plan.cost.model import CostModel, Form, KeyUse, Work, engine_use
 from keywright.plan.ring.chain import Shape
 from keywright.plan.workload.workload import Group
 
@@ -149,7 +149,7 @@ def _tree_parts(
     return out
 
 
-def _use(shape: Shape, level: int) -> Use:
+def _use(shape: Shape, level: int) -> KeyUse:
     use = engine_use(shape, level)
     if use is None:
         raise WorkloadError(f"a key of level {shape.level} cannot be used at level {level}")

@@ -75,11 +75,13 @@ def network_diagonals(network: Program, plan: PlanExecution, model: CostModel) -
         execution = plan.in_ring(ring)
         chain, special = execution.plan.workload.chain, execution.special(level, transform)
         primes = [*range(level + 1), *special]
-        out.append(TransformStorage((index, level, ring), count, ways(periods, primes, chain, model)))
+        out.append(
+            TransformStorage((index, level, ring), count, storage_options(periods, primes, chain, model))
+        )
     return out
 
 
-def ways(
+def storage_options(
     periods: Sequence[int], primes: Sequence[int], chain: Chain, model: CostModel
 ) -> tuple[StorageOption, ...]:
     """Return the three ways to store real diagonals of these periods, for these primes of a chain.

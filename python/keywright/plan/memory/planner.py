@@ -18,6 +18,7 @@ from keywright.errors import (
 )
 from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.keys.hull import hull, savings
 from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.ring.chain_sources import chain_of
 from keywright.program.program import Program
@@ -36,7 +37,6 @@ from .key_stream import least_key_memory, stream_seconds
 from .process import DiagonalStorage, Memory, ProcessPlan
 from .scratch import Scratch
 
-Value = Callable[[TransformStorage, StorageOption], float]
 """Seconds per sample of a way to store a transform."""
 
 STREAMED = (0.0, 0.25, 0.5, 0.75)
@@ -179,15 +179,13 @@ class _Candidate:
         """Choose a way to store each transform within ``left`` bytes; the fewest bytes if these do not
         suffice."""
         chosen = {kept.place: kept.ways[0] for kept in self.kept}
-        upgrades = sorted(
-            (
-                (self._rate(kept, before, after), position, kept.place, before, after)
-                for kept in self.kept
-                for position, (before, after) in enumerate(_hull(kept, self._value))
-            ),
-            key=lambda entry: (-entry[0], entry[1]),
-        )
-        for _, _, place, before, after in upgrades:
+        upgrades = []
+        for kept in self.kept:
+            costs = [(way.stored_bytes, self._value(kept, way)) for way in kept.ways]
+            for position, (first, second) in enumerate(pairwise(hull(costs))):
+                order = -savings(costs[first], costs[second]), position
+                upgrades.append((order, kept.place, kept.ways[first], kept.ways[second]))
+        for _, place, before, after in sorted(upgrades, key=lambda upgrade: upgrade[0]):
             extra = after.stored_bytes - before.stored_bytes
             if chosen[place] is before and extra <= left:
                 chosen[place] = after
@@ -198,10 +196,6 @@ class _Candidate:
         """Return the seconds per sample, including its share of the preparation."""
         share = 0.0 if self.process.samples is None else way.making_seconds / self.process.samples
         return kept.uses * way.seconds + share
-
-    def _rate(self, kept: TransformStorage, before: StorageOption, after: StorageOption) -> float:
-        saved = self._value(kept, before) - self._value(kept, after)
-        return saved / max(1, after.stored_bytes - before.stored_bytes)
 
     def plan(self, budget: int, keys: tuple[int | None, int, float]) -> ProcessPlan:
         """Return the plan with keys in memory in some way, whether or not it fits the budget."""
@@ -273,23 +267,6 @@ def bootstrap_bytes(plan: BootstrapperPlan, resident_bytes: int) -> int:
     scratch = max(plan.scratch_bytes("streamed").values()) + plan.making_bytes
     buffers = tables + key + scratch
     return resident_bytes + ALLOWANCE + buffers + recycled_bytes(buffers)
-
-
-def _hull(kept: TransformStorage, value: Value) -> list[tuple[StorageOption, StorageOption]]:
-    """Return upgrades from fewer bytes to more, each of which saves less time per byte than the ones
-    before."""
-    ways = [kept.ways[0]]
-    for way in kept.ways[1:]:
-        if value(kept, way) >= value(kept, ways[-1]):
-            continue
-        while len(ways) > 1 and _saves(kept, value, ways[-1], way) >= _saves(kept, value, ways[-2], ways[-1]):
-            ways.pop()
-        ways.append(way)
-    return list(pairwise(ways))
-
-
-def _saves(kept: TransformStorage, value: Value, before: StorageOption, after: StorageOption) -> float:
-    return (value(kept, before) - value(kept, after)) / max(1, after.stored_bytes - before.stored_bytes)
 
 
 def plan_process(

@@ -17,6 +17,7 @@ from keywright.errors import (
 from keywright.plan.cost.error_budget import error_budget
 from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.execution import PlanExecution, as_planned, smaller_rings
+from keywright.plan.keys.hull import hull, savings
 from keywright.plan.keys.key_plan import KeyPlan
 from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.workload.network import convert, open_factors
@@ -100,33 +101,22 @@ def plan_jointly(rings: Sequence[Sequence[TimedPlan]]) -> list[tuple[tuple[KeyPl
     """
     if len(rings) == 1:
         return [((plan,), seconds) for plan, seconds in rings[0]]
-    hulls = [_hull(timed) for timed in rings]
-    places = [0] * len(hulls)
-    results = [tuple(hull[0] for hull in hulls)]
+    costs = [[(plan.stored_bytes, seconds) for plan, seconds in timed] for timed in rings]
+    kept = [hull(each) for each in costs]
+    places = [0] * len(rings)
+    results = [tuple(timed[0] for timed in rings)]
     while True:
-        open_ = [ring for ring, hull in enumerate(hulls) if places[ring] + 1 < len(hull)]
+        open_ = [ring for ring, indices in enumerate(kept) if places[ring] + 1 < len(indices)]
         if not open_:
             return [(tuple(plan for plan, _ in one), sum(seconds for _, seconds in one)) for one in results]
-        ring = max(open_, key=lambda ring: _saves(*hulls[ring][places[ring] : places[ring] + 2]))
+        ring = max(
+            open_,
+            key=lambda ring: savings(
+                *(costs[ring][index] for index in kept[ring][places[ring] : places[ring] + 2])
+            ),
+        )
         places[ring] += 1
-        results.append(tuple(hull[place] for hull, place in zip(hulls, places, strict=True)))
-
-
-def _hull(timed: Sequence[TimedPlan]) -> list[TimedPlan]:
-    """Return plans each of which saves less time per byte than the one before."""
-    out: list[TimedPlan] = []
-    for entry in timed:
-        if out and entry[1] >= out[-1][1]:
-            continue
-        while len(out) > 1 and _saves(out[-1], entry) >= _saves(*out[-2:]):
-            out.pop()
-        out.append(entry)
-    return out
-
-
-def _saves(before: TimedPlan, after: TimedPlan) -> float:
-    """Return the seconds saved per byte."""
-    return (before[1] - after[1]) / max(1, after[0].stored_bytes - before[0].stored_bytes)
+        results.append(tuple(rings[ring][kept[ring][place]] for ring, place in enumerate(places)))
 
 
 def open_network(

@@ -80,7 +80,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Undo:
+class Reversal:
     """The state that a change replaced.
 
     Attributes:
@@ -240,7 +240,7 @@ class SearchState:
         plan.check()
         return plan
 
-    def change(self, removed: Sequence[PlannedKey], added: Sequence[PlannedKey]) -> Undo:
+    def change(self, removed: Sequence[PlannedKey], added: Sequence[PlannedKey]) -> Reversal:
         """Remove keys and add others; `seconds` is infinite if the workload can then not be served."""
         affected: set[int] = set()
         for key in removed:
@@ -263,12 +263,12 @@ class SearchState:
         for part in sorted({part for kind in servings for part in self._parts_of[kind]}):
             fastest[part] = self._fastest[part]
             self._fastest[part] = self.parts[part].fastest(self.servings)
-        undo = Undo(tuple(removed), tuple(added), servings, fastest, self._relinearization)
+        undo = Reversal(tuple(removed), tuple(added), servings, fastest, self._relinearization)
         if any(key.automorphism is None for key in (*removed, *added)):
             self._relinearization = self._relinearization_seconds()
         return undo
 
-    def undo(self, undo: Undo) -> None:
+    def undo(self, undo: Reversal) -> None:
         """Revert the last change that was not undone."""
         for key in undo.added:
             self.keys.remove(key)

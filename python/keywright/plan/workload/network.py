@@ -226,7 +226,7 @@ def _unnamed(operation: Operation) -> Operation:
     return replace(operation, name="beside", count=1)
 
 
-def essence(workload: Workload) -> Workload:
+def planned_part(workload: Workload) -> Workload:
     """Return the part of a workload on which a plan depends: equal groups and operations merged, operations
     without names, and no error budget."""
     operations: Counter[Operation] = Counter()

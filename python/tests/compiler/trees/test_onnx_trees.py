@@ -9,7 +9,7 @@ import pytest
 import skl2onnx
 from keywright import compiler
 from keywright.compiler.activations.fit import Thresholds
-from keywright.compiler.approximating import begin
+from keywright.compiler.approximating import prepare
 from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.compiler.trees.ensemble import Ensemble
 from keywright.compiler.trees.quantising import quantise
@@ -51,7 +51,7 @@ MODELS: dict[str, tuple[Any, Any]] = {
 
 
 def answered(model: onnx.ModelProto, samples: Any, thresholds: Thresholds = "public") -> dict[str, Any]:
-    source = begin(model, compiler.Fit()).model
+    source = prepare(model, compiler.Fit()).model
     assert isinstance(source, Ensemble)
     fit = compiler.Fit(calibration=samples, thresholds=thresholds)
     return answers(quantise(source, fit), np.asarray(samples[:SHOWN], np.float64))
@@ -103,7 +103,7 @@ def test_the_client_calibrates_the_scores_of_an_ensemble(name: str) -> None:
 def test_calibrated_ensembles_of_several_folds_are_refused_by_name() -> None:
     model = CalibratedClassifierCV(DecisionTreeClassifier(max_depth=2), cv=2).fit(SAMPLES, TWO)
     with pytest.raises(ModelRefusedError, match="CalibratedClassifierCV a single one, by ensemble=False"):
-        begin(to_source(model, SAMPLES), compiler.Fit())
+        prepare(to_source(model, SAMPLES), compiler.Fit())
 
 
 def newest(double: bool = False, **changes: Any) -> onnx.ModelProto:
@@ -188,7 +188,7 @@ def test_missing_values_follow_the_nodes() -> None:
 )
 def test_attributes_without_a_meaning_are_refused(changes: Any, code: str, match: str) -> None:
     with pytest.raises(ModelRefusedError, match=match) as caught:
-        begin(newest(**changes), compiler.Fit())
+        prepare(newest(**changes), compiler.Fit())
     assert caught.value.codes == {code}
 
 
@@ -198,7 +198,7 @@ def test_other_operators_around_trees_are_refused() -> None:
     model.graph.node[0].input[0] = "t"
     model.graph.node.insert(0, before)
     with pytest.raises(ModelRefusedError, match="before trees") as caught:
-        begin(model, compiler.Fit())
+        prepare(model, compiler.Fit())
     reason = caught.value.exceptions[0]
     assert isinstance(reason, RefusalError)
     assert reason.code == "operator"
