@@ -1,15 +1,24 @@
 """Reads untrusted JSON: strict numbers, and one exception that says what is wrong."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from keywright.errors import KeywrightError
 
 from .documents import Limits, read_json
 
+Record = TypeVar("Record")
+
 MOST = (1 << 63) - 1
+MAX_TEXT = 1 << 12
+"""Maximum characters of a text of a record."""
+MAX_LIST = 1 << 17
+"""Maximum entries of a list of a record."""
 SHOWN = 40
 """Maximum characters of a wrong value in a message."""
 
@@ -79,6 +88,78 @@ def number(value: object, what: str) -> float:
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         raise ValueError(f"{what} is {shown(value)}, not a finite number")
+    return value
+
+
+def read_record(
+    kind: type[Record],
+    entry: Mapping[str, Any] | Sequence[Any],
+    what: str,
+    signed: Collection[str] = (),
+) -> Record:
+    """Return a dataclass of whole numbers, finite numbers, texts, tuples of these and such dataclasses.
+
+    Args:
+        kind: the dataclass.
+        entry: values by the names of its fields, of which others are left out; or in their order. Fields with
+            a default may be missing.
+        what: the record, with its article.
+        signed: fields that may be below 0.
+
+    Raises:
+        ValueError: a value has another type or is below 0; names it.
+        KeyError: a field is missing.
+    """
+    names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+    if isinstance(entry, list | tuple):
+        if len(entry) > len(names):
+            raise ValueError(f"{what} has {len(entry)} values, and at most {len(names)} are read")
+        entry = dict(zip(names, entry, strict=False))
+    if not isinstance(entry, dict):
+        raise ValueError(f"{what} is {shown(entry)}, not an object")
+    hints = _hints(kind)
+    values = {
+        each.name: _read_value(hints[each.name], entry[each.name], f"{each.name} of {what}", signed)
+        for each in fields(kind)  # type: ignore[arg-type]
+        if each.name in entry or (each.default is MISSING and each.default_factory is MISSING)
+    }
+    for name in values.keys() - {*signed}:
+        if isinstance(values[name], int | float) and values[name] < 0:
+            raise ValueError(f"{name} of {what} is {values[name]}; it must be at least 0")
+    return kind(**values)
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _read_value(hint: Any, value: object, what: str, signed: Collection[str]) -> Any:
+    if isinstance(hint, UnionType):
+        hint, _ = get_args(hint)
+        return None if value is None else _read_value(hint, value, what, signed)
+    if get_origin(hint) is tuple:
+        if not isinstance(value, list | tuple) or len(value) > MAX_LIST:
+            raise ValueError(f"{what} is {shown(value)}, not a list of at most {MAX_LIST} entries")
+        return tuple(_read_value(get_args(hint)[0], each, what, signed) for each in value)
+    if is_dataclass(hint):
+        return read_record(hint, value, what, signed)  # type: ignore[arg-type]
+    if hint is int:
+        return whole(value, what)
+    if hint is float:
+        return number(value, what)
+    assert hint is str or get_origin(hint) is Literal, hint
+    return text(value, what)
+
+
+def text(value: object, what: str) -> str:
+    """Return a text of at most `MAX_TEXT` characters.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
+        raise ValueError(f"{what} is {shown(value)}, not a text of at most {MAX_TEXT} characters")
     return value
 
 

@@ -7,14 +7,14 @@ their count.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
 from keywright._core import Parameters, maximum_log_qp
 from keywright._reading.documents import Limits, read_json
-from keywright._reading.records import number, refusing, require_form, shown, whole
+from keywright._reading.records import number, read_record, refusing, require_form, shown, whole
 from keywright.errors import WorkloadError
 from keywright.plan.cost.ephemeral import EphemeralSwitch, FixedKeys
 from keywright.plan.cost.model import FORMS, CostModel, Form
@@ -383,12 +383,12 @@ def _read(cls: type[Workload], data: Mapping[str, Any]) -> Workload:
         str(data["name"]),
         read_chain(data["chain"]),
         tuple(groups),
-        tuple(_numbers(Relinearizations, entry) for entry in data["relinearizations"]),
+        _records(Relinearizations, data["relinearizations"]),
         None if noise is None else number(noise, "noise_bits"),
         tuple(Operation.read(entry) for entry in data.get("operations", ())),
         CommonWork(
-            tuple(_numbers(EphemeralSwitch, entry) for entry in data.get("ephemeral", ())),
-            tuple(_numbers(FixedKeys, entry) for entry in data.get("fixed_keys", ())),
+            _records(EphemeralSwitch, data.get("ephemeral", ())),
+            _records(FixedKeys, data.get("fixed_keys", ())),
             tuple(
                 tuple(
                     (whole(layers, "layers of a factor"), whole(babies, "baby steps of a factor"))
@@ -396,16 +396,13 @@ def _read(cls: type[Workload], data: Mapping[str, Any]) -> Workload:
                 )
                 for factors in data.get("bootstraps", ())
             ),
-            tuple(_numbers(RingSwitches, entry) for entry in data.get("ring_switches", ())),
+            _records(RingSwitches, data.get("ring_switches", ())),
         ),
     )
 
 
-Numbers = TypeVar("Numbers", Relinearizations, EphemeralSwitch, FixedKeys, RingSwitches)
+Counts = TypeVar("Counts", Relinearizations, EphemeralSwitch, FixedKeys, RingSwitches)
 
 
-def _numbers(kind: type[Numbers], entry: Mapping[str, Any]) -> Numbers:
-    """Return an object with only whole numbers."""
-    return kind(
-        **{each.name: whole(entry[each.name], f"{_KINDS[kind]}: {each.name}") for each in fields(kind)}
-    )
+def _records(kind: type[Counts], entries: Iterable[Any]) -> tuple[Counts, ...]:
+    return tuple(read_record(kind, entry, _KINDS[kind]) for entry in entries)

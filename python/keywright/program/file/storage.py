@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from keywright._files import replacing
 from keywright._reading.arrays import read_array, require_file
 from keywright._reading.documents import Limits, read_json
+from keywright._reading.records import read_record
 from keywright.errors.engine import FormatError
 from keywright.program.client.client_part import ClientPart
 from keywright.program.client.first_steps import MAX_NAME, FirstSteps
@@ -333,18 +334,11 @@ def _read(reader: _Reader) -> Program:
             client_part=None if part is None else ClientPart.read(part, math.prod(shapes[1])),
         ),
         instructions=tuple(
-            Instruction(
-                operation,
-                _integer(result, "result"),
-                tuple(_integer(ct, "operand") for ct in cts),
-                _integer(level, "level"),
-                _integer(argument, "argument"),
-            )
-            for operation, result, cts, level, argument in data["instructions"]
+            read_record(Instruction, entry, "an instruction") for entry in data["instructions"]
         ),
         operands=_operands(reader, data, slots),
-        layers=tuple(_layer(*entry) for entry in data["layers"]),
-        ranges=tuple(read_range(*entry) for entry in data["ranges"]),
+        layers=tuple(read_record(Layer, entry, "a layer") for entry in data["layers"]),
+        ranges=tuple(map(read_range, data["ranges"])),
         fit_report=None if data["fit_report"] is None else read_report(data["fit_report"]),
         created=_created(data.get("created", 0)),
     )
@@ -371,7 +365,7 @@ def _operands(reader: _Reader, data: dict[str, Any], slots: int) -> Operands:
             PolynomialSpec(np.asarray(entry["coefficients"], np.float64), entry["basis"])
             for entry in data["polynomials"]
         ),
-        tuple(_bootstrap(**entry) for entry in data["bootstraps"]),
+        tuple(read_record(Bootstrap, entry, "a bootstrap") for entry in data["bootstraps"]),
     )
 
 
@@ -477,56 +471,6 @@ def _first_steps(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) 
             f"the first steps give {outcome.shape}, and the program takes {shape}", code="program"
         )
     return outcome
-
-
-def _bootstrap(
-    slots: object,
-    input_level: object,
-    output_level: object,
-    seconds: object,
-    preset: object,
-    input_log_n: object,
-) -> Bootstrap:
-    if not isinstance(preset, str):
-        raise FormatError(f"a preset is called {preset!r}", code="program")
-    return Bootstrap(
-        _power_of_two(slots, 1 << 17, "slots"),
-        _integer(input_level, "input_level"),
-        _integer(output_level, "output_level"),
-        None if seconds is None else _seconds(seconds),
-        preset,
-        _integer(input_log_n, "input_log_n"),
-    )
-
-
-def _layer(
-    name: object,
-    kind: object,
-    input_level: object,
-    output_level: object,
-    rotations: object,
-    seconds: object,
-    start: object,
-    stop: object,
-) -> Layer:
-    if not isinstance(name, str) or not isinstance(kind, str):
-        raise FormatError(f"a layer is called {name!r}, of kind {kind!r}", code="program")
-    return Layer(
-        name,
-        kind,
-        _integer(input_level, "input_level"),
-        _integer(output_level, "output_level"),
-        _integer(rotations, "rotations"),
-        _seconds(seconds),
-        _integer(start, "start"),
-        _integer(stop, "stop"),
-    )
-
-
-def _seconds(value: object) -> float:
-    if not isinstance(value, float) or not 0.0 <= value < math.inf:
-        raise FormatError(f"seconds must be a finite number of at least 0, got {value!r}", code="program")
-    return value
 
 
 def _integer(value: object, name: str) -> int:
