@@ -117,7 +117,7 @@ def read_record(
         entry = dict(zip(names, entry, strict=False))
     if not isinstance(entry, dict):
         raise ValueError(f"{what} is {shown(entry)}, not an object")
-    hints = _hints(kind)
+    hints = _hints(kind)  # type: ignore[arg-type]
     values = {
         each.name: _read_value(hints[each.name], entry[each.name], f"{each.name} of {what}", signed)
         for each in fields(kind)  # type: ignore[arg-type]

@@ -49,11 +49,11 @@ __all__ = [
 
 _NEEDS_FLOWER = {
     "EncryptedFedAvg": "strategy",
-    "EncryptionMod": "mod",
+    "EncryptionMod": "encryption_mod",
     "Refusal": "strategy",
     "ThresholdFedAvg": "threshold.strategy",
     "ThresholdMod": "threshold.client",
-    "decrypt_arrays": "mod",
+    "decrypt_arrays": "encryption_mod",
 }
 
 

@@ -291,7 +291,7 @@ def test_each_batch_is_compiled_once(
         compiled.append(program.batch)
         return program
 
-    monkeypatch.setattr(compiler, "compile", noted)
+    monkeypatch.setattr("keywright.compiler.compilation.compile", noted)
     one = kw.compile(perceptron, typical, parameters=small())
     assert compiled == [1]
     for count in (1, 1, 16, 9, 16):
