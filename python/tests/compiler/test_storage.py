@@ -313,12 +313,12 @@ def bootstrap(slots: int, input_level: int, output_level: int, preset: object) -
         ({"layers": [["name", "linear", 1, 0, 0, 0.1, 3, 2]]}, "a layer of instructions"),
         ({"layers": [["name", "linear", 1, 0, 0, 0.1, 0, 1 << 20]]}, "a layer of instructions"),
         ({"layers": [["name", "linear", 1, 0, 0, float("nan"), 0, 1]]}, "not a finite number"),
-        ({"layers": [[1, "linear", 1, 0, 0, 0.1, 0, 1]]}, "a layer is called 1"),
+        ({"layers": [[1, "linear", 1, 0, 0, 0.1, 0, 1]]}, "name of a layer is 1"),
         ({"layers": [["name"]]}, "not a readable program"),
         ({"bootstraps": [{"slots": 4}]}, "not a readable program"),
         (bootstrap(4, 3, 3, ""), "gains no level"),
         (bootstrap(8, 1, 3, ""), "a bootstrap of 8 slots, and its ring has 4"),
-        (bootstrap(4, 1, 3, 7), "a preset is called 7"),
+        (bootstrap(4, 1, 3, 7), "preset of a bootstrap is 7"),
     ],
 )
 def test_inconsistent_layers_and_bootstraps(stored: Path, changes: dict[str, object], word: str) -> None:
