@@ -23,9 +23,9 @@ from keywright.compiler.front_ends.operators.attention.masks import require_hidd
 from keywright.compiler.front_ends.operators.attention.softmax import more_halvings
 from keywright.compiler.front_ends.operators.gating.gates import HIDDEN
 from keywright.compiler.front_ends.parts.batch_axis import require_independent
-from keywright.compiler.front_ends.parts.client_end import divide
-from keywright.compiler.front_ends.parts.client_start import SplitModel, start
-from keywright.compiler.front_ends.rewriting.classical import standardised
+from keywright.compiler.front_ends.parts.client_end import split_last_steps
+from keywright.compiler.front_ends.parts.client_start import SplitModel, split_first_steps
+from keywright.compiler.front_ends.rewriting.classical import in_standard_operators
 from keywright.compiler.front_ends.rewriting.decomposed_operators import with_softmax
 from keywright.compiler.front_ends.rewriting.quantised import with_real_numbers
 from keywright.compiler.front_ends.trees import onnx_ml
@@ -182,11 +182,11 @@ class PreparedModel:
         return replace(model, steps=steps, run=replace(model.run, export=ExportDifferences(self.rounding)))
 
 
-def _split_start(model: onnx.ModelProto, samples: Any) -> SplitModel:
+def _without_first_steps(model: onnx.ModelProto, samples: Any) -> SplitModel:
     """Return a model behind its first steps. Where the client's steps end in truth values, as of a mask, the
     program computes them itself, if it can."""
     try:
-        return start(model, samples)
+        return split_first_steps(model, samples)
     except RefusalError:
         if not _reads_bits(model, samples):
             raise
@@ -214,9 +214,9 @@ def prepare(model: Source, fit: Fit) -> PreparedModel:
         fit = _in_order(fit, columns)
         values = gives_values(loaded)
         loaded, rounding = with_real_numbers(loaded, fit.calibration)
-        whole = standardised(loaded)
+        whole = in_standard_operators(loaded)
         require_independent(whole)
-        started = _split_start(whole, fit.calibration)
+        started = _without_first_steps(whole, fit.calibration)
         features = fit.calibration
         if started.steps is not None and features is not None:
             features, _ = started.steps.features(features)
@@ -260,7 +260,7 @@ def read_model(model: onnx.ModelProto, fit: Fit, max_plaintext_bytes: int) -> Re
     """Return the simplified graph of a model in standard operators, with the minimum levels of its
     activations, and every reason why it cannot be compiled for any target."""
     try:
-        server, client = divide(with_softmax(model))
+        server, client = split_last_steps(with_softmax(model))
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
     read = _imported(server, fit, frozenset() if client is None else client.shapes)

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from keywright import compiler
 from keywright.compiler.front_ends.onnx_importer import import_model
-from keywright.compiler.front_ends.parts.client_start import start
+from keywright.compiler.front_ends.parts.client_start import split_first_steps
 from keywright.errors import EncodeError, ModelRefusedError, OutOfRangeError, RefusalError
 from keywright.program.arrays import Vector
 from keywright.runtime import guard, run_clear
@@ -213,14 +213,14 @@ def test_clients_get_constants_of_embeddings_where_a_normalisation_follows(
 ) -> None:
     chosen = EMBEDDED[:count]
     model = model_of([*chosen, node("MatMul", [chosen[-1].output[0], "wq"], ["y"])])
-    steps = start(model, of(model)).steps
+    steps = split_first_steps(model, of(model)).steps
     assert steps is not None
     assert {t.name for t in onnx.load_from_string(steps.data).graph.initializer} == taken
 
 
 def test_a_normalisation_is_the_layers_own_where_something_else_reads_the_sum() -> None:
     model = model_of([*EMBEDDED, node("MatMul", ["x", "wq"], ["m"]), node("Add", ["m", "p"], ["y"])])
-    steps = start(model, of(model)).steps
+    steps = split_first_steps(model, of(model)).steps
     assert steps is not None
     assert set(steps.operators) == {"Gather", "Add"}
 
@@ -229,7 +229,7 @@ def test_tables_that_no_client_reads_are_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("keywright.compiler.front_ends.parts.client_start.MAX_BYTES", 100)
     model = model_of([*EMBEDDED, node("MatMul", ["x", "wq"], ["y"])])
     with pytest.raises(RefusalError, match="look rows up before"):
-        start(model, of(model))
+        split_first_steps(model, of(model))
 
 
 def test_a_mask_that_only_a_client_could_read_is_refused() -> None:

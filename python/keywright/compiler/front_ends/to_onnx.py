@@ -153,7 +153,7 @@ def _of_features(
     ways: list[Callable[[], onnx.ModelProto | None]] = [
         lambda: _from_scikit_learn(model, first),
         lambda: _linear_in_double(model, sample.shape[-1]),
-        lambda: double_precision.exported(model, first, _from_scikit_learn),
+        lambda: double_precision.export_in_double(model, first, _from_scikit_learn),
     ]
     single: list[Callable[[], onnx.ModelProto | None]] = [lambda: _from_scikit_learn(model, sample)]
     if lost > MOST_LOST:

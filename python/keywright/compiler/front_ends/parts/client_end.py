@@ -14,14 +14,14 @@ from onnx import helper, numpy_helper
 from keywright.compiler.activations.functions import ACTIVATIONS
 from keywright.compiler.front_ends.model_file import load_model
 from keywright.compiler.front_ends.operator_context import FLOATS
-from keywright.compiler.front_ends.rewriting.classical import standardised
+from keywright.compiler.front_ends.rewriting.classical import in_standard_operators
 from keywright.compiler.front_ends.rewriting.decomposed_operators import with_softmax
 from keywright.compiler.front_ends.rewriting.quantised import with_real_numbers
 from keywright.errors.network import RefusalError
 from keywright.program.arrays import Shape
 from keywright.program.client.client_part import ALLOWED, ELEMENTWISE, ONLY_HERE, ClientPart
 
-from .client_start import client_values, start
+from .client_start import client_values, split_first_steps
 
 SCORES = "keywright/scores"
 """Name of the client's input where it gets several scores, one behind the other."""
@@ -94,16 +94,16 @@ def load_parts(
     """Return a model in standard operators from the features up to its scores, and the client's end.
 
     Args:
-        samples: calibration data; see `client_start.start`.
+        samples: calibration data; see `client_start.split_first_steps`.
 
     Raises:
-        RefusalError: as for `load_model`, `start` and `divide`.
+        RefusalError: as for `load_model`, `split_first_steps` and `split_last_steps`.
     """
     real, _ = with_real_numbers(load_model(model), samples)
-    return divide(with_softmax(start(standardised(real), samples).model))
+    return split_last_steps(with_softmax(split_first_steps(in_standard_operators(real), samples).model))
 
 
-def divide(model: onnx.ModelProto) -> tuple[onnx.ModelProto, ClientEnd | None]:
+def split_last_steps(model: onnx.ModelProto) -> tuple[onnx.ModelProto, ClientEnd | None]:
     """Split a model into the part up to its scores and the client's end.
 
     The client gets nodes such as Softmax and ArgMax, or a sigmoid at the very end. It also gets all nodes

@@ -107,7 +107,7 @@ class SplitModel:
     steps: FirstSteps | None
 
 
-def start(model: onnx.ModelProto, samples: Any = None) -> SplitModel:
+def split_first_steps(model: onnx.ModelProto, samples: Any = None) -> SplitModel:
     """Split a model into the client's first steps and the rest.
 
     The client gets the nodes that need values in the clear: encoders, imputers, look-ups by ids, roundings,

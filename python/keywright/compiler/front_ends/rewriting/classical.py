@@ -23,7 +23,7 @@ LEAST_OPSET = 13
 Floats = NDArray[np.float64]
 
 
-def standardised(model: onnx.ModelProto) -> onnx.ModelProto:
+def in_standard_operators(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return an equivalent model; operators without a rule stay."""
     if not any(node.domain == DOMAIN for node in model.graph.node):
         return model

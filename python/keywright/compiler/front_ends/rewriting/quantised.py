@@ -60,7 +60,7 @@ def with_real_numbers(
         return model, None
     integers = with_standard_operators(model)
     samples = None if calibration is None else _samples(integers, calibration)
-    measured = None if samples is None else _Measured.of(integers, samples)
+    measured = None if samples is None else _RoundedRun.of(integers, samples)
     real = _Rewriter(integers, {} if measured is None else measured.ranges, rounds=False).run()
     if measured is None or samples is None:
         return real, None
@@ -89,7 +89,7 @@ class _Quantiser:
 
 
 @dataclass(frozen=True, eq=False)
-class _Measured:
+class _RoundedRun:
     """A run of the rounded model.
 
     Attributes:
@@ -101,7 +101,7 @@ class _Measured:
     ranges: Mapping[str, tuple[float, float]]
 
     @staticmethod
-    def of(model: onnx.ModelProto, samples: Sequence[Array]) -> "_Measured":
+    def of(model: onnx.ModelProto, samples: Sequence[Array]) -> "_RoundedRun":
         """Run a model of standard operators."""
         constants = _constants(model)
         watched = [
@@ -122,7 +122,7 @@ class _Measured:
                     low, high = ranges.get(name, (math.inf, -math.inf))
                     ranges[name] = min(low, float(array.min())), max(high, float(array.max()))
         count = len(model.graph.output)
-        return _Measured([result[:count] for result in results], ranges)
+        return _RoundedRun([result[:count] for result in results], ranges)
 
 
 class _Rewriter:

@@ -19,7 +19,7 @@ FIRST = "first/"
 """Prefix of the names of values before the last step."""
 
 
-def exported(model: Any, sample: NDArray[np.float64], export: Export) -> onnx.ModelProto | None:
+def export_in_double(model: Any, sample: NDArray[np.float64], export: Export) -> onnx.ModelProto | None:
     """Return a fitted estimator in two precisions; None for one that has no steps before and is not linear.
 
     A linear classifier alone is shifted to the sample, and its intercepts with it.

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from keywright.errors.network import RefusalError
 
-from .transformers import FUNCTIONS, transformed
+from .transformers import FUNCTIONS, write_transformer
 from .writer import Writer
 
 KINDS = frozenset(
@@ -31,7 +31,7 @@ CLASSIFIERS = SOFTMAX | SIGMOID | {"LinearSVC", "RidgeClassifier", "RidgeClassif
 """Linear classifiers, whose weights the exporter would write in single precision."""
 
 
-def is_written(estimator: Any, *, alone: bool = False) -> bool:
+def is_head(estimator: Any, *, alone: bool = False) -> bool:
     """Whether an estimator consists of linear ones, or is a linear classifier if these are asked for too, and
     is written here."""
     kind = type(estimator).__name__
@@ -39,8 +39,8 @@ def is_written(estimator: Any, *, alone: bool = False) -> bool:
     return known and all(map(_is_linear, _members(estimator)))
 
 
-def written(writer: Writer, estimator: Any, value: str, width: int) -> list[tuple[str, str]]:
-    """Return the outputs of an estimator of `is_written`, each a value and its name.
+def write_head(writer: Writer, estimator: Any, value: str, width: int) -> list[tuple[str, str]]:
+    """Return the outputs of an estimator of `is_head`, each a value and its name.
 
     Args:
         value: the features, (1, width).
@@ -99,7 +99,7 @@ def _linear(writer: Writer, estimator: Any, value: str, width: int) -> tuple[Any
     if hasattr(estimator, "steps"):
         features = writer.columns_of(value, width)
         for name, step in estimator.steps[:-1]:
-            features = transformed(writer, step, features, repr(name))
+            features = write_transformer(writer, step, features, repr(name))
         value, estimator = writer.matrix(features), estimator.steps[-1][1]
     weights = np.atleast_2d(np.asarray(estimator.coef_, np.float64))
     offset = np.broadcast_to(np.ravel(estimator.intercept_), len(weights))

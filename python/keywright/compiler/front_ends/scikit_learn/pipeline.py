@@ -18,7 +18,7 @@ from keywright.program.client.first_steps import NUMBERS, TEXT
 from keywright.program.client.samples import Column, by_name, kind_of, read_table
 
 from . import heads
-from .transformers import CLEAR, transformed
+from .transformers import CLEAR, write_transformer
 from .writer import Writer
 
 Export = Callable[[Any, np.ndarray[Any, Any]], onnx.ModelProto]
@@ -89,12 +89,12 @@ def write(model: Any, samples: Any, names: Sequence[str], export: Export) -> onn
     estimator = steps[-1][1]
     before = steps[:-1] if hasattr(estimator, "predict") else steps
     for name, step in before:
-        features = transformed(writer, step, features, repr(name))
+        features = write_transformer(writer, step, features, repr(name))
     value = writer.matrix(features)
     if len(before) == len(steps):
         return writer.model([(value, "variable")])
-    if heads.is_written(estimator):
-        return writer.model(heads.written(writer, estimator, value, len(features)))
+    if heads.is_head(estimator):
+        return writer.model(heads.write_head(writer, estimator, value, len(features)))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -125,14 +125,14 @@ def write_heads(model: Any, width: int, *, alone: bool = False) -> onnx.ModelPro
         RefusalError: a step has no such form.
     """
     steps = list(getattr(model, "steps", [("", model)]))
-    if not heads.is_written(steps[-1][1], alone=alone):
+    if not heads.is_head(steps[-1][1], alone=alone):
         return None
     writer = Writer([Column(f"column {place}", "numbers") for place in range(width)], named=False)
     features = writer.table()
     for name, step in steps[:-1]:
-        features = transformed(writer, step, features, repr(name))
+        features = write_transformer(writer, step, features, repr(name))
     value = writer.matrix(features)
-    return writer.model(heads.written(writer, steps[-1][1], value, len(features)))
+    return writer.model(heads.write_head(writer, steps[-1][1], value, len(features)))
 
 
 def fed(exported: onnx.ModelProto, samples: Any) -> dict[str, np.ndarray[Any, Any]]:

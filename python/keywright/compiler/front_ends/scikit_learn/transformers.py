@@ -27,7 +27,7 @@ FUNCTIONS = {
 """ONNX operators of numpy's functions, by name."""
 
 
-def transformed(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
+def write_transformer(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
     """Return the columns that a fitted transformer makes of columns.
 
     Args:
@@ -42,7 +42,7 @@ def transformed(writer: Writer, transformer: Any, table: Table, path: str) -> li
     if hasattr(transformer, "steps"):
         outcome = list(table)
         for name, step in transformer.steps:
-            outcome = transformed(writer, step, outcome, f"{path}[{name!r}]" if path else repr(name))
+            outcome = write_transformer(writer, step, outcome, f"{path}[{name!r}]" if path else repr(name))
         return outcome
     rule = RULES.get(kind)
     if rule is None and hasattr(transformer, "get_support"):
@@ -191,7 +191,7 @@ def _columns(writer: Writer, transformer: Any, table: Table, path: str) -> list[
             continue
         chosen = [table[int(place)] for place in places[name]]
         if chosen:
-            outcome += transformed(writer, step, chosen, f"{path}[{name!r}]" if path else repr(name))
+            outcome += write_transformer(writer, step, chosen, f"{path}[{name!r}]" if path else repr(name))
     return outcome
 
 
@@ -207,7 +207,7 @@ def _union(writer: Writer, transformer: Any, table: Table, path: str) -> list[Fe
     for name, step in transformer.transformer_list:
         if isinstance(step, str) and step == "drop":
             continue
-        outcome += transformed(writer, step, table, f"{path}[{name!r}]" if path else repr(name))
+        outcome += write_transformer(writer, step, table, f"{path}[{name!r}]" if path else repr(name))
     return outcome
 
 

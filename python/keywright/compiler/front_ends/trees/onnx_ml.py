@@ -10,7 +10,7 @@ import onnx
 from onnx import helper
 
 from keywright.compiler.front_ends.model_file import sample_shape
-from keywright.compiler.front_ends.rewriting.classical import standardised
+from keywright.compiler.front_ends.rewriting.classical import in_standard_operators
 from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, joined
 from keywright.compiler.trees.last_step import LastStep, Remainder, Transform
 from keywright.errors.network import (
@@ -46,7 +46,7 @@ def ensemble_of(model: onnx.ModelProto) -> Ensemble:
         RefusalError: too many trees, nodes or values.
         RefusalError: the number of features is not fixed.
     """
-    return _Reader(standardised(model)).run()
+    return _Reader(in_standard_operators(model)).run()
 
 
 class _Reader:

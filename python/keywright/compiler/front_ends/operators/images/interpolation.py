@@ -40,7 +40,7 @@ def cubic_weights(old: int, positions: Vector, a: float, *, exclude_outside: boo
     return np.asarray(weights / weights.sum(axis=1, keepdims=True) if exclude_outside else weights)
 
 
-def along(context: OperatorContext, source: EncryptedValue, axis: int, weights: Vector) -> EncryptedValue:
+def resample(context: OperatorContext, source: EncryptedValue, axis: int, weights: Vector) -> EncryptedValue:
     """Return the product of a matrix, (new, old), with the values along an axis."""
     shape = (*source.shape[:axis], len(weights), *source.shape[axis + 1 :])
     targets = np.moveaxis(np.arange(int(np.prod(shape))).reshape(shape), axis, 0).reshape(len(weights), -1)

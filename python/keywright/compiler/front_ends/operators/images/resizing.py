@@ -11,7 +11,7 @@ from keywright.compiler.front_ends.operator_context import EncryptedValue, Opera
 from keywright.compiler.graph.sparse import Indices
 from keywright.compiler.limits import require_elements
 
-from .interpolation import along, cubic_weights, linear_weights
+from .interpolation import cubic_weights, linear_weights, resample
 
 Positions = NDArray[np.float32]
 
@@ -72,7 +72,7 @@ def resize(context: OperatorContext) -> EncryptedValue:
                 if mode == "linear"
                 else cubic_weights(length, exact, a, exclude_outside=bool(exclude_outside))
             )
-            result = along(context, result, axis, weights)
+            result = resample(context, result, axis, weights)
     return context.select(source, chosen) if mode == "nearest" else result
 
 
