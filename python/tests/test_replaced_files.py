@@ -85,7 +85,7 @@ DIRECT: dict[str, str] = {
     "search/index.py": "an archive within the writer's file",
     "commands/steps/run.py": "files of a folder that is being made",
     "commands/steps/encrypt.py": "files of a folder that is being made",
-    "serve/evaluation/evaluations.py": "a folder gets its name when it is complete",
+    "serve/served/model.py": "a folder gets its name when it is complete",
     "serve/storage/state_folder.py": "a lock",
     "serve/storage/folder.py": "pieces of an upload, which are appended",
     "serve/storage/arriving.py": "parts of a file that others read meanwhile",

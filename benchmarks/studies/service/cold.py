@@ -42,11 +42,12 @@ import numpy as np
 from harness.folders import record_folder
 from harness.measurement.machine import describe
 from keywright._core import EvaluationKeys
+from keywright._files import digest_of
 from keywright.model import Model
 from keywright.serve.storage import open_storage
 from keywright.serve.storage.objects import Objects
 from keywright.serve.uploads.upload_store import order_of_parts
-from keywright.serve.workers.worker import KeyLoading, digest_of
+from keywright.serve.workers.worker import KeyLoading
 
 PART_BYTES = 8 << 20
 

@@ -13,7 +13,8 @@ from keywright.errors import PackageMissingError
 
 from . import logs
 from .http.pages import load_page
-from .served_index import ServedIndex, load_served
+from .served.index import ServedIndex
+from .served.loading import load_served
 from .service import Service, ServiceLimits, StorageAddresses
 from .workers.workers import Workers
 

@@ -61,7 +61,7 @@ def service(thin: Model, tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyP
 
 def upload(service: Service, key_file: Path) -> str:
     """Upload a key set except for its last byte."""
-    identifier = str(service.create_keys({"model": service.model.manifest.hash})["keys"])
+    identifier = str(service.create_keys({"model": service.model.hash})["keys"])
     data = key_file.read_bytes()[:-1]
     piece = service.begin_part(identifier, 0, len(data))
     piece.append(data)

@@ -23,11 +23,12 @@ import pytest
 from keywright.errors.service import BusyError, LimitError, UnknownKeysError
 from keywright.model import Model
 from keywright.serve import Service
-from keywright.serve.evaluation import jobs as jobs_module
-from keywright.serve.evaluation.jobs import Job, Jobs
 from keywright.serve.http import connection_slots
 from keywright.serve.http.app import application
 from keywright.serve.http.connection_slots import ConnectionSlots, JobWaiters, Pace, Slot, Threads
+from keywright.serve.jobs import queue as jobs_module
+from keywright.serve.jobs.job import Job
+from keywright.serve.jobs.queue import Jobs
 from keywright.serve.service import ServiceLimits
 from keywright.serve.storage import open_storage
 from keywright.serve.tenants.accounts import Accounts, add
@@ -394,11 +395,11 @@ def _waiters(attacked: Attacked) -> None:
     async def wait() -> None:
         waiters = JobWaiters()
         with contextlib.ExitStack() as stack:
-            theirs = [stack.enter_context(waiters.of(f"{n}", EVIL)) for n in range(8)]
-            mine = stack.enter_context(waiters.of("mine", HONEST))
+            theirs = [stack.enter_context(waiters.waiter(EVIL)) for _ in range(8)]
+            mine = stack.enter_context(waiters.waiter(HONEST))
             await asyncio.sleep(0)
-            assert not mine.is_set()
-            assert sum(each.is_set() for each in theirs) == 5
+            assert not mine.ended.is_set()
+            assert sum(each.ended.is_set() for each in theirs) == 5
 
     asyncio.run(wait())
 
@@ -479,8 +480,8 @@ SHARED: dict[str, Attack] = {
     "uploads.admission.MAX_EMPTY": _empty_sets,
     "uploads.buffers.BUFFER_BYTES": _bodies,
     "uploads.buffers.LEAST_BODIES": _bodies,
-    "evaluation.jobs.WAITING": _queue,
-    "evaluation.jobs.MAX_ENDED": _answers,
+    "jobs.queue.WAITING": _queue,
+    "jobs.queue.MAX_ENDED": _answers,
     "workers.Workers.count": _turns,
     "workers.Workers.count at a time": _workers,
     "workers.Workers.key_memory": _key_memory,
@@ -500,10 +501,10 @@ SINGLE: dict[str, str] = {
     "evaluation.dispatch.ATTEMPTS": "starts of one evaluation",
     "evaluation.durations.KEPT": "times that are remembered for all",
     "evaluation.evaluations.HELD_BYTES": "one message",
-    "evaluation.exchanged.LISTED": "objects of one key set",
-    "evaluation.exchanged.SAMPLE_BYTES": "one object",
-    "evaluation.jobs.EACH": "evaluations of one key set",
-    "evaluation.jobs.MAX_PRIORITY": "one evaluation",
+    "uploads.uploaded.LISTED": "objects of one key set",
+    "uploads.exchanged.SAMPLE_BYTES": "one object",
+    "jobs.queue.EACH": "evaluations of one key set",
+    "jobs.job.MAX_PRIORITY": "one evaluation",
     "http.admin.HASH_DIGITS": "a page of the operator",
     "http.app.MAX_PART": "one part",
     "http.app.QUICK_BYTES": "one message",
@@ -515,8 +516,8 @@ SINGLE: dict[str, str] = {
     "http.request_checks.PIECE_BYTES": "one answer",
     "http.resumable.MAX_DIGITS": "one header",
     "http.server.BACKLOG": "connections of the system, until the pace of their address is known",
-    "served_index.EXPANDED_AT_ONCE": "one query, whose keys' memory is planned",
-    "served_index.HEADER_BYTES": "one query",
+    "served.index.EXPANDED_AT_ONCE": "one query, whose keys' memory is planned",
+    "served.index.HEADER_BYTES": "one query",
     "storage.external.copies.FETCHES": "objects of one key set",
     "storage.external.postgresql.LOCK": "no bound: a name",
     "storage.external.s3.COPIES_BYTES": "copies of objects, which are fetched again",
@@ -529,7 +530,7 @@ SINGLE: dict[str, str] = {
     "tenants.oidc.MAX_TOKEN": "one token",
     "tenants.oidc.MIN_RSA_BITS": "keys of an issuer",
     "uploads.direct.PART_BYTES": "one part",
-    "uploads.upload_check.CHUNK_BYTES": "one key set",
+    "uploads.secret_scanner.CHUNK_BYTES": "one key set",
     "uploads.upload_store.SMALL": "one object",
     "uploads.uploaded.DIGITS": "one name",
     "uploads.uploaded.LEAST_PART": "one key set",

@@ -18,10 +18,10 @@ from keywright._units import format_bytes
 from keywright.errors.service import BadRequestError
 from keywright.model import Model
 from keywright.serve import Server, Service, load_page
-from keywright.serve.evaluation.jobs import Job
 from keywright.serve.http import app as app_module
 from keywright.serve.http import connections
 from keywright.serve.http.app import MAX_PART
+from keywright.serve.jobs.job import Job
 from keywright.serve.service import ServiceLimits
 from keywright.serve.tenants.accounts import Accounts, add
 from tests.serve.network import WORKERS, listening
@@ -257,7 +257,7 @@ def test_half_sent_requests_disconnect_nobody(
 ) -> None:
     """With the maximum number of connections, others are still answered and uploads continue."""
     monkeypatch.setattr(connections, "MAX_CONNECTIONS", 24)
-    data, key_set = key_file.read_bytes(), service.store.create(service.model.manifest.hash)
+    data, key_set = key_file.read_bytes(), service.store.create(service.model.hash)
     path = f"/v1/keys/{key_set.identifier}/parts?offset=0"
     head = f"PUT {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 18}"
     with contextlib.ExitStack() as stack:
@@ -284,7 +284,7 @@ def test_half_sent_requests_disconnect_nobody(
 
 def test_empty_uploads_block_nobody(service: Service, server: Server, key_file: Path) -> None:
     """The attack: sixteen requests without a byte of a key blocked all others for an hour."""
-    request = json.dumps({"model": service.model.manifest.hash}).encode()
+    request = json.dumps({"model": service.model.hash}).encode()
     for _ in range(service.store.admission.capacity + 1):
         assert ask(server, "POST", "/v1/keys", request)[0] == 201
     _, opening, _ = ask(server, "POST", "/v1/keys", request)
@@ -329,7 +329,7 @@ def test_slow_connections_are_aborted_and_their_bytes_kept(
 ) -> None:
     monkeypatch.setattr(connections, "TIMEOUT_S", 0.3)
     monkeypatch.setattr(connections, "SLOWEST", 1 << 20)
-    data, upload = key_file.read_bytes(), service.store.create(service.model.manifest.hash)
+    data, upload = key_file.read_bytes(), service.store.create(service.model.hash)
     path = f"/v1/keys/{upload.identifier}"
     head = (
         f"PUT {path}/parts?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 18}\r\n\r\n".encode()
@@ -356,7 +356,7 @@ def test_slow_connections_are_aborted_and_their_bytes_kept(
 
 
 def test_a_broken_connection_keeps_its_bytes(server: Server, key_file: Path, service: Service) -> None:
-    data, model = key_file.read_bytes(), service.model.manifest.hash
+    data, model = key_file.read_bytes(), service.model.hash
     _, opening, _ = ask(server, "POST", "/v1/keys", json.dumps({"model": model}).encode())
     path = f"/v1/keys/{opening['keys']}"
     head = f"PUT {path}/parts?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 20}\r\n\r\n"

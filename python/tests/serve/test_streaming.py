@@ -13,17 +13,19 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright._core import EvaluationKeys
+from keywright._files import digest_of
 from keywright.client import RemoteModel, parts
 from keywright.client.remote import Session
 from keywright.model import Model
 from keywright.runtime.checking import run_clear
 from keywright.serve import Service
+from keywright.serve.served.model import ServedModel
 from keywright.serve.service import StorageAddresses
 from keywright.serve.storage.arriving import Arriving
 from keywright.serve.storage.external.copies import Copies
 from keywright.serve.uploads.upload_store import order_of_parts
 from keywright.serve.uploads.uploaded import UploadedKeys
-from keywright.serve.workers.worker import KeyLoading, digest_of
+from keywright.serve.workers.worker import KeyLoading
 from keywright.serve.workers.workers import Worker
 from tests.serve.network import WORKERS, listening
 from tests.serve.storage_servers import Place
@@ -221,7 +223,7 @@ def test_an_evaluation_begins_before_its_keys_are_fetched(
             "digest": digest_of(path),
             "arriving": copy.arriving.to_json(),
         }
-        loading = KeyLoading(entry, full, lambda descriptor, _: taken.append(os.dup(descriptor)))
+        loading = KeyLoading(entry, ServedModel(full), lambda descriptor, _: taken.append(os.dup(descriptor)))
         results = full.runner().run(full.execution.follow(loading.keys), inputs, on_step=stepped.set)
         loading.wait()
     whole = EvaluationKeys.load(path, full.parameters)

@@ -17,7 +17,7 @@ import pytest
 from keywright.errors.service import BusyError, RetiredError, UnknownJobError, UnknownKeysError
 from keywright.model import Model
 from keywright.serve import Server, Service
-from keywright.serve.evaluation.jobs import Job
+from keywright.serve.jobs.job import Job
 from keywright.serve.storage.objects import drawer
 from keywright.serve.tenants.accounts import Accounts, add
 from keywright.serve.uploads.part_writer import PartWriter
@@ -34,7 +34,7 @@ class Tenants:
 
     def __init__(self, service: Service, server: Server, keys: Mapping[str, str], data: bytes) -> None:
         self.service, self.server, self.keys = service, server, keys
-        model = service.model.manifest.hash
+        model = service.model.hash
         sets = [service.store.create(model, "a") for _ in range(3)]
         for upload, size in zip(sets[1:], (1000, len(data)), strict=True):
             receive(service.store, upload, 0, size, data[:size])

@@ -195,7 +195,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         own = resident_bytes() + UPLOADS_BYTES
         total = memory_budget(options) - own
         # There must be room for the keys of one client; all remaining memory is for keys.
-        largest = max(model.resident_key_bytes for model in models)
+        largest = max(model.keys.resident_bytes for model in models)
         budget = max(0, total - largest) // (processes * len(models))
         plans = [model.plan_service(budget, resident_bytes()) for model in models]
         key_memory = total - processes * sum(plan.memory.total for plan in plans)
@@ -242,12 +242,12 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
                     "key_memory": key_memory,
                     "memory": [plan.memory.parts() for plan in plans],
                 }
-                hashes = [model.manifest.hash for model in models]
+                hashes = [model.hash for model in models]
                 terminal.record({"url": server.url, "model": hashes[0], "models": hashes, **memory})
             for model in models:
                 event(
-                    f"{server.url} serves {model.name}, {format_bytes(model.manifest.keys.size)} of keys per "
-                    f"client, model {model.manifest.hash}"
+                    f"{server.url} serves {model.name}, {format_bytes(model.keys.size)} of keys per "
+                    f"client, model {model.hash}"
                 )
             server.serve_forever()
         service.close()

@@ -12,10 +12,10 @@ from keywright.errors.service import (
     ServeError,
     WorkerEndedError,
 )
+from keywright.serve.jobs.job import Job
+from keywright.serve.jobs.queue import Jobs
 from keywright.serve.logs import on_behalf
 from keywright.serve.workers.workers import Worker, Workers
-
-from .jobs import Job, Jobs
 
 ATTEMPTS = 3
 """How often an evaluation is retried if its worker ends."""
@@ -104,7 +104,7 @@ class Dispatcher:
         error: ServeError | None = None
         seconds = 0.0
         with self._workers.one() as worker:
-            self._running[job.identifier] = worker
+            self._running[job.identifier], begun = worker, time.monotonic()
             try:
                 seconds = self._executor.run(worker, job)
             except WorkerEndedError as ended:
@@ -134,6 +134,7 @@ class Dispatcher:
                 error = ServeError("the evaluation failed for an unexpected reason; see the server's log")
             finally:
                 del self._running[job.identifier]
+                self._jobs.charge(job, time.monotonic() - begun)
         if error is not None and job.others:
             # Run each alone to find which one is the cause.
             self._event(f"evaluations that were joined failed, and are run one by one: {error.code}")

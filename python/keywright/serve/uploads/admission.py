@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from keywright.errors.service import BusyError, LimitError
+from keywright.serve.jobs.queue import Jobs
 from keywright.serve.tenants.audit import Audit
 from keywright.serve.tenants.holders import of_largest, sums
 from keywright.serve.tenants.quotas import Usage
@@ -26,7 +27,7 @@ class Admission:
         capacity: maximum number of sets with bytes per tenant.
         expiry: seconds after which an unused set is deleted.
         usage: quotas of bytes; unlimited by default.
-        jobs_bytes: returns the bytes of a tenant's evaluations, or those of one holder among them.
+        jobs: the evaluations, whose bytes count, too; none by default.
         audit: records the begin and the end of sets; None for no record.
 
     Attributes:
@@ -39,11 +40,11 @@ class Admission:
         capacity: int = 16,
         expiry: float = 3600.0,
         usage: Usage | None = None,
-        jobs_bytes: Callable[[str, str | None], int] = lambda tenant, holder: 0,
+        jobs: Jobs | None = None,
         audit: Audit | None = None,
     ) -> None:
         self.capacity, self.expiry, self.lock = capacity, expiry, threading.RLock()
-        self._usage, self._jobs_bytes, self._audit = usage, jobs_bytes, audit
+        self._usage, self._jobs, self._audit = usage, jobs, audit
 
     def require_bytes(self, sets: Sequence[UploadedKeys], tenant: str, more: int, holder: str = "") -> None:
         """Check that a tenant may store more bytes.
@@ -62,8 +63,10 @@ class Admission:
         placed = [s for s in sets if s.placed]
         soon = min((s.used + self.expiry - time.monotonic() for s in placed), default=None)
         # A set counts in full from its first byte on.
-        stored = sum(map(_size, placed)) + self._jobs_bytes(tenant, None)
-        own = self._jobs_bytes(tenant, holder) if holder else 0
+        stored, own = sum(map(_size, placed)), 0
+        if self._jobs is not None:
+            stored += self._jobs.stored(tenant)
+            own = self._jobs.stored(tenant, holder) if holder else 0
         self._usage.require_bytes(tenant, stored, more, soon, own)
 
     def without_bytes(self, sets: Sequence[UploadedKeys]) -> list[UploadedKeys]:

@@ -6,7 +6,7 @@ separate name. The storage refuses other lengths; `sweep` deletes longer objects
 the client reports the part, the storage copies an object of the right length to the part's name, for which no
 client has an address. An object that no client reports is deleted when its grant ends.
 
-The service first reads these bytes when it checks the whole set; `scan_all` of `upload_check` then scans
+The service first reads these bytes when it checks the whole set; `scan_all` of `secret_scanner` then scans
 them.
 """
 

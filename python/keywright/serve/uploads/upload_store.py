@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from keywright._files import digest_of
 from keywright.errors import WorkerEndedError
 from keywright.errors.service import (
     BusyError,
@@ -26,11 +27,10 @@ from keywright.serve.storage import Row, Storage
 from keywright.serve.storage.arriving import Arriving
 from keywright.serve.tenants.accounts import NOBODY
 from keywright.serve.tenants.holders import holder_of
-from keywright.serve.workers.worker import digest_of
 from keywright.serve.workers.workers import Workers
 
 from .admission import Admission
-from .upload_check import scan_all, scan_boundaries
+from .secret_scanner import scan_all, scan_boundaries
 from .uploaded import DIGITS, LEAST_PART, MAX_RUNS, IncomingRange, UploadedKeys
 
 OBJECT = re.compile(rf"keys/([0-9a-f]{{32}})/([0-9a-f]{{32}})/([0-9a-f]{{{DIGITS}}})")

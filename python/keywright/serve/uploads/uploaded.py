@@ -2,10 +2,13 @@
 
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass, field
 
 from keywright.serve.configurations import Configuration
 from keywright.serve.storage.objects import drawer
+
+from .exchanged import ExchangedObject
 
 STALLED_S, MOVED_BYTES = 60.0, 1 << 16
 """An upload that moves fewer than this many bytes in this many seconds may be evicted if all slots are
@@ -25,6 +28,10 @@ DIGITS = 12
 def object_name(tenant: str, identifier: str, begin: int) -> str:
     """Return the name of the object with the bytes of a set from an offset on."""
     return f"keys/{drawer(tenant)}/{identifier}/{begin:0{DIGITS}x}"
+
+
+LISTED = 32
+"""Exchanged objects of a set that are listed, the latest ones."""
 
 
 @dataclass(eq=False)
@@ -67,6 +74,7 @@ class UploadedKeys:
         checking: whether it is being checked.
         gone: whether it was deleted.
         begun: whether it ever counted towards the capacity.
+        exchanged: the latest objects that its client and the server exchanged.
         lock: held while any of these change.
     """
 
@@ -87,6 +95,7 @@ class UploadedKeys:
     checking: bool = field(default=False, init=False)
     gone: bool = field(default=False, init=False)
     begun: bool = field(default=False, init=False)
+    exchanged: deque[ExchangedObject] = field(default_factory=lambda: deque(maxlen=LISTED), init=False)
     lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
     _mark: int = field(default=0, init=False)
 
