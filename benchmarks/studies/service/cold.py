@@ -44,6 +44,7 @@ from harness.measurement.machine import describe
 from keywright._core import EvaluationKeys
 from keywright._files import digest_of
 from keywright.model import Model
+from keywright.serve.served.model import ServedModel
 from keywright.serve.storage import open_storage
 from keywright.serve.storage.objects import Objects
 from keywright.serve.uploads.upload_store import order_of_parts
@@ -165,7 +166,7 @@ class Evaluation:
             self._descriptor = os.dup(descriptor)
             seen["whole_s"], seen["handed_over_s"] = seconds, time.perf_counter() - start
 
-        loading = KeyLoading(order, self._model, take)
+        loading = KeyLoading(order, ServedModel(self._model), take)
 
         def watch() -> None:
             while (streaming := loading.keys.streaming) is not None and streaming["loads"] < 1:

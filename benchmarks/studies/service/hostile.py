@@ -34,7 +34,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,7 @@ from harness.folders import record_folder
 from harness.measurement.machine import describe
 from keywright.client import RemoteModel
 from keywright.model import Model
+from keywright.model.served import framing
 from keywright.runtime.checking import run_clear
 from keywright.serve.tenants.accounts import add
 
@@ -80,6 +81,9 @@ OFTEN = 100
 
 SLOW_S = 4.5
 """Seconds that the issuer takes for a document."""
+
+EVALUATE = ("messages", "evaluations", "heavy")
+"""Attacks by a client with keys."""
 
 ATTACKERS = tuple(f"127.0.0.{66 + number}" for number in range(len(ATTACKS)))
 KINDS = ("evaluation", "upload")
@@ -243,6 +247,26 @@ class Attacker:
         return int(self._begun.value)
 
 
+def heavy_model(folder: Path) -> Model:
+    """The same digits in a ring of eight times the degree, in which an evaluation takes ten times as long."""
+    return make_model(folder, log_n=14)
+
+
+def target(address: Target, model: Model, has_keys: bool) -> Target:
+    """Return what an attacker has on the server at an address: its own keys of a model and a message, if it
+    ``has_keys``."""
+    address = replace(address, model=model.manifest.hash)
+    if not has_keys:
+        return address
+    client, sample = model.client(), np.full(model.manifest.input.places.shape, 0.5)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "keys.kw"
+        client.save_evaluation_keys(path)
+        keys = path.read_bytes()
+    message = framing.join(client.encrypt_batch(sample[None]))
+    return replace(address, keys=address.send_set(keys), message=message)
+
+
 def measure(names: Sequence[str], model: Model, folder: Path, seconds: float, turn: float) -> dict[str, Any]:
     """Attack a new server for some seconds in all, by several attacks at a time. Returns the result."""
     with contextlib.ExitStack() as stack:
@@ -258,15 +282,14 @@ def measure(names: Sequence[str], model: Model, folder: Path, seconds: float, tu
             more += ["--certificate", str(certificate), "--certificate-key", str(private)]
             stack.enter_context(mock.patch.dict(os.environ, SSL_CERT_FILE=str(certificate)))
         assert model.folder is not None
-        server = Process(model.folder, folder / "state", folder / "log", *more)
+        models = {"heavy": heavy_model(folder / "heavy")} if "heavy" in names else {}
+        also = [each.folder for each in models.values() if each.folder is not None]
+        server = Process(model.folder, folder / "state", folder / "log", *more, also=also)
         stack.callback(server.close)
-        keys = ""
-        if "messages" in names:
-            evil = stack.enter_context(RemoteModel(server.url, insecure=True).session())
-            evil.upload_keys()
-            keys = str(evil._identifier)
         targets = {
-            name: Target(*server.address, model.manifest.hash, keys, source=source)
+            name: target(
+                Target(*server.address, "", source=source), models.get(name, model), name in EVALUATE
+            )
             for name, source in zip(names, ATTACKERS, strict=False)
         }
         honest = HonestClient(server.url, model, key)
@@ -337,9 +360,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     machine, results = describe(), []
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
-        (Path(folder) / "model").mkdir()
         model = make_model(Path(folder) / "model")
-        model = Model.load(Path(folder) / "model")
         for group in groups:
             place = Path(folder) / "+".join(group)
             place.mkdir()

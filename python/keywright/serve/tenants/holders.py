@@ -2,7 +2,8 @@
 
 A *holder* is a tenant, or without accounts a network address. All connections, key sets and evaluations of a
 client count for one holder, however many there are of them. If a shared resource is used up, the holder with
-the most of it gives way (`of_largest`), and where clients wait, holders share the time that is served (`FairQueue`).
+the most of it gives way (`of_largest`), and where clients wait, holders share the time that is served
+(`FairQueue`).
 """
 
 import ipaddress
