@@ -242,7 +242,6 @@ NO_REQUESTS = [
     b"nonsense\r\n\r\n",
     b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    b"GET /health HTTP/3.0\r\nHost: localhost\r\n\r\n",
     b"GET /health HTTP/1.1\r\n\r\n",
     b"GET /health HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n",
     b"GET /he alth HTTP/1.1\r\nHost: localhost\r\n\r\n",

@@ -66,6 +66,7 @@ class UploadedKeys:
         parts: bytes of each object, by its offset. Objects are adjacent, or have gaps between them.
         digest: SHA-256 of a ready set.
         ready: whether all bytes have arrived and were checked.
+        since: time when it got its place, by the clock of `used`.
         used: time of the last use, in seconds of a monotonic clock.
         moved: time when another `MOVED_BYTES` had arrived, by that clock.
         receiving: the ranges that are being received.
@@ -87,6 +88,7 @@ class UploadedKeys:
     parts: dict[int, int] = field(default_factory=dict)
     digest: str = field(default="", init=False)
     ready: bool = field(default=False, init=False)
+    since: float = field(default_factory=time.monotonic, init=False)
     used: float = field(default_factory=time.monotonic, init=False)
     moved: float = field(default_factory=time.monotonic, init=False)
     receiving: list[IncomingRange] = field(default_factory=list, init=False)
