@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright.client import RemoteModel, exchange, parts, remote
-from keywright.client.exchange import KEY_SETS
+from keywright.client.key_owner import KEY_SETS
 from keywright.errors import KeywrightError
 from keywright.errors.replies import MAX_MESSAGE, refusal
 from keywright.errors.service import (

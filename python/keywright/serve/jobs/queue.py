@@ -33,6 +33,11 @@ EACH = 8
 OTHERS_S, LOOK_EVERY_S = 30.0, 1.0
 """How long a holder counts as served after its last evaluation arrived, and how often that is checked."""
 
+REST_S = 2.0
+"""Longest rest of a single worker from a holder, and how recently another one must have sent an evaluation: a
+client that asks again when it has its answer would otherwise find the worker busy each time (deceptive
+idleness: Iyer and Druschel, Anticipatory scheduling, SOSP 2001)."""
+
 MAX_ENDED = 4096
 """Maximum number of answers that are kept. The holder with the most loses its oldest for the next."""
 
@@ -64,8 +69,9 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._queue = FairQueue[Job]()
         self._reserved: set[Reservation] = set()
-        self._workers, self._seen = workers, dict[str, float]()
-        """When each holder sent its last evaluation, for `OTHERS_S`."""
+        self._workers, self._seen, self._rests = workers, dict[str, float](), dict[str, float]()
+        """When each holder sent its last evaluation, for `OTHERS_S`, and until when a single worker rests from
+        it."""
         self._number, self._ended = 0, False
         self._watchers: dict[str, list[Callable[[], object]]] = {}
         # Duration of evaluations: a running mean in which the last one has weight one quarter.
@@ -254,7 +260,7 @@ class Jobs:
         running. Waits for a job. Returns None after `close`."""
         with self._turn:
             while self._queue.following(busy := self._busy()) is None and not self._ended:
-                self._turn.wait(LOOK_EVERY_S if self._queue else None)
+                self._turn.wait(self._pause() if self._queue else None)
             if self._ended:
                 return None
             job = self._queue.take(busy)
@@ -270,11 +276,19 @@ class Jobs:
             return job
 
     def _busy(self) -> set[str]:
-        """Return the holders that run as many evaluations as they may while others are served."""
-        before = time.monotonic() - OTHERS_S
-        self._seen = {name: then for name, then in self._seen.items() if then > before}
-        if self._workers == 1 or len(self._seen) < 2:
+        """Return the holders that have half of the workers while others are served, or half of the time of
+        the only one."""
+        now = time.monotonic()
+        self._seen = {name: then for name, then in self._seen.items() if then > now - OTHERS_S}
+        self._rests = {name: until for name, until in self._rests.items() if until > now}
+        if len(self._seen) < 2:
             return set()
+        if self._workers == 1:
+            return {
+                name
+                for name in self._rests
+                if any(self._seen[other] > now - REST_S for other in self._seen if other != name)
+            }
         running = [job for job in self._jobs.values() if job.state == "running"]
         joined = {id(other) for job in running for other in job.others}
         counts = sums(job for job in running if id(job) not in joined)
@@ -284,6 +298,13 @@ class Jobs:
         """Count the time of a worker that a job took, whatever its outcome."""
         with self._turn:
             self._queue.charge(job.holder, seconds)
+            if self._workers == 1:
+                self._rests[job.holder] = time.monotonic() + min(seconds, REST_S)
+
+    def _pause(self) -> float:
+        """Return the seconds after which `take` looks again."""
+        ends = (until - time.monotonic() for until in self._rests.values())
+        return max(0.0, min([LOOK_EVERY_S, *ends]))
 
     def again(self, job: Job, *, begun: bool = True) -> None:
         """Queue a job again after its worker ended. It counts as an attempt only if it had ``begun``."""
