@@ -70,7 +70,7 @@ class Jobs:
         self._queue = FairQueue[Job]()
         self._reserved: set[Reservation] = set()
         self._workers, self._seen, self._rests = workers, dict[str, float](), dict[str, float]()
-        """When each holder sent its last evaluation, for `OTHERS_S`, and until when a single worker rests from
+        """When each holder sent its last evaluation, for `OTHERS_S`, and until when an only worker rests from
         it."""
         self._number, self._ended = 0, False
         self._watchers: dict[str, list[Callable[[], object]]] = {}
