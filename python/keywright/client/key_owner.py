@@ -3,6 +3,7 @@
 import contextlib
 import tempfile
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +20,7 @@ KEY_SETS = 2
 """Key sets of one secret key that a server may ask for: each one gives it more samples of that key."""
 
 
-class KeyOwner:
+class KeyOwner(ABC):
     """The owner of a secret key, whose evaluation keys are made, uploaded, made again and deleted.
 
     Args:
@@ -35,9 +36,9 @@ class KeyOwner:
         self._own(secret)
 
     @property
+    @abstractmethod
     def _server(self) -> Exchange:
         """The server that has the keys."""
-        raise NotImplementedError
 
     def _own(self, secret: SecretKey) -> None:
         """Use a secret key. No key set has been made of it: only here does the count start, because a server

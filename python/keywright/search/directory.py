@@ -309,8 +309,8 @@ class VectorIndex(Unpicklable, Generic[Engine], elsewhere="save() it, and load i
     """
 
     def __init__(self, quantisation: Quantisation, engine: Engine) -> None:
-        self.quantisation, self._engine = quantisation, engine
-        self._places, self._lock = Places(), RLock()
+        self._engine: Engine = engine
+        self.quantisation, self._places, self._lock = quantisation, Places(), RLock()
 
     def __len__(self) -> int:
         """Number of vectors."""

@@ -380,6 +380,44 @@ def _workers(attacked: Attacked) -> None:
     assert last.holder == EVIL
 
 
+def _only_worker(attacked: Attacked) -> None:
+    """The attack: evaluations of one address followed each other on the only worker, so that each request of
+    another one waited for the end of one."""
+    now = 1000.0
+    attacked.patch.setattr(jobs_module, "time", SimpleNamespace(monotonic=lambda: now))
+    jobs = Jobs(open_storage(attacked.folder))
+
+    def serve(holder: str, seconds: float) -> None:
+        nonlocal now
+        jobs.add(_job(holder, holder), b"")
+        job = jobs.take()
+        assert job is not None
+        now += seconds
+        jobs.charge(job, seconds)
+        assert jobs.answered(job, b"answer")
+        assert jobs.end(job)
+
+    for _ in range(5):
+        serve(EVIL, 0.4)
+    assert jobs._busy() == set()  # An address that is alone has all of the time.
+    for _ in range(30):
+        serve(HONEST, 0.05)
+        now += 0.1
+    assert jobs._busy() == set()
+    for _ in range(3):
+        serve(EVIL, 0.4)
+    assert jobs._busy() == {EVIL}
+    rests = jobs._rests[EVIL] - now
+    assert 1.0 < rests <= jobs_module.REST_S
+    serve(HONEST, 0.05)
+    now += rests
+    assert jobs._busy() == set()
+    serve(EVIL, 60.0)
+    jobs.add(_job("honest", HONEST), b"")
+    assert jobs._rests[EVIL] == now + jobs_module.REST_S
+    assert jobs._busy() == {EVIL}
+
+
 def _answers(attacked: Attacked) -> None:
     """Answers that nobody fetched were kept for an hour, in any number."""
     attacked.patch.setattr(jobs_module, "MAX_ENDED", 4)
@@ -488,6 +526,7 @@ SHARED: dict[str, Attack] = {
     "jobs.queue.MAX_ENDED": _answers,
     "workers.Workers.count": _turns,
     "workers.Workers.count at a time": _workers,
+    "workers.Workers.count of one": _only_worker,
     "workers.Workers.key_memory": _key_memory,
 }
 """Bounds of what all clients share, each with an attack by one holder with many key sets."""
@@ -582,7 +621,7 @@ def test_a_holder_waits_for_its_share_and_one_item_of_each_other(seed: int) -> N
     """The bound of docs/reference/service.md, whatever the lengths of the others' items."""
     random = np.random.default_rng(seed)
     lengths = {f"other {n}": float(10 ** random.uniform(-1, 2)) for n in range(random.integers(1, 5))}
-    queue, now, asked, left, total, checked = FairQueue[float](), 0.0, 0.0, 0, 0.0, 0
+    queue, now, asked, bound, left, checked = FairQueue[float](), 0.0, 0.0, 0.0, 0, 0
     for number in range(1500):
         for name, longest in lengths.items():
             while queue.count(name) < 3:

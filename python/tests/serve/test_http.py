@@ -222,9 +222,9 @@ def test_every_header_that_is_read_stands_once() -> None:
             match node:
                 case ast.Call(
                     func=ast.Attribute(value=ast.Name("headers") | ast.Attribute(attr="headers"), attr="get"),
-                    args=[ast.Constant(value=name), *_],
+                    args=[ast.Constant(value=bytes() | str() as name), *_],
                 ):
-                    assert (name.decode() if isinstance(name, bytes) else name).lower() in known, file
+                    assert (name if isinstance(name, str) else name.decode()).lower() in known, file
     assert {name.lower() for name in constants.values()} <= known
 
 
@@ -241,7 +241,7 @@ def test_a_query_that_names_something_twice_is_refused(server: Server, thin: Mod
 NO_REQUESTS = [
     b"nonsense\r\n\r\n",
     b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
-    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    b"PRI * HTTP/2.0\r\n\r\n",
     b"GET /health HTTP/1.1\r\n\r\n",
     b"GET /health HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n",
     b"GET /he alth HTTP/1.1\r\nHost: localhost\r\n\r\n",

@@ -33,10 +33,11 @@ EACH = 8
 OTHERS_S, LOOK_EVERY_S = 30.0, 1.0
 """How long a holder counts as served after its last evaluation arrived, and how often that is checked."""
 
-REST_S = 2.0
-"""Longest rest of a single worker from a holder, and how recently another one must have sent an evaluation: a
-client that asks again when it has its answer would otherwise find the worker busy each time (deceptive
-idleness: Iyer and Druschel, Anticipatory scheduling, SOSP 2001)."""
+BLOCK_S, REST_S = 1.0, 2.0
+"""An only worker rests from a holder that had it for more than half of the time, each `BLOCK_S` of use, if
+another holder sent an evaluation in the last `REST_S`, and for no longer. A client that asks again when it
+has its answer would otherwise find the worker busy each time (deceptive idleness: Iyer and Druschel,
+Anticipatory scheduling, SOSP 2001)."""
 
 MAX_ENDED = 4096
 """Maximum number of answers that are kept. The holder with the most loses its oldest for the next."""
@@ -69,9 +70,10 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._queue = FairQueue[Job]()
         self._reserved: set[Reservation] = set()
-        self._workers, self._seen, self._rests = workers, dict[str, float](), dict[str, float]()
-        """When each holder sent its last evaluation, for `OTHERS_S`, and until when an only worker rests from
-        it."""
+        self._workers, self._seen = workers, dict[str, float]()
+        """When each holder sent its last evaluation, for `OTHERS_S`."""
+        self._used, self._rests = dict[str, tuple[float, float]](), dict[str, float]()
+        """Begin and use of a block of each holder, and until when an only worker rests from it."""
         self._number, self._ended = 0, False
         self._watchers: dict[str, list[Callable[[], object]]] = {}
         # Duration of evaluations: a running mean in which the last one has weight one quarter.
@@ -281,25 +283,29 @@ class Jobs:
         now = time.monotonic()
         self._seen = {name: then for name, then in self._seen.items() if then > now - OTHERS_S}
         self._rests = {name: until for name, until in self._rests.items() if until > now}
-        if len(self._seen) < 2:
-            return set()
+        self._used = {name: block for name, block in self._used.items() if block[0] > now - OTHERS_S}
         if self._workers == 1:
-            return {
-                name
-                for name in self._rests
-                if any(self._seen[other] > now - REST_S for other in self._seen if other != name)
-            }
+            recent = [name for name, then in self._seen.items() if then > now - REST_S]
+            return {name for name in self._rests if set(recent) - {name}}
         running = [job for job in self._jobs.values() if job.state == "running"]
         joined = {id(other) for job in running for other in job.others}
         counts = sums(job for job in running if id(job) not in joined)
-        return {name for name, count in counts.items() if count >= math.ceil(self._workers / 2)}
+        half = math.ceil(self._workers / 2)
+        return {name for name, count in counts.items() if count >= half and self._seen.keys() - {name}}
 
     def charge(self, job: Job, seconds: float) -> None:
         """Count the time of a worker that a job took, whatever its outcome."""
         with self._turn:
             self._queue.charge(job.holder, seconds)
-            if self._workers == 1:
-                self._rests[job.holder] = time.monotonic() + min(seconds, REST_S)
+            now = time.monotonic()
+            begin, used = self._used.pop(job.holder, (0.0, 0.0))
+            if begin + 2 * used < now - seconds:
+                begin, used = now - seconds, 0.0
+            used += seconds
+            if used < BLOCK_S:
+                self._used[job.holder] = begin, used
+            else:
+                self._rests[job.holder] = min(begin + 2 * used, now + REST_S)
 
     def _pause(self) -> float:
         """Return the seconds after which `take` looks again."""
