@@ -88,7 +88,7 @@ DIRECT: dict[str, str] = {
     "serve/served/model.py": "a folder gets its name when it is complete",
     "serve/storage/state_folder.py": "a lock",
     "serve/storage/folder.py": "pieces of an upload, which are appended",
-    "serve/storage/arriving.py": "parts of a file that others read meanwhile",
+    "serve/storage/incoming_file.py": "parts of a file that others read meanwhile",
     "serve/storage/external/copies.py": "parts of a file that others read meanwhile",
     "program/file/storage.py": "entries of an archive within the writer's file",
     "serve/tenants/audit.py": "lines that are appended",

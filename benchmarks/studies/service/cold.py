@@ -139,13 +139,13 @@ class Evaluation:
         self.objects.forget(self._names)
         start = time.perf_counter()
         begins = range(0, self.path.stat().st_size, PART_BYTES)
-        with self.objects.arriving(
+        with self.objects.incoming(
             self._names, self._sizes, order_of_parts(begins, self._model.key_places)
         ) as arrival:
             if isinstance(arrival, Path):
                 raise SystemExit(f"{arrival} was not dropped")
             return self._load(
-                start, {**self._order, "path": str(arrival.path), "arriving": arrival.to_json()}
+                start, {**self._order, "path": str(arrival.path), "incoming": arrival.to_json()}
             )
 
     def store(self, objects: Objects) -> None:

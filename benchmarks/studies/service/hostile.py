@@ -267,8 +267,11 @@ def target(address: Target, model: Model, has_keys: bool) -> Target:
     return replace(address, keys=address.send_set(keys), message=message)
 
 
-def measure(names: Sequence[str], model: Model, folder: Path, seconds: float, turn: float) -> dict[str, Any]:
-    """Attack a new server for some seconds in all, by several attacks at a time. Returns the result."""
+def measure(
+    names: Sequence[str], model: Model, folder: Path, seconds: float, turn: float, workers: int | None = None
+) -> dict[str, Any]:
+    """Attack a new server for some seconds in all, by several attacks at a time. Returns the result. By
+    default the server has one worker, and two if evaluations are heavy."""
     with contextlib.ExitStack() as stack:
         more: list[str] = []
         key: str | None = None
@@ -283,6 +286,8 @@ def measure(names: Sequence[str], model: Model, folder: Path, seconds: float, tu
             stack.enter_context(mock.patch.dict(os.environ, SSL_CERT_FILE=str(certificate)))
         assert model.folder is not None
         models = {"heavy": heavy_model(folder / "heavy")} if "heavy" in names else {}
+        # With one, an evaluation may wait for the end of one that takes several times as long.
+        more += ["--workers", str(workers or (2 if models else 1))]
         also = [each.folder for each in models.values() if each.folder is not None]
         server = Process(model.folder, folder / "state", folder / "log", *more, also=also)
         stack.callback(server.close)
@@ -350,6 +355,7 @@ def main() -> None:
     )
     parser.add_argument("--seconds", type=float, default=600.0, help="of each attack")
     parser.add_argument("--turn", type=float, default=TURN_S, help="seconds of an attacked turn")
+    parser.add_argument("--workers", type=int, help="of the server (default: 1, and 2 beside heavy)")
     parser.add_argument("--json", action="store_true", help="print a JSON object for each attack")
     parser.add_argument("--out", type=Path, help="folder of the record; none is written by default")
     options = parser.parse_args()
@@ -364,7 +370,9 @@ def main() -> None:
         for group in groups:
             place = Path(folder) / "+".join(group)
             place.mkdir()
-            measurement = measure(group, model, place, options.seconds, min(options.turn, options.seconds))
+            measurement = measure(
+                group, model, place, options.seconds, min(options.turn, options.seconds), options.workers
+            )
             results.append(measurement)
             print(json.dumps(measurement) if options.json else line(measurement), flush=True)
     if options.out is not None:

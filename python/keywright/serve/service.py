@@ -24,7 +24,7 @@ from keywright.serve.storage.state_folder import StateFolder, operator_key
 from keywright.serve.tenants.accounts import NOBODY, Accounts
 from keywright.serve.tenants.audit import NAME as AUDIT_NAME
 from keywright.serve.tenants.audit import Audit
-from keywright.serve.tenants.holders import Rate, holder_of
+from keywright.serve.tenants.holders import RateLimiter, holder_of
 from keywright.serve.tenants.quotas import Quotas, Usage
 from keywright.serve.uploads.admission import Admission
 from keywright.serve.uploads.buffers import BUFFER_BYTES, LEAST_BODIES, Buffers
@@ -124,7 +124,7 @@ class Service(
         self.metrics, self.draining = Metrics(), False
         self._state, self._began = StateFolder(state), time.monotonic()
         self._prepared = self._awake = False
-        self._openings = Rate(OPENINGS_A_SECOND, OPENINGS)
+        self._openings = RateLimiter(OPENINGS_A_SECOND, OPENINGS)
         try:
             self._storage = open_storage(state, addresses.objects, addresses.records)
         except BaseException:

@@ -18,7 +18,7 @@ from keywright.errors.service import BusyError, RetiredError, UnknownJobError, U
 from keywright.model import Model
 from keywright.serve import Server, Service
 from keywright.serve.jobs.job import Job
-from keywright.serve.storage.objects import drawer
+from keywright.serve.storage.objects import tenant_digest
 from keywright.serve.tenants.accounts import Accounts, add
 from keywright.serve.uploads.part_writer import PartWriter
 from tests.serve.network import WORKERS, listening
@@ -118,8 +118,8 @@ def test_object_names_and_path_traversal_are_unknown(tenants: Tenants) -> None:
     tries = [
         *tenants.objects,
         whole,
-        f"../{drawer('a')}/{tenants.sets[2]}",
-        f"{drawer('a')}/{tenants.sets[2]}",
+        f"../{tenant_digest('a')}/{tenants.sets[2]}",
+        f"{tenant_digest('a')}/{tenants.sets[2]}",
         tenants.sets[2].upper(),
         tenants.sets[2] + "\0",
         tenants.sets[2] + " ",

@@ -12,7 +12,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +25,16 @@ from keywright.commands.helpers.memory import memory_budget
 from keywright.commands.terminal import Terminal
 from keywright.errors import ConfigurationError
 from keywright.plan.memory import resident_bytes
-from keywright.serve import Service, ServiceLimits, StorageAddresses, Workers, load_page, load_served, logs
-from keywright.serve.served.interface import Served, ServicePlan
+from keywright.serve import (
+    Served,
+    Service,
+    ServiceLimits,
+    StorageAddresses,
+    Workers,
+    load_page,
+    load_served,
+    logs,
+)
 from keywright.serve.tenants import Accounts, Quotas
 
 from .serve_arguments import add_arguments, require
@@ -66,9 +74,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     with progress("planning memory"):
         memory = MemoryPlan.of(models, processes, memory_budget(options))
     with _state(options.state) as state:
-        for model, planned in zip(models, memory.plans, strict=True):
+        for model, text in zip(models, memory.texts, strict=True):
             event(f"{model.name}: {model.parameters!r}")
-            event(f"needs at most {planned.memory.describe()}; {planned.explain()}")
+            event(text)
         event(f"{format_bytes(memory.keys)} for the keys of clients")
         workers = start(state, memory.keys)
         service = Service(
@@ -124,13 +132,15 @@ class MemoryPlan:
     """The memory of all processes, in bytes.
 
     Attributes:
-        plans: of a process, for each model.
+        texts: descriptions of a process, for each model.
+        parts: its bytes by part.
         each: maximum of a process for a model.
         keys: of clients' keys.
         peak: predicted peak.
     """
 
-    plans: Sequence[ServicePlan]
+    texts: Sequence[str]
+    parts: Sequence[Mapping[str, int]]
     each: int
     keys: int
     peak: int
@@ -149,12 +159,13 @@ class MemoryPlan:
         each = max(0, total - largest) // (processes * len(models))
         plans = [model.plan_service(each, resident_bytes()) for model in models]
         keys = total - processes * sum(plan.memory.total for plan in plans)
-        return MemoryPlan(plans, each, keys, budget - keys + largest)
+        texts = [f"needs at most {plan.memory.describe()}; {plan.explain()}" for plan in plans]
+        parts = [plan.memory.parts() for plan in plans]
+        return MemoryPlan(texts, parts, each, keys, budget - keys + largest)
 
     def to_json(self) -> dict[str, object]:
         """Return it for a record."""
-        memory = [plan.memory.parts() for plan in self.plans]
-        return {"predicted_peak_bytes": self.peak, "key_memory": self.keys, "memory": memory}
+        return {"predicted_peak_bytes": self.peak, "key_memory": self.keys, "memory": list(self.parts)}
 
 
 def _workers(options: argparse.Namespace) -> tuple[int, Callable[[Path, int], Workers]]:

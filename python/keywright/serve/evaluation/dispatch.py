@@ -110,20 +110,20 @@ class Dispatcher:
             except WorkerEndedError as ended:
                 if self._given_up:
                     self._event("an evaluation that ran is left to the next process")
-                    self._jobs.give_up(job)
+                    self._jobs.leave(job)
                     return True
                 if ended.code == "not_begun":
                     self._event(f"{ended}; the evaluation waits again")
-                    self._jobs.again(job, begun=False)
+                    self._jobs.requeue(job, begun=False)
                     return True
                 self._event(f"{ended}, attempt {job.attempts} of {ATTEMPTS}")
                 if job.attempts < ATTEMPTS:
-                    self._jobs.again(job)
+                    self._jobs.requeue(job)
                     return True
                 error = EvaluationError(f"{ended}, {ATTEMPTS} times")
             except (DiskError, OSError) as failed:
                 self._event(f"{failed}; the evaluation waits again")
-                self._jobs.again(job, begun=False)
+                self._jobs.requeue(job, begun=False)
                 return False
             except ServeError as refused:
                 if refused.unforeseen:
@@ -138,7 +138,7 @@ class Dispatcher:
         if error is not None and job.others:
             # Run each alone to find which one is the cause.
             self._event(f"evaluations that were joined failed, and are run one by one: {error.code}")
-            self._jobs.alone(job)
+            self._jobs.requeue_each(job)
         elif self._jobs.end(job, seconds, error):
             self._executor.end(job)
         return True

@@ -143,10 +143,10 @@ class Execution:
         with ExitStack() as stack:
             passed: dict[str, Any] = {}
             if self.workers.inline:
-                keys = stack.enter_context(self.store.arriving(uploaded, model.key_places))
+                keys = stack.enter_context(self.store.incoming(uploaded, model.key_places))
                 path = keys if isinstance(keys, Path) else keys.path
                 if not isinstance(keys, Path):
-                    passed["arriving"] = keys.to_json()
+                    passed["incoming"] = keys.to_json()
             else:
                 path = stack.enter_context(self.store.file(uploaded))
             if any(each.held for each in together):

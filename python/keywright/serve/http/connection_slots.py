@@ -215,7 +215,7 @@ class Pace:
         return delay
 
 
-class Door(socket.socket):
+class PacedListener(socket.socket):
     """A listening socket that refuses connections above the pace of their address before they cost any work.
 
     Args:

@@ -93,7 +93,7 @@ class Job:
         if other.places is None or (other.owner, other.model) != (self.owner, self.model):
             return False
         return all(
-            job.places is not None and _apart(job.places, other.places) for job in (self, *self.others)
+            job.places is not None and _disjoint(job.places, other.places) for job in (self, *self.others)
         )
 
     def advance(self, done: int) -> None:
@@ -113,5 +113,5 @@ class Job:
         return entry | ({} if self.error is None else self.error.reason())
 
 
-def _apart(one: range, other: range) -> bool:
+def _disjoint(one: range, other: range) -> bool:
     return one.stop <= other.start or other.stop <= one.start

@@ -16,7 +16,7 @@ from keywright.errors.service import (
     UnknownJobError,
 )
 from keywright.serve.storage import Row, Storage
-from keywright.serve.storage.objects import drawer
+from keywright.serve.storage.objects import tenant_digest
 from keywright.serve.tenants.holders import FairQueue, of_largest, sums
 
 from .job import Job, Reservation
@@ -45,12 +45,12 @@ MAX_ENDED = 4096
 
 def _message(job: Job) -> str:
     """Return the name of the object with the ciphertexts of a job."""
-    return f"jobs/{drawer(job.tenant)}/{job.identifier}.message"
+    return f"jobs/{tenant_digest(job.tenant)}/{job.identifier}.message"
 
 
 def _answer(job: Job) -> str:
     """Return the name of the object with its answer."""
-    return f"jobs/{drawer(job.tenant)}/{job.identifier}.answer"
+    return f"jobs/{tenant_digest(job.tenant)}/{job.identifier}.answer"
 
 
 class Jobs:
@@ -312,30 +312,30 @@ class Jobs:
         ends = (until - time.monotonic() for until in self._rests.values())
         return max(0.0, min([LOOK_EVERY_S, *ends]))
 
-    def again(self, job: Job, *, begun: bool = True) -> None:
+    def requeue(self, job: Job, *, begun: bool = True) -> None:
         """Queue a job again after its worker ended. It counts as an attempt only if it had ``begun``."""
         with self._turn:
-            for each in self._parted(job):
+            for each in self._split(job):
                 each.state, each.attempts = "waiting", each.attempts - (not begun)
                 self._queue.put(each, each.holder, each.owner, 0)
                 self._turn.notify()
 
-    def _parted(self, job: Job) -> list[Job]:
+    def _split(self, job: Job) -> list[Job]:
         """Split a job from those joined with it, the last first; cancelled ones are left out."""
         group, job.others = [job, *job.others], []
         return [each for each in reversed(group) if each.identifier in self._jobs]
 
-    def alone(self, job: Job) -> None:
+    def requeue_each(self, job: Job) -> None:
         """Queue jobs again that cannot be evaluated together: each is then evaluated alone."""
         with self._turn:
             for each in (job, *job.others):
                 each.places = None
-        self.again(job, begun=False)
+        self.requeue(job, begun=False)
 
-    def give_up(self, job: Job) -> None:
+    def leave(self, job: Job) -> None:
         """Leave a running job to the next process, as if it had not begun."""
         with self._turn:
-            for each in self._parted(job):
+            for each in self._split(job):
                 each.state, each.attempts = "waiting", each.attempts - 1
                 self._queue.put(each, each.holder, each.owner, 0)
                 self._note(each, state="waiting", attempts=each.attempts)

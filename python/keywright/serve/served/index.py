@@ -135,11 +135,11 @@ class ServedIndex(Unpicklable, elsewhere="make one of the folder in the other pr
             )
         return IndexPlan(memory)
 
-    def runner(self, budget: int | None, resident_bytes: int) -> "IndexInMemory":
+    def runner(self, budget: int | None, resident_bytes: int) -> "IndexRunner":
         """Load its vectors; arguments and errors as for `plan_service`, without a budget unplanned."""
         if budget is not None:
             self.plan_service(budget, resident_bytes)
-        return IndexInMemory(self, self._kind.load(self.folder))
+        return IndexRunner(self, self._kind.load(self.folder))
 
     def example(self, address: str) -> str:
         """Return a Python program that asks a server at an address."""
@@ -175,7 +175,7 @@ class IndexPlan:
         return "vectors in memory"
 
 
-class IndexInMemory:
+class IndexRunner:
     """An index in the memory of a worker."""
 
     def __init__(self, served: ServedIndex, held: Index | EncryptedIndex) -> None:

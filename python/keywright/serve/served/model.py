@@ -82,10 +82,10 @@ class ServedModel(Unpicklable, elsewhere="load the model in the other process wi
         """Plan the memory of a worker, without keys; errors as for `Executable.plan_service`."""
         return self.model.plan_service(budget, resident_bytes)
 
-    def runner(self, budget: int | None, resident_bytes: int) -> "ModelInMemory":
+    def runner(self, budget: int | None, resident_bytes: int) -> "ModelRunner":
         """Encode its diagonals; arguments and errors as for `plan_service`, without a budget unplanned."""
         planned = None if budget is None else self.plan_service(budget, resident_bytes)
-        return ModelInMemory(self.model, self.model.runner(planned))
+        return ModelRunner(self.model, self.model.runner(planned))
 
     def example(self, address: str) -> str:
         """Return a Python program that asks a server at an address."""
@@ -95,7 +95,7 @@ class ServedModel(Unpicklable, elsewhere="load the model in the other process wi
         )
 
 
-class ModelInMemory:
+class ModelRunner:
     """A model in the memory of a worker."""
 
     def __init__(self, model: Model, runner: Runner) -> None:

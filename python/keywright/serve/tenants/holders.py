@@ -25,14 +25,14 @@ ADDRESS = "address "
 """Begin of the name of a holder without an account."""
 
 
-class Held(Protocol):
+class HasHolder(Protocol):
     """What belongs to a holder."""
 
     holder: str
 
 
 Item = TypeVar("Item")
-Owned = TypeVar("Owned", bound=Held)
+Held = TypeVar("Held", bound=HasHolder)
 
 
 def holder_of(tenant: str, address: str = "") -> str:
@@ -40,7 +40,7 @@ def holder_of(tenant: str, address: str = "") -> str:
     return f"{ADDRESS}{neighbourhood(address)}" if tenant == NOBODY else f"tenant {tenant}"
 
 
-def sums(items: Iterable[Owned], size: Callable[[Owned], int] = lambda _: 1) -> Counter[str]:
+def sums(items: Iterable[Held], size: Callable[[Held], int] = lambda _: 1) -> Counter[str]:
     """Return how much each holder has: the number of its items, or the sum of their sizes."""
     totals = Counter[str]()
     for item in items:
@@ -48,7 +48,7 @@ def sums(items: Iterable[Owned], size: Callable[[Owned], int] = lambda _: 1) -> 
     return totals
 
 
-def of_largest(items: Sequence[Owned], size: Callable[[Owned], int] = lambda _: 1) -> list[Owned]:
+def of_largest(items: Sequence[Held], size: Callable[[Held], int] = lambda _: 1) -> list[Held]:
     """Return the items of the holders that have the most."""
     totals = sums(items, size)
     most = max(totals.values(), default=0)
@@ -139,7 +139,7 @@ class FairQueue(Generic[Item]):
         return True
 
 
-class Rate:
+class RateLimiter:
     """A rate of actions of each holder.
 
     Args:

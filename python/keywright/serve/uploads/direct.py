@@ -21,7 +21,7 @@ from keywright.errors.service import (
     StorageError,
     UploadError,
 )
-from keywright.serve.storage.objects import drawer
+from keywright.serve.storage.objects import tenant_digest
 
 from .part_writer import PartWriter
 from .upload_store import UploadStore
@@ -92,7 +92,7 @@ class DirectUploads:
             )
         self.end(uploaded.identifier, offset)
         writer = PartWriter(self._store, uploaded, offset, length, anywhere=True)
-        name = f"{PREFIX}{drawer(uploaded.tenant)}/{secrets.token_hex(16)}"
+        name = f"{PREFIX}{tenant_digest(uploaded.tenant)}/{secrets.token_hex(16)}"
         try:
             url = self._objects.sign(name, GRANT_S, length)
         except BaseException:

@@ -24,7 +24,7 @@ from keywright.errors.service import (
 )
 from keywright.serve.configurations import Catalog
 from keywright.serve.storage import Row, Storage
-from keywright.serve.storage.arriving import Arriving
+from keywright.serve.storage.incoming_file import IncomingFile
 from keywright.serve.tenants.accounts import NOBODY
 from keywright.serve.tenants.holders import holder_of
 from keywright.serve.workers.workers import Workers
@@ -419,9 +419,9 @@ class UploadStore:
         them with the set's digest."""
         return self.objects.file(uploaded.names)
 
-    def arriving(
+    def incoming(
         self, uploaded: UploadedKeys, places: Iterable[tuple[int, int]]
-    ) -> AbstractContextManager[Path | Arriving]:
+    ) -> AbstractContextManager[Path | IncomingFile]:
         """Return the file of a ready set, or the file while it is fetched.
 
         Args:
@@ -430,7 +430,7 @@ class UploadStore:
         """
         begins = sorted(uploaded.parts)
         order = order_of_parts(begins, places)
-        return self.objects.arriving(uploaded.names, [uploaded.parts[begin] for begin in begins], order)
+        return self.objects.incoming(uploaded.names, [uploaded.parts[begin] for begin in begins], order)
 
     def fetch_again(self, uploaded: UploadedKeys) -> bool:
         """Drop a damaged copy. Returns whether there was one: the stored bytes may be intact."""

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from keywright.serve.configurations import Configuration
-from keywright.serve.storage.objects import drawer
+from keywright.serve.storage.objects import tenant_digest
 
 from .exchanged import ExchangedObject
 
@@ -27,7 +27,7 @@ DIGITS = 12
 
 def object_name(tenant: str, identifier: str, begin: int) -> str:
     """Return the name of the object with the bytes of a set from an offset on."""
-    return f"keys/{drawer(tenant)}/{identifier}/{begin:0{DIGITS}x}"
+    return f"keys/{tenant_digest(tenant)}/{identifier}/{begin:0{DIGITS}x}"
 
 
 LISTED = 32

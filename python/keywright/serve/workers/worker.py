@@ -46,7 +46,7 @@ from keywright.model.served import framing
 from keywright.plan.memory.machine import resident_bytes
 from keywright.serve.served.interface import Served, ServedRunner
 from keywright.serve.served.loading import key_parameters, load_served
-from keywright.serve.storage.arriving import Arriving
+from keywright.serve.storage.incoming_file import IncomingFile
 
 Order = Mapping[str, Any]
 HandOver = Callable[[int, float], None]
@@ -211,7 +211,7 @@ class KeyLoading:
     def __init__(self, order: Order, model: Served, hand_over: HandOver | None) -> None:
         self._path, self._digest, self._hand_over = Path(order["path"]), order["digest"], hand_over
         self._start = time.perf_counter()
-        self._arriving = Arriving.from_json(order["arriving"]) if "arriving" in order else None
+        self._incoming = IncomingFile.from_json(order["incoming"]) if "incoming" in order else None
         try:
             self.keys = self._open(model)
         except (KeywrightError, FileNotFoundError) as error:
@@ -222,16 +222,16 @@ class KeyLoading:
 
     def _open(self, model: Served) -> EvaluationKeys:
         """Return the keys. Each is read, and checked, when its bytes are there."""
-        steps, arriving = model.keys.steps, self._arriving
+        steps, incoming = model.keys.steps, self._incoming
         if self._hand_over is None:
-            if arriving is not None:
-                arriving.wait(0, arriving.ends[-1])
+            if incoming is not None:
+                incoming.wait(0, incoming.ends[-1])
             return EvaluationKeys.stream(self._path, model.parameters, model.keys.resident_bytes, steps)
-        if arriving is None:
+        if incoming is None:
             return EvaluationKeys.load_shared(self._path, model.parameters, steps)
         # The head of the set and of its first key.
-        arriving.wait(0, model.keys.first_key)
-        return EvaluationKeys.load_shared(self._path, model.parameters, steps, arriving.wait)
+        incoming.wait(0, model.keys.first_key)
+        return EvaluationKeys.load_shared(self._path, model.parameters, steps, incoming.wait)
 
     def wait(self) -> None:
         """Wait until the keys are handed over.
@@ -249,8 +249,8 @@ class KeyLoading:
             if self._hand_over is not None:
                 descriptor = self.keys.share()
             seconds = time.perf_counter() - self._start
-            if self._arriving is not None:
-                self._arriving.wait(0, self._arriving.ends[-1])
+            if self._incoming is not None:
+                self._incoming.wait(0, self._incoming.ends[-1])
             if digest_of(self._path) != self._digest:
                 raise UnknownKeysError("the stored keys are damaged; upload them again")
             if self._hand_over is not None and descriptor is not None:
