@@ -60,10 +60,10 @@ class FairQueue(Generic[Item]):
     (Goyal, Vin and Cheng, IEEE/ACM Transactions on Networking 5(5), 1997).
 
     The clock of the queue is the start of the item that was taken last. An item of a holder starts where its
-    last one ended, or now if that is past; the earliest start is next. So a client that asks now and then
-    waits for no second item of another holder, and one with many short items gets as much time as one with
-    few long ones. Of holders with one start, the one whose last turn was the longest ago is next; without
-    charges they take turns. Within the turns of a holder, its key sets take turns.
+    last one ended, or now if that is past; the earliest start is next. A client that asks now and then
+    therefore waits for no second item of another holder, and one with many short items gets as much time as
+    one with few long ones. Of holders with one start, the one whose last turn was the longest ago is next;
+    without charges they take turns. Within the turns of a holder, its key sets take turns.
     """
 
     def __init__(self) -> None:

@@ -46,9 +46,9 @@ class Rotation:
 
     A set that nobody used for `turn` gives way to another address. Otherwise the set that has had its place
     the longest does, one after each `interval`, and addresses that ask for a place get it in the order in
-    which they asked first. So whoever has the places, a new address waits for an interval, and for one more,
-    and `AWAY_S` at most, for each address before it. A set that was let in so keeps its place for all
-    intervals of a turn but one.
+    which they asked first. A new address therefore waits for an interval, and for another one and `AWAY_S` at
+    most for each address before it, and a set that got its place in this way keeps it for all intervals of a
+    turn but one.
 
     Args:
         capacity: number of places.
