@@ -60,12 +60,12 @@ FAULTS = (
     ),
     Fault(
         "serve/evaluation/evaluations.py",
-        "        for job in self._jobs.of(identifier):\n            self._jobs.delete([job])",
-        "        for job in self._jobs.of(identifier):",
+        "        for job in self._jobs.of(identifier):\n            self._drop(job)",
+        "        for job in self._jobs.of(identifier):\n            pass",
         ("serve/test_service.py", "deleted_keys_leave_no_data"),
     ),
     Fault(
-        "serve/evaluation/jobs.py",
+        "serve/jobs/queue.py",
         "if job.owner == owner]",
         "]",
         ("serve/test_service.py", "deleted_keys_leave_no_data"),
@@ -83,7 +83,7 @@ FAULTS = (
         ("serve/test_key_sets.py", "step_of_the_clock"),
     ),
     Fault(
-        "serve/evaluation/jobs.py",
+        "serve/jobs/queue.py",
         "                    self._drop([_message(job)])\n            job.message_bytes, job.message = 0",
         "                    pass\n            job.message_bytes, job.message = 0",
         ("serve/test_jobs.py", "survive_the_process or fetched_or_expire or only_the_jobs"),

@@ -49,6 +49,7 @@ PATH = re.compile(r"\]\(([^)#\s]+)")
 """The file that a link of Markdown leads to."""
 
 OPERATORS = {
+    "keywright.serve.Served",
     "keywright.serve.ServedIndex",
     "keywright.serve.Server",
     "keywright.serve.Service",

@@ -1,5 +1,6 @@
 """Replaces files that a user names: atomically, and never a device or a pipe, which are written through."""
 
+import hashlib
 import os
 import shutil
 import stat
@@ -74,6 +75,12 @@ def replace(path: Path, data: bytes) -> None:
     """Write a whole file, as `replacing`."""
     with replacing(path) as file:
         file.write(data)
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def settle(folder: Path) -> None:

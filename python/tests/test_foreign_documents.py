@@ -73,6 +73,7 @@ BEYOND = {
     "digits of a fraction": b"1." + b"1" * MAX_DIGITS,
     "infinity": b"1e999",
     "a constant": b"[NaN]",
+    "a name twice": b'[{"a": {"b": 1, "\\u0062": 1}}]',
     "no JSON": b'{"a":',
     "another encoding": "[1]".encode("utf-16"),
 }

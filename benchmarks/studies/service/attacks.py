@@ -10,9 +10,11 @@ import json
 import os
 import select
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from http import HTTPStatus
 from multiprocessing.synchronize import Event
 from typing import Protocol
 
@@ -27,6 +29,12 @@ PARALLEL = 64
 
 MESSAGE = 60_000
 """Bytes of a message; the server takes those of its model only."""
+
+ASKERS = 12
+"""Clients of an attack that ask for evaluations, each for one at a time."""
+
+PART_BYTES = 4 << 20
+"""Bytes of a part of a key set."""
 
 UNKNOWN = "0" * 32
 """An identifier of a key set that does not exist."""
@@ -47,6 +55,7 @@ class Target:
         port: its port.
         model: hash of a model.
         keys: the attacker's complete key set.
+        message: ciphertexts that the model takes, encrypted for these keys.
         head: lines of each request's head, such as its authorisation.
         source: address that the attacker connects from; the system's choice if empty.
     """
@@ -55,6 +64,7 @@ class Target:
     port: int
     model: str
     keys: str = UNKNOWN
+    message: bytes = b""
     head: tuple[str, ...] = ()
     source: str = ""
 
@@ -71,19 +81,33 @@ class Target:
         head = [f"{method} {path} HTTP/1.1", f"Host: {self.host}", f"Content-Length: {length}"]
         return "\r\n".join([*head, *self.head, *lines, "", ""]).encode()
 
-    def ask(self, method: str, path: str, body: bytes = b"") -> dict[str, object]:
-        """Send a request, and return the answer's JSON."""
+    def send(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+        """Send a request, and return status and body of the answer."""
         source = (self.source, 0) if self.source else None
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=20, source_address=source)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=60, source_address=source)
         with contextlib.closing(connection):
             headers = dict(line.split(": ", 1) for line in self.head)
             connection.request(method, path, body, headers)
-            reply: dict[str, object] = json.loads(connection.getresponse().read())
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+
+    def ask(self, method: str, path: str, body: bytes = b"") -> dict[str, object]:
+        """Send a request, and return the answer's JSON."""
+        reply: dict[str, object] = json.loads(self.send(method, path, body)[1])
         return reply
 
     def open_set(self) -> str:
         """Open a key set, and return its path."""
         return f"/v1/keys/{self.ask('POST', '/v1/keys', self.opening)['keys']}"
+
+    def send_set(self, data: bytes) -> str:
+        """Upload a key set, and return its identifier."""
+        path = self.open_set()
+        for begin in range(0, len(data), PART_BYTES):
+            status, reply = self.send("PUT", f"{path}/parts?offset={begin}", data[begin : begin + PART_BYTES])
+            if status != HTTPStatus.OK:
+                raise OSError(f"the server does not take the attacker's keys: {reply!r}")
+        return path.rpartition("/")[2]
 
     @property
     def opening(self) -> bytes:
@@ -173,6 +197,32 @@ def messages(target: Target, begun: Count) -> None:
     crowd(target, begun, lambda _: start)
 
 
+def evaluations(target: Target, begun: Count) -> None:
+    """Evaluations with own keys are asked for, by several clients of one address, each again when it has its
+    answer. They take as long as those of the honest client."""
+    path = f"/v1/keys/{target.keys}/jobs?model={target.model}&wait=30"
+
+    def ask() -> None:
+        while True:
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                status, _ = target.send("POST", path, target.message)
+                if status == HTTPStatus.OK:
+                    begun.value += 1
+                    continue
+            time.sleep(SWEEP_S)
+
+    askers = [threading.Thread(target=ask, daemon=True) for _ in range(ASKERS)]
+    for asker in askers:
+        asker.start()
+    for asker in askers:
+        asker.join()
+
+
+def heavy(target: Target, begun: Count) -> None:
+    """The same with a model of the server whose evaluations take several times as long."""
+    evaluations(target, begun)
+
+
 def answers(target: Target, begun: Count) -> None:
     """Answers are requested again and again on each connection, and never read."""
     head = target.request("GET", "/v1/model", 0)
@@ -232,7 +282,20 @@ def issuer(target: Target, begun: Count) -> None:
 
 ATTACKS: dict[str, Callable[[Target, Count], None]] = {
     attack.__name__: attack
-    for attack in (bodies, parts, unknown, slow, messages, answers, handshakes, sets, openings, issuer)
+    for attack in (
+        bodies,
+        parts,
+        unknown,
+        slow,
+        messages,
+        evaluations,
+        heavy,
+        answers,
+        handshakes,
+        sets,
+        openings,
+        issuer,
+    )
 }
 
 

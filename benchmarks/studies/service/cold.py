@@ -42,11 +42,13 @@ import numpy as np
 from harness.folders import record_folder
 from harness.measurement.machine import describe
 from keywright._core import EvaluationKeys
+from keywright._files import digest_of
 from keywright.model import Model
+from keywright.serve.served.model import ServedModel
 from keywright.serve.storage import open_storage
 from keywright.serve.storage.objects import Objects
 from keywright.serve.uploads.upload_store import order_of_parts
-from keywright.serve.workers.worker import KeyLoading, digest_of
+from keywright.serve.workers.worker import KeyLoading
 
 PART_BYTES = 8 << 20
 
@@ -137,13 +139,13 @@ class Evaluation:
         self.objects.forget(self._names)
         start = time.perf_counter()
         begins = range(0, self.path.stat().st_size, PART_BYTES)
-        with self.objects.arriving(
+        with self.objects.incoming(
             self._names, self._sizes, order_of_parts(begins, self._model.key_places)
         ) as arrival:
             if isinstance(arrival, Path):
                 raise SystemExit(f"{arrival} was not dropped")
             return self._load(
-                start, {**self._order, "path": str(arrival.path), "arriving": arrival.to_json()}
+                start, {**self._order, "path": str(arrival.path), "incoming": arrival.to_json()}
             )
 
     def store(self, objects: Objects) -> None:
@@ -164,7 +166,7 @@ class Evaluation:
             self._descriptor = os.dup(descriptor)
             seen["whole_s"], seen["handed_over_s"] = seconds, time.perf_counter() - start
 
-        loading = KeyLoading(order, self._model, take)
+        loading = KeyLoading(order, ServedModel(self._model), take)
 
         def watch() -> None:
             while (streaming := loading.keys.streaming) is not None and streaming["loads"] < 1:

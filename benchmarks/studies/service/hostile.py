@@ -34,7 +34,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,7 @@ from harness.folders import record_folder
 from harness.measurement.machine import describe
 from keywright.client import RemoteModel
 from keywright.model import Model
+from keywright.model.served import framing
 from keywright.runtime import run_clear
 from keywright.serve.tenants.accounts import add
 
@@ -80,6 +81,9 @@ OFTEN = 100
 
 SLOW_S = 4.5
 """Seconds that the issuer takes for a document."""
+
+EVALUATE = ("messages", "evaluations", "heavy")
+"""Attacks by a client with keys."""
 
 ATTACKERS = tuple(f"127.0.0.{66 + number}" for number in range(len(ATTACKS)))
 KINDS = ("evaluation", "upload")
@@ -243,8 +247,31 @@ class Attacker:
         return int(self._begun.value)
 
 
-def measure(names: Sequence[str], model: Model, folder: Path, seconds: float, turn: float) -> dict[str, Any]:
-    """Attack a new server for some seconds in all, by several attacks at a time. Returns the result."""
+def heavy_model(folder: Path) -> Model:
+    """The same digits in a ring of eight times the degree, in which an evaluation takes ten times as long."""
+    return make_model(folder, log_n=14)
+
+
+def target(address: Target, model: Model, has_keys: bool) -> Target:
+    """Return what an attacker has on the server at an address: its own keys of a model and a message, if it
+    ``has_keys``."""
+    address = replace(address, model=model.manifest.hash)
+    if not has_keys:
+        return address
+    client, sample = model.client(), np.full(model.manifest.input.places.shape, 0.5)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "keys.kw"
+        client.save_evaluation_keys(path)
+        keys = path.read_bytes()
+    message = framing.join(client.encrypt_batch(sample[None]))
+    return replace(address, keys=address.send_set(keys), message=message)
+
+
+def measure(
+    names: Sequence[str], model: Model, folder: Path, seconds: float, turn: float, workers: int | None = None
+) -> dict[str, Any]:
+    """Attack a new server for some seconds in all, by several attacks at a time. Returns the result. By
+    default the server has one worker, and two if evaluations are heavy."""
     with contextlib.ExitStack() as stack:
         more: list[str] = []
         key: str | None = None
@@ -258,15 +285,16 @@ def measure(names: Sequence[str], model: Model, folder: Path, seconds: float, tu
             more += ["--certificate", str(certificate), "--certificate-key", str(private)]
             stack.enter_context(mock.patch.dict(os.environ, SSL_CERT_FILE=str(certificate)))
         assert model.folder is not None
-        server = Process(model.folder, folder / "state", folder / "log", *more)
+        models = {"heavy": heavy_model(folder / "heavy")} if "heavy" in names else {}
+        # With one, an evaluation may wait for the end of one that takes several times as long.
+        more += ["--workers", str(workers or (2 if models else 1))]
+        also = [each.folder for each in models.values() if each.folder is not None]
+        server = Process(model.folder, folder / "state", folder / "log", *more, also=also)
         stack.callback(server.close)
-        keys = ""
-        if "messages" in names:
-            evil = stack.enter_context(RemoteModel(server.url, insecure=True).session())
-            evil.upload_keys()
-            keys = str(evil._identifier)
         targets = {
-            name: Target(*server.address, model.manifest.hash, keys, source=source)
+            name: target(
+                Target(*server.address, "", source=source), models.get(name, model), name in EVALUATE
+            )
             for name, source in zip(names, ATTACKERS, strict=False)
         }
         honest = HonestClient(server.url, model, key)
@@ -327,6 +355,7 @@ def main() -> None:
     )
     parser.add_argument("--seconds", type=float, default=600.0, help="of each attack")
     parser.add_argument("--turn", type=float, default=TURN_S, help="seconds of an attacked turn")
+    parser.add_argument("--workers", type=int, help="of the server (default: 1, and 2 beside heavy)")
     parser.add_argument("--json", action="store_true", help="print a JSON object for each attack")
     parser.add_argument("--out", type=Path, help="folder of the record; none is written by default")
     options = parser.parse_args()
@@ -337,13 +366,13 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     machine, results = describe(), []
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
-        (Path(folder) / "model").mkdir()
         model = make_model(Path(folder) / "model")
-        model = Model.load(Path(folder) / "model")
         for group in groups:
             place = Path(folder) / "+".join(group)
             place.mkdir()
-            measurement = measure(group, model, place, options.seconds, min(options.turn, options.seconds))
+            measurement = measure(
+                group, model, place, options.seconds, min(options.turn, options.seconds), options.workers
+            )
             results.append(measurement)
             print(json.dumps(measurement) if options.json else line(measurement), flush=True)
     if options.out is not None:

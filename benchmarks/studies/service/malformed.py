@@ -26,7 +26,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -52,22 +52,23 @@ SLOW, CONNECTIONS = 100, 500
 HOST = b"Host: 127.0.0.1\r\n"
 
 
-def make_model(folder: Path) -> Model:
-    """Digits for full clients, in a ring in which an evaluation takes a tenth of a second."""
-    parameters = kw.Parameters.from_bits(11, [50, 40, 40, 40, 40, 40], [50], 40, insecure=True)
+def make_model(folder: Path, log_n: int = 11) -> Model:
+    """Digits for full clients, by default in a ring in which an evaluation takes a tenth of a second."""
+    folder.mkdir(parents=True, exist_ok=True)
+    parameters = kw.Parameters.from_bits(log_n, [50, 40, 40, 40, 40, 40], [50], 40, insecure=True)
     onnx = Path(str(files("keywright") / "data" / "digits.onnx"))
     model = Model("digits", compiler.compile(onnx, compiler.Target(slots=512, levels=5)), parameters)
     model.write(folder)
-    return model
+    return Model.load(folder)
 
 
 class Process:
     """A server process, with its memory, files and counts."""
 
-    def __init__(self, folder: Path, state: Path, log: Path, *more: str) -> None:
+    def __init__(self, folder: Path, state: Path, log: Path, *more: str, also: Sequence[Path] = ()) -> None:
         arguments = [
             "serve",
-            str(folder),
+            *map(str, (folder, *also)),
             "--port",
             "0",
             "--state",
@@ -347,7 +348,6 @@ def main() -> None:
     record["machine"] = describe()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "model").mkdir()
         model = make_model(folder / "model")
         server = Process(folder / "model", folder / "state", folder / "log")
         time.sleep(5)

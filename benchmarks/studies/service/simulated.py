@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 from harness.folders import record_folder
 from harness.measurement import machine
+from keywright._files import digest_of
 from keywright.model.served import framing
-from keywright.serve.workers.worker import digest_of
 
 from studies.service.models import served_model, weights
 from studies.service.simulator import KeyAware, Policy, Random, Simulation, Times, TwoChoices, requests

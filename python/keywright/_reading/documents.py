@@ -7,6 +7,7 @@ nested text format.
 
 import json
 import math
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,8 @@ OWN = Limits(1 << 31, 1 << 28)
 
 
 def read_json(data: bytes | bytearray | str, limits: Limits) -> Any:
-    """Read a JSON document in UTF-8, whose numbers are finite and have at most `MAX_DIGITS` characters.
+    """Read a JSON document in UTF-8, whose numbers are finite and have at most `MAX_DIGITS` characters, and
+    whose objects name no member twice: readers differ in which of two they take.
 
     Raises:
         ValueError: it is not JSON, or exceeds the limits.
@@ -74,7 +76,13 @@ def read_json(data: bytes | bytearray | str, limits: Limits) -> Any:
         raise ValueError(f"its lists and objects are {depth} deep; at most {limits.depth} are read")
     try:
         text = data.decode()
-        return json.loads(text, parse_int=_whole, parse_float=_finite, parse_constant=_refuse)
+        return json.loads(
+            text,
+            parse_int=_whole,
+            parse_float=_finite,
+            parse_constant=_refuse,
+            object_pairs_hook=_distinct,
+        )
     except ValueError as error:
         raise ValueError(f"not JSON: {error}") from None
 
@@ -123,6 +131,14 @@ def _finite(text: str) -> float:
     if not math.isfinite(value):
         _refuse(text)
     return value
+
+
+def _distinct(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    entry = dict(members)
+    if len(entry) < len(members):
+        (name, _), *_ = Counter(name for name, _ in members).most_common(1)
+        raise ValueError(f"an object names {name[:40]!r} twice")
+    return entry
 
 
 def _require_short(text: str) -> None:

@@ -17,7 +17,6 @@ from keywright.errors.service import (
     BusyError,
     DiskError,
     InvalidReplyError,
-    LimitError,
     ServeError,
     StorageError,
     UnreachableError,
@@ -35,9 +34,6 @@ WAIT_S = 1
 
 RETRIES = 8
 """How often a request is retried."""
-
-KEY_SETS = 2
-"""Key sets of one secret key that a server may ask for: each one gives it more samples of that key."""
 
 CHECK_S = 600.0
 """How long a server may check a whole key set."""
@@ -244,23 +240,6 @@ def persist(request: Callable[[], Answer]) -> Answer:
             failures += stated <= 0
         # Clients that were refused together do not come back together.
         time.sleep(min(max(pause, stated) * random.uniform(1.0, 1.25), until.left))
-
-
-def require_key_set(number: int, advice: str) -> None:
-    """Check that another key set of a secret key may be made, after ``number`` of them.
-
-    Raises:
-        LimitError: the server has been given `KEY_SETS`.
-    """
-    if number == KEY_SETS:
-        raise LimitError(
-            f"the server asks for key set {KEY_SETS + 1} of one secret key, and at most {KEY_SETS} are made; "
-            f"{advice}",
-            what="key_sets",
-            value=KEY_SETS + 1,
-            maximum=KEY_SETS,
-            code="demand",
-        )
 
 
 def _json(data: bytes) -> object:

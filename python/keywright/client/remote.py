@@ -7,20 +7,16 @@
 """
 
 import contextlib
-import tempfile
 import threading
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keywright._copies import Unpicklable
 from keywright._core import (
-    KeyGenerator,
     Parameters,
     SecretKey,
 )
@@ -49,8 +45,9 @@ from keywright.program.program import Program
 from keywright.runtime import run_clear
 from keywright.runtime.range_guard import guard, require_magnitude
 
-from .connection import CLOSE_S, DEADLINE_S, SHORT_S, Deadline, within
-from .exchange import RETRIES, Exchange, Progress, require_key_set
+from .connection import DEADLINE_S, SHORT_S, Deadline, within
+from .exchange import RETRIES, Exchange, Progress
+from .key_owner import KeyOwner
 from .spot_checks import Request, SpotChecks, answers
 
 PROGRESS = 1000
@@ -199,6 +196,7 @@ def _require_declared(manifest: Manifest, values: NDArray[np.float64]) -> None:
 
 
 class Session(
+    KeyOwner,
     Unpicklable,
     elsewhere="pass one secret key to RemoteModel.session in each process, and send to_bytes() of the key",
 ):
@@ -216,19 +214,19 @@ class Session(
     """
 
     def __init__(self, remote: RemoteModel, secret: SecretKey | None = None) -> None:
-        self.remote = remote
-        self._identifier: str | None = None
+        self.remote, self._secret = remote, self._secret_of(remote.manifest) if secret is None else secret
+        super().__init__(self._secret, "open a new session")
         self._placing, self._next_place = threading.Lock(), 0
-        self._set_secret(secret)
         self._set_model()
-        self._folder = tempfile.TemporaryDirectory(prefix="keywright.")
 
-    def _set_secret(self, secret: SecretKey | None = None) -> None:
-        """Use a secret key, by default a new one. No key set has been made of it: only here does the count
-        start, because a server chooses its answers."""
-        parameters = Parameters.from_bytes(self.remote.manifest.format.parameters)
-        self._secret = SecretKey.generate(parameters) if secret is None else secret
-        self._generator, self._key_sets = KeyGenerator(self._secret), 0
+    @property
+    def _server(self) -> Exchange:
+        return self.remote
+
+    @staticmethod
+    def _secret_of(manifest: Manifest) -> SecretKey:
+        """Return a new secret key of a manifest's parameters."""
+        return SecretKey.generate(Parameters.from_bytes(manifest.format.parameters))
 
     def _set_model(self) -> None:
         """Use the manifest of the remote model."""
@@ -261,23 +259,11 @@ class Session(
         self.remote._set_manifest(successor)
         same = self.remote.manifest.format.parameters == before.format.parameters
         if not same:
-            self._set_secret()
+            self._secret = self._secret_of(self.manifest)
+            self._own(self._secret)
         self._set_model()
         if not same or self.manifest.keys.head != before.keys.head:
             self._drop_keys()
-
-    def _drop_keys(self) -> None:
-        """Forget the uploaded keys: `upload_keys` makes a new set."""
-        self._identifier = None
-        (Path(self._folder.name) / "keys.kw").unlink(missing_ok=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def upload_keys(self, progress: Progress | None = None, *, deadline: float = DEADLINE_S) -> None:
         """Make the keys that the model needs and upload them. The upload resumes after a broken connection.
@@ -306,21 +292,7 @@ class Session(
             return self._upload_keys(progress)
 
     def _upload_keys(self, progress: Progress | None) -> None:
-        path = Path(self._folder.name) / "keys.kw"
-        if not path.exists():
-            require_key_set(self._key_sets, "open a new session")
-            self._generator.save_evaluation_keys(path, self._specs)
-            self._key_sets += 1
-        total = path.stat().st_size
-        if total != self.manifest.keys.size:
-            raise FormatError(
-                f"the manifest announces {self.manifest.keys.size} bytes of keys, but they have {total}",
-                code="manifest",
-            )
-        if self._identifier is None:
-            self._identifier = self.remote.begin_keys(self.manifest.hash)
-        self.remote.send_keys(self._identifier, path, progress)
-        path.unlink()
+        self._upload(self._specs, self.manifest.hash, progress, self.manifest.keys.size)
 
     def infer(
         self,
@@ -405,7 +377,7 @@ class Session(
                 self._drop_keys()
             except RetiredError:
                 self._switch_model()
-            if self._identifier is None:
+            if not self._uploaded:
                 self.upload_keys()
             places = self._places(len(batch))
             message = framing.join(self._encrypt(batch, places))
@@ -441,15 +413,6 @@ class Session(
         seconds."""
         with within(deadline):
             return self.remote.ask("GET", f"/v1/keys/{self._identifier}/seen")
-
-    def close(self, *, deadline: float = CLOSE_S) -> None:
-        """Delete the keys here, and on the server if it can be reached and answers within ``deadline``
-        seconds."""
-        if self._identifier is not None:
-            with contextlib.suppress(ServeError), within(deadline):
-                self.remote.ask("DELETE", f"/v1/keys/{self._identifier}")
-            self._identifier = None
-        self._folder.cleanup()
 
     def _encrypt(self, batch: NDArray[np.float64], places: range | None = None) -> list[bytes]:
         return self._encryption.encrypt(batch, None if places is None else places.start)

@@ -6,24 +6,18 @@
 
 import contextlib
 import hashlib
-import tempfile
-import threading
 from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keywright._copies import Unpicklable
-from keywright._core import KeyGenerator, SecretKey
+from keywright._core import SecretKey
 from keywright.errors import FormatError, MismatchError, NoiseError, ParameterError
 from keywright.errors.service import (
     BadRequestError,
     InvalidReplyError,
     OtherModelError,
-    ServeError,
     UnknownJobError,
     UnknownKeysError,
 )
@@ -32,8 +26,9 @@ from keywright.search import Client, Query
 from keywright.search.directory import read_directories
 from keywright.search.messages import AnswerPart, query_ciphertext
 
-from .connection import CLOSE_S, DEADLINE_S, SHORT_S, within
-from .exchange import RETRIES, Exchange, Progress, require_key_set
+from .connection import DEADLINE_S, SHORT_S, within
+from .exchange import RETRIES, Exchange, Progress
+from .key_owner import KeyOwner
 
 DIRECTORY_BYTES = 256 << 20
 """Most bytes of the directory of a shard."""
@@ -47,6 +42,7 @@ HEADER_BYTES = 1 << 20
 
 class RemoteSearch(
     Exchange,
+    KeyOwner,
     Unpicklable,
     elsewhere="store client.secret.to_bytes(), and pass the key as secret= to one in the other process",
 ):
@@ -81,13 +77,16 @@ class RemoteSearch(
         key: str | None = None,
         direct: bool | Collection[str] = True,
     ) -> None:
-        super().__init__(url, key, direct)
+        Exchange.__init__(self, url, key, direct)
         self._pinned = (pinned,) if isinstance(pinned, str) else pinned
         with within(SHORT_S, longer=""):
             self._hashes, directory = self._fetch(self._pinned)
         self.client = Client(directory, secret)
-        self._identifier: str | None = None
-        self._key_sets, self._uploading = 0, threading.Lock()
+        KeyOwner.__init__(self, self.client.secret, "connect again with a new client")
+
+    @property
+    def _server(self) -> Exchange:
+        return self
 
     def __len__(self) -> int:
         """Number of vectors of the index."""
@@ -123,14 +122,6 @@ class RemoteSearch(
         self.client.update(directory)
         self._hashes = hashes
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def upload_keys(self, progress: Progress | None = None, *, deadline: float = DEADLINE_S) -> None:
         """Make the keys of this client and upload them; the first query does so otherwise.
 
@@ -144,17 +135,8 @@ class RemoteSearch(
             ServeError: a refusal of the server.
         """
         with within(deadline), self._uploading:
-            if self._identifier is not None:
-                return
-            require_key_set(self._key_sets, "connect again with a new client")
-            self._key_sets += 1
-            with tempfile.TemporaryDirectory(prefix="keywright.") as folder:
-                path = Path(folder) / "keys.kw"
-                generator = KeyGenerator(self.client.secret)
-                generator.save_evaluation_keys(path, self.client.quantisation.key_specs)
-                name = self.begin_keys(self._hashes[0])
-                self.send_keys(name, path, progress)
-            self._identifier = name
+            if not self._uploaded:
+                self._upload(self.client.quantisation.key_specs, self._hashes[0], progress)
 
     def top(
         self, vector: ArrayLike, k: int, *, deadline: float = DEADLINE_S
@@ -213,21 +195,15 @@ class RemoteSearch(
         """Ask one shard. A lost request is sent again, and lost keys are made again."""
         for _ in range(RETRIES):
             self.upload_keys()
-            path = f"/v1/keys/{self._identifier}/jobs?model={name}"
+            keys = str(self._identifier)
+            path = f"/v1/keys/{keys}/jobs?model={name}"
             try:
                 return self.evaluate(path, message, limit, lambda done, total: None)
             except UnknownJobError:
                 continue
             except UnknownKeysError:
-                self._identifier = None
+                self._drop_keys(keys)
         raise UnknownKeysError("the server loses the keys of this client again and again")
-
-    def close(self, *, deadline: float = CLOSE_S) -> None:
-        """Delete the keys on the server, if it answers within ``deadline`` seconds."""
-        if self._identifier is not None:
-            with contextlib.suppress(ServeError), within(deadline):
-                self.ask("DELETE", f"/v1/keys/{self._identifier}")
-            self._identifier = None
 
 
 @contextlib.contextmanager

@@ -2,19 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from threading import RLock
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from keywright import bfv
-from keywright._copies import Unpicklable
-from keywright._core import BfvCiphertext, EncryptedSearchIndex, EvaluationKeys
+from keywright._core import BfvCiphertext, EncryptedSearchIndex
 from keywright._reading.records import refusing
 from keywright.errors import FormatError, ParameterError
 
-from .directory import Places
-from .messages import AnswerPart, read_query, read_vectors
+from .directory import Places, VectorIndex
+from .messages import read_vectors
 from .quantisation import ENCRYPTED_LEVEL, LOG_N, Quantisation
 
 FORMAT = "keywright-search-encrypted-1"
@@ -23,7 +21,8 @@ BLOCK = 1 << LOG_N
 
 
 class EncryptedIndex(
-    Unpicklable, elsewhere="save() it, and load it in the other process with EncryptedIndex.load"
+    VectorIndex[EncryptedSearchIndex],
+    elsewhere="save() it, and load it in the other process with EncryptedIndex.load",
 ):
     """Vectors that their owner encrypted, and answers to queries of this owner.
 
@@ -46,31 +45,10 @@ class EncryptedIndex(
                 what="encrypted",
                 value=False,
             )
-        self.quantisation = quantisation
-        self._places = Places()
-        self._engine = EncryptedSearchIndex(quantisation.parameters, quantisation.dimension, ENCRYPTED_LEVEL)
-        self._lock = RLock()
-
-    def __len__(self) -> int:
-        """Number of vectors."""
-        return len(self._places)
-
-    @property
-    def ids(self) -> NDArray[np.int64]:
-        """Ids of the vectors, by place."""
-        with self._lock:
-            ids: NDArray[np.int64] = self._places.ids[self._places.live]
-            return ids
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the vectors in memory."""
-        return self._engine.bytes
-
-    @property
-    def parameters(self) -> bfv.Parameters:
-        """The parameters of vectors, queries and keys."""
-        return self.quantisation.parameters
+        super().__init__(
+            quantisation,
+            EncryptedSearchIndex(quantisation.parameters, quantisation.dimension, ENCRYPTED_LEVEL),
+        )
 
     def add(self, vectors: bytes) -> None:
         """Add encrypted vectors. Nothing is added if anything is refused.
@@ -113,33 +91,6 @@ class EncryptedIndex(
         """
         with self._lock:
             self._places.release(self._places.of(ids))
-
-    def directory(self) -> bytes:
-        """Return what the owner needs, as bytes: rounding, ids and revision."""
-        with self._lock:
-            return self._places.directory(self.quantisation).to_bytes()
-
-    def answer(self, query: bytes, keys: bytes | EvaluationKeys) -> bytes:
-        """Answer a query with the encrypted score of every vector.
-
-        Args:
-            query: data of `Client.query`.
-            keys: of that client, from `Client.keys`.
-
-        Raises:
-            FormatError: the bytes are not a query or not keys.
-            SearchError: there is no vector.
-            MissingKeyError, MismatchError: the keys are not those for this query and index.
-        """
-        tag, ciphertext = read_query(query)
-        parameters = self.parameters
-        loaded = keys if isinstance(keys, EvaluationKeys) else EvaluationKeys.from_bytes(keys, parameters)
-        sent = bfv.SeededCiphertext.from_bytes(ciphertext, parameters)
-        with self._lock:
-            self._places.require_vectors()
-            revision = self._places.revision
-            scores = self._engine.answer(sent, loaded)
-        return AnswerPart(tag, self._places.identity, revision, scores.to_bytes()).to_bytes()
 
     def save(self, folder: str | Path) -> None:
         """Write the index to a new folder: ciphertexts by block, ids, and a description in JSON.

@@ -3,14 +3,11 @@
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from threading import RLock
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keywright import bfv
-from keywright._copies import Unpicklable
-from keywright._core import EvaluationKeys, SearchIndex
+from keywright._core import SearchIndex
 from keywright._reading.records import refusing
 from keywright.errors import (
     FormatError,
@@ -18,14 +15,15 @@ from keywright.errors import (
     ParameterError,
 )
 
-from .directory import Places, load_array
-from .messages import AnswerPart, read_query
+from .directory import Places, VectorIndex, load_array
 from .quantisation import CHUNK, DEFAULT_LEVELS, Metric, Quantisation, as_vectors, norms_of
 
 FORMAT = "keywright-search-index-1"
 
 
-class Index(Unpicklable, elsewhere="save() it, and load it in the other process with Index.load"):
+class Index(
+    VectorIndex[SearchIndex], elsewhere="save() it, and load it in the other process with Index.load"
+):
     """Vectors in the clear, in integers of 16 bits, and answers to encrypted queries.
 
     Thread safety: any number of threads may use one at the same time.
@@ -44,10 +42,10 @@ class Index(Unpicklable, elsewhere="save() it, and load it in the other process 
                 what="encrypted",
                 value=True,
             )
-        self.quantisation = quantisation
-        self._places = Places()
-        self._engine = SearchIndex(quantisation.parameters, quantisation.dimension, quantisation.max_norm2)
-        self._lock = RLock()
+        super().__init__(
+            quantisation,
+            SearchIndex(quantisation.parameters, quantisation.dimension, quantisation.max_norm2),
+        )
 
     @classmethod
     def of(
@@ -96,22 +94,6 @@ class Index(Unpicklable, elsewhere="save() it, and load it in the other process 
             )
         return index
 
-    def __len__(self) -> int:
-        """Number of vectors."""
-        return len(self._places)
-
-    @property
-    def ids(self) -> NDArray[np.int64]:
-        """Ids of the vectors, by place."""
-        with self._lock:
-            ids: NDArray[np.int64] = self._places.ids[self._places.live]
-            return ids
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the vectors in memory."""
-        return self._engine.bytes
-
     def add(self, ids: ArrayLike | Sequence[int], vectors: ArrayLike) -> None:
         """Add vectors. Places of deleted ones are used first. Nothing is added if anything is refused.
 
@@ -147,39 +129,6 @@ class Index(Unpicklable, elsewhere="save() it, and load it in the other process 
                 zeros = np.zeros((len(part), self.quantisation.dimension), dtype=np.int16)
                 self._engine.write(part, zeros, np.zeros(0, dtype=np.int64))
             self._places.release(places)
-
-    def directory(self) -> bytes:
-        """Return what clients need, as bytes: rounding, ids and revision. It is public to all of them."""
-        with self._lock:
-            return self._places.directory(self.quantisation).to_bytes()
-
-    @property
-    def parameters(self) -> bfv.Parameters:
-        """The parameters of queries and keys."""
-        return self.quantisation.parameters
-
-    def answer(self, query: bytes, keys: bytes | EvaluationKeys) -> bytes:
-        """Answer a query with the encrypted score of every vector.
-
-        Args:
-            query: data of `Client.query`.
-            keys: of that client, from `Client.keys`.
-
-        Raises:
-            FormatError: the bytes are not a query or not keys.
-            SearchError: there is no vector.
-            MissingKeyError, MismatchError: the keys are not those for this query and
-                index.
-        """
-        tag, ciphertext = read_query(query)
-        parameters = self.parameters
-        loaded = keys if isinstance(keys, EvaluationKeys) else EvaluationKeys.from_bytes(keys, parameters)
-        sent = bfv.SeededCiphertext.from_bytes(ciphertext, parameters)
-        with self._lock:
-            self._places.require_vectors()
-            revision = self._places.revision
-            scores = self._engine.answer(sent, loaded)
-        return AnswerPart(tag, self._places.identity, revision, scores.to_bytes()).to_bytes()
 
     def save(self, folder: str | Path) -> None:
         """Write the index to a new folder: the rounded vectors, their ids, and a description in JSON.

@@ -13,7 +13,9 @@ from keywright.errors import PackageMissingError
 
 from . import logs
 from .http.pages import load_page
-from .served_index import ServedIndex, load_served
+from .served.index import ServedIndex
+from .served.interface import Served
+from .served.loading import load_served
 from .service import Service, ServiceLimits, StorageAddresses
 from .workers.workers import Workers
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from .http.server import Server
 
 __all__ = [
+    "Served",
     "ServedIndex",
     "Server",
     "Service",

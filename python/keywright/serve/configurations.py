@@ -16,8 +16,10 @@ from keywright.errors.service import (
     OtherModelError,
     RetiredError,
 )
+from keywright.model.model import Model
 
-from .served_index import Served
+from .served.interface import Served
+from .served.loading import as_served
 from .storage import Records
 
 FORMAT = "keywright-configuration-1"
@@ -42,15 +44,14 @@ class Configuration:
     @staticmethod
     def of(model: Served) -> "Configuration":
         """Return the configuration of a model."""
-        manifest = model.manifest
         form = {
             "format": FORMAT,
-            "key_set": base64.b64encode(manifest.keys.head).decode(),
-            "parameters": base64.b64encode(manifest.format.parameters).decode(),
+            "key_set": base64.b64encode(model.keys.head).decode(),
+            "parameters": base64.b64encode(model.encoded_parameters).decode(),
         }
         canonical = json.dumps(form, sort_keys=True, separators=(",", ":")).encode()
         identifier = hashlib.sha256(canonical).hexdigest()
-        return Configuration(model.parameters, manifest.keys.head, manifest.keys.size, identifier)
+        return Configuration(model.parameters, model.keys.head, model.keys.size, identifier)
 
 
 class Catalog:
@@ -65,8 +66,8 @@ class Catalog:
         FolderError: the list is empty, or names a model twice.
     """
 
-    def __init__(self, models: Sequence[Served], records: Records) -> None:
-        self.models = {model.manifest.hash: model for model in models}
+    def __init__(self, models: Sequence[Model | Served], records: Records) -> None:
+        self.models = {model.hash: model for model in map(as_served, models)}
         if not models or len(self.models) < len(models):
             raise FolderError("name at least one model to serve, and each of them once", code="model_folder")
         self._of = {name: Configuration.of(model) for name, model in self.models.items()}
@@ -91,7 +92,7 @@ class Catalog:
             return self.models[name]
         if name in self._earlier:
             raise self._retired(name, str(self._earlier[name]["name"]))
-        expected = self.first.manifest.hash
+        expected = self.first.hash
         raise OtherModelError(
             f"there is no model {name[:64]} here, {expected} is served; fetch the manifest again",
             found=name[:64],
@@ -100,7 +101,7 @@ class Catalog:
 
     def of(self, model: str) -> Configuration:
         """Return the configuration of a model; raises the errors of `model`."""
-        return self._of[self.model(model).manifest.hash]
+        return self._of[self.model(model).hash]
 
     def configuration(self, identifier: str) -> Configuration:
         """Return the configuration of an identifier; raises the errors of `model`."""
@@ -112,7 +113,7 @@ class Catalog:
         raise OtherModelError(
             f"there is no configuration {identifier[:64]} here; fetch the manifest again",
             found=identifier[:64],
-            expected=self._of[self.first.manifest.hash].identifier,
+            expected=self._of[self.first.hash].identifier,
         )
 
     def serving(self, configuration: str) -> list[str]:

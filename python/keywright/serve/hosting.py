@@ -6,15 +6,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
+from keywright.model.model import Model
+
 from .http.server import Server
-from .served_index import Served
+from .served.interface import Served
 from .service import Service, ServiceLimits
 from .workers.workers import Workers
 
 
 @contextmanager
 def serve(
-    models: Served | Sequence[Served],
+    models: Model | Served | Sequence[Model | Served],
     state: str | Path | None = None,
     *,
     host: str = "127.0.0.1",

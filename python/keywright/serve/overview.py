@@ -13,7 +13,7 @@ from pathlib import Path
 
 from keywright.plan.memory.machine import available_bytes, resident_bytes
 from keywright.serve.evaluation.durations import Record
-from keywright.serve.evaluation.jobs import Job
+from keywright.serve.jobs.job import Job
 from keywright.serve.workers.workers import Workers
 
 

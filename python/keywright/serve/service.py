@@ -1,14 +1,13 @@
-"""The service without HTTP: manifests, keys, evaluations, and a record of exchanged objects."""
+"""The service without HTTP: manifests, keys and evaluations."""
 
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from math import ceil
 from pathlib import Path
-from typing import Any
 
 from keywright._copies import Unpicklable
 from keywright.errors.service import (
@@ -17,19 +16,20 @@ from keywright.errors.service import (
     ServeError,
     UnauthorizedError,
 )
+from keywright.model.model import Model
 from keywright.serve.evaluation.evaluations import Evaluations
-from keywright.serve.evaluation.exchanged import SAMPLE_BYTES, ExchangedObject, ExchangeRecord
-from keywright.serve.evaluation.execution import Reports
-from keywright.serve.evaluation.jobs import Jobs
+from keywright.serve.evaluation.execution import Execution, Reports
+from keywright.serve.jobs.queue import Jobs
 from keywright.serve.storage.state_folder import StateFolder, operator_key
 from keywright.serve.tenants.accounts import NOBODY, Accounts
 from keywright.serve.tenants.audit import NAME as AUDIT_NAME
 from keywright.serve.tenants.audit import Audit
-from keywright.serve.tenants.holders import Rate, holder_of
+from keywright.serve.tenants.holders import RateLimiter, holder_of
 from keywright.serve.tenants.quotas import Quotas, Usage
 from keywright.serve.uploads.admission import Admission
 from keywright.serve.uploads.buffers import BUFFER_BYTES, LEAST_BODIES, Buffers
 from keywright.serve.uploads.direct import DirectUploads
+from keywright.serve.uploads.exchanged import SAMPLE_BYTES, ExchangedObject
 from keywright.serve.uploads.part_writer import PartWriter
 from keywright.serve.uploads.upload_store import UploadStore
 from keywright.serve.uploads.uploaded import UploadedKeys
@@ -47,7 +47,7 @@ from .overview import (
     tenant_lines,
     this_machine,
 )
-from .served_index import Served
+from .served.interface import Served
 from .storage import open_storage
 
 OPENINGS_A_SECOND, OPENINGS = 8, 256
@@ -110,7 +110,7 @@ class Service(
 
     def __init__(
         self,
-        models: Served | Sequence[Served],
+        models: Model | Served | Sequence[Model | Served],
         state: Path,
         *,
         limits: ServiceLimits | None = None,
@@ -124,7 +124,7 @@ class Service(
         self.metrics, self.draining = Metrics(), False
         self._state, self._began = StateFolder(state), time.monotonic()
         self._prepared = self._awake = False
-        self._openings = Rate(OPENINGS_A_SECOND, OPENINGS)
+        self._openings = RateLimiter(OPENINGS_A_SECOND, OPENINGS)
         try:
             self._storage = open_storage(state, addresses.objects, addresses.records)
         except BaseException:
@@ -134,7 +134,7 @@ class Service(
         self._own_workers = Workers() if workers is None else None
         self._workers = workers or self._own_workers or Workers()
         self._expiry, self.accounts = limits.expiry, accounts
-        self.catalog = Catalog([models] if isinstance(models, Served) else models, self._storage.records)
+        self.catalog = Catalog(models if isinstance(models, Sequence) else [models], self._storage.records)
         self.operator_key = operator_key(state)
         self._audit = Audit(addresses.audit or state / AUDIT_NAME)
         self._usage = Usage(quotas or Quotas(), self._storage.records)
@@ -147,7 +147,7 @@ class Service(
                 capacity=limits.capacity,
                 expiry=limits.expiry,
                 usage=self._usage,
-                jobs_bytes=self.jobs.stored,
+                jobs=self.jobs,
                 audit=self._audit,
             ),
             on_event=self._event,
@@ -157,25 +157,18 @@ class Service(
             self._event(
                 f"{self.store.retired()} key sets belong to configurations that are not served; they are kept"
             )
-        longest = max(model.requests.most_bytes for model in self.catalog.models.values())
-        self.buffers = Buffers(max(BUFFER_BYTES, LEAST_BODIES * longest))
-        self._exchanges = ExchangeRecord()
+        self.buffers = Buffers(max(BUFFER_BYTES, LEAST_BODIES * self.request_bytes()))
         # Include what an earlier process left.
         for uploaded in self.store.complete():
-            self._saw_keys(uploaded)
+            self._note_keys(uploaded)
+        reports = Reports(self._usage, self._audit, self.metrics, self._event)
         self.evaluations = Evaluations(
-            self.catalog,
-            self.store,
-            self.jobs,
-            self._workers,
-            Reports(self._usage, self._audit, self.metrics, self._saw, self._event),
-            state,
-            limits.budget,
+            Execution(self.catalog, self.store, self.jobs, self._workers, reports, state, limits.budget)
         )
         self.evaluations.dispatcher.start()
 
     @property
-    def model(self) -> Any:
+    def model(self) -> Served:
         """The default model, or index."""
         return self.catalog.first
 
@@ -185,7 +178,7 @@ class Service(
         Raises:
             RetiredError, OtherModelError: the model is no longer served, or unknown.
         """
-        return (self.model if model is None else self.catalog.model(model)).manifest.encoded
+        return (self.model if model is None else self.catalog.model(model)).document
 
     def models(self) -> dict[str, object]:
         """Return the served models and the configurations of their keys."""
@@ -199,8 +192,8 @@ class Service(
                 "model": name,
                 "name": model.name,
                 "configuration": self.catalog.of(name).identifier,
-                "bytes": model.manifest.keys.size,
-                "joins": self.evaluations.joins[name],
+                "bytes": model.keys.size,
+                "joins": model.message.joins,
                 "seconds": model.predicted_seconds if self.accounts else self.evaluations.seconds(name),
             }
             for name, model in self.catalog.models.items()
@@ -239,7 +232,7 @@ class Service(
         model = request.get("model")
         if not isinstance(model, str) or set(request) != {"model"}:
             raise BadRequestError('the request must be {"model": HASH} with the hash of the manifest')
-        uploaded = self.store.create(self.catalog.model(model).manifest.hash, tenant, address)
+        uploaded = self.store.create(self.catalog.model(model).hash, tenant, address)
         return self._describe(uploaded)
 
     def keys(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
@@ -296,7 +289,7 @@ class Service(
         """End a range and return how much has arrived; raises the errors of `PartWriter.finish`."""
         uploaded = writer.uploaded
         if writer.finish():
-            self._saw_keys(uploaded)
+            self._note_keys(uploaded)
             self._audit.note("complete", uploaded.tenant, uploaded.identifier, digest=uploaded.digest)
             self._event(f"{uploaded.received} bytes of keys are complete and checked")
         return self._describe(uploaded)
@@ -352,9 +345,7 @@ class Service(
             self.draining,
             QueueLine(waiting, self.jobs.waiting, running, oldest_wait(jobs)),
             [
-                ModelLine(
-                    model.name, name, model.manifest.keys.size, having[self.catalog.of(name).identifier]
-                )
+                ModelLine(model.name, name, model.keys.size, having[self.catalog.of(name).identifier])
                 for name, model in self.catalog.models.items()
             ],
             tenant_lines(sets, jobs),
@@ -385,7 +376,7 @@ class Service(
 
     def request_bytes(self) -> int:
         """Return the maximum bytes of a message of any model."""
-        return max(model.requests.most_bytes for model in self.catalog.models.values())
+        return max(model.message.most_bytes for model in self.catalog.models.values())
 
     def require_staying(self) -> None:
         """Check that the server accepts new work.
@@ -402,8 +393,8 @@ class Service(
         Raises:
             UnknownKeysError: there is no such client.
         """
-        self.store.get(identifier, tenant)
-        return {"secret_keys": 0, "objects": self._exchanges.of(identifier)}
+        exchanged = list(self.store.get(identifier, tenant).exchanged)
+        return {"secret_keys": 0, "objects": [asdict(each) for each in exchanged]}
 
     def tell(self, line: str) -> None:
         """Send a line to the operator."""
@@ -470,7 +461,6 @@ class Service(
     def _forget(self, identifier: str) -> None:
         self.direct.forget(identifier)
         self.evaluations.forget(identifier)
-        self._exchanges.forget(identifier)
 
     def _describe(self, uploaded: UploadedKeys) -> dict[str, object]:
         left = self._expiry - (time.monotonic() - uploaded.used)
@@ -489,15 +479,11 @@ class Service(
             "until": _moment(time.time() + left),
         }
 
-    def _saw_keys(self, uploaded: UploadedKeys) -> None:
+    def _note_keys(self, uploaded: UploadedKeys) -> None:
         sample = self.store.sample(uploaded, uploaded.received // 2, SAMPLE_BYTES).hex()
-        self._saw(
-            uploaded.identifier,
-            ExchangedObject("received", "a set of switching keys", uploaded.received, sample),
+        uploaded.exchanged.append(
+            ExchangedObject("received", "a set of switching keys", uploaded.received, sample)
         )
-
-    def _saw(self, identifier: str, sent: ExchangedObject) -> None:
-        self._exchanges.add(identifier, sent, 2 * max(self.store.admission.capacity, len(self.store)))
 
 
 def _moment(seconds: float) -> str:

@@ -15,8 +15,8 @@ from keywright.compiler.approximating import Source
 from keywright.errors.service import WorkerEndedError
 from keywright.model import Entry, Model
 from keywright.serve import Server, Service, Workers
-from keywright.serve.evaluation.jobs import Job
 from keywright.serve.http.pages import Page
+from keywright.serve.jobs.job import Job
 from keywright.serve.workers.workers import Worker
 from onnx import TensorProto, helper, numpy_helper
 
@@ -155,5 +155,5 @@ class _GatedWorker:
 
 def submit(service: Service, identifier: str, message: bytes) -> Job:
     """Let a service evaluate a message, as a request does that does not wait."""
-    with service.evaluations.expect(identifier, len(message)) as expected:
+    with service.evaluations.admit(identifier, len(message)) as expected:
         return service.evaluations.take(expected, message)

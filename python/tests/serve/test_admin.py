@@ -18,8 +18,8 @@ from keywright.model import Model
 from keywright.model.served import framing
 from keywright.serve import Server, Service, Workers
 from keywright.serve.evaluation.durations import KEPT, Durations, Record
-from keywright.serve.evaluation.jobs import Job
 from keywright.serve.http.admin import STYLE, render
+from keywright.serve.jobs.job import Job
 from keywright.serve.overview import (
     MachineLine,
     ModelLine,

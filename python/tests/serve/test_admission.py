@@ -150,7 +150,7 @@ def test_bytes_of_messages_that_arrive_are_within_the_quota(thin: Model, tmp_pat
         def expects() -> None:
             gate.wait()
             try:
-                with service.evaluations.expect(name, 40_000):
+                with service.evaluations.admit(name, 40_000):
                     said.append(True)
                     time.sleep(0.3)
             except LimitError as error:

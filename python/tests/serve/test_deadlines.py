@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from keywright.client import RemoteModel, connection, exchange, remote
+from keywright.client import RemoteModel, connection, exchange, key_owner
 from keywright.client.connection import CLOSE_S, SHORT_S, Deadline, within
 from keywright.client.remote import Session
 from keywright.errors import ParameterError
@@ -138,7 +138,7 @@ def test_the_end_of_a_session_waits_five_seconds(
         allowed.append(seconds)
         return within(seconds)
 
-    monkeypatch.setattr(remote, "within", recording)
+    monkeypatch.setattr(key_owner, "within", recording)
     with dripping(*SENDS[what]) as session.remote._port:
         session.close()
     assert allowed == [CLOSE_S] == [5.0]

@@ -73,7 +73,7 @@ def sent(service: Service, identifier: str, data: bytes) -> dict[str, object]:
 
 
 def begun(service: Service) -> str:
-    return str(service.create_keys({"model": service.model.manifest.hash})["keys"])
+    return str(service.create_keys({"model": service.model.hash})["keys"])
 
 
 @SERVERS

@@ -17,7 +17,7 @@ from keywright.model.served import framing
 from keywright.runtime import run_clear
 from keywright.serve import Service
 from keywright.serve.http import app
-from keywright.serve.workers.workers import understand
+from keywright.serve.workers.workers import end_of
 from tests.serve.network import WORKERS, listening, submit
 
 FULL = OSError(28, "No space left on device")
@@ -61,7 +61,7 @@ def service(thin: Model, tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyP
 
 def upload(service: Service, key_file: Path) -> str:
     """Upload a key set except for its last byte."""
-    identifier = str(service.create_keys({"model": service.model.manifest.hash})["keys"])
+    identifier = str(service.create_keys({"model": service.model.hash})["keys"])
     data = key_file.read_bytes()[:-1]
     piece = service.begin_part(identifier, 0, len(data))
     piece.append(data)
@@ -145,7 +145,7 @@ def test_jobs_are_refused_or_done(
 
 def test_a_workers_disk_error_is_a_disk_error() -> None:
     with pytest.raises(DiskError, match="No space left"):
-        understand({"refused": DiskError(str(FULL)).reason()["error"]})
+        end_of({"refused": DiskError(str(FULL)).reason()["error"]})
 
 
 def test_expiry_on_a_full_disk_does_not_end_the_server(

@@ -15,26 +15,31 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import keywright.serve
 import keywright.serve.service as service_module
+import numpy as np
 import pytest
 from keywright.errors.service import BusyError, LimitError, UnknownKeysError
 from keywright.model import Model
 from keywright.serve import Service
-from keywright.serve.evaluation import jobs as jobs_module
-from keywright.serve.evaluation.jobs import Job, Jobs
+from keywright.serve.configurations import Configuration
 from keywright.serve.http import connection_slots
 from keywright.serve.http.app import application
 from keywright.serve.http.connection_slots import ConnectionSlots, JobWaiters, Pace, Slot, Threads
+from keywright.serve.jobs import queue as jobs_module
+from keywright.serve.jobs.job import Job
+from keywright.serve.jobs.queue import Jobs
+from keywright.serve.served.model import ServedModel
 from keywright.serve.service import ServiceLimits
 from keywright.serve.storage import open_storage
 from keywright.serve.tenants.accounts import Accounts, add
-from keywright.serve.tenants.holders import holder_of
+from keywright.serve.tenants.holders import FairQueue, holder_of
 from keywright.serve.tenants.quotas import Quota, Quotas
 from keywright.serve.uploads import admission
-from keywright.serve.uploads.uploaded import STALLED_S
+from keywright.serve.uploads.uploaded import STALLED_S, UploadedKeys
 from keywright.serve.workers.resident_keys import ResidentKeys
 from tests.serve.network import WORKERS
 
@@ -375,6 +380,44 @@ def _workers(attacked: Attacked) -> None:
     assert last.holder == EVIL
 
 
+def _only_worker(attacked: Attacked) -> None:
+    """The attack: evaluations of one address followed each other on the only worker, so that each request of
+    another one waited for the end of one."""
+    now = 1000.0
+    attacked.patch.setattr(jobs_module, "time", SimpleNamespace(monotonic=lambda: now))
+    jobs = Jobs(open_storage(attacked.folder))
+
+    def serve(holder: str, seconds: float) -> None:
+        nonlocal now
+        jobs.add(_job(holder, holder), b"")
+        job = jobs.take()
+        assert job is not None
+        now += seconds
+        jobs.charge(job, seconds)
+        assert jobs.answered(job, b"answer")
+        assert jobs.end(job)
+
+    for _ in range(5):
+        serve(EVIL, 0.4)
+    assert jobs._busy() == set()  # An address that is alone has all of the time.
+    for _ in range(30):
+        serve(HONEST, 0.05)
+        now += 0.1
+    assert jobs._busy() == set()
+    for _ in range(3):
+        serve(EVIL, 0.4)
+    assert jobs._busy() == {EVIL}
+    rests = jobs._rests[EVIL] - now
+    assert 1.0 < rests <= jobs_module.REST_S
+    serve(HONEST, 0.05)
+    now += rests
+    assert jobs._busy() == set()
+    serve(EVIL, 60.0)
+    jobs.add(_job("honest", HONEST), b"")
+    assert jobs._rests[EVIL] == now + jobs_module.REST_S
+    assert jobs._busy() == {EVIL}
+
+
 def _answers(attacked: Attacked) -> None:
     """Answers that nobody fetched were kept for an hour, in any number."""
     attacked.patch.setattr(jobs_module, "MAX_ENDED", 4)
@@ -394,11 +437,11 @@ def _waiters(attacked: Attacked) -> None:
     async def wait() -> None:
         waiters = JobWaiters()
         with contextlib.ExitStack() as stack:
-            theirs = [stack.enter_context(waiters.of(f"{n}", EVIL)) for n in range(8)]
-            mine = stack.enter_context(waiters.of("mine", HONEST))
+            theirs = [stack.enter_context(waiters.waiter(EVIL)) for _ in range(8)]
+            mine = stack.enter_context(waiters.waiter(HONEST))
             await asyncio.sleep(0)
-            assert not mine.is_set()
-            assert sum(each.is_set() for each in theirs) == 5
+            assert not mine.ended.is_set()
+            assert sum(each.ended.is_set() for each in theirs) == 5
 
     asyncio.run(wait())
 
@@ -479,10 +522,11 @@ SHARED: dict[str, Attack] = {
     "uploads.admission.MAX_EMPTY": _empty_sets,
     "uploads.buffers.BUFFER_BYTES": _bodies,
     "uploads.buffers.LEAST_BODIES": _bodies,
-    "evaluation.jobs.WAITING": _queue,
-    "evaluation.jobs.MAX_ENDED": _answers,
+    "jobs.queue.WAITING": _queue,
+    "jobs.queue.MAX_ENDED": _answers,
     "workers.Workers.count": _turns,
     "workers.Workers.count at a time": _workers,
+    "workers.Workers.count of one": _only_worker,
     "workers.Workers.key_memory": _key_memory,
 }
 """Bounds of what all clients share, each with an attack by one holder with many key sets."""
@@ -495,15 +539,121 @@ def test_one_holder_with_many_key_sets_stops_no_other(
     attack(Attacked(thin, tmp_path, monkeypatch))
 
 
+class Places:
+    """Places of a service without accounts, which addresses ask for on a clock of its own.
+
+    Args:
+        model: whose keys are asked for.
+        patch: sets the clock.
+        capacity: number of places.
+    """
+
+    def __init__(self, model: Model, patch: pytest.MonkeyPatch, capacity: int) -> None:
+        self.now, self._configuration = 0.0, Configuration.of(ServedModel(model))
+        patch.setattr(admission, "time", SimpleNamespace(monotonic=lambda: self.now))
+        self._admission = admission.Admission(capacity=capacity, expiry=400.0)
+        self.interval, self.sets = 400.0 * admission.TURN / capacity, dict[str, UploadedKeys]()
+        self.delays = set[int]()
+
+    def ask(self, holder: str) -> bool:
+        """Whether an address has a place now; it uses the set that it has."""
+        if holder not in self.sets:
+            asked = UploadedKeys(holder, "model", self._configuration, 0.0, "", holder)
+            asked.parts, asked.ready = {0: 1}, True
+            try:
+                victims = self._admission.with_bytes(asked, list(self.sets.values()))
+            except BusyError as refused:
+                self.delays.add(refused.retry_after)
+                return False
+            for victim in victims:
+                del self.sets[victim.holder]
+            self.sets[holder] = asked
+        self.sets[holder].used = self.now
+        return True
+
+
+@pytest.mark.parametrize("most", [4, 5, 12])
+@pytest.mark.parametrize("evil_pause", [1.0, 7.0, 0.95 * admission.AWAY_S])
+def test_addresses_that_hold_all_places_keep_no_new_one_out(
+    thin: Model, monkeypatch: pytest.MonkeyPatch, most: int, evil_pause: float
+) -> None:
+    """The attack: 16 addresses held all 16 places for as long as they used them."""
+    capacity = 4
+    places, random = Places(thin, monkeypatch, capacity), np.random.default_rng(most)
+    evil, begun, honest = [f"evil {number}" for number in range(most)], 200.0, list[bool]()
+    turn = places.interval + max(0.0, evil_pause - 1.0)
+    while places.now < begun + (most + 4 * capacity) * (turn + 1.0):
+        places.now += 1.0
+        for number in np.flatnonzero(random.uniform(size=most) < 1.0 / evil_pause):
+            places.ask(evil[number])
+        if places.now >= begun and places.now % 5 == 0:
+            honest.append(places.ask("honest"))
+        assert len(places.sets) <= capacity
+    assert places.delays <= set(range(1, 21))
+    waited = 5.0 * honest.index(True)
+    assert waited <= (max(0, most - capacity) + 1) * (places.interval + admission.AWAY_S)
+    kept = honest[honest.index(True) :]
+    lasted = 5.0 * (kept.index(False) if False in kept else len(kept))
+    assert lasted >= (capacity - 1) * places.interval - 5.0
+
+
+def test_a_set_that_nobody_uses_gives_way_at_once(thin: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = Places(thin, monkeypatch, 4)
+    for number in range(4):
+        assert places.ask(f"first {number}")
+    for _ in range(100):
+        places.now += 1.0
+        for number in range(1, 4):
+            places.ask(f"first {number}")
+    assert places.ask("second")
+    assert "first 0" not in places.sets
+    # Sets of the same holder never do, such as those of a tenant.
+    full = [UploadedKeys(f"{n}", "model", places._configuration, 0.0, "a", "tenant a") for n in range(5)]
+    for each in full:
+        each.parts, each.ready, each.used = {0: 1}, True, -1e6
+    with pytest.raises(BusyError) as refused:
+        places._admission.with_bytes(full[4], full[:4])
+    assert refused.value.retry_after == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_holder_waits_for_its_share_and_one_item_of_each_other(seed: int) -> None:
+    """The bound of docs/reference/service.md, whatever the lengths of the others' items."""
+    random = np.random.default_rng(seed)
+    lengths = {f"other {n}": float(10 ** random.uniform(-1, 2)) for n in range(random.integers(1, 5))}
+    queue, now, asked, bound, left, checked = FairQueue[float](), 0.0, 0.0, 0.0, 0, 0
+    for number in range(1500):
+        for name, longest in lengths.items():
+            while queue.count(name) < 3:
+                queue.put(float(random.uniform(0.2, 1.0)) * longest, name)
+        holder, started = queue.following(), now
+        assert holder is not None
+        seconds = queue.take()
+        if not left and number % 100 == 50 and holder != "honest":
+            # In the middle of the item that is served now, after a pause.
+            items = [float(each) for each in random.uniform(0.05, 2.0, random.integers(1, 12))]
+            asked, left, total = started, len(items), sum(items)
+            bound = total + sum(total - items[-1] + longest for longest in lengths.values())
+            for each in items:
+                queue.put(each, "honest")
+        now += seconds
+        queue.charge(holder, seconds)
+        if holder == "honest" and not (left := left - 1):
+            assert now - asked <= bound + 1e-9
+            checked += 1
+    assert checked >= 5
+
+
 SINGLE: dict[str, str] = {
+    "uploads.admission.UPLOAD_BYTES_A_SECOND": "the turn of one key set",
     "cluster.deployment.QUEUE": "messages on the way to one replica, whose jobs come from the queue",
     "evaluation.dispatch.ATTEMPTS": "starts of one evaluation",
     "evaluation.durations.KEPT": "times that are remembered for all",
     "evaluation.evaluations.HELD_BYTES": "one message",
-    "evaluation.exchanged.LISTED": "objects of one key set",
-    "evaluation.exchanged.SAMPLE_BYTES": "one object",
-    "evaluation.jobs.EACH": "evaluations of one key set",
-    "evaluation.jobs.MAX_PRIORITY": "one evaluation",
+    "uploads.uploaded.LISTED": "objects of one key set",
+    "uploads.exchanged.SAMPLE_BYTES": "one object",
+    "jobs.queue.EACH": "evaluations of one key set",
+    "jobs.job.MAX_PRIORITY": "one evaluation",
     "http.admin.HASH_DIGITS": "a page of the operator",
     "http.app.MAX_PART": "one part",
     "http.app.QUICK_BYTES": "one message",
@@ -515,8 +665,8 @@ SINGLE: dict[str, str] = {
     "http.request_checks.PIECE_BYTES": "one answer",
     "http.resumable.MAX_DIGITS": "one header",
     "http.server.BACKLOG": "connections of the system, until the pace of their address is known",
-    "served_index.EXPANDED_AT_ONCE": "one query, whose keys' memory is planned",
-    "served_index.HEADER_BYTES": "one query",
+    "served.index.EXPANDED_AT_ONCE": "one query, whose keys' memory is planned",
+    "served.index.HEADER_BYTES": "one query",
     "storage.external.copies.FETCHES": "objects of one key set",
     "storage.external.postgresql.LOCK": "no bound: a name",
     "storage.external.s3.COPIES_BYTES": "copies of objects, which are fetched again",
@@ -529,7 +679,7 @@ SINGLE: dict[str, str] = {
     "tenants.oidc.MAX_TOKEN": "one token",
     "tenants.oidc.MIN_RSA_BITS": "keys of an issuer",
     "uploads.direct.PART_BYTES": "one part",
-    "uploads.upload_check.CHUNK_BYTES": "one key set",
+    "uploads.secret_scanner.CHUNK_BYTES": "one key set",
     "uploads.upload_store.SMALL": "one object",
     "uploads.uploaded.DIGITS": "one name",
     "uploads.uploaded.LEAST_PART": "one key set",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import http.client
 import json
@@ -18,10 +19,11 @@ from keywright._units import format_bytes
 from keywright.errors.service import BadRequestError
 from keywright.model import Model
 from keywright.serve import Server, Service, load_page
-from keywright.serve.evaluation.jobs import Job
+from keywright.serve.http import admin, connections, resumable
 from keywright.serve.http import app as app_module
-from keywright.serve.http import connections
 from keywright.serve.http.app import MAX_PART
+from keywright.serve.http.request_checks import SINGLE
+from keywright.serve.jobs.job import Job
 from keywright.serve.service import ServiceLimits
 from keywright.serve.tenants.accounts import Accounts, add
 from tests.serve.network import WORKERS, listening
@@ -200,6 +202,7 @@ def test_lengths_are_checked_before_bytes(server: Server, thin: Model) -> None:
         (b"Transfer-Encoding:\x0bchunked\r\n", b"400"),
         (b"Host: localhost\r\n", b"400"),
         (b"Origin: http://localhost\r\nOrigin: http://localhost\r\n", b"400"),
+        *((b"%s: %s\r\n%s: %s\r\n" % (n, n, n.title(), n), b"400") for n in sorted(SINGLE - {b"host"})),
         (b" folded: x\r\n", b"40"),
         (b"Content-Length: 2\r\nContent-Length: 2\r\n", b"413"),  # the same twice: RFC 9110, 8.6
     ],
@@ -208,6 +211,75 @@ def test_ambiguous_headers_are_refused(server: Server, lines: bytes, status: byt
     """A proxy in front of this server could end such a request elsewhere, or send it to another host."""
     request = b"POST /v1/keys/0/delete HTTP/1.1\r\nHost: localhost\r\n" + lines + b"\r\n"
     assert raw(server, request + b"{}").split()[1].startswith(status)
+
+
+def test_every_header_that_is_read_stands_once() -> None:
+    """A new header that the service reads must be one of `SINGLE`, or a list."""
+    constants = {name: getattr(resumable, name) for name in ("COMPLETE", "OFFSET", "LENGTH")}
+    known = {name.decode() for name in SINGLE} | {"accept"} | set(admin.FORWARDED)
+    for file in Path(connections.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(value=ast.Name("headers") | ast.Attribute(attr="headers"), attr="get"),
+                    args=[ast.Constant(value=bytes() | str() as name), *_],
+                ):
+                    assert (name if isinstance(name, str) else name.decode()).lower() in known, file
+    assert {name.lower() for name in constants.values()} <= known
+
+
+@pytest.mark.parametrize("names", ["model=%s&model=%s", "a&a", "wait=1&w%%61it=2", "model=%s&=&=x"])
+def test_a_query_that_names_something_twice_is_refused(server: Server, thin: Model, names: str) -> None:
+    """A proxy could have read the other one."""
+    query = names.replace("%s", thin.manifest.hash).replace("%%", "%")
+    for method, path in (("GET", "/v1/models"), ("POST", "/v1/keys"), ("DELETE", "/v1/keys/0")):
+        status, reply, _ = ask(server, method, f"{path}?{query}")
+        assert (status, reply["error"]["type"]) == (400, "bad_request")
+        assert "twice" in reply["error"]["message"]
+
+
+NO_REQUESTS = [
+    b"nonsense\r\n\r\n",
+    b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
+    b"PRI * HTTP/2.0\r\n\r\n",
+    b"GET /health HTTP/1.1\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n",
+    b"GET /he alth HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: a\0b\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nHost: localhost\r\n\xff: x\r\n\r\n",
+    b"GET /\xff HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"G\xc9T /health HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"POST /v1/keys HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+    b"POST /v1/keys HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n",
+    b"POST /v1/keys HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    b"BREW /v1/keys HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET http://elsewhere/health HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nHost: elsewhere\r\n\r\n",
+]
+"""Bytes that are no request for this server, each for another reason."""
+
+
+@pytest.mark.parametrize("request_bytes", NO_REQUESTS)
+def test_every_refusal_is_a_problem_document(server: Server, request_bytes: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
+        connection.sendall(request_bytes)
+        connection.shutdown(socket.SHUT_WR)
+        reply = b""
+        while more := connection.recv(1 << 16):
+            reply += more
+    assert is_problem(reply)
+
+
+def is_problem(reply: bytes) -> bool:
+    """Whether the only answer of a connection is a refusal of the form of RFC 9457."""
+    head, _, body = reply.partition(b"\r\n\r\n")
+    document = json.loads(body)
+    status = int(head.split()[1])
+    assert b"content-type: application/problem+json" in head.lower()
+    assert document["status"] == status >= 400
+    return bool(document["error"]["message"] == document["detail"] != "")
 
 
 def test_bytes_after_a_refused_body_are_not_a_request(server: Server) -> None:
@@ -257,7 +329,7 @@ def test_half_sent_requests_disconnect_nobody(
 ) -> None:
     """With the maximum number of connections, others are still answered and uploads continue."""
     monkeypatch.setattr(connections, "MAX_CONNECTIONS", 24)
-    data, key_set = key_file.read_bytes(), service.store.create(service.model.manifest.hash)
+    data, key_set = key_file.read_bytes(), service.store.create(service.model.hash)
     path = f"/v1/keys/{key_set.identifier}/parts?offset=0"
     head = f"PUT {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 18}"
     with contextlib.ExitStack() as stack:
@@ -284,7 +356,7 @@ def test_half_sent_requests_disconnect_nobody(
 
 def test_empty_uploads_block_nobody(service: Service, server: Server, key_file: Path) -> None:
     """The attack: sixteen requests without a byte of a key blocked all others for an hour."""
-    request = json.dumps({"model": service.model.manifest.hash}).encode()
+    request = json.dumps({"model": service.model.hash}).encode()
     for _ in range(service.store.admission.capacity + 1):
         assert ask(server, "POST", "/v1/keys", request)[0] == 201
     _, opening, _ = ask(server, "POST", "/v1/keys", request)
@@ -329,7 +401,7 @@ def test_slow_connections_are_aborted_and_their_bytes_kept(
 ) -> None:
     monkeypatch.setattr(connections, "TIMEOUT_S", 0.3)
     monkeypatch.setattr(connections, "SLOWEST", 1 << 20)
-    data, upload = key_file.read_bytes(), service.store.create(service.model.manifest.hash)
+    data, upload = key_file.read_bytes(), service.store.create(service.model.hash)
     path = f"/v1/keys/{upload.identifier}"
     head = (
         f"PUT {path}/parts?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 18}\r\n\r\n".encode()
@@ -356,7 +428,7 @@ def test_slow_connections_are_aborted_and_their_bytes_kept(
 
 
 def test_a_broken_connection_keeps_its_bytes(server: Server, key_file: Path, service: Service) -> None:
-    data, model = key_file.read_bytes(), service.model.manifest.hash
+    data, model = key_file.read_bytes(), service.model.hash
     _, opening, _ = ask(server, "POST", "/v1/keys", json.dumps({"model": model}).encode())
     path = f"/v1/keys/{opening['keys']}"
     head = f"PUT {path}/parts?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 20}\r\n\r\n"
@@ -464,7 +536,7 @@ def test_a_header_that_is_too_long_is_answered(server: Server, size: int) -> Non
         reply = b""
         while more := connection.recv(1 << 16):
             reply += more
-    assert reply.startswith(b"HTTP/1.1 400 ")
+    assert is_problem(reply)
     assert ask(server, "GET", "/health")[0] == 200
 
 

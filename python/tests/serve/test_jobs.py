@@ -19,7 +19,8 @@ from keywright.errors.service import (
 )
 from keywright.serve import Workers
 from keywright.serve.evaluation.dispatch import ATTEMPTS, Dispatcher
-from keywright.serve.evaluation.jobs import EACH, FETCHED_S, Job, Jobs
+from keywright.serve.jobs.job import Job
+from keywright.serve.jobs.queue import EACH, FETCHED_S, Jobs
 from keywright.serve.workers.key_cache import KeyCache
 from keywright.serve.workers.workers import Worker
 from tests.serve.storage_servers import Place
@@ -271,10 +272,13 @@ def test_keys_that_are_slow_to_load_stay_longest() -> None:
 
 def test_the_deletion_of_an_evaluation_tells_who_waits(jobs: Jobs) -> None:
     told: list[str] = []
-    jobs.on_end = told.append
-    job = add(jobs, "owner")
-    jobs.delete([job])
-    assert told == [job.identifier]
+    job, other = add(jobs, "owner"), add(jobs, "other")
+    with jobs.watched(job, lambda: told.append("one")), jobs.watched(job, lambda: told.append("two")):
+        jobs.delete([other])
+        assert not told
+        jobs.delete([job])
+    assert told == ["one", "two"]
+    assert not jobs._watchers
 
 
 def test_a_deleted_evaluation_is_not_kept(jobs: Jobs) -> None:
@@ -282,5 +286,6 @@ def test_a_deleted_evaluation_is_not_kept(jobs: Jobs) -> None:
     job.held = True
     jobs.add(job, b"message")
     jobs.delete([job])
-    jobs.keep(job, lambda each: pytest.fail("it was deleted"))
+    jobs.keep(job)
     assert job.held
+    assert not jobs._records.jobs()

@@ -18,7 +18,7 @@ from keywright.errors.service import (
 from keywright.model import Model
 from keywright.runtime import run_clear
 from keywright.serve import Service
-from keywright.serve.evaluation.jobs import Job
+from keywright.serve.jobs.job import Job
 from keywright.serve.metrics import PREFIX
 from tests.serve.network import INPUTS, WORKERS, GatedWorkers, listening, make_full, make_thin
 from tests.serve.test_http import ask, wait

@@ -26,6 +26,7 @@ from keywright.errors.service import (
 )
 from keywright.model import Model
 from keywright.serve.configurations import Catalog, Configuration
+from keywright.serve.served.model import ServedModel
 from keywright.serve.storage.state_folder import StateFolder
 from keywright.serve.uploads import admission
 from keywright.serve.uploads.admission import Admission
@@ -166,8 +167,8 @@ def test_a_full_disk_loses_no_stored_byte(
 def test_a_configuration_is_the_keys_and_not_the_model(thin: Model, full: Model) -> None:
     other = make_thin("other")
     assert other.manifest.hash != thin.manifest.hash
-    assert Configuration.of(other).identifier == Configuration.of(thin).identifier
-    assert Configuration.of(full).identifier != Configuration.of(thin).identifier
+    first, second, third = (Configuration.of(ServedModel(each)).identifier for each in (thin, other, full))
+    assert first == second != third
 
 
 def test_keys_of_a_model_that_is_not_served_stay_until_it_is(

@@ -64,7 +64,7 @@ def served_at_once(server: Server, path: str, headers: Mapping[str, str] | None 
 
 
 def create(server: Server, service: Service, headers: Mapping[str, str] | None = None) -> str:
-    request = json.dumps({"model": service.model.manifest.hash}).encode()
+    request = json.dumps({"model": service.model.hash}).encode()
     status, opening, _ = ask(server, "POST", "/v1/keys", request, headers)
     assert status == 201
     return f"/v1/keys/{opening['keys']}"
@@ -367,7 +367,7 @@ def test_a_flood_of_connections_is_reset_and_another_address_is_served(server: S
 def test_a_new_key_set_counts_as_several_requests(server: Server, service: Service) -> None:
     """A flood of empty sets is at an eighth of the pace."""
     assert ask(server, "GET", "/health")[0] == 200
-    body = json.dumps({"model": service.model.manifest.hash}).encode()
+    body = json.dumps({"model": service.model.hash}).encode()
     request = stalled("POST", "/v1/keys", len(body)) + body
     with connect(server, "127.0.0.88") as connection:
         begun, replies, count, took = time.monotonic(), b"", 3 * BURST // OPENING, 0.0

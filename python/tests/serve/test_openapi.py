@@ -12,8 +12,8 @@ import pytest
 from keywright.errors.service import REFUSALS, ServeError, UnknownKeysError
 from keywright.model import Model
 from keywright.serve import Server, Service
-from keywright.serve.evaluation.jobs import Job
 from keywright.serve.http.app import ROUTES
+from keywright.serve.jobs.job import Job
 from tests.serve.test_http import ask
 
 DOCUMENT: dict[str, Any] = json.loads((files("keywright") / "serve" / "http" / "openapi.json").read_text())
@@ -122,7 +122,7 @@ def test_refusals_have_the_form_that_is_described(server: Server, body: bytes) -
 
 def test_jobs_have_the_form_that_is_described(service: Service) -> None:
     schema = DOCUMENT["components"]["schemas"]
-    job = Job("0" * 32, "1" * 32, service.model.manifest.hash, 0, 3)
+    job = Job("0" * 32, "1" * 32, service.model.hash, 0, 3)
     require(job.to_json(), schema["Job"], "Job")
     job.error, job.state = UnknownKeysError("gone"), "failed"
     require(job.to_json(), schema["Job"], "Job")

@@ -79,15 +79,15 @@ def test_all_clients_read_equally_long_manifests() -> None:
 
 
 def test_a_thin_client_gets_the_answer_and_the_server_nothing(
-    server: Server, service: Service, sample: Sample
+    server: Server, thin: Model, sample: Sample
 ) -> None:
     steps: list[tuple[int, int]] = []
-    with RemoteModel(server.url, service.model.manifest.hash, insecure=True).session() as session:
+    with RemoteModel(server.url, thin.manifest.hash, insecure=True).session() as session:
         session.upload_keys(lambda done, total: steps.append((done, total)))
         assert steps[-1] == (session.manifest.keys.size, session.manifest.keys.size)
         values = session.infer(sample)
         seen = session.seen()
-    assert np.abs(values - run_clear(service.model.program, sample)).max() < 1e-3
+    assert np.abs(values - run_clear(thin.program, sample)).max() < 1e-3
     assert seen["secret_keys"] == 0
     assert [sight["what"] for sight in seen["objects"]] == [  # type: ignore[attr-defined]
         "a set of switching keys",
@@ -101,9 +101,9 @@ def test_a_thin_client_gets_the_answer_and_the_server_nothing(
         session.seen()
 
 
-def test_errors_of_thin_clients_are_predicted(server: Server, service: Service) -> None:
+def test_errors_of_thin_clients_are_predicted(server: Server, thin: Model) -> None:
     """Their ciphertexts enter through a bootstrap, and answers are multiples of 2^-24."""
-    model = service.model
+    model = thin
     samples = np.random.default_rng(8).uniform(-1, 1, (4, INPUTS))
     with RemoteModel(server.url, model.manifest.hash, insecure=True).session() as session:
         session.upload_keys()
@@ -119,17 +119,19 @@ def test_errors_of_thin_clients_are_predicted(server: Server, service: Service) 
 
 
 def test_a_full_client_sends_slots(tmp_path: Path, sample: Sample) -> None:
-    service = Service(make_full(), tmp_path, workers=WORKERS)
+    model = make_full()
+    service = Service(model, tmp_path, workers=WORKERS)
     with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
         values = session.infer(sample)
-        assert np.abs(values - run_clear(service.model.program, sample)).max() < 1e-6
+        assert np.abs(values - run_clear(model.program, sample)).max() < 1e-6
     service.close()
 
 
 @pytest.mark.parametrize("make", [make_thin, make_full])
 def test_samples_of_a_client_share_ciphertexts(tmp_path: Path, make: Callable[..., Model]) -> None:
-    service = Service(make(batch=4), tmp_path, workers=WORKERS)
+    model = make(batch=4)
+    service = Service(model, tmp_path, workers=WORKERS)
     samples = np.random.default_rng(5).uniform(-1, 1, (7, INPUTS))
     steps: list[tuple[int, int]] = []
     with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
@@ -143,7 +145,7 @@ def test_samples_of_a_client_share_ciphertexts(tmp_path: Path, make: Callable[..
             with pytest.raises(BadRequestError, match="samples of shape"):
                 session.infer(wrong)
     service.close()
-    expected = run_clear(service.model.program, samples)
+    expected = run_clear(model.program, samples)
     assert values.shape == expected.shape
     assert np.abs(values - expected).max() < 1e-3
     assert np.abs(alone - expected[6]).max() < 1e-3
@@ -229,7 +231,7 @@ def test_a_request_is_repeated_after_a_restart(
 
 
 def test_an_evaluation_is_repeated_after_its_worker_is_killed(
-    tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
+    thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order, deaths = Worker.order, [1, 2]
 
@@ -245,7 +247,7 @@ def test_an_evaluation_is_repeated_after_its_worker_is_killed(
             raise
 
     events: list[str] = []
-    service = Service(make_thin(), tmp_path, on_event=events.append, workers=WORKERS)
+    service = Service(thin, tmp_path, on_event=events.append, workers=WORKERS)
     with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
         monkeypatch.setattr(Worker, "order", deadly)
@@ -258,13 +260,15 @@ def test_an_evaluation_is_repeated_after_its_worker_is_killed(
     service.close()
     assert deaths == []
     assert sum("attempt" in line for line in events) == 2
-    assert np.abs(values - run_clear(service.model.program, sample)).max() < 1e-3
+    assert np.abs(values - run_clear(thin.program, sample)).max() < 1e-3
 
 
 @pytest.mark.parametrize("cause", ["deleted before the request", "damaged while it waits"])
-def test_lost_keys_are_made_again_once(server: Server, service: Service, sample: Sample, cause: str) -> None:
+def test_lost_keys_are_made_again_once(
+    server: Server, service: Service, thin: Model, sample: Sample, cause: str
+) -> None:
     """A third set of the same secret key is refused: see `KEY_SETS`."""
-    expected = run_clear(service.model.program, sample)
+    expected = run_clear(thin.program, sample)
     with RemoteModel(server.url, insecure=True).session() as session:
         for _ in range(2):
             assert np.abs(session.infer(sample) - expected).max() < 1e-3
@@ -549,7 +553,7 @@ def test_keys_for_a_model_that_was_replaced_are_refused(tmp_path: Path) -> None:
     with listening(new, port):
         with pytest.raises(OtherModelError) as other:
             session.upload_keys()
-        assert other.value.expected == new.model.manifest.hash
+        assert other.value.expected == new.model.hash
         session.close()
     new.close()
 

@@ -27,6 +27,7 @@ from keywright.errors.service import (
 from keywright.model import Model
 from keywright.runtime import run_clear
 from keywright.serve import Service, Workers
+from keywright.serve.served.model import ServedModel
 from keywright.serve.service import ServiceLimits
 from keywright.serve.workers import resident_keys, worker
 from keywright.serve.workers.resident_keys import Loan, ResidentKeys
@@ -361,7 +362,8 @@ def test_keys_are_handed_over_when_they_are_whole(
         assert seconds > 0
         handed.append(EvaluationKeys.open_shared(number, thin.parameters))
 
-    loading = worker.KeyLoading({"path": str(path), "digest": digest}, thin, take if shares else None)
+    served = ServedModel(thin)
+    loading = worker.KeyLoading({"path": str(path), "digest": digest}, served, take if shares else None)
     if damaged:
         with pytest.raises(UnknownKeysError):
             loading.wait()
@@ -372,7 +374,7 @@ def test_keys_are_handed_over_when_they_are_whole(
     for keys in handed:
         assert keys.to_bytes() == loading.keys.to_bytes()
     with pytest.raises(UnknownKeysError):
-        worker.KeyLoading({"path": str(tmp_path / "none"), "digest": digest}, thin, take)
+        worker.KeyLoading({"path": str(tmp_path / "none"), "digest": digest}, served, take)
 
 
 def test_an_evaluation_is_refused_where_the_machine_has_no_memory(

@@ -69,7 +69,7 @@ def server(
 
 
 def test_scores_are_those_of_rounded_vectors(server: Server, shards: list[ServedIndex]) -> None:
-    hashes = [shard.manifest.hash for shard in shards]
+    hashes = [shard.hash for shard in shards]
     with RemoteSearch(server.url, hashes) as remote:
         assert len(remote) == 40
         ids, scores = remote.scores(QUERY)
@@ -95,13 +95,13 @@ def test_threads_query_vectors_of_their_owner(
     server: Server, owner: tuple[ServedIndex, search.Client]
 ) -> None:
     served, client = owner
-    with RemoteSearch(server.url, served.manifest.hash, secret=client.secret) as remote:
+    with RemoteSearch(server.url, served.hash, secret=client.secret) as remote:
         expected = rounded(served.quantisation, STORED, QUERY)
         with ThreadPoolExecutor(2) as threads:
             for ids, distances in threads.map(remote.scores, [QUERY, QUERY]):
                 np.testing.assert_allclose(distances[np.argsort(ids)], expected, rtol=1e-12)
     with (
-        RemoteSearch(server.url, served.manifest.hash) as thief,
+        RemoteSearch(server.url, served.hash) as thief,
         pytest.raises(EvaluationError, match="secret"),
     ):
         thief.top(QUERY, 1)
@@ -125,8 +125,8 @@ def test_bad_input_is_refused_before_keys(server: Server, shards: list[ServedInd
     with pytest.raises(FormatError):
         RemoteModel(server.url)
     remote.upload_keys()
-    path = f"/v1/keys/{remote._identifier}/jobs?model={shards[0].manifest.hash}&wait=5"
-    for data in (b"x", shards[0].manifest.format.parameters):
+    path = f"/v1/keys/{remote._identifier}/jobs?model={shards[0].hash}&wait=5"
+    for data in (b"x", shards[0].encoded_parameters):
         with pytest.raises(InvalidObjectError):
             remote.request("POST", path, framing.join([data]))
     remote.close()

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keywright.client import RemoteModel, exchange, parts, remote
-from keywright.client.exchange import KEY_SETS
+from keywright.client import RemoteModel, exchange, key_owner, parts, remote
+from keywright.client.key_owner import KEY_SETS
 from keywright.errors import KeywrightError
 from keywright.errors.replies import MAX_MESSAGE, refusal
 from keywright.errors.service import (
@@ -162,7 +162,7 @@ def test_no_value_of_an_answer_makes_a_client_fail_untyped(
 ) -> None:
     monkeypatch.setattr(remote, "RETRIES", 1)
     monkeypatch.setattr(exchange, "RETRIES", 1)
-    monkeypatch.setattr(remote, "KeyGenerator", QuickKeys)
+    monkeypatch.setattr(key_owner, "KeyGenerator", QuickKeys)
     which, name = place
     for value in ODD:
         honest, asked = Lists([answer(202, encoded(ANSWERS["POST /jobs"]))]), itertools.count()
@@ -197,7 +197,7 @@ def test_no_stated_delay_makes_a_client_fail_untyped(delay: object, monkeypatch:
     monkeypatch.setattr(remote, "RETRIES", 0)
     monkeypatch.setattr(exchange, "RETRIES", 0)
     monkeypatch.setattr(exchange, "PATIENCE_S", 0.0)
-    monkeypatch.setattr(remote, "KeyGenerator", QuickKeys)
+    monkeypatch.setattr(key_owner, "KeyGenerator", QuickKeys)
     busy = answer(
         503, encoded({"error": {"type": "busy", "message": "no", "details": {"retry_after": delay}}})
     )

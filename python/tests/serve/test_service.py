@@ -225,7 +225,7 @@ def test_a_manifest_round_trips_and_changed_bytes_are_refused(thin: Model) -> No
 
 
 def upload(service: Service, data: bytes) -> str:
-    opening = service.create_keys({"model": service.model.manifest.hash})
+    opening = service.create_keys({"model": service.model.hash})
     identifier = str(opening["keys"])
     piece = service.begin_part(identifier, 0, len(data))
     piece.append(data)
@@ -300,29 +300,29 @@ def test_deleted_keys_leave_no_data_of_their_client(
     service.close()
 
 
-def test_a_secret_key_among_ciphertexts_is_refused(service: Service, key_file: Path) -> None:
-    secret = kw.SecretKey.generate(service.model.parameters).to_bytes()
+def test_a_secret_key_among_ciphertexts_is_refused(service: Service, thin: Model, key_file: Path) -> None:
+    secret = kw.SecretKey.generate(thin.parameters).to_bytes()
     with pytest.raises(SecretRefusedError):
         submit(service, upload(service, key_file.read_bytes()), framing.join([b"x" * 77 + secret]))
 
 
-def test_malformed_requests_are_refused(service: Service, key_file: Path, full: Model) -> None:
-    for request in ({}, {"model": 3}, {"model": service.model.manifest.hash, "secret": "x"}):
+def test_malformed_requests_are_refused(service: Service, key_file: Path, thin: Model, full: Model) -> None:
+    for request in ({}, {"model": 3}, {"model": service.model.hash, "secret": "x"}):
         with pytest.raises(BadRequestError):
             service.create_keys(request)
     with pytest.raises(OtherModelError) as other:
         service.create_keys({"model": full.manifest.hash})
-    assert (other.value.found, other.value.expected) == (full.manifest.hash, service.model.manifest.hash)
+    assert (other.value.found, other.value.expected) == (full.manifest.hash, service.model.hash)
     identifier = upload(service, key_file.read_bytes())
     for message in (b"", b"\0\0\0", framing.join([]), framing.join([b"x", b"y"]), b"\xff\xff\xff\xffx"):
         with pytest.raises(BadRequestError):
             submit(service, identifier, message)
-    secret = kw.SecretKey.generate(service.model.parameters)
+    secret = kw.SecretKey.generate(thin.parameters)
     ours, theirs = kw.Decryptor(secret), kw.Decryptor(kw.SecretKey.generate(full.parameters))
-    assert service.model.client_parameters is not None
+    assert thin.client_parameters is not None
     foreign = kw.thin.Parameters(
-        service.model.parameters,
-        scale=service.model.client_parameters.scale,
+        thin.parameters,
+        scale=thin.client_parameters.scale,
         fraction_bits=20,
         slots=8,
         values="real",

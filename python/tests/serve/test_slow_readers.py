@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from keywright.model import Model
 from keywright.serve import Server, Service
-from keywright.serve.evaluation.jobs import Job, _answer
 from keywright.serve.http import connection_slots, connections
 from keywright.serve.http.connection_slots import JobWaiters
 from keywright.serve.http.request_checks import IN_MEMORY_BYTES
+from keywright.serve.jobs.job import Job
+from keywright.serve.jobs.queue import _answer
 from tests.serve.network import WORKERS, listening
 from tests.serve.test_http import wait
 
@@ -120,13 +121,13 @@ def test_waiting_requests_are_shared_fairly(monkeypatch: pytest.MonkeyPatch) -> 
     async def listen() -> list[list[bool]]:
         states = []
         with contextlib.ExitStack() as stack:
-            greedy = [stack.enter_context(waiters.of("job", "greedy")) for _ in range(5)]
-            states.append([each.is_set() for each in greedy])
-            honest = [stack.enter_context(waiters.of("job", "honest")) for _ in range(2)]
+            greedy = [stack.enter_context(waiters.waiter("greedy")) for _ in range(5)]
+            states.append([each.ended.is_set() for each in greedy])
+            honest = [stack.enter_context(waiters.waiter("honest")) for _ in range(2)]
             await asyncio.sleep(0)
-            states.append([each.is_set() for each in (*greedy, *honest)])
-            more = [stack.enter_context(waiters.of("job", "honest"))]
-            states.append([more[0].is_set()])
+            states.append([each.ended.is_set() for each in (*greedy, *honest)])
+            more = [stack.enter_context(waiters.waiter("honest"))]
+            states.append([more[0].ended.is_set()])
         return states
 
     assert asyncio.run(listen()) == [
@@ -135,4 +136,3 @@ def test_waiting_requests_are_shared_fairly(monkeypatch: pytest.MonkeyPatch) -> 
         [True],
     ]
     assert not waiters._waiting
-    assert not waiters._counted

@@ -10,7 +10,6 @@ from pathlib import Path
 import keywright as kw
 import numpy as np
 import pytest
-from keywright import compiler
 from keywright.client import RemoteModel, SpotChecks
 from keywright.client.exchange import Progress
 from keywright.client.spot_checks import Numbers, Request, answers
@@ -138,9 +137,9 @@ def test_more_checks_than_requests_are_refused() -> None:
 def test_a_server_that_gives_one_answer_to_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool
 ) -> None:
-    service = Service(make_full(batch=4), tmp_path)
+    model = make_full(batch=4)
+    service, program = Service(model, tmp_path), model.program
     samples = np.random.default_rng(5).uniform(-1, 1, (12, INPUTS))
-    program: compiler.Program = service.model.program
     checks = SpotChecks(3, 1e-5)
     steps: list[tuple[int, int]] = []
     replies: list[bytes] = []

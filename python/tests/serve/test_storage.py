@@ -70,10 +70,10 @@ def test_another_process_writes_an_object_as_a_file(place: Place) -> None:
 
 def test_object_names_reveal_no_tenant_and_form_no_path(tmp_path: Path) -> None:
     for tenant in ("", "..", "clinic-a", "a/b", "\0", "https://issuer.example/|user"):
-        drawer = objects_module.drawer(tenant)
-        assert len(drawer) == 32
-        assert set(drawer) <= set("0123456789abcdef")
-    assert objects_module.drawer("a") != objects_module.drawer("b")
+        tenant_digest = objects_module.tenant_digest(tenant)
+        assert len(tenant_digest) == 32
+        assert set(tenant_digest) <= set("0123456789abcdef")
+    assert objects_module.tenant_digest("a") != objects_module.tenant_digest("b")
 
 
 def test_objects_of_another_database_are_left_alone(place: Place, tmp_path: Path) -> None:

@@ -13,17 +13,19 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright._core import EvaluationKeys
+from keywright._files import digest_of
 from keywright.client import RemoteModel, parts
 from keywright.client.remote import Session
 from keywright.model import Model
 from keywright.runtime import run_clear
 from keywright.serve import Service
+from keywright.serve.served.model import ServedModel
 from keywright.serve.service import StorageAddresses
-from keywright.serve.storage.arriving import Arriving
 from keywright.serve.storage.external.copies import Copies
+from keywright.serve.storage.incoming_file import IncomingFile
 from keywright.serve.uploads.upload_store import order_of_parts
 from keywright.serve.uploads.uploaded import UploadedKeys
-from keywright.serve.workers.worker import KeyLoading, digest_of
+from keywright.serve.workers.worker import KeyLoading
 from keywright.serve.workers.workers import Worker
 from tests.serve.network import WORKERS, listening
 from tests.serve.storage_servers import Place
@@ -50,8 +52,8 @@ class Slow:
         return file.write(OBJECTS[name])
 
 
-def other_process(model_of_server: Arriving) -> Arriving:
-    return Arriving.from_json(json.loads(json.dumps(model_of_server.to_json())))
+def other_process(model_of_server: IncomingFile) -> IncomingFile:
+    return IncomingFile.from_json(json.loads(json.dumps(model_of_server.to_json())))
 
 
 def test_a_copy_is_read_while_it_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,12 +61,12 @@ def test_a_copy_is_read_while_it_is_fetched(tmp_path: Path, monkeypatch: pytest.
     slow = Slow()
     copies = Copies(tmp_path / "copies", 1 << 30, slow)
     with copies.hold(list(OBJECTS), lambda: SIZES, [2, 0, 1]) as copy:
-        arriving = other_process(copy.arriving)
-        assert arriving.path.stat().st_size == 35
-        assert arriving.path.stat().st_mode & 0o077 == 0
+        incoming = other_process(copy.incoming)
+        assert incoming.path.stat().st_size == 35
+        assert incoming.path.stat().st_mode & 0o077 == 0
         slow.go["c"].set()
-        arriving.wait(30, 35)
-        assert arriving.path.read_bytes()[30:] == b"CCCCC"
+        incoming.wait(30, 35)
+        assert incoming.path.read_bytes()[30:] == b"CCCCC"
         assert not copy.ended.is_set()
         # Somebody else waits for all of it, and fetches nothing again.
         with copies.hold(list(OBJECTS), lambda: SIZES) as same:
@@ -72,9 +74,9 @@ def test_a_copy_is_read_while_it_is_fetched(tmp_path: Path, monkeypatch: pytest.
             for event in slow.go.values():
                 event.set()
             assert same.wait().read_bytes() == ALL
-        arriving.wait(5, 15)
-        arriving.wait(0, 35)
-        arriving.wait(0, 1000)
+        incoming.wait(5, 15)
+        incoming.wait(0, 35)
+        incoming.wait(0, 1000)
     assert slow.asked == ["c", "a", "b"]
     assert copies.forget(list(OBJECTS))
     assert not copies.forget(list(OBJECTS))
@@ -95,7 +97,7 @@ def test_a_failed_fetch_is_an_error_for_all_readers_and_is_retried(failing: str,
             copy.wait()
         # It opens the marks before or after they are deleted.
         with pytest.raises(OSError, match=r"could not be fetched|No such file"):
-            other_process(copy.arriving).wait(0, 35)
+            other_process(copy.incoming).wait(0, 35)
     slow.failing = ""
     with copies.hold(list(OBJECTS), lambda: SIZES) as copy:
         assert copy.wait().read_bytes() == ALL
@@ -111,7 +113,7 @@ def test_a_process_that_waits_is_told_that_nothing_will_come(tmp_path: Path) -> 
 
         def wait() -> None:
             try:
-                other_process(copy.arriving).wait(0, 35)
+                other_process(copy.incoming).wait(0, 35)
             except OSError as error:
                 failed.append(str(error))
 
@@ -138,10 +140,10 @@ def test_copies_in_use_and_those_that_are_fetched_stay(tmp_path: Path) -> None:
             assert second.wait().exists()
         with copies.hold(["c"], lambda: [5]) as third:
             # The second is dropped, the first is in use.
-            assert not second.arriving.path.exists()
-            assert first.arriving.path.exists()
+            assert not second.incoming.path.exists()
+            assert first.incoming.path.exists()
         with copies.hold(["b"], lambda: [20]) as second:
-            assert third.arriving.path.exists()
+            assert third.incoming.path.exists()
             slow.go["c"].set()
             assert third.wait().read_bytes() == b"CCCCC"
             assert second.wait().read_bytes() == b"B" * 20
@@ -217,11 +219,11 @@ def test_an_evaluation_begins_before_its_keys_are_fetched(
     taken: list[int] = []
     with copies.hold([str(number) for number in range(count)], lambda: list(map(len, pieces)), order) as copy:
         entry = {
-            "path": str(copy.arriving.path),
+            "path": str(copy.incoming.path),
             "digest": digest_of(path),
-            "arriving": copy.arriving.to_json(),
+            "incoming": copy.incoming.to_json(),
         }
-        loading = KeyLoading(entry, full, lambda descriptor, _: taken.append(os.dup(descriptor)))
+        loading = KeyLoading(entry, ServedModel(full), lambda descriptor, _: taken.append(os.dup(descriptor)))
         results = full.runner().run(full.execution.follow(loading.keys), inputs, on_step=stepped.set)
         loading.wait()
     whole = EvaluationKeys.load(path, full.parameters)
@@ -254,10 +256,10 @@ def test_a_cold_set_of_object_storage_is_streamed_and_kept(
     for _ in range(2):
         assert np.abs(session.infer(sample) - run_clear(thin.program, sample)).max() < 1e-3
     cold, warm = [order for order in orders if order["do"] == "evaluate"]
-    assert cold["arriving"]["ends"][-1] == thin.manifest.keys.size
+    assert cold["incoming"]["ends"][-1] == thin.manifest.keys.size
     assert not cold["shared"]
     assert warm["shared"]
-    assert "arriving" not in warm
+    assert "incoming" not in warm
     assert sorted(ranges) == sorted(uploaded.names)
 
 

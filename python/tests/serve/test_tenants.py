@@ -17,8 +17,8 @@ import pytest
 from keywright.errors.service import BusyError, RetiredError, UnknownJobError, UnknownKeysError
 from keywright.model import Model
 from keywright.serve import Server, Service
-from keywright.serve.evaluation.jobs import Job
-from keywright.serve.storage.objects import drawer
+from keywright.serve.jobs.job import Job
+from keywright.serve.storage.objects import tenant_digest
 from keywright.serve.tenants.accounts import Accounts, add
 from keywright.serve.uploads.part_writer import PartWriter
 from tests.serve.network import WORKERS, listening
@@ -34,7 +34,7 @@ class Tenants:
 
     def __init__(self, service: Service, server: Server, keys: Mapping[str, str], data: bytes) -> None:
         self.service, self.server, self.keys = service, server, keys
-        model = service.model.manifest.hash
+        model = service.model.hash
         sets = [service.store.create(model, "a") for _ in range(3)]
         for upload, size in zip(sets[1:], (1000, len(data)), strict=True):
             receive(service.store, upload, 0, size, data[:size])
@@ -118,8 +118,8 @@ def test_object_names_and_path_traversal_are_unknown(tenants: Tenants) -> None:
     tries = [
         *tenants.objects,
         whole,
-        f"../{drawer('a')}/{tenants.sets[2]}",
-        f"{drawer('a')}/{tenants.sets[2]}",
+        f"../{tenant_digest('a')}/{tenants.sets[2]}",
+        f"{tenant_digest('a')}/{tenants.sets[2]}",
         tenants.sets[2].upper(),
         tenants.sets[2] + "\0",
         tenants.sets[2] + " ",

@@ -10,10 +10,10 @@ import pytest
 from keywright.client import RemoteModel
 from keywright.errors.service import BadRequestError
 from keywright.serve import Server, Service
-from keywright.serve.evaluation.jobs import Job
 from keywright.serve.http import connection_slots
 from keywright.serve.http.app import MAX_WAIT_S
 from keywright.serve.http.connection_slots import JobWaiters
+from keywright.serve.jobs.job import Job
 
 
 def test_a_waiting_request_returns_at_the_end_or_the_timeout(
@@ -27,7 +27,7 @@ def test_a_waiting_request_returns_at_the_end_or_the_timeout(
 
     def end() -> None:
         job.state = "done"
-        service.jobs.on_end(job.identifier)
+        service.jobs._tell(job)
 
     timer = threading.Timer(0.3, end)
     timer.start()
@@ -46,14 +46,11 @@ def test_invalid_waits_are_refused(server: Server, wait: str) -> None:
 
 
 def test_an_evaluation_that_ends_tells_who_waits(service: Service) -> None:
-    told: list[str] = []
-    before, service.jobs.on_end = service.jobs.on_end, told.append
-    job = service.jobs.add(Job("cd" * 16, "owner", "model-that-nobody-has", 0, 3), b"message")
-    deadline = time.monotonic() + 30.0
-    while not told and time.monotonic() < deadline:
-        time.sleep(0.01)
-    service.jobs.on_end = before
-    assert told == [job.identifier]
+    told, job = threading.Event(), Job("cd" * 16, "owner", "model-that-nobody-has", 0, 3)
+    with service.jobs.watched(job, told.set):
+        service.jobs.add(job, b"message")
+        assert told.wait(30.0)
+    assert job.state == "failed"
     service.jobs.delete([job])
 
 
@@ -62,12 +59,11 @@ def test_the_number_of_waiting_requests_is_bounded(monkeypatch: pytest.MonkeyPat
     ends = JobWaiters()
 
     async def listen() -> tuple[bool, bool, bool]:
-        with ends.of("a", "holder") as first, ends.of("a", "holder") as second:
-            before = first.is_set(), second.is_set()
-            ends.tell("a")
-            await asyncio.wait_for(first.wait(), 5.0)
-            return (*before, first.is_set())
+        with ends.waiter("holder") as first, ends.waiter("holder") as second:
+            before = first.ended.is_set(), second.ended.is_set()
+            first.tell()
+            await asyncio.wait_for(first.ended.wait(), 5.0)
+            return (*before, first.ended.is_set())
 
     assert asyncio.run(listen()) == (False, True, True)
     assert not ends._waiting
-    ends.tell("a")

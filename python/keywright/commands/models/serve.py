@@ -12,21 +12,32 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from keywright._units import format_bytes, format_seconds
-from keywright.commands.helpers.arguments import add_groups
 from keywright.commands.helpers.errors import CommandError
-from keywright.commands.helpers.memory import add_memory_argument, memory_budget
+from keywright.commands.helpers.memory import memory_budget
 from keywright.commands.terminal import Terminal
 from keywright.errors import ConfigurationError
 from keywright.plan.memory import resident_bytes
-from keywright.serve import Service, ServiceLimits, StorageAddresses, Workers, load_page, load_served, logs
+from keywright.serve import (
+    Served,
+    Service,
+    ServiceLimits,
+    StorageAddresses,
+    Workers,
+    load_page,
+    load_served,
+    logs,
+)
 from keywright.serve.tenants import Accounts, Quotas
+
+from .serve_arguments import add_arguments, require
 
 if TYPE_CHECKING:
     from keywright.serve import Server
@@ -37,111 +48,9 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 UPLOADS_BYTES = 64 << 20
 """Bytes of uploads in the memory of the listening process."""
 
+__all__ = ["EXAMPLE", "add_arguments", "run"]
+
 EXAMPLE = "keywright serve served --state state"
-
-
-OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
-    "network": {
-        "--host": {"metavar": "ADDRESS", "default": "127.0.0.1", "help": "address to listen on"},
-        "--port": {"type": int, "default": 8700, "help": "port; 0 for any free port"},
-        "--name": {
-            "metavar": "HOST",
-            "action": "append",
-            "default": [],
-            "help": "a host name by which browsers reach this server",
-        },
-        "--page": {"type": Path, "help": "folder of a page to serve with the model"},
-        "--certificate": {
-            "type": Path,
-            "metavar": "FILE",
-            "help": "PEM file of the certificate chain: speak TLS",
-        },
-        "--certificate-key": {"type": Path, "metavar": "FILE", "help": "PEM file of its private key"},
-        "--proxy": {
-            "metavar": "ADDRESS",
-            "action": "append",
-            "default": [],
-            "help": "address or network of a proxy whose X-Forwarded-For and -Proto are trusted",
-        },
-    },
-    "storage": {
-        "--state": {
-            "type": Path,
-            "help": "folder of the clients' keys and evaluations (default: a temporary one)",
-        },
-        "--objects": {
-            "metavar": "s3://BUCKET/PREFIX",
-            "help": "object storage for keys and evaluations; the AWS_* environment variables give endpoint "
-            "and credentials",
-        },
-        "--records": {
-            "metavar": "postgresql://USER@HOST/NAME",
-            "help": "database for records; the environment variable PGPASSWORD gives its password",
-        },
-        "--clients": {"type": int, "default": 16, "help": "maximum number of key sets per tenant"},
-        "--expiry": {"type": float, "default": 3600.0, "help": "seconds after which unused keys are deleted"},
-        "--audit": {
-            "type": Path,
-            "help": "file that records each use of keys (default: audit.jsonl of the state)",
-        },
-    },
-    "accounts": {
-        "--accounts": {
-            "type": Path,
-            "help": "file of tenants and digests of their API keys (default: anyone has access)",
-        },
-        "--oidc-issuer": {"metavar": "URL", "help": "accept bearer tokens of this OpenID Connect issuer"},
-        "--oidc-audience": {"metavar": "NAME", "help": "audience of this server in such tokens"},
-        "--oidc-claim": {"metavar": "CLAIM", "default": "sub", "help": "claim that names the tenant"},
-        "--admin": {
-            "metavar": "TENANT",
-            "action": "append",
-            "default": [],
-            "help": "a tenant that may open /admin; without accounts, operator.key of the state folder opens "
-            "it on this machine",
-        },
-        "--quotas": {
-            "type": Path,
-            "help": "file of the tenants' quotas: stored bytes, and processor seconds per day",
-        },
-    },
-    "workers": {
-        "--workers": {"type": int, "default": 1, "help": "number of worker processes, each with all threads"},
-        "--ray": {
-            "metavar": "ADDRESS",
-            "help": "evaluate on replicas on this Ray cluster, whose machines share --state; local starts a "
-            "cluster",
-        },
-        "--replicas": {
-            "metavar": "LEAST[:MOST]",
-            "default": "1",
-            "help": "with --ray: number of replicas, scaled between these limits",
-        },
-        "--replica-cpus": {"type": int, "default": 1, "help": "with --ray: processors of each replica"},
-    },
-    "logs and shutdown": {
-        "--log-format": {"choices": ("text", "json"), "default": "text", "help": "text or JSON lines"},
-        "--drain": {
-            "type": float,
-            "default": 30.0,
-            "help": "seconds that running evaluations have at shutdown; the next process runs the others",
-        },
-    },
-}
-"""Groups of options; see `add_groups`."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument(
-        "folders",
-        type=Path,
-        metavar="MODEL",
-        nargs="+",
-        help="folder of keywright compile, or of a saved search index; several are different models, or "
-        "versions of one, the newest first",
-    )
-    add_memory_argument(add_groups(parser, OPTIONS)["workers"])
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
@@ -149,10 +58,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     # Imported here, so that other commands do not need these packages.
     from keywright.serve import Server
 
-    _require_numbers(options)
+    require(options)
     processes, start = _workers(options)
-    if (options.certificate is None) != (options.certificate_key is None):
-        raise CommandError("--certificate and --certificate-key go together; give both")
     certificate = None if options.certificate is None else (options.certificate, options.certificate_key)
     accounts = _accounts(options)
     if options.log_format == "json":
@@ -165,26 +72,20 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     models = [load_served(folder) for folder in options.folders]
     page = {} if options.page is None else load_page(options.page)
     with progress("planning memory"):
-        own = resident_bytes() + UPLOADS_BYTES
-        total = memory_budget(options) - own
-        # There must be room for the keys of one client; all remaining memory is for keys.
-        largest = max(model.resident_key_bytes for model in models)
-        budget = max(0, total - largest) // (processes * len(models))
-        plans = [model.plan_service(budget, resident_bytes()) for model in models]
-        key_memory = total - processes * sum(plan.memory.total for plan in plans)
+        memory = MemoryPlan.of(models, processes, memory_budget(options))
     with _state(options.state) as state:
-        for model, planned in zip(models, plans, strict=True):
+        for model, text in zip(models, memory.texts, strict=True):
             event(f"{model.name}: {model.parameters!r}")
-            event(f"needs at most {planned.memory.describe()}; {planned.explain()}")
-        event(f"{format_bytes(key_memory)} for the keys of clients")
-        workers = start(state, key_memory)
+            event(text)
+        event(f"{format_bytes(memory.keys)} for the keys of clients")
+        workers = start(state, memory.keys)
         service = Service(
             models,
             state,
             on_event=event,
             workers=workers,
             accounts=accounts,
-            limits=ServiceLimits(capacity=options.clients, expiry=options.expiry, budget=budget),
+            limits=ServiceLimits(capacity=options.clients, expiry=options.expiry, budget=memory.each),
             quotas=None if options.quotas is None else Quotas.load(options.quotas),
             addresses=StorageAddresses(objects=options.objects, records=options.records, audit=options.audit),
         )
@@ -196,52 +97,75 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             port=options.port,
             page=page,
             names=frozenset(name.lower() for name in options.name),
-            on_request=_printed(terminal) if options.log_format == "text" else logs.log_request,
+            on_request=_request_log(terminal) if options.log_format == "text" else logs.log_request,
             certificate=certificate,
             proxies=options.proxy,
         )
         if options.host not in LOOPBACK and certificate is None and not options.proxy:
             event(f"connections to {options.host} are not encrypted: see --certificate and --proxy")
         with server, _signals(server, service, options, event):
+            hashes = [model.hash for model in models]
             if terminal.json:
-                memory = {
-                    "predicted_peak_bytes": total + own - key_memory + largest,
-                    "key_memory": key_memory,
-                    "memory": [plan.memory.parts() for plan in plans],
-                }
-                hashes = [model.manifest.hash for model in models]
-                terminal.record({"url": server.url, "model": hashes[0], "models": hashes, **memory})
+                terminal.record({"url": server.url, "model": hashes[0], "models": hashes, **memory.to_json()})
             for model in models:
                 event(
-                    f"{server.url} serves {model.name}, {format_bytes(model.manifest.keys.size)} of keys per "
-                    f"client, model {model.manifest.hash}"
+                    f"{server.url} serves {model.name}, {format_bytes(model.keys.size)} of keys per client, "
+                    f"model {model.hash}"
                 )
             server.serve_forever()
         service.close()
         workers.close()
 
 
-def _printed(terminal: Terminal) -> Callable[[str, str, int, int, int, float], None]:
-    """Return what prints requests as notes."""
+def _request_log(terminal: Terminal) -> Callable[[str, str, int, int, int, float], None]:
+    """Return what shows requests."""
 
-    def note(method: str, path: str, status: int, received: int, sent: int, seconds: float) -> None:
+    def told(method: str, path: str, status: int, received: int, sent: int, seconds: float) -> None:
         sizes = f"{format_bytes(received)} in, {format_bytes(sent)} out"
         terminal.note(f"{method} {path} {status}, {sizes}, {format_seconds(seconds)}")
 
-    return note
+    return told
 
 
-def _require_numbers(options: argparse.Namespace) -> None:
-    if not 0 <= options.port < 1 << 16:
-        raise CommandError(f"--port {options.port} is out of range; ports are 0 to 65535")
-    if options.clients < 1:
-        raise CommandError(f"--clients {options.clients} is too small; use at least 1")
-    if not options.expiry > 0.0:
-        raise CommandError(f"--expiry {options.expiry} is not a positive number; give seconds above 0")
-    if options.workers < 1:
-        raise CommandError(f"--workers {options.workers} is too small; use at least 1")
-    if not 0.0 <= options.drain < float("inf"):
-        raise CommandError(f"--drain {options.drain} is negative; give seconds from 0 on")
+@dataclass(frozen=True)
+class MemoryPlan:
+    """The memory of all processes, in bytes.
+
+    Attributes:
+        texts: descriptions of a process, for each model.
+        parts: its bytes by part.
+        each: maximum of a process for a model.
+        keys: of clients' keys.
+        peak: predicted peak.
+    """
+
+    texts: Sequence[str]
+    parts: Sequence[Mapping[str, int]]
+    each: int
+    keys: int
+    peak: int
+
+    @staticmethod
+    def of(models: Sequence[Served], processes: int, budget: int) -> "MemoryPlan":
+        """Plan the memory of processes for models within a budget of all.
+
+        Raises:
+            OutOfMemoryError: the models do not fit.
+        """
+        own = resident_bytes() + UPLOADS_BYTES
+        total = budget - own
+        # There must be room for the keys of one client; all remaining memory is for keys.
+        largest = max(model.keys.resident_bytes for model in models)
+        each = max(0, total - largest) // (processes * len(models))
+        plans = [model.plan_service(each, resident_bytes()) for model in models]
+        keys = total - processes * sum(plan.memory.total for plan in plans)
+        texts = [f"needs at most {plan.memory.describe()}; {plan.explain()}" for plan in plans]
+        parts = [plan.memory.parts() for plan in plans]
+        return MemoryPlan(texts, parts, each, keys, budget - keys + largest)
+
+    def to_json(self) -> dict[str, object]:
+        """Return it for a record."""
+        return {"predicted_peak_bytes": self.peak, "key_memory": self.keys, "memory": list(self.parts)}
 
 
 def _workers(options: argparse.Namespace) -> tuple[int, Callable[[Path, int], Workers]]:

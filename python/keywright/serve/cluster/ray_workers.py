@@ -23,7 +23,7 @@ from ray.serve.schema import ApplicationStatus
 
 from keywright.errors.service import ServeError, WorkerEndedError
 from keywright.serve.workers.resident_keys import ResidentKeys
-from keywright.serve.workers.workers import Meanwhile, OnStep, Worker, Workers, understand
+from keywright.serve.workers.workers import Meanwhile, OnStep, Worker, Workers, end_of
 
 from .deployment import QUEUE, Replicas, deployment, fingerprint
 from .replica import ENDED
@@ -152,7 +152,7 @@ class RemoteWorker(Worker):
                 begun = True
                 if ENDED in answer:
                     break
-                end = understand(answer, on_step)
+                end = end_of(answer, on_step)
                 if end is not None:
                     return end
         except (RayActorError, RayServeException) as error:

@@ -84,7 +84,7 @@ class Costs:
 
 
 @dataclass
-class _Sent:
+class _SentTask:
     task: Task
     seconds: float
 
@@ -98,7 +98,7 @@ class Replica:
 
     def __init__(self, budget: int) -> None:
         self._keys: KeyCache[int] = KeyCache(budget)
-        self._sent: dict[str, _Sent] = {}
+        self._sent: dict[str, _SentTask] = {}
         self._total, self._since = 0.0, 0.0
 
     def has(self, keys: str) -> bool:
@@ -126,7 +126,7 @@ class Replica:
             self._keys.put(task.keys, task.key_bytes, task.key_bytes, load)
         if not self._sent:
             self._since = now
-        self._sent[ticket] = _Sent(task, seconds)
+        self._sent[ticket] = _SentTask(task, seconds)
         self._total += seconds
 
     def end(self, ticket: str, now: float) -> None:

@@ -12,10 +12,10 @@ from keywright.errors.service import (
     ServeError,
     WorkerEndedError,
 )
+from keywright.serve.jobs.job import Job
+from keywright.serve.jobs.queue import Jobs
 from keywright.serve.logs import on_behalf
 from keywright.serve.workers.workers import Worker, Workers
-
-from .jobs import Job, Jobs
 
 ATTEMPTS = 3
 """How often an evaluation is retried if its worker ends."""
@@ -104,26 +104,26 @@ class Dispatcher:
         error: ServeError | None = None
         seconds = 0.0
         with self._workers.one() as worker:
-            self._running[job.identifier] = worker
+            self._running[job.identifier], begun = worker, time.monotonic()
             try:
                 seconds = self._executor.run(worker, job)
             except WorkerEndedError as ended:
                 if self._given_up:
                     self._event("an evaluation that ran is left to the next process")
-                    self._jobs.give_up(job)
+                    self._jobs.leave(job)
                     return True
                 if ended.code == "not_begun":
                     self._event(f"{ended}; the evaluation waits again")
-                    self._jobs.again(job, begun=False)
+                    self._jobs.requeue(job, begun=False)
                     return True
                 self._event(f"{ended}, attempt {job.attempts} of {ATTEMPTS}")
                 if job.attempts < ATTEMPTS:
-                    self._jobs.again(job)
+                    self._jobs.requeue(job)
                     return True
                 error = EvaluationError(f"{ended}, {ATTEMPTS} times")
             except (DiskError, OSError) as failed:
                 self._event(f"{failed}; the evaluation waits again")
-                self._jobs.again(job, begun=False)
+                self._jobs.requeue(job, begun=False)
                 return False
             except ServeError as refused:
                 if refused.unforeseen:
@@ -134,10 +134,11 @@ class Dispatcher:
                 error = ServeError("the evaluation failed for an unexpected reason; see the server's log")
             finally:
                 del self._running[job.identifier]
+                self._jobs.charge(job, time.monotonic() - begun)
         if error is not None and job.others:
             # Run each alone to find which one is the cause.
             self._event(f"evaluations that were joined failed, and are run one by one: {error.code}")
-            self._jobs.alone(job)
+            self._jobs.requeue_each(job)
         elif self._jobs.end(job, seconds, error):
             self._executor.end(job)
         return True

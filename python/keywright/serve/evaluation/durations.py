@@ -5,7 +5,7 @@ from collections import Counter, defaultdict, deque
 from dataclasses import dataclass
 from statistics import median
 
-from .jobs import Job
+from keywright.serve.jobs.job import Job
 
 KEPT = 512
 """Number of the last evaluations of a model whose times are kept."""

@@ -6,28 +6,25 @@ message and answer pass through the worker's pipe. An evaluation that does not e
 """
 
 import secrets
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from keywright.errors.service import (
     BadRequestError,
     OtherModelError,
 )
 from keywright.model.served import framing
-from keywright.serve.configurations import Catalog
-from keywright.serve.served_index import Served
+from keywright.serve.jobs.job import MAX_PRIORITY, Job, Reservation
+from keywright.serve.logs import request_identifier
 from keywright.serve.tenants.accounts import NOBODY
 from keywright.serve.tenants.audit import alias
+from keywright.serve.uploads.exchanged import ExchangedObject
 from keywright.serve.uploads.secret_scanner import SecretScanner
-from keywright.serve.uploads.upload_store import UploadStore
-from keywright.serve.workers.workers import Workers
+from keywright.serve.uploads.uploaded import UploadedKeys
 
 from .dispatch import Dispatcher
-from .exchanged import ExchangedObject
-from .execution import Execution, Reports
-from .jobs import MAX_PRIORITY, Job, Jobs, Reservation
+from .execution import Execution
 
 UNKNOWN = ""
 """An identifier that no job has."""
@@ -37,17 +34,17 @@ HELD_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
-class Expected:
+class AdmittedEvaluation:
     """An admitted evaluation whose message has not arrived.
 
     Attributes:
-        identifier: identifier of the client's keys.
+        keys: the client's keys.
         model: hash of the model.
-        priority, places: arguments of `Evaluations.expect`.
+        priority, places: arguments of `Evaluations.admit`.
         place: its reservation in the queue.
     """
 
-    identifier: str
+    keys: UploadedKeys
     model: str
     priority: int
     places: range | None
@@ -58,37 +55,18 @@ class Evaluations:
     """The evaluations of a service.
 
     Args:
-        catalog: the served models.
-        store: the key sets.
-        jobs: the accepted evaluations.
-        workers: the processes that evaluate.
-        reports: where evaluations are recorded.
-        state: folder for models that were given without a folder.
-        budget: maximum bytes of a worker for each model.
+        execution: runs jobs on workers.
 
     Attributes:
-        joins: whether requests of a model are evaluated together, by its hash.
         dispatcher: sends jobs to workers.
-        execution: runs a job on a worker.
+        execution: as given.
     """
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        store: UploadStore,
-        jobs: Jobs,
-        workers: Workers,
-        reports: Reports,
-        state: Path,
-        budget: int | None,
-    ) -> None:
-        self._catalog, self._store, self._jobs, self._workers = catalog, store, jobs, workers
-        self._usage, self._audit = reports.usage, reports.audit
-        self._saw, self._event = reports.on_object, reports.on_event
-        self.joins = {name: model.joins for name, model in catalog.models.items()}
-        folders = {name: _folder(state, model) for name, model in catalog.models.items()}
-        self.execution = Execution(catalog, store, jobs, workers, reports, folders, budget)
-        self.dispatcher = Dispatcher(jobs, workers, self.execution, self._event)
+    def __init__(self, execution: Execution) -> None:
+        self.execution = execution
+        self._catalog, self._store, self._jobs = execution.catalog, execution.store, execution.jobs
+        self._workers, self._reports = execution.workers, execution.reports
+        self.dispatcher = Dispatcher(self._jobs, self._workers, execution, self._reports.on_event)
 
     def seconds(self, model: str) -> float:
         """Return the seconds of one evaluation: the median of the last, or a prediction before the first."""
@@ -100,7 +78,7 @@ class Evaluations:
         return self._workers.inline and size <= HELD_BYTES
 
     @contextmanager
-    def expect(
+    def admit(
         self,
         identifier: str,
         size: int,
@@ -108,7 +86,7 @@ class Evaluations:
         priority: int = 0,
         tenant: str = NOBODY,
         places: range | None = None,
-    ) -> Iterator[Expected]:
+    ) -> Iterator[AdmittedEvaluation]:
         """Admit an evaluation of one batch of samples before the first byte of its message: its place in the
         queue and its bytes are reserved within the context.
 
@@ -141,19 +119,17 @@ class Evaluations:
                 expected=configuration,
             )
         self._require_places(name, priority, places)
-        self._workers.require_memory(
-            identifier, served.resident_key_bytes, served.manifest.hash, self._jobs.patience
-        )
+        self._workers.require_memory(identifier, served.keys.resident_bytes, served.hash, self._jobs.patience)
         self._store.require_ready(uploaded)
-        self._usage.require_seconds(tenant, uploaded.holder)
+        self._reports.usage.require_seconds(tenant, uploaded.holder)
         with ExitStack() as stack:
             admission = self._store.admission
             with admission.lock:
                 admission.require_bytes(self._store.of(tenant), tenant, size, uploaded.holder)
                 place = stack.enter_context(self._jobs.reserve(identifier, tenant, uploaded.holder, size))
-            yield Expected(identifier, name, priority, places, place)
+            yield AdmittedEvaluation(uploaded, name, priority, places, place)
 
-    def take(self, expected: Expected, message: bytes, *, held: bool = False) -> Job:
+    def take(self, admitted: AdmittedEvaluation, message: bytes, *, held: bool = False) -> Job:
         """Accept an evaluation whose message has arrived.
 
         Args:
@@ -166,37 +142,39 @@ class Evaluations:
             BadRequestError, InvalidObjectError: the message does not hold the ciphertexts that the model
                 takes.
         """
-        model = self._catalog.model(expected.model)
+        model = self._catalog.model(admitted.model)
         SecretScanner().scan(message)
-        objects = framing.split(message, model.manifest.input.places.ciphertexts)
+        objects = framing.split(message, model.message.inputs)
         if not held:
             for data in objects:
-                model.requests.read(data)
-                self._saw(expected.identifier, ExchangedObject.of("received", data))
+                model.check(data)
+                admitted.keys.exchanged.append(ExchangedObject.of("received", data))
         job = Job(
             secrets.token_hex(16),
-            expected.identifier,
-            expected.model,
-            expected.priority,
+            admitted.keys.identifier,
+            admitted.model,
+            admitted.priority,
             model.steps,
-            expected.place.tenant,
-            expected.place.holder,
-            expected.places,
+            admitted.place.tenant,
+            admitted.place.holder,
+            admitted.places,
         )
-        job.held = held
-        self._jobs.add(job, message, None if held else self.execution.note, expected.place)
-        self._event(f"{len(message)} bytes to evaluate")
+        job.held, job.message_bytes, job.request = held, len(message), request_identifier()
+        if not held:
+            self.execution.note(job)
+        self._jobs.add(job, message, admitted.place)
+        self._reports.on_event(f"{len(message)} bytes to evaluate")
         return job
 
     def _require_places(self, model: str, priority: int, places: range | None) -> None:
         """Check that a priority and the places of samples exist."""
         if not 0 <= priority <= MAX_PRIORITY:
             raise BadRequestError(f"?priority= must be 0 to {MAX_PRIORITY}, got {priority}")
-        batch = self._catalog.model(model).manifest.input.places.batch
-        if places is not None and not (self.joins[model] and 0 <= places.start < places.stop <= batch):
+        form = self._catalog.model(model).message
+        if places is not None and not (form.joins and 0 <= places.start < places.stop <= form.batch):
             raise BadRequestError(
-                f"?first={places.start}&samples={len(places)}: the model has places for {batch} samples"
-                + ("" if self.joins[model] else ", and leaves none of them to others")
+                f"?first={places.start}&samples={len(places)}: the model has places for {form.batch} samples"
+                + ("" if form.joins else ", and leaves none of them to others")
             )
 
     def keep(self, job: Job) -> None:
@@ -206,9 +184,10 @@ class Evaluations:
             OSError: the disk fails; the job is dropped.
         """
         try:
-            self._jobs.keep(job, self.execution.note)
+            self.execution.note(job)
+            self._jobs.keep(job)
         except OSError:
-            self.dispatcher.cancel(job)
+            self._drop(job)
             raise
 
     def release(self, job: Job) -> bytes:
@@ -218,8 +197,11 @@ class Evaluations:
     def abandon(self, job: Job) -> None:
         """Drop a held job whose request has ended."""
         if job.held:
-            self._jobs.delete([job])
-            self.dispatcher.cancel(job)
+            self._drop(job)
+
+    def watched(self, job: Job, tell: Callable[[], object]) -> AbstractContextManager[None]:
+        """Have a function called when a job ends or is deleted within the context, by any thread."""
+        return self._jobs.watched(job, tell)
 
     def job(self, identifier: str, tenant: str = NOBODY) -> Job:
         """Return an evaluation, and record the use of its keys.
@@ -244,32 +226,20 @@ class Evaluations:
             UnknownJobError: no evaluation has this identifier.
         """
         job = self._job(identifier, tenant)
-        self._audit.note("cancel", tenant, job.owner, job=alias(identifier))
-        self._jobs.delete([job])
-        self.dispatcher.cancel(job)
+        self._reports.audit.note("cancel", tenant, job.owner, job=alias(identifier))
+        self._drop(job)
         return {"deleted": True}
 
     def forget(self, identifier: str) -> None:
         """Drop the evaluations of a client, by its keys."""
         for job in self._jobs.of(identifier):
-            self._jobs.delete([job])
-            self.dispatcher.cancel(job)
+            self._drop(job)
+
+    def _drop(self, job: Job) -> None:
+        self._jobs.delete([job])
+        self.dispatcher.cancel(job)
 
     def _job(self, identifier: str, tenant: str) -> Job:
         """Return a job of a tenant; a job of another tenant is reported as unknown."""
         job = self._jobs.get(identifier)
         return job if job.tenant == tenant else self._jobs.get(UNKNOWN)
-
-
-def _folder(state: Path, model: Served) -> Path:
-    """Return the folder from which workers load a model."""
-    if model.folder is not None:
-        return model.folder
-    folder = state / "models" / model.manifest.hash
-    if not folder.is_dir():
-        making = state / "models" / f".{model.manifest.hash}"
-        folder.parent.mkdir(exist_ok=True, mode=0o700)
-        making.mkdir(exist_ok=True, mode=0o700)
-        model.write(making)
-        making.replace(folder)
-    return folder

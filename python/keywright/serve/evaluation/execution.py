@@ -1,7 +1,7 @@
 """Runs a job on a worker, with the keys of its client, and records what it took."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -12,16 +12,17 @@ from keywright.errors import WorkerEndedError
 from keywright.errors.service import EvaluationError, ServeError, UnknownKeysError
 from keywright.model.served import framing
 from keywright.serve.configurations import Catalog
+from keywright.serve.jobs.job import Job
+from keywright.serve.jobs.queue import Jobs
 from keywright.serve.metrics import Metrics
 from keywright.serve.tenants.audit import Audit, alias
 from keywright.serve.tenants.quotas import Usage
+from keywright.serve.uploads.exchanged import Direction, ExchangedObject
 from keywright.serve.uploads.upload_store import UploadStore
 from keywright.serve.uploads.uploaded import UploadedKeys
 from keywright.serve.workers.workers import Worker, Workers
 
 from .durations import Durations
-from .exchanged import ExchangedObject
-from .jobs import Job, Jobs
 
 
 @dataclass(frozen=True)
@@ -32,14 +33,12 @@ class Reports:
         usage: processor seconds of tenants.
         audit: the audit file.
         metrics: counters.
-        on_object: called with a client's key set and every object that the client and the server exchange.
         on_event: called with each message for the operator.
     """
 
     usage: Usage
     audit: Audit
     metrics: Metrics
-    on_object: Callable[[str, ExchangedObject], object]
     on_event: Callable[[str], object]
 
 
@@ -52,10 +51,11 @@ class Execution:
         jobs: the accepted evaluations.
         workers: the processes that evaluate.
         reports: where evaluations are recorded.
-        folders: of the models, by hash.
+        state: folder for models that were given without a folder.
         budget: maximum bytes of a worker for each model.
 
     Attributes:
+        catalog, store, jobs, workers, reports: as given.
         durations: times of the evaluations that ended.
     """
 
@@ -66,14 +66,18 @@ class Execution:
         jobs: Jobs,
         workers: Workers,
         reports: Reports,
-        folders: Mapping[str, Path],
+        state: Path,
         budget: int | None,
     ) -> None:
-        self._catalog, self._store, self._jobs, self._workers = catalog, store, jobs, workers
-        self._usage, self._audit, self._metrics = reports.usage, reports.audit, reports.metrics
-        self._saw, self._event = reports.on_object, reports.on_event
-        self._folders, self._budget = folders, budget
-        self.durations = Durations()
+        self.catalog, self.store, self.jobs, self.workers, self.reports = (
+            catalog,
+            store,
+            jobs,
+            workers,
+            reports,
+        )
+        self._folders = {name: model.folder_in(state) for name, model in catalog.models.items()}
+        self._budget, self.durations = budget, Durations()
 
     def description(self, model: str) -> dict[str, Any]:
         """Return the description of a model for a worker."""
@@ -82,7 +86,7 @@ class Execution:
     def note(self, job: Job) -> None:
         """Record the use of keys in the audit file, once for each job."""
         if not job.noted:
-            self._audit.note(
+            self.reports.audit.note(
                 "use",
                 job.tenant,
                 job.owner,
@@ -98,70 +102,69 @@ class Execution:
 
     def run(self, worker: Worker, job: Job) -> float:
         """Run a job; raises the errors of `Worker.order`. Damaged keys are fetched again once."""
-        uploaded, begun = self._store.get(job.owner, job.tenant), time.monotonic()
+        uploaded, begun = self.store.get(job.owner, job.tenant), time.monotonic()
         try:
             try:
                 end = self._order(worker, job, uploaded)
             except (UnknownKeysError, FileNotFoundError):
-                if not self._store.fetch_again(uploaded):
+                if not self.store.fetch_again(uploaded):
                     raise
                 end = self._order(worker, job, uploaded)
         except (UnknownKeysError, FileNotFoundError) as error:
-            if self._store.intact(uploaded):
+            if self.store.intact(uploaded):
                 raise EvaluationError(
                     "a worker cannot read keys that are here; is the folder of state shared with its machine?"
                 ) from error
-            self._store.delete(uploaded, "damaged")
+            self.store.delete(uploaded, "damaged")
             raise UnknownKeysError(
                 "the stored keys are damaged or cannot be read; upload them again"
             ) from error
         except WorkerEndedError:
-            self._metrics.count("worker_deaths_total")
+            self.reports.metrics.count("worker_deaths_total")
             raise
         for each in (job, *job.others):
-            self._metrics.observe("stage_seconds", begun - each.arrived, stage="wait")
+            self.reports.metrics.observe("stage_seconds", begun - each.arrived, stage="wait")
         for stage, seconds in (("keys", end["loading"]), ("evaluate", end["seconds"])):
-            self._metrics.observe("stage_seconds", seconds, stage=stage)
+            self.reports.metrics.observe("stage_seconds", seconds, stage=stage)
         if job.others:
-            self._metrics.count("joined_total", len(job.others))
-        self._metrics.count("key_loads_total", place="memory" if end["hit"] else "disk")
+            self.reports.metrics.count("joined_total", len(job.others))
+        self.reports.metrics.count("key_loads_total", place="memory" if end["hit"] else "disk")
         if end["evicted"]:
-            self._metrics.count("key_evictions_total", len(end["evicted"]))
+            self.reports.metrics.count("key_evictions_total", len(end["evicted"]))
         # Record this before the job counts as done, so that a later `seen` includes it.
-        answer = self._jobs.answered(job, end.get("answer"))
-        output = self._catalog.model(job.model).manifest.output.places.ciphertexts
-        self._saw_all(job, "sent", framing.split(answer, output))
+        answer = self.jobs.answered(job, end.get("answer"))
+        self._note_objects(job, uploaded, "sent", answer)
         return float(end["seconds"])
 
     def _order(self, worker: Worker, job: Job, uploaded: UploadedKeys) -> dict[str, Any]:
         """Let a worker evaluate a job; raises the errors of `Worker.order`."""
         together = (job, *job.others)
-        model = self._catalog.model(job.model)
+        model = self.catalog.model(job.model)
         with ExitStack() as stack:
             passed: dict[str, Any] = {}
-            if self._workers.inline:
-                keys = stack.enter_context(self._store.arriving(uploaded, model.key_places))
+            if self.workers.inline:
+                keys = stack.enter_context(self.store.incoming(uploaded, model.key_places))
                 path = keys if isinstance(keys, Path) else keys.path
                 if not isinstance(keys, Path):
-                    passed["arriving"] = keys.to_json()
+                    passed["incoming"] = keys.to_json()
             else:
-                path = stack.enter_context(self._store.file(uploaded))
+                path = stack.enter_context(self.store.file(uploaded))
             if any(each.held for each in together):
-                passed["bodies"] = [self._jobs.content(each) for each in together]
+                passed["bodies"] = [self.jobs.content(each) for each in together]
             else:
-                messages = [stack.enter_context(self._jobs.message(each)) for each in together]
+                messages = [stack.enter_context(self.jobs.message(each)) for each in together]
                 passed["messages"] = [str(message) for message in messages]
-                passed["answer"] = str(self._jobs.answer(job))
+                passed["answer"] = str(self.jobs.answer(job))
             try:
                 end = worker.order(
                     job.advance,
                     partial(self._note_all, together),
                     do="evaluate",
                     job=job.identifier,
-                    **self.description(model.manifest.hash),
+                    **self.description(model.hash),
                     keys=job.owner,
                     holder=job.holder,
-                    bytes=model.resident_key_bytes,
+                    bytes=model.keys.resident_bytes,
                     path=str(path),
                     digest=uploaded.digest,
                     **passed,
@@ -171,29 +174,33 @@ class Execution:
                 raise
         self._use(job, end["processor"])
         for content in passed.get("bodies", ()):
-            self._saw_all(job, "received", framing.split(content, model.manifest.input.places.ciphertexts))
+            self._note_objects(job, uploaded, "received", content)
         return end
 
     def _use(self, job: Job, seconds: float) -> None:
         """Record the processor seconds of an evaluation."""
         try:
-            self._usage.use(job.tenant, seconds, job.holder)
+            self.reports.usage.use(job.tenant, seconds, job.holder)
         except OSError as error:
-            self._event(f"{seconds:.1f} processor seconds could not be recorded: {error}")
+            self.reports.on_event(f"{seconds:.1f} processor seconds could not be recorded: {error}")
 
-    def _saw_all(self, job: Job, direction: str, objects: list[bytes]) -> None:
+    def _note_objects(self, job: Job, uploaded: UploadedKeys, direction: Direction, message: bytes) -> None:
         """Record exchanged objects, unless the client is gone."""
-        if self._jobs.has(job):
-            for data in objects:
-                self._saw(job.owner, ExchangedObject.of(direction, data))
+        if self.jobs.has(job):
+            form = self.catalog.model(job.model).message
+            count = form.inputs if direction == "received" else form.outputs
+            for data in framing.split(message, count):
+                uploaded.exchanged.append(ExchangedObject.of(direction, data))
 
     def end(self, job: Job) -> None:
         """Record a job that ended."""
         self.durations.add(job)
-        self._metrics.count("evaluations_total", outcome="done" if job.error is None else job.error.code)
+        self.reports.metrics.count(
+            "evaluations_total", outcome="done" if job.error is None else job.error.code
+        )
         if job.error is not None:
             # The text may quote bytes of the client's message, and is for the client alone.
-            self._event(f"an evaluation failed: {job.error.code}")
+            self.reports.on_event(f"an evaluation failed: {job.error.code}")
             return
-        self._metrics.count("evaluation_seconds_total", job.seconds)
-        self._event(f"evaluated in {job.seconds:.2f} s")
+        self.reports.metrics.count("evaluation_seconds_total", job.seconds)
+        self.reports.on_event(f"evaluated in {job.seconds:.2f} s")

@@ -24,7 +24,7 @@ from keywright.errors.service import (
     ServeError,
     UnauthorizedError,
 )
-from keywright.serve.evaluation.jobs import Job
+from keywright.serve.jobs.job import Job
 from keywright.serve.service import Service
 from keywright.serve.tenants.accounts import NOBODY, Accounts
 from keywright.serve.uploads.buffers import Share
@@ -169,7 +169,6 @@ class Routes:
     def __init__(self, service: Service, page: Page) -> None:
         self._service, self._page, self._waiters = service, page, JobWaiters()
         self._threads, self._checking, self._asking = Threads(THREADS), Threads(CHECKING), Threads(ASKING)
-        service.jobs.on_end = self._waiters.tell
 
     async def _run(
         self, request: Request, call: Callable[[*Arguments], Result], *arguments: *Arguments
@@ -365,7 +364,7 @@ class Routes:
     async def _create_upload(self, request: Request, complete: bool) -> Response:
         """Start an upload with its first bytes, if there are any."""
         tenant = await self._tenant(request)
-        model = request.query_params.get("model", self._service.model.manifest.hash)
+        model = request.query_params.get("model", self._service.model.hash)
         require_length(request.headers, 0, self._service.bytes_of_keys(model), complete=complete)
         create, address = self._service.create_keys, address_of(request.scope)
         entry = await self._run(request, create, {"model": model}, tenant, address)
@@ -410,11 +409,11 @@ class Routes:
         wait = _wait(request)
         evaluations = self._service.evaluations
         held = wait > 0 and evaluations.holds(size)
-        with evaluations.expect(name, size, model, int(priority), tenant, places) as expected:
+        with evaluations.admit(name, size, model, int(priority), tenant, places) as admitted:
             async with self._room(request, size) as share:
                 message = await request.body()
                 share.complete = True
-                call = partial(evaluations.take, expected, message, held=held)
+                call = partial(evaluations.take, admitted, message, held=held)
                 # Scanning a short message takes less time than starting a thread for it.
                 job = call() if held and size <= QUICK_BYTES else await self._run(request, call)
         return await (self._hold(request, job, wait) if held else self._wait(request, job, wait))
@@ -467,12 +466,13 @@ class Routes:
         """
         if seconds > 0 and job.state in ("waiting", "running"):
             with (
-                self._waiters.of(job.identifier, request.scope[HOLDER]) as ended,
+                self._waiters.waiter(request.scope[HOLDER]) as waiter,
+                self._service.evaluations.watched(job, waiter.tell),
                 anyio.move_on_after(seconds),
             ):
                 # The job may have ended before the wait began.
                 if job.state in ("waiting", "running"):
-                    await ended.wait()
+                    await waiter.ended.wait()
         self._service.evaluations.job(job.identifier, job.tenant)
 
     async def job(self, request: Request) -> Response:

@@ -17,7 +17,7 @@ from typing import TypeVar, TypeVarTuple
 
 from anyio.to_thread import run_sync
 
-from keywright.serve.tenants.holders import MANY, Turns, neighbourhood, of_largest, parsed
+from keywright.serve.tenants.holders import MANY, FairQueue, neighbourhood, of_largest, parsed
 
 Arguments = TypeVarTuple("Arguments")
 Result = TypeVar("Result")
@@ -93,7 +93,7 @@ class Threads:
     """
 
     def __init__(self, most: int) -> None:
-        self._free, self._waiting = most, Turns[asyncio.Event]()
+        self._free, self._waiting = most, FairQueue[asyncio.Event]()
 
     async def run(self, holder: str, call: Callable[[*Arguments], Result], *arguments: *Arguments) -> Result:
         """Run a call in a thread when it is the holder's turn, and return its result."""
@@ -137,41 +137,34 @@ class Waiter:
     loop: asyncio.AbstractEventLoop
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
+    def tell(self) -> None:
+        """End the wait; any thread may call this."""
+        self.loop.call_soon_threadsafe(self.ended.set)
+
 
 class JobWaiters:
     """Requests that wait for the end of an evaluation, at most `MAX_WAITING`. Above this limit, the oldest
     request of the holder with the most requests returns at once, and its client asks again."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, list[Waiter]] = {}
-        self._counted: dict[Waiter, None] = {}
+        self._waiting: dict[Waiter, None] = {}
 
     @contextmanager
-    def of(self, job: str, holder: str) -> Iterator[asyncio.Event]:
-        """Return the event that is set when a job ends, or when another request takes the place."""
+    def waiter(self, holder: str) -> Iterator[Waiter]:
+        """Return what a request of a holder waits with. Its wait ends when another request takes the
+        place."""
         mine = Waiter(holder, asyncio.get_running_loop())
-        self._waiting.setdefault(job, []).append(mine)
-        self._counted[mine] = None
-        if len(self._counted) > MAX_WAITING:
+        self._waiting[mine] = None
+        if len(self._waiting) > MAX_WAITING:
             # Of holders with as many, the newcomer's own goes.
-            large = of_largest(list(self._counted))
+            large = of_largest(list(self._waiting))
             victim = mine if mine in large else large[0]
-            del self._counted[victim]
-            victim.loop.call_soon_threadsafe(victim.ended.set)
-            if victim is mine:
-                mine.ended.set()
+            del self._waiting[victim]
+            victim.ended.set() if victim is mine else victim.tell()
         try:
-            yield mine.ended
+            yield mine
         finally:
-            self._counted.pop(mine, None)
-            self._waiting[job].remove(mine)
-            if not self._waiting[job]:
-                del self._waiting[job]
-
-    def tell(self, job: str) -> None:
-        """Report that a job has ended; any thread may call this."""
-        for each in tuple(self._waiting.get(job, ())):
-            each.loop.call_soon_threadsafe(each.ended.set)
+            self._waiting.pop(mine, None)
 
 
 class Pace:
@@ -222,7 +215,7 @@ class Pace:
         return delay
 
 
-class Door(socket.socket):
+class PacedListener(socket.socket):
     """A listening socket that refuses connections above the pace of their address before they cost any work.
 
     Args:

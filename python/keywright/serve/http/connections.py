@@ -9,12 +9,16 @@ waits.
 
 import asyncio
 import contextlib
+import json
 import ssl
 from typing import Any
 
+import h11
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+from keywright.errors.service import BadRequestError, ServeError
+from keywright.serve.logs import request_identifier
 from keywright.serve.tenants.holders import neighbourhood
 
 from .connection_slots import OPENING, ConnectionSlots, Pace, Slot
@@ -40,14 +44,13 @@ CONNECTION = "keywright.connection"
 """Key of the `Connection` in a request's scope."""
 
 
-class _Open:
-    """A transport that is not closed yet."""
+PROBLEM = "application/problem+json"
+"""Media type of refusals: problem details of RFC 9457."""
 
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self.write = transport.write
 
-    def close(self) -> None:
-        """Do nothing: the transport stays open for now."""
+def problem(error: ServeError) -> dict[str, object]:
+    """Return the body of a refusal, for JSON; this package's clients read the member ``error``."""
+    return {**error.to_json(), "instance": f"urn:keywright:request:{request_identifier()}"}
 
 
 class Connection(H11Protocol):
@@ -116,15 +119,17 @@ class Connection(H11Protocol):
         """Refuse bytes that are not a request, such as headers that are too long, and close when the sender
         does."""
         self._unread = REFUSED_BYTES
-        transport, self.transport = self.transport, _Open(self.transport)  # type: ignore[assignment]
-        try:
-            super().send_400_response(msg)
-        finally:
-            self.transport = transport
-        if transport.can_write_eof():
-            transport.write_eof()
+        error = BadRequestError("these bytes are not a request of HTTP/1.1, or its head is too long")
+        body = json.dumps(problem(error)).encode()
+        head = [("content-type", PROBLEM), ("content-length", str(len(body))), ("connection", "close")]
+        reason = error.status.phrase.encode()
+        refusal = h11.Response(status_code=error.status, headers=head, reason=reason)
+        for event in (refusal, h11.Data(data=body), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
         self.work()
-        self._timer = self.loop.call_later(REFUSED_S, transport.close)
+        self._timer = self.loop.call_later(REFUSED_S, self.transport.close)
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
         """Still answer a client that has half-closed the connection after its request."""

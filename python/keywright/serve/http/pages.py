@@ -10,7 +10,6 @@ from starlette.responses import HTMLResponse
 
 from keywright._units import format_bytes, format_seconds
 from keywright.errors.service import BadRequestError
-from keywright.serve.served_index import ServedIndex
 from keywright.serve.service import Service
 
 from .admin import POLICY, STYLE
@@ -71,13 +70,6 @@ def front_page(service: Service, request: Request) -> HTMLResponse:
 def describe(service: Service, address: str) -> str:
     """Return the HTML. All values are escaped."""
     sections = "".join(_model(line) for line in service.model_lines())
-    snippet = "import keywright as kw\n\n" + (
-        f'with kw.client.RemoteSearch("{address}") as remote:\n    print(remote.top(vector, k=10))'
-        if isinstance(service.model, ServedIndex)
-        else f'model = kw.client.RemoteModel("{address}")\n'
-        "with model.session() as session:\n"
-        "    print(session.infer(sample))"
-    )
     return (
         "<!doctype html>\n<html lang=en><head><meta charset=utf-8>"
         '<meta name=viewport content="width=device-width, initial-scale=1">'
@@ -85,7 +77,7 @@ def describe(service: Service, address: str) -> str:
         "<h1>This server computes on data that it cannot read</h1>"
         "<p>Clients encrypt their samples and decrypt the answers. The server gets keys that compute, and "
         f"none that decrypts.</p>{sections}"
-        f"<section><h2>Ask it from Python</h2><pre>{escape(snippet)}</pre></section>"
+        f"<section><h2>Ask it from Python</h2><pre>{escape(service.model.example(address))}</pre></section>"
         "<p>For programs: <a href=/v1/models>/v1/models</a> lists the models. "
         "Start the server with <code>--page</code> to serve a page of your own here.</p>"
         "</main></body></html>\n"

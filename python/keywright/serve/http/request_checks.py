@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from http import HTTPStatus
 from traceback import format_exception
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import anyio
 from starlette.exceptions import HTTPException
@@ -19,13 +19,19 @@ from keywright.serve.metrics import Metrics
 from keywright.serve.tenants.accounts import NOBODY
 from keywright.serve.tenants.holders import holder_of
 
-from .connections import CONNECTION, Connection
+from .connections import CONNECTION, PROBLEM, Connection, problem
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 REQUEST_HEADER = b"x-request-id"
 HOLDER = "keywright.holder"
 """Key of the holder in a request's scope."""
+
+SINGLE = frozenset(
+    b"authorization content-length content-type host origin transfer-encoding upload-complete upload-length "
+    b"upload-offset x-request-id".split()
+)
+"""Headers that a request has once: this server or a proxy would otherwise read one of two."""
 
 LINGER_S = 2.0
 LINGER_BYTES = 8 << 20
@@ -56,14 +62,12 @@ OnRequest = Callable[[str, str, int, int, int, float], object]
 
 
 class Problem(JSONResponse):
-    """A refusal: problem details of RFC 9457; this package's clients read the member ``error``."""
+    """A refusal."""
 
-    media_type = "application/problem+json"
+    media_type = PROBLEM
 
     def __init__(self, error: ServeError, headers: Mapping[str, str] | None = None) -> None:
-        instance = f"urn:keywright:request:{request_identifier()}"
-        content = {**error.to_json(), "instance": instance}
-        super().__init__(content, error.status, {**error.headers, **(headers or {})})
+        super().__init__(problem(error), error.status, {**error.headers, **(headers or {})})
 
 
 class Ciphertexts(Response):
@@ -155,6 +159,7 @@ class RequestChecks:
                 raise
             exchange.announce(length)
             self._require_own_name(headers)
+            _require_single(scope["query_string"])
             await self._app(scope, exchange.receive, exchange.send)
         except ServeError as error:
             self._metrics.count("refusals_total", code=error.code)
@@ -311,14 +316,23 @@ def _headers(scope: Scope) -> dict[bytes, str]:
     """Return the headers by name.
 
     Raises:
-        BadRequestError: a header that decides how to read or route the request is repeated.
+        BadRequestError: a header that must stand once is repeated.
     """
     fields: dict[bytes, str] = {}
     for name, value in scope["headers"]:
-        if name in fields and name in (b"host", b"content-length", b"transfer-encoding", b"origin"):
+        if name in fields and name in SINGLE:
             raise BadRequestError(f"the header {name.decode('latin-1')} is sent twice; send it once")
         fields[name] = value.decode("latin-1")
     return fields
+
+
+def _require_single(query: bytes) -> None:
+    """Refuse a query with a name that occurs twice, of which one would be read."""
+    seen = set[str]()
+    for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+        if name in seen:
+            raise BadRequestError(f"?{name[:40]}= is sent twice; send it once", found=name[:40])
+        seen.add(name)
 
 
 def _netloc(origin: str) -> str | None:

@@ -23,14 +23,33 @@ MAX_DIGITS = 15
 
 
 def boolean(headers: Mapping[str, str], name: str) -> bool | None:
-    """Parse a Boolean of RFC 9651; None if it is missing or malformed, which must be ignored."""
-    return {"?1": True, "?0": False}.get(headers.get(name, "").strip(" "))
+    """Parse a Boolean of RFC 9651; None if it is missing.
+
+    Raises:
+        BadRequestError: it is malformed. Section 4.2 allows to ignore it instead, but then a request would
+            mean something else than its client does.
+    """
+    text = headers.get(name)
+    if text is None:
+        return None
+    if text.strip(" ") not in ("?0", "?1"):
+        raise BadRequestError(f"{name} is {text[:40]!r}; it must be ?0 or ?1")
+    return text.strip(" ") == "?1"
 
 
 def integer(headers: Mapping[str, str], name: str) -> int | None:
-    """Parse a non-negative Integer of RFC 9651; None if it is missing or malformed."""
-    text = headers.get(name, "").strip(" ")
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS else None
+    """Parse a non-negative Integer of RFC 9651; None if it is missing.
+
+    Raises:
+        BadRequestError: it is malformed, see `boolean`.
+    """
+    text = headers.get(name)
+    if text is None:
+        return None
+    digits = text.strip(" ")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= MAX_DIGITS):
+        raise BadRequestError(f"{name} is {text[:40]!r}; it must be a number of bytes")
+    return int(digits)
 
 
 def require_partial(headers: Mapping[str, str]) -> None:

@@ -21,7 +21,7 @@ from keywright.errors.service import BadRequestError, ConfigurationError
 from keywright.serve.service import Service
 
 from .app import application
-from .connection_slots import ConnectionSlots, Door, Pace
+from .connection_slots import ConnectionSlots, Pace, PacedListener
 from .connections import protocol
 from .pages import Page
 from .request_checks import OnRequest
@@ -94,7 +94,7 @@ class Server(Unpicklable, elsewhere="make one in the process that serves"):
         self._tls = tls
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         pace = Pace(proxies)
-        self._socket = Door(socket.create_server((host, port), family=family, backlog=BACKLOG), pace)
+        self._socket = PacedListener(socket.create_server((host, port), family=family, backlog=BACKLOG), pace)
         # Connections inherit this option. asyncio sets it only on sockets that name their protocol. Without
         # it, every answer waits 40 ms for the client to acknowledge its header.
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

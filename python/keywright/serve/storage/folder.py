@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from keywright._files import replacing, settle
 
-from .arriving import Arriving
+from .incoming_file import IncomingFile
 
 
 class FolderObjects:
@@ -107,9 +107,9 @@ class FolderObjects:
         yield self._folder / name
 
     @contextlib.contextmanager
-    def arriving(
+    def incoming(
         self, names: Sequence[str], sizes: Sequence[int], order: Sequence[int]
-    ) -> Iterator[Path | Arriving]:
+    ) -> Iterator[Path | IncomingFile]:
         """Return the file of an object, which is always complete."""
         with self.file(names) as path:
             yield path

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
-from .arriving import Arriving
+from .incoming_file import IncomingFile
 
 
 class Objects(Protocol):
@@ -52,9 +52,9 @@ class Objects(Protocol):
     def file(self, names: Sequence[str]) -> AbstractContextManager[Path]:
         """Return several objects, concatenated, as a file that exists within the context."""
 
-    def arriving(
+    def incoming(
         self, names: Sequence[str], sizes: Sequence[int], order: Sequence[int]
-    ) -> AbstractContextManager[Path | Arriving]:
+    ) -> AbstractContextManager[Path | IncomingFile]:
         """Return the same, or the file while the objects are fetched: objects of known sizes, fetched in an
         order of their numbers. If they cannot be fetched, an error of the block becomes the `OSError`."""
 
@@ -71,6 +71,6 @@ class Objects(Protocol):
         """Release all resources."""
 
 
-def drawer(tenant: str) -> str:
+def tenant_digest(tenant: str) -> str:
     """Return the part of a name that identifies the tenant: 32 hexadecimal digits, which are never a path."""
     return hashlib.sha256(b"keywright tenant " + tenant.encode()).hexdigest()[:32]

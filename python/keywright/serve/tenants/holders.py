@@ -2,7 +2,8 @@
 
 A *holder* is a tenant, or without accounts a network address. All connections, key sets and evaluations of a
 client count for one holder, however many there are of them. If a shared resource is used up, the holder with
-the most of it gives way (`of_largest`), and where clients wait, holders take turns (`Turns`).
+the most of it gives way (`of_largest`), and where clients wait, holders share the time that is served
+(`FairQueue`).
 """
 
 import ipaddress
@@ -24,14 +25,14 @@ ADDRESS = "address "
 """Begin of the name of a holder without an account."""
 
 
-class Held(Protocol):
+class HasHolder(Protocol):
     """What belongs to a holder."""
 
     holder: str
 
 
 Item = TypeVar("Item")
-Owned = TypeVar("Owned", bound=Held)
+Held = TypeVar("Held", bound=HasHolder)
 
 
 def holder_of(tenant: str, address: str = "") -> str:
@@ -39,7 +40,7 @@ def holder_of(tenant: str, address: str = "") -> str:
     return f"{ADDRESS}{neighbourhood(address)}" if tenant == NOBODY else f"tenant {tenant}"
 
 
-def sums(items: Iterable[Owned], size: Callable[[Owned], int] = lambda _: 1) -> Counter[str]:
+def sums(items: Iterable[Held], size: Callable[[Held], int] = lambda _: 1) -> Counter[str]:
     """Return how much each holder has: the number of its items, or the sum of their sizes."""
     totals = Counter[str]()
     for item in items:
@@ -47,22 +48,29 @@ def sums(items: Iterable[Owned], size: Callable[[Owned], int] = lambda _: 1) -> 
     return totals
 
 
-def of_largest(items: Sequence[Owned], size: Callable[[Owned], int] = lambda _: 1) -> list[Owned]:
+def of_largest(items: Sequence[Held], size: Callable[[Held], int] = lambda _: 1) -> list[Held]:
     """Return the items of the holders that have the most."""
     totals = sums(items, size)
     most = max(totals.values(), default=0)
     return [item for item in items if totals[item.holder] == most]
 
 
-class Turns(Generic[Item]):
-    """A queue whose holders take turns: the one whose last turn was the longest ago is next, so a client that
-    asks now and then waits for no second turn of another. Within the turns of a holder, its key sets take
-    turns."""
+class FairQueue(Generic[Item]):
+    """A queue whose holders share the time that serving its items takes (`charge`): start-time fair queueing
+    (Goyal, Vin and Cheng, IEEE/ACM Transactions on Networking 5(5), 1997).
+
+    The clock of the queue is the start of the item that was taken last. An item of a holder starts where its
+    last one ended, or now if that is past; the earliest start is next. A client that asks now and then
+    therefore waits for no second item of another holder, and one with many short items gets as much time as
+    one with few long ones. Of holders with one start, the one whose last turn was the longest ago is next;
+    without charges they take turns. Within the turns of a holder, its key sets take turns.
+    """
 
     def __init__(self) -> None:
         self._lines: dict[str, OrderedDict[str, list[Item]]] = {}
-        self._turns: OrderedDict[str, None] = OrderedDict()
-        """Holders that had a turn, the last one at the end."""
+        self._ends: OrderedDict[str, float] = OrderedDict()
+        """Where the last item of a holder ended, in seconds of the clock; the last holder at the end."""
+        self._now = 0.0
 
     def __len__(self) -> int:
         return sum(map(self.count, self._lines))
@@ -83,9 +91,13 @@ class Turns(Generic[Item]):
 
     def following(self, busy: Collection[str] = ()) -> str | None:
         """Return the holder whose turn is next; None if there is none but ``busy`` ones."""
-        waiting = [name for name in self._lines if name not in busy]
-        new = [name for name in waiting if name not in self._turns]
-        return new[0] if new else next((name for name in self._turns if name in waiting), None)
+        starts = {name: self._start(name) for name in self._lines if name not in busy}
+        first = [name for name, start in starts.items() if start == min(starts.values())]
+        new = [name for name in first if name not in self._ends]
+        return new[0] if new else next((name for name in self._ends if name in first), None)
+
+    def _start(self, holder: str) -> float:
+        return max(self._now, self._ends.get(holder, 0.0))
 
     def take(self, busy: Collection[str] = ()) -> Item:
         """Remove the next item and return it. Its holder and its key set go to the end.
@@ -95,10 +107,10 @@ class Turns(Generic[Item]):
         """
         holder = self.following(busy)
         assert holder is not None
-        self._turns[holder] = None
-        self._turns.move_to_end(holder)
-        if len(self._turns) > MANY:
-            self._turns.popitem(last=False)
+        self._now = self._ends[holder] = self._start(holder)
+        self._ends.move_to_end(holder)
+        if len(self._ends) > MANY:
+            self._ends.popitem(last=False)
         lines = self._lines[holder]
         key_set, line = lines.popitem(last=False)
         item = line.pop(0)
@@ -107,6 +119,11 @@ class Turns(Generic[Item]):
         if not lines:
             del self._lines[holder]
         return item
+
+    def charge(self, holder: str, seconds: float) -> None:
+        """Count the time that an item of a holder took, after `take`."""
+        if holder in self._ends:
+            self._ends[holder] += seconds
 
     def discard(self, item: Item, holder: str, key_set: str = "") -> bool:
         """Remove an item. Returns whether it was there."""
@@ -122,7 +139,7 @@ class Turns(Generic[Item]):
         return True
 
 
-class Rate:
+class RateLimiter:
     """A rate of actions of each holder.
 
     Args:

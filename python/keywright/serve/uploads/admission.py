@@ -4,19 +4,93 @@ Key sets and evaluations count each other, so both are admitted under one lock (
 only decides. The store deletes the key sets that give way.
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
 
 from keywright.errors.service import BusyError, LimitError
+from keywright.serve.jobs.queue import Jobs
 from keywright.serve.tenants.audit import Audit
-from keywright.serve.tenants.holders import of_largest, sums
+from keywright.serve.tenants.holders import MANY, of_largest, sums
 from keywright.serve.tenants.quotas import Usage
 
 from .uploaded import UploadedKeys
 
+Size = Callable[[UploadedKeys], int]
+
+TURN = 0.25
+"""Share of the expiry that a set keeps its place for if many addresses ask for places."""
+
+UPLOAD_BYTES_A_SECOND = 1 << 20
+"""Speed of an upload that is to end within such a turn."""
+
+RETRY_S, AWAY_S = 20.0, 60.0
+"""How soon a holder that waits for a place is to ask again, and how long after its last question it no longer
+waits."""
+
 MAX_EMPTY = 1024
 """Maximum number of a tenant's sets without bytes. The holder with the most loses its oldest for the next."""
+
+
+def _one(uploaded: UploadedKeys) -> int:
+    return 1
+
+
+def _size(uploaded: UploadedKeys) -> int:
+    return uploaded.configuration.key_bytes
+
+
+class Rotation:
+    """Places that addresses without accounts share if there are more of them than places.
+
+    A set that nobody used for `turn` gives way to another address. Otherwise the set that has had its place
+    the longest does, one after each `interval`, and addresses that ask for a place get it in the order in
+    which they asked first. A new address therefore waits for an interval, and for another one and `AWAY_S` at
+    most for each address before it, and a set that got its place in this way keeps it for all intervals of a
+    turn but one.
+
+    Args:
+        capacity: number of places.
+        turn: seconds.
+    """
+
+    def __init__(self, capacity: int, turn: float) -> None:
+        self._capacity, self._turn = capacity, turn
+        self._last, self._next = -math.inf, 0.0
+        self._line: dict[str, float] = {}
+        """When each holder that waits for a place asked last, in the order in which they asked first."""
+
+    def interval(self, others: Sequence[UploadedKeys]) -> float:
+        """Return the seconds between two sets that give way."""
+        upload = max((_size(s) for s in others), default=0) / UPLOAD_BYTES_A_SECOND
+        return max(self._turn, upload) / self._capacity
+
+    def victim(self, uploaded: UploadedKeys, others: Sequence[UploadedKeys]) -> UploadedKeys | None:
+        """Return the set that gives way to one of another holder, among those of holders with as much; None
+        if it is not its turn."""
+        if not others:
+            return None
+        now, interval = time.monotonic(), self.interval(others)
+        idle = [s for s in others if now - s.used >= self._turn and not s.busy()]
+        if idle:
+            return min(idle, key=lambda s: s.used)
+        self._line = {name: then for name, then in self._line.items() if now - then < AWAY_S}
+        if len(self._line) < MANY:
+            self._line[uploaded.holder] = now
+        oldest = min(others, key=lambda s: s.since)
+        self._next = max(self._last, oldest.since) + interval
+        return oldest if now >= self._next and next(iter(self._line)) == uploaded.holder else None
+
+    def delay(self, uploaded: UploadedKeys) -> int:
+        """Return the seconds after which a holder that waits should ask again; 0 if it does not wait."""
+        left = self._next - time.monotonic()
+        return math.ceil(min(RETRY_S, max(1.0, left))) if uploaded.holder in self._line else 0
+
+    def end(self, uploaded: UploadedKeys, victims: Sequence[UploadedKeys]) -> None:
+        """Record that a set got its place, for which others gave way."""
+        if self._line.pop(uploaded.holder, None) is not None and victims:
+            self._last = time.monotonic()
 
 
 class Admission:
@@ -26,7 +100,7 @@ class Admission:
         capacity: maximum number of sets with bytes per tenant.
         expiry: seconds after which an unused set is deleted.
         usage: quotas of bytes; unlimited by default.
-        jobs_bytes: returns the bytes of a tenant's evaluations, or those of one holder among them.
+        jobs: the evaluations, whose bytes count, too; none by default.
         audit: records the begin and the end of sets; None for no record.
 
     Attributes:
@@ -39,11 +113,12 @@ class Admission:
         capacity: int = 16,
         expiry: float = 3600.0,
         usage: Usage | None = None,
-        jobs_bytes: Callable[[str, str | None], int] = lambda tenant, holder: 0,
+        jobs: Jobs | None = None,
         audit: Audit | None = None,
     ) -> None:
         self.capacity, self.expiry, self.lock = capacity, expiry, threading.RLock()
-        self._usage, self._jobs_bytes, self._audit = usage, jobs_bytes, audit
+        self._usage, self._jobs, self._audit = usage, jobs, audit
+        self._rotation = Rotation(capacity, TURN * expiry)
 
     def require_bytes(self, sets: Sequence[UploadedKeys], tenant: str, more: int, holder: str = "") -> None:
         """Check that a tenant may store more bytes.
@@ -62,8 +137,10 @@ class Admission:
         placed = [s for s in sets if s.placed]
         soon = min((s.used + self.expiry - time.monotonic() for s in placed), default=None)
         # A set counts in full from its first byte on.
-        stored = sum(map(_size, placed)) + self._jobs_bytes(tenant, None)
-        own = self._jobs_bytes(tenant, holder) if holder else 0
+        stored, own = sum(map(_size, placed)), 0
+        if self._jobs is not None:
+            stored += self._jobs.stored(tenant)
+            own = self._jobs.stored(tenant, holder) if holder else 0
         self._usage.require_bytes(tenant, stored, more, soon, own)
 
     def without_bytes(self, sets: Sequence[UploadedKeys]) -> list[UploadedKeys]:
@@ -82,36 +159,52 @@ class Admission:
             sets: the key sets of its tenant.
 
         Raises:
-            BusyError: the maximum number of sets have a place, all were used recently, and no other holder
-                has more of them than this one would.
+            BusyError: the maximum number of sets have a place, and no other holder has more of them than this
+                one would, see `Rotation`.
             LimitError: the tenant may not store so many bytes, and no other holder has more of them.
         """
         others, victims = [s for s in sets if s.placed and s is not uploaded], list[UploadedKeys]()
         if len(others) >= self.capacity:
-            have = sums([uploaded, *others])
-            # A client that pauses keeps its place against a holder that would have more places than it.
-            stalled = [
-                s for s in others if s.stalled() and not s.busy() and have[s.holder] >= have[uploaded.holder]
-            ]
-            victim = (
-                min(stalled, key=lambda s: (-have[s.holder], s.moved))
-                if stalled
-                else _victim(uploaded, others, _one)
-            )
+            victim = self._victim(uploaded, others, _one)
             if victim is None:
-                raise BusyError(f"{self.capacity} key sets are in use; ask again later")
+                raise BusyError(
+                    f"{self.capacity} key sets are in use; ask again later",
+                    retry_after=self._rotation.delay(uploaded),
+                )
             victims.append(victim)
             others.remove(victim)
         while True:
             try:
                 self.require_bytes(others, uploaded.tenant, _size(uploaded))
-                return victims
+                break
             except LimitError:
-                victim = _victim(uploaded, others, _size)
+                victim = self._victim(uploaded, others, _size)
                 if victim is None:
                     raise
             victims.append(victim)
             others.remove(victim)
+        uploaded.since = time.monotonic()
+        self._rotation.end(uploaded, victims)
+        return victims
+
+    def _victim(
+        self, uploaded: UploadedKeys, others: Sequence[UploadedKeys], size: Size
+    ) -> UploadedKeys | None:
+        """Return the set that gives way to another one."""
+        have = sums([uploaded, *others], size)
+        # A client that pauses keeps its place against a holder that would have more places than it.
+        stalled = [
+            s for s in others if s.stalled() and not s.busy() and have[s.holder] >= have[uploaded.holder]
+        ]
+        if stalled:
+            return min(stalled, key=lambda s: (-have[s.holder], s.moved))
+        largest = of_largest(others, size)
+        if largest and have[largest[0].holder] > have[uploaded.holder]:
+            idle = [s for s in largest if not s.busy()] or largest
+            # Sets that are incomplete first.
+            return min(idle, key=lambda s: (s.ready, s.used))
+        equal = [s for s in others if s.holder != uploaded.holder and have[s.holder] >= have[uploaded.holder]]
+        return self._rotation.victim(uploaded, equal)
 
     def begin(self, uploaded: UploadedKeys) -> None:
         """Record a set before its first byte. Sets without bytes leave no record.
@@ -138,26 +231,3 @@ class Admission:
         """
         if self._audit is not None and uploaded.begun:
             self._audit.note("delete", uploaded.tenant, uploaded.identifier, why=why)
-
-
-def _one(uploaded: UploadedKeys) -> int:
-    return 1
-
-
-def _size(uploaded: UploadedKeys) -> int:
-    return uploaded.configuration.key_bytes
-
-
-def _victim(
-    uploaded: UploadedKeys, others: Sequence[UploadedKeys], size: Callable[[UploadedKeys], int]
-) -> UploadedKeys | None:
-    """Return the set that gives way to another one: of a holder that has more than its holder would have."""
-    largest = of_largest(others, size)
-    if (
-        not largest
-        or sums(largest, size)[largest[0].holder] <= sums([uploaded, *others], size)[uploaded.holder]
-    ):
-        return None
-    idle = [s for s in largest if not s.busy()] or largest
-    # Sets that are incomplete first.
-    return min(idle, key=lambda s: (s.ready, s.used))

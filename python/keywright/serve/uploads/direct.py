@@ -6,7 +6,7 @@ separate name. The storage refuses other lengths; `sweep` deletes longer objects
 the client reports the part, the storage copies an object of the right length to the part's name, for which no
 client has an address. An object that no client reports is deleted when its grant ends.
 
-The service first reads these bytes when it checks the whole set; `scan_all` of `upload_check` then scans
+The service first reads these bytes when it checks the whole set; `scan_all` of `secret_scanner` then scans
 them.
 """
 
@@ -21,7 +21,7 @@ from keywright.errors.service import (
     StorageError,
     UploadError,
 )
-from keywright.serve.storage.objects import drawer
+from keywright.serve.storage.objects import tenant_digest
 
 from .part_writer import PartWriter
 from .upload_store import UploadStore
@@ -92,7 +92,7 @@ class DirectUploads:
             )
         self.end(uploaded.identifier, offset)
         writer = PartWriter(self._store, uploaded, offset, length, anywhere=True)
-        name = f"{PREFIX}{drawer(uploaded.tenant)}/{secrets.token_hex(16)}"
+        name = f"{PREFIX}{tenant_digest(uploaded.tenant)}/{secrets.token_hex(16)}"
         try:
             url = self._objects.sign(name, GRANT_S, length)
         except BaseException:

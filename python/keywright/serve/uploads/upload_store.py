@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from keywright._files import digest_of
 from keywright.errors import WorkerEndedError
 from keywright.errors.service import (
     BusyError,
@@ -23,14 +24,13 @@ from keywright.errors.service import (
 )
 from keywright.serve.configurations import Catalog
 from keywright.serve.storage import Row, Storage
-from keywright.serve.storage.arriving import Arriving
+from keywright.serve.storage.incoming_file import IncomingFile
 from keywright.serve.tenants.accounts import NOBODY
 from keywright.serve.tenants.holders import holder_of
-from keywright.serve.workers.worker import digest_of
 from keywright.serve.workers.workers import Workers
 
 from .admission import Admission
-from .upload_check import scan_all, scan_boundaries
+from .secret_scanner import scan_all, scan_boundaries
 from .uploaded import DIGITS, LEAST_PART, MAX_RUNS, IncomingRange, UploadedKeys
 
 OBJECT = re.compile(rf"keys/([0-9a-f]{{32}})/([0-9a-f]{{32}})/([0-9a-f]{{{DIGITS}}})")
@@ -419,9 +419,9 @@ class UploadStore:
         them with the set's digest."""
         return self.objects.file(uploaded.names)
 
-    def arriving(
+    def incoming(
         self, uploaded: UploadedKeys, places: Iterable[tuple[int, int]]
-    ) -> AbstractContextManager[Path | Arriving]:
+    ) -> AbstractContextManager[Path | IncomingFile]:
         """Return the file of a ready set, or the file while it is fetched.
 
         Args:
@@ -430,7 +430,7 @@ class UploadStore:
         """
         begins = sorted(uploaded.parts)
         order = order_of_parts(begins, places)
-        return self.objects.arriving(uploaded.names, [uploaded.parts[begin] for begin in begins], order)
+        return self.objects.incoming(uploaded.names, [uploaded.parts[begin] for begin in begins], order)
 
     def fetch_again(self, uploaded: UploadedKeys) -> bool:
         """Drop a damaged copy. Returns whether there was one: the stored bytes may be intact."""

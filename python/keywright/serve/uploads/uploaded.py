@@ -2,10 +2,13 @@
 
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass, field
 
 from keywright.serve.configurations import Configuration
-from keywright.serve.storage.objects import drawer
+from keywright.serve.storage.objects import tenant_digest
+
+from .exchanged import ExchangedObject
 
 STALLED_S, MOVED_BYTES = 60.0, 1 << 16
 """An upload that moves fewer than this many bytes in this many seconds may be evicted if all slots are
@@ -24,7 +27,11 @@ DIGITS = 12
 
 def object_name(tenant: str, identifier: str, begin: int) -> str:
     """Return the name of the object with the bytes of a set from an offset on."""
-    return f"keys/{drawer(tenant)}/{identifier}/{begin:0{DIGITS}x}"
+    return f"keys/{tenant_digest(tenant)}/{identifier}/{begin:0{DIGITS}x}"
+
+
+LISTED = 32
+"""Exchanged objects of a set that are listed, the latest ones."""
 
 
 @dataclass(eq=False)
@@ -59,6 +66,7 @@ class UploadedKeys:
         parts: bytes of each object, by its offset. Objects are adjacent, or have gaps between them.
         digest: SHA-256 of a ready set.
         ready: whether all bytes have arrived and were checked.
+        since: time when it got its place, by the clock of `used`.
         used: time of the last use, in seconds of a monotonic clock.
         moved: time when another `MOVED_BYTES` had arrived, by that clock.
         receiving: the ranges that are being received.
@@ -67,6 +75,7 @@ class UploadedKeys:
         checking: whether it is being checked.
         gone: whether it was deleted.
         begun: whether it ever counted towards the capacity.
+        exchanged: the latest objects that its client and the server exchanged.
         lock: held while any of these change.
     """
 
@@ -79,6 +88,7 @@ class UploadedKeys:
     parts: dict[int, int] = field(default_factory=dict)
     digest: str = field(default="", init=False)
     ready: bool = field(default=False, init=False)
+    since: float = field(default_factory=time.monotonic, init=False)
     used: float = field(default_factory=time.monotonic, init=False)
     moved: float = field(default_factory=time.monotonic, init=False)
     receiving: list[IncomingRange] = field(default_factory=list, init=False)
@@ -87,6 +97,7 @@ class UploadedKeys:
     checking: bool = field(default=False, init=False)
     gone: bool = field(default=False, init=False)
     begun: bool = field(default=False, init=False)
+    exchanged: deque[ExchangedObject] = field(default_factory=lambda: deque(maxlen=LISTED), init=False)
     lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
     _mark: int = field(default=0, init=False)
 

@@ -14,7 +14,7 @@ Value = TypeVar("Value")
 
 
 @dataclass
-class _Entry(Generic[Value]):
+class _CachedValue(Generic[Value]):
     value: Value
     size: int
     seconds: float
@@ -31,7 +31,7 @@ class KeyCache(Generic[Value]):
 
     def __init__(self, budget: int) -> None:
         self.budget, self.size = budget, 0
-        self._entries: dict[str, _Entry[Value]] = {}
+        self._entries: dict[str, _CachedValue[Value]] = {}
         self._floor = 0.0
 
     def __contains__(self, name: str) -> bool:
@@ -81,7 +81,7 @@ class KeyCache(Generic[Value]):
         self.forget(name)
         if self.size + size <= self.budget:
             worth = self._worth(size, seconds, uses)
-            self._entries[name] = _Entry(value, size, seconds, uses, worth)
+            self._entries[name] = _CachedValue(value, size, seconds, uses, worth)
             self.size += size
 
     def _worth(self, size: int, seconds: float, uses: int) -> float:

@@ -43,7 +43,7 @@ PATIENCE_S = 1.0
 
 
 @dataclass
-class _Set:
+class _ResidentSet:
     """A key set that is resident or being loaded, with its current uses and all uses since it was loaded."""
 
     size: int
@@ -83,7 +83,7 @@ class Loan:
         self._keep(descriptor, seconds)
 
 
-class Recently:
+class CachedReading:
     """The result of a call at most `LOOK_EVERY_S` ago, because measuring the free memory takes half a
     millisecond."""
 
@@ -107,11 +107,11 @@ class ResidentKeys:
     """
 
     def __init__(self, budget: int | None = None, available: Callable[[], int] = available_bytes) -> None:
-        self._available, self._lately = available, Recently(available)
+        self._available, self._lately = available, CachedReading(available)
         self.budget = int(SHARE * available()) if budget is None else budget
-        self._sets: dict[str, _Set] = {}
+        self._sets: dict[str, _ResidentSet] = {}
         self._total = 0
-        self._idle: KeyCache[_Set] = KeyCache(self.budget)
+        self._idle: KeyCache[_ResidentSet] = KeyCache(self.budget)
         self._changed = threading.Condition()
         self._most = _descriptors() - DESCRIPTORS
         self.hits = self.loads = self.evictions = 0
@@ -168,7 +168,7 @@ class ResidentKeys:
             LimitError: see `require`.
         """
         self.require(size)
-        loan = self._borrow(name, _Set(size, holder, uses=1))
+        loan = self._borrow(name, _ResidentSet(size, holder, uses=1))
         try:
             yield loan
         finally:
@@ -187,7 +187,7 @@ class ResidentKeys:
         for name in list(self._sets):
             self.forget(name)
 
-    def _borrow(self, name: str, loaded: _Set) -> Loan:
+    def _borrow(self, name: str, loaded: _ResidentSet) -> Loan:
         with self._changed:
             evicted: list[str] = []
             while True:
@@ -225,7 +225,7 @@ class ResidentKeys:
                 self._drop(name, entry)
             self._changed.notify_all()
 
-    def _drop(self, name: str, entry: _Set) -> None:
+    def _drop(self, name: str, entry: _ResidentSet) -> None:
         """Remove an idle set."""
         if entry.uses:
             return
@@ -235,7 +235,7 @@ class ResidentKeys:
             os.close(entry.descriptor)
         self._changed.notify_all()
 
-    def _make_room(self, loaded: _Set) -> list[str] | None:
+    def _make_room(self, loaded: _ResidentSet) -> list[str] | None:
         """Evict idle sets until another one is within the budget and the machine's memory. Returns their
         names; None, without an eviction, if that is not enough."""
         lacking = max(self._total + loaded.size - self.budget, loaded.size - self._available())
@@ -252,7 +252,7 @@ class ResidentKeys:
         self.evictions += len(gone)
         return gone
 
-    def _candidates(self, loaded: _Set) -> list[str]:
+    def _candidates(self, loaded: _ResidentSet) -> list[str]:
         """Return the sets that may be evicted for another one."""
         totals = sums([*self._sets.values(), loaded], lambda each: each.size)
         mean, lately = totals.total() / len(totals), time.monotonic() - LATELY_S

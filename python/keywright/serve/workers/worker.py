@@ -16,7 +16,6 @@ killed at any time, because its files get their names only when they are complet
 """
 
 import base64
-import hashlib
 import json
 import os
 import queue
@@ -30,7 +29,7 @@ from traceback import format_exception
 from typing import Any, BinaryIO
 
 from keywright._core import EvaluationKeys
-from keywright._files import replace
+from keywright._files import digest_of, replace
 from keywright._reading.documents import OWN, read_json
 from keywright.errors import (
     KeywrightError,
@@ -45,8 +44,9 @@ from keywright.errors.service import (
 )
 from keywright.model.served import framing
 from keywright.plan.memory.machine import resident_bytes
-from keywright.serve.served_index import Served, key_parameters, load_served
-from keywright.serve.storage.arriving import Arriving
+from keywright.serve.served.interface import Served, ServedRunner
+from keywright.serve.served.loading import key_parameters, load_served
+from keywright.serve.storage.incoming_file import IncomingFile
 
 Order = Mapping[str, Any]
 HandOver = Callable[[int, float], None]
@@ -65,7 +65,7 @@ class Engine:
 
     def __init__(self, answers: BinaryIO, passing: socket.socket | None) -> None:
         self._answers, self._passing, self._saying = answers, passing, threading.Lock()
-        self._runners: dict[str, tuple[Any, Any]] = {}
+        self._runners: dict[str, tuple[Served, ServedRunner]] = {}
         self.cancelled: str | None = None
         self._resident = resident_bytes()
 
@@ -129,7 +129,7 @@ class Engine:
     def _evaluate(self, order: Order, descriptor: int | None) -> dict[str, object]:
         model, runner = self._runner(order)
         bodies = order.get("bodies") or [Path(path).read_bytes() for path in order["messages"]]
-        inputs = model.requests.read_all(bodies)
+        evaluate = runner.read(bodies)
         loading = None
         if descriptor is not None:
             keys = EvaluationKeys.open_shared(descriptor, model.parameters)
@@ -152,7 +152,7 @@ class Engine:
                 )
 
         try:
-            results = model.requests.answer(runner, model.execution.follow(keys), inputs, on_step=step)
+            objects = evaluate(keys, step)
         except KeywrightError as error:
             if isinstance(error, ServeError):
                 raise
@@ -161,7 +161,7 @@ class Engine:
             if loading is not None:
                 loading.wait()
         seconds = time.perf_counter() - start
-        answer = framing.join(results.objects)
+        answer = framing.join(objects)
         if "bodies" in order:
             return {"seconds": seconds, "bytes": answer}
         # Another one may write it too, where the service that asked for it was killed and asked again.
@@ -180,20 +180,18 @@ class Engine:
         socket.send_fds(self._passing, [b"k"], [descriptor])
         self.say(loaded=seconds)
 
-    def _runner(self, order: Order) -> tuple[Any, Any]:
-        """Return a model or an index, which have the same methods, and what runs it."""
+    def _runner(self, order: Order) -> tuple[Served, ServedRunner]:
+        """Return a model or an index, and the same in memory."""
         name = order["model"]
         if name not in self._runners:
-            model: Any = load_served(Path(order["folder"]))
-            if model.manifest.hash != name:
+            model = load_served(Path(order["folder"]))
+            if model.hash != name:
                 raise FolderError(
                     f"{order['folder']} holds another model than when the server was started; restart the "
                     "server",
                     code="model_folder",
                 )
-            budget = order["budget"]
-            planned = None if budget is None else model.plan_service(budget, self._resident)
-            self._runners[name] = model, model.runner(planned)
+            self._runners[name] = model, model.runner(order["budget"], self._resident)
         return self._runners[name]
 
 
@@ -213,7 +211,7 @@ class KeyLoading:
     def __init__(self, order: Order, model: Served, hand_over: HandOver | None) -> None:
         self._path, self._digest, self._hand_over = Path(order["path"]), order["digest"], hand_over
         self._start = time.perf_counter()
-        self._arriving = Arriving.from_json(order["arriving"]) if "arriving" in order else None
+        self._incoming = IncomingFile.from_json(order["incoming"]) if "incoming" in order else None
         try:
             self.keys = self._open(model)
         except (KeywrightError, FileNotFoundError) as error:
@@ -224,16 +222,16 @@ class KeyLoading:
 
     def _open(self, model: Served) -> EvaluationKeys:
         """Return the keys. Each is read, and checked, when its bytes are there."""
-        steps, arriving = model.execution.key_steps, self._arriving
+        steps, incoming = model.keys.steps, self._incoming
         if self._hand_over is None:
-            if arriving is not None:
-                arriving.wait(0, arriving.ends[-1])
-            return EvaluationKeys.stream(self._path, model.parameters, model.resident_key_bytes, steps)
-        if arriving is None:
+            if incoming is not None:
+                incoming.wait(0, incoming.ends[-1])
+            return EvaluationKeys.stream(self._path, model.parameters, model.keys.resident_bytes, steps)
+        if incoming is None:
             return EvaluationKeys.load_shared(self._path, model.parameters, steps)
         # The head of the set and of its first key.
-        arriving.wait(0, model.key_head_bytes)
-        return EvaluationKeys.load_shared(self._path, model.parameters, steps, arriving.wait)
+        incoming.wait(0, model.keys.first_key)
+        return EvaluationKeys.load_shared(self._path, model.parameters, steps, incoming.wait)
 
     def wait(self) -> None:
         """Wait until the keys are handed over.
@@ -251,8 +249,8 @@ class KeyLoading:
             if self._hand_over is not None:
                 descriptor = self.keys.share()
             seconds = time.perf_counter() - self._start
-            if self._arriving is not None:
-                self._arriving.wait(0, self._arriving.ends[-1])
+            if self._incoming is not None:
+                self._incoming.wait(0, self._incoming.ends[-1])
             if digest_of(self._path) != self._digest:
                 raise UnknownKeysError("the stored keys are damaged; upload them again")
             if self._hand_over is not None and descriptor is not None:
@@ -262,12 +260,6 @@ class KeyLoading:
         finally:
             if descriptor is not None:
                 os.close(descriptor)
-
-
-def digest_of(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def main(passing: int | None) -> None:

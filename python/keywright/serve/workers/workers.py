@@ -37,7 +37,7 @@ Meanwhile = Callable[[], object]
 """Called while a worker evaluates; what it raises is raised in place of the answer."""
 
 
-def understand(answer: Mapping[str, Any], on_step: OnStep | None = None) -> dict[str, Any] | None:
+def end_of(answer: Mapping[str, Any], on_step: OnStep | None = None) -> dict[str, Any] | None:
     """Interpret a worker's answer: returns the end of an order, or None if it continues.
 
     Raises:
@@ -134,7 +134,7 @@ class Worker:
                 if loan is not None and "loaded" in answer:
                     _, descriptors, _, _ = socket.recv_fds(passing, 1, 1)
                     loan.keep(descriptors[0], answer["loaded"])
-                end = understand(answer, on_step)
+                end = end_of(answer, on_step)
                 if end is None:
                     continue
                 if bodies:

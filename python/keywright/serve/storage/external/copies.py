@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from keywright.serve.storage.arriving import Arriving
+from keywright.serve.storage.incoming_file import IncomingFile
 
 FETCHES = 4
 """Objects of a copy that are fetched at once."""
@@ -24,14 +24,14 @@ class Copy:
     """Several objects, concatenated in a file.
 
     Attributes:
-        arriving: the file.
+        incoming: the file.
         uses: current uses of the copy.
         left: parts that are missing.
         error: the reason why parts will not arrive.
         ended: set when all parts have arrived, or never will.
     """
 
-    arriving: Arriving
+    incoming: IncomingFile
     left: int
     uses: int = 1
     error: OSError | None = None
@@ -40,7 +40,7 @@ class Copy:
     @property
     def size(self) -> int:
         """Bytes of the whole file."""
-        return self.arriving.ends[-1]
+        return self.incoming.ends[-1]
 
     def wait(self) -> Path:
         """Return the file when all of it is there.
@@ -51,7 +51,7 @@ class Copy:
         self.ended.wait()
         if self.error is not None:
             raise self.error
-        return self.arriving.path
+        return self.incoming.path
 
 
 class Copies:
@@ -123,12 +123,12 @@ class Copies:
                 return there
             self._make_room(ends[-1])
             # A new name: threads of a copy that was dropped may still write to its file.
-            arriving = Arriving(self.folder / f"{next(self._numbers)}.copy", ends)
-            copy = Copy(arriving, len(ends))
+            incoming = IncomingFile(self.folder / f"{next(self._numbers)}.copy", ends)
+            copy = Copy(incoming, len(ends))
             try:
-                arriving.begin()
+                incoming.begin()
             except OSError:
-                arriving.give_up()
+                incoming.give_up()
                 raise
             self._all[key] = copy
         pool = ThreadPoolExecutor(FETCHES, thread_name_prefix="keywright-fetch")
@@ -140,15 +140,15 @@ class Copies:
     def _fetch(self, key: tuple[str, ...], copy: Copy, number: int) -> None:
         if copy.ended.is_set():
             return
-        ends = copy.arriving.ends
+        ends = copy.incoming.ends
         start = ends[number - 1] if number else 0
         try:
-            with copy.arriving.path.open("r+b") as file:
+            with copy.incoming.path.open("r+b") as file:
                 file.seek(start)
                 size = self._bring(key[number], file)
             if size != ends[number] - start:
                 raise OSError(f"an object has {size} bytes, but {ends[number] - start} were stored")
-            copy.arriving.mark(number)
+            copy.incoming.mark(number)
         except Exception as error:  # noqa: BLE001 - whatever it is, nobody may wait for ever
             with self._lock:
                 if self._all.get(key) is copy:
@@ -165,7 +165,7 @@ class Copies:
             if not copy.ended.is_set():
                 copy.error = error
                 copy.ended.set()
-        copy.arriving.give_up()
+        copy.incoming.give_up()
 
     def _make_room(self, size: int) -> None:
         for key, copy in list(self._all.items()):
@@ -173,4 +173,4 @@ class Copies:
                 return
             if not copy.uses and copy.ended.is_set():
                 del self._all[key]
-                copy.arriving.give_up()
+                copy.incoming.give_up()

@@ -13,7 +13,7 @@ from obstore.exceptions import BaseError, NotFoundError
 from obstore.store import S3Store
 
 from keywright.errors.service import ConfigurationError
-from keywright.serve.storage.arriving import Arriving
+from keywright.serve.storage.incoming_file import IncomingFile
 
 from .copies import Copies
 from .presigned import access_key, sign_headers
@@ -143,13 +143,13 @@ class S3Objects:
             yield copy.wait()
 
     @contextlib.contextmanager
-    def arriving(
+    def incoming(
         self, names: Sequence[str], sizes: Sequence[int], order: Sequence[int]
-    ) -> Iterator[Path | Arriving]:
+    ) -> Iterator[Path | IncomingFile]:
         """Return a copy of objects, which may still be fetched."""
         with self._copies.hold(names, lambda: sizes, order) as copy:
             try:
-                yield copy.wait() if copy.ended.is_set() else copy.arriving
+                yield copy.wait() if copy.ended.is_set() else copy.incoming
             except Exception as error:
                 if copy.error is not None:
                     raise copy.error from error

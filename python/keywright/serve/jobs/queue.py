@@ -6,9 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from keywright.errors.service import (
     REFUSALS,
@@ -17,12 +15,11 @@ from keywright.errors.service import (
     ServeError,
     UnknownJobError,
 )
-from keywright.serve.logs import request_identifier
 from keywright.serve.storage import Row, Storage
-from keywright.serve.storage.objects import drawer
-from keywright.serve.tenants.holders import Turns, of_largest, sums
+from keywright.serve.storage.objects import tenant_digest
+from keywright.serve.tenants.holders import FairQueue, of_largest, sums
 
-State = Literal["waiting", "running", "done", "failed"]
+from .job import Job, Reservation
 
 FETCHED_S = 60.0
 """How long an answer is kept after it was fetched: the connection may have broken."""
@@ -36,130 +33,29 @@ EACH = 8
 OTHERS_S, LOOK_EVERY_S = 30.0, 1.0
 """How long a holder counts as served after its last evaluation arrived, and how often that is checked."""
 
+BLOCK_S, REST_S = 1.0, 2.0
+"""An only worker rests from a holder that had it for more than half of the time, each `BLOCK_S` of use, if
+another holder sent an evaluation in the last `REST_S`, and for no longer. A client that asks again when it
+has its answer would otherwise find the worker busy each time (deceptive idleness: Iyer and Druschel,
+Anticipatory scheduling, SOSP 2001)."""
+
 MAX_ENDED = 4096
 """Maximum number of answers that are kept. The holder with the most loses its oldest for the next."""
-
-MAX_PRIORITY = 9
-
-
-@dataclass(eq=False)
-class Reservation:
-    """A reservation in the queue for an evaluation whose message is arriving.
-
-    Attributes:
-        owner: identifier of the keys.
-        tenant, holder: tenant and holder of the evaluation.
-        size: bytes of the message.
-    """
-
-    owner: str
-    tenant: str
-    holder: str
-    size: int
-
-
-@dataclass
-class Job:
-    """An evaluation for one client.
-
-    Attributes:
-        identifier: 32 hexadecimal digits.
-        owner: identifier of the keys.
-        model: hash of the model.
-        priority: 0 to `MAX_PRIORITY`: among the jobs of one key set, larger ones run first.
-        total: number of steps.
-        tenant: tenant of the client; empty without accounts.
-        holder: holder of its keys, see `holders`.
-        places: places of its samples in the batch; None if it uses all of them. They are not stored: after a
-            restart it is evaluated alone.
-        held: whether its request waits for the answer, and the job is in memory alone until `Jobs.release` or
-            `Jobs.keep`.
-        state: state of the job.
-        attempts: number of starts.
-        done: steps that are done.
-        seconds: duration of the evaluation.
-        error: the reason of its failure.
-        touched: time of its end or of the last fetch, in seconds of a monotonic clock.
-        fetched: whether the answer was fetched.
-        request: identifier of its request, for logs; empty after a restart.
-        message_bytes, answer_bytes: stored bytes of message and answer.
-        arrived: time of its arrival in this process, by the clock of `touched`.
-        others: jobs that are evaluated with it, whose samples have other places.
-        message, answer: ciphertexts of a held job and of its answer.
-        noted: whether the audit file has an entry for it.
-    """
-
-    identifier: str
-    owner: str
-    model: str
-    priority: int
-    total: int
-    tenant: str = ""
-    holder: str = ""
-    places: range | None = None
-    held: bool = field(default=False, init=False)
-    state: State = field(default="waiting", init=False)
-    attempts: int = field(default=0, init=False)
-    done: int = field(default=0, init=False)
-    seconds: float = field(default=0.0, init=False)
-    error: ServeError | None = field(default=None, init=False)
-    touched: float = field(default=0.0, init=False)
-    fetched: bool = field(default=False, init=False)
-    request: str = field(default="", init=False)
-    message_bytes: int = field(default=0, init=False)
-    answer_bytes: int = field(default=0, init=False)
-    arrived: float = field(default_factory=time.monotonic, init=False)
-    others: list["Job"] = field(default_factory=list, init=False)
-    message: bytes = field(default=b"", init=False, repr=False)
-    answer: bytes = field(default=b"", init=False, repr=False)
-    noted: bool = field(default=False, init=False)
-
-    @property
-    def size(self) -> int:
-        """Stored bytes."""
-        return self.message_bytes + self.answer_bytes
-
-    def joins(self, other: "Job") -> bool:
-        """Whether another job can be evaluated with this one and those already joined."""
-        if other.places is None or (other.owner, other.model) != (self.owner, self.model):
-            return False
-        return all(
-            job.places is not None and _apart(job.places, other.places) for job in (self, *self.others)
-        )
-
-    def advance(self, done: int) -> None:
-        """Note how many steps are done."""
-        for job in (self, *self.others):
-            job.done = done
-
-    def to_json(self) -> dict[str, object]:
-        """Return the job for JSON replies."""
-        entry: dict[str, object] = {
-            "job": self.identifier,
-            "state": self.state,
-            "done": self.done,
-            "total": self.total,
-            "seconds": round(self.seconds, 3),
-        }
-        return entry | ({} if self.error is None else self.error.reason())
-
-
-def _apart(one: range, other: range) -> bool:
-    return one.stop <= other.start or other.stop <= one.start
 
 
 def _message(job: Job) -> str:
     """Return the name of the object with the ciphertexts of a job."""
-    return f"jobs/{drawer(job.tenant)}/{job.identifier}.message"
+    return f"jobs/{tenant_digest(job.tenant)}/{job.identifier}.message"
 
 
 def _answer(job: Job) -> str:
     """Return the name of the object with its answer."""
-    return f"jobs/{drawer(job.tenant)}/{job.identifier}.answer"
+    return f"jobs/{tenant_digest(job.tenant)}/{job.identifier}.answer"
 
 
 class Jobs:
-    """The jobs of a service. Holders with waiting jobs take turns, and so do the key sets of a holder.
+    """The jobs of a service. Holders with waiting jobs share the time of the workers, and the key sets of a
+    holder take turns.
 
     Args:
         storage: where messages, answers and records are. Unfinished jobs of an earlier process are queued
@@ -172,12 +68,14 @@ class Jobs:
         self._objects, self._records, self.waiting = storage.objects, storage.records, waiting
         self._turn = threading.Condition()
         self._jobs: dict[str, Job] = {}
-        self._queue = Turns[Job]()
+        self._queue = FairQueue[Job]()
         self._reserved: set[Reservation] = set()
         self._workers, self._seen = workers, dict[str, float]()
         """When each holder sent its last evaluation, for `OTHERS_S`."""
+        self._used, self._rests = dict[str, tuple[float, float]](), dict[str, float]()
+        """Begin and use of a block of each holder, and until when an only worker rests from it."""
         self._number, self._ended = 0, False
-        self.on_end: Callable[[str], object] = lambda identifier: None
+        self._watchers: dict[str, list[Callable[[], object]]] = {}
         # Duration of evaluations: a running mean in which the last one has weight one quarter.
         self._seconds = 0.0
         there = self._objects.sizes("jobs/")
@@ -263,14 +161,12 @@ class Jobs:
         self,
         job: Job,
         message: bytes,
-        admit: Callable[[Job], object] | None = None,
         place: Reservation | None = None,
     ) -> Job:
         """Accept a job and write it to the disk, unless it is held; returns it.
 
         Args:
             message: its ciphertexts.
-            admit: called with the job before it is accepted; an exception refuses the job.
             place: its reservation, which is used up; by default the job is admitted now.
 
         Raises:
@@ -281,9 +177,7 @@ class Jobs:
                 self._require_place(job.holder, job.owner)
             else:
                 self._reserved.discard(place)
-            job.message_bytes, job.request = len(message), request_identifier()
-            if admit is not None:
-                admit(job)
+            job.message_bytes = len(message)
             if job.held:
                 job.message = message
             else:
@@ -333,22 +227,17 @@ class Jobs:
             raise
         self._number += 1
 
-    def keep(self, job: Job, admit: Callable[[Job], object]) -> None:
+    def keep(self, job: Job) -> None:
         """Write a held job that has not ended to the disk.
 
         Raises:
-            OSError: the disk fails; the job is dropped.
+            OSError: the disk fails.
         """
         with self._turn:
             ended = job.answer or job.state not in ("waiting", "running")
             if not job.held or ended or job.identifier not in self._jobs:
                 return
-            try:
-                admit(job)
-                self._store(job, job.message)
-            except OSError:
-                self.delete([job])
-                raise
+            self._store(job, job.message)
             job.held, job.message = False, b""
 
     def release(self, job: Job) -> bytes:
@@ -373,7 +262,7 @@ class Jobs:
         running. Waits for a job. Returns None after `close`."""
         with self._turn:
             while self._queue.following(busy := self._busy()) is None and not self._ended:
-                self._turn.wait(LOOK_EVERY_S if self._queue else None)
+                self._turn.wait(self._pause() if self._queue else None)
             if self._ended:
                 return None
             job = self._queue.take(busy)
@@ -389,40 +278,64 @@ class Jobs:
             return job
 
     def _busy(self) -> set[str]:
-        """Return the holders that run as many evaluations as they may while others are served."""
-        before = time.monotonic() - OTHERS_S
-        self._seen = {name: then for name, then in self._seen.items() if then > before}
-        if self._workers == 1 or len(self._seen) < 2:
-            return set()
+        """Return the holders that have half of the workers while others are served, or half of the time of
+        the only one."""
+        now = time.monotonic()
+        self._seen = {name: then for name, then in self._seen.items() if then > now - OTHERS_S}
+        self._rests = {name: until for name, until in self._rests.items() if until > now}
+        self._used = {name: block for name, block in self._used.items() if block[0] > now - OTHERS_S}
+        if self._workers == 1:
+            recent = [name for name, then in self._seen.items() if then > now - REST_S]
+            return {name for name in self._rests if set(recent) - {name}}
         running = [job for job in self._jobs.values() if job.state == "running"]
         joined = {id(other) for job in running for other in job.others}
         counts = sums(job for job in running if id(job) not in joined)
-        return {name for name, count in counts.items() if count >= math.ceil(self._workers / 2)}
+        half = math.ceil(self._workers / 2)
+        return {name for name, count in counts.items() if count >= half and self._seen.keys() - {name}}
 
-    def again(self, job: Job, *, begun: bool = True) -> None:
+    def charge(self, job: Job, seconds: float) -> None:
+        """Count the time of a worker that a job took, whatever its outcome."""
+        with self._turn:
+            self._queue.charge(job.holder, seconds)
+            now = time.monotonic()
+            begin, used = self._used.pop(job.holder, (0.0, 0.0))
+            if begin + 2 * used < now - seconds:
+                begin, used = now - seconds, 0.0
+            used += seconds
+            if used < BLOCK_S:
+                self._used[job.holder] = begin, used
+            else:
+                self._rests[job.holder] = min(begin + 2 * used, now + REST_S)
+
+    def _pause(self) -> float:
+        """Return the seconds after which `take` looks again."""
+        ends = (until - time.monotonic() for until in self._rests.values())
+        return max(0.0, min([LOOK_EVERY_S, *ends]))
+
+    def requeue(self, job: Job, *, begun: bool = True) -> None:
         """Queue a job again after its worker ended. It counts as an attempt only if it had ``begun``."""
         with self._turn:
-            for each in self._parted(job):
+            for each in self._split(job):
                 each.state, each.attempts = "waiting", each.attempts - (not begun)
                 self._queue.put(each, each.holder, each.owner, 0)
                 self._turn.notify()
 
-    def _parted(self, job: Job) -> list[Job]:
+    def _split(self, job: Job) -> list[Job]:
         """Split a job from those joined with it, the last first; cancelled ones are left out."""
         group, job.others = [job, *job.others], []
         return [each for each in reversed(group) if each.identifier in self._jobs]
 
-    def alone(self, job: Job) -> None:
+    def requeue_each(self, job: Job) -> None:
         """Queue jobs again that cannot be evaluated together: each is then evaluated alone."""
         with self._turn:
             for each in (job, *job.others):
                 each.places = None
-        self.again(job, begun=False)
+        self.requeue(job, begun=False)
 
-    def give_up(self, job: Job) -> None:
+    def leave(self, job: Job) -> None:
         """Leave a running job to the next process, as if it had not begun."""
         with self._turn:
-            for each in self._parted(job):
+            for each in self._split(job):
                 each.state, each.attempts = "waiting", each.attempts - 1
                 self._queue.put(each, each.holder, each.owner, 0)
                 self._note(each, state="waiting", attempts=each.attempts)
@@ -438,8 +351,25 @@ class Jobs:
         others, job.others = job.others, []
         ended = [self._end(each, seconds, error) for each in (job, *others)]
         for each in (job, *others):
-            self.on_end(each.identifier)
+            self._tell(each)
         return any(ended)
+
+    @contextlib.contextmanager
+    def watched(self, job: Job, tell: Callable[[], object]) -> Iterator[None]:
+        """Have a function called when a job ends or is deleted within the context, by any thread."""
+        with self._turn:
+            self._watchers.setdefault(job.identifier, []).append(tell)
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._watchers[job.identifier].remove(tell)
+                if not self._watchers[job.identifier]:
+                    del self._watchers[job.identifier]
+
+    def _tell(self, job: Job) -> None:
+        for tell in tuple(self._watchers.get(job.identifier, ())):
+            tell()
 
     def _end(self, job: Job, seconds: float, error: ServeError | None) -> bool:
         with self._turn:
@@ -515,7 +445,7 @@ class Jobs:
                 if not job.held:
                     self._drop([_message(job), _answer(job)])
                     self._records.delete_job(job.identifier)
-                self.on_end(job.identifier)
+                self._tell(job)
 
     def _drop(self, names: Sequence[str]) -> None:
         for name in names:

@@ -19,7 +19,7 @@ THERE = b"\1"
 
 
 @dataclass(frozen=True)
-class Arriving:
+class IncomingFile:
     """A file whose parts arrive.
 
     Attributes:
@@ -40,12 +40,12 @@ class Arriving:
         return {"path": str(self.path), "ends": list(self.ends)}
 
     @staticmethod
-    def from_json(entry: Mapping[str, object]) -> "Arriving":
+    def from_json(entry: Mapping[str, object]) -> "IncomingFile":
         """Return the file that `to_json` described."""
         ends = entry["ends"]
         if not isinstance(ends, list):
             raise ServeError(f"the ends of parts must be a list, got {type(ends).__name__}")
-        return Arriving(Path(str(entry["path"])), tuple(map(int, ends)))
+        return IncomingFile(Path(str(entry["path"])), tuple(map(int, ends)))
 
     def begin(self) -> None:
         """Create both files. They are readable by this user only."""

@@ -1,0 +1,1 @@
+"""Evaluations that clients have asked for, and their queue."""

@@ -1,0 +1,1 @@
+"""What a service answers for: models and search indices."""

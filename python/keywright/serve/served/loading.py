@@ -1,0 +1,31 @@
+"""Loads what a service answers for."""
+
+from pathlib import Path
+
+from keywright._core import BfvParameters, Parameters, inspect
+from keywright.model.model import Model
+
+from .index import ServedIndex, is_index
+from .interface import Served
+from .model import ServedModel
+
+
+def as_served(model: Model | Served) -> Served:
+    """Return a model or an index as a service answers for it."""
+    return ServedModel(model) if isinstance(model, Model) else model
+
+
+def load_served(folder: Path) -> Served:
+    """Load what a folder has: an index, or a model.
+
+    Raises:
+        FormatError, SearchError: as for `ServedIndex`.
+        FolderError: as for `Model.load`.
+    """
+    return ServedIndex(folder) if is_index(folder) else ServedModel(Model.load(folder))
+
+
+def key_parameters(encoded: bytes) -> Parameters | BfvParameters:
+    """Read the parameters of keys: of a model or of an index."""
+    of_index = inspect(encoded)["kind"] == "BFV parameters"
+    return BfvParameters.from_bytes(encoded) if of_index else Parameters.from_bytes(encoded)

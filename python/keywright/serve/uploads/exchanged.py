@@ -1,0 +1,35 @@
+"""The objects that clients and the server exchange, as the server sees them."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from keywright._core import inspect
+
+Direction = Literal["received", "sent"]
+
+SAMPLE_BYTES = 32
+"""Bytes of the sample from the middle of an object."""
+
+
+@dataclass(frozen=True)
+class ExchangedObject:
+    """An object that a client sent or received, as the server sees it.
+
+    Attributes:
+        direction: as the server sees it.
+        what: the kind of object, from its header.
+        size: its bytes.
+        sample: a few bytes from its middle, in hexadecimal.
+    """
+
+    direction: Direction
+    what: str
+    size: int
+    sample: str
+
+    @staticmethod
+    def of(direction: Direction, data: bytes) -> "ExchangedObject":
+        """Describe bytes, as far as that is possible without keys."""
+        middle = len(data) // 2
+        kind = str(inspect(data)["kind"])
+        return ExchangedObject(direction, kind, len(data), data[middle : middle + SAMPLE_BYTES].hex())
