@@ -255,11 +255,13 @@ def test_terabytes_are_refused_before_a_key_exists(client: Client) -> None:
 
 @pytest.mark.parametrize("place", list(places(ENTRY)), ids=lambda place: ".".join(map(str, place)))
 def test_no_field_of_a_manifest_takes_a_value_that_it_cannot_have(client: Client, place: Place) -> None:
-    wrong = list(changes(ENTRY, place))
+    ignored = not client.ignored.isdisjoint(map(str, place))
+    # Of a field that the client does not read, one value shows that it ends.
+    wrong = list(changes(ENTRY, place))[: 1 if ignored else None]
     with hostile(Honest(*(manifest for _, manifest in wrong), THIN.encoded)) as seen:
         answers = client.ask(seen.url, len(wrong), insecure=True, key_bytes=THIN.keys.size)
         assert len(answers) == len(wrong)
-        if client.ignored.isdisjoint(map(str, place)):
+        if not ignored:
             for (value, _), refusal in zip(wrong, answers, strict=True):
                 assert refusal.code is not None, f"{value!r:.60} is accepted"
             assert seen.sent == 0

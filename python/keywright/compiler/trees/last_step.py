@@ -171,7 +171,10 @@ class _Writer:
             return self._add("ArgMax", [values], "index", axis=1, keepdims=0)
         zero = self._constant(np.zeros(1, np.float32 if self.last.single else np.float64), "zero")
         inside = self._add("GreaterOrEqual", [values, zero], "inside")
-        return self._add("Cast", [self._add("Squeeze", [inside], "squeezed")], "index", to=TensorProto.INT64)
+        column = self._constant(np.ones(1, np.int64), "column")
+        return self._add(
+            "Cast", [self._add("Squeeze", [inside, column], "one")], "index", to=TensorProto.INT64
+        )
 
     def _kind(self) -> int:
         return int(TensorProto.FLOAT if self.last.single else TensorProto.DOUBLE)

@@ -16,9 +16,12 @@ from keywright._reading.records import refusing, whole
 from keywright.errors.engine import FormatError
 from keywright.program.arrays import Shape
 
-from .small_model import MAX_RANK, MAX_VALUES, SmallModel
+from .rows import rows_apart
+from .small_model import MAX_RANK, MAX_VALUES, SmallModel, opset_of
 
 MAX_BYTES = 1 << 20
+TOGETHER = 256
+"""Maximum number of samples of a run."""
 
 ONLY_HERE = frozenset(
     [
@@ -194,13 +197,16 @@ class ClientPart:
         """
         try:
             values = np.asarray(scores, np.float64)
-            rows: list[Mapping[str, NDArray[Any]]] = []
-            for row in values:
-                rows.append(self._run_one(row))
-                if len(values) * sum(np.size(array) for array in rows[0].values()) > MAX_VALUES:
-                    raise FormatError(
-                        f"the client's part gives too many values for {len(values)} samples", code="program"
-                    )
+            shapes: dict[str, Shape] = {}
+            rows = [self._run_one(row, shapes) for row in values[:1]]
+            if rows and len(values) * sum(np.size(array) for array in rows[0].values()) > MAX_VALUES:
+                raise FormatError(
+                    f"the client's part gives too many values for {len(values)} samples", code="program"
+                )
+            together = len(values) > 2 and self._keeps_rows_apart(shapes)
+            for start in range(1, len(values), TOGETHER):
+                some = values[start : start + TOGETHER]
+                rows += self._run_some(some) if together else [self._run_one(row) for row in some]
             return {name: np.stack([row[name] for row in rows]) for name in self.names}
         except FormatError:
             raise
@@ -215,12 +221,30 @@ class ClientPart:
         holds = f" with {numbers} numbers of the model" if numbers else ""
         return f"last steps ({', '.join(dict.fromkeys(self.operators))}){holds}"
 
-    def _run_one(self, scores: NDArray[np.float64]) -> Mapping[str, NDArray[Any]]:
-        source = self._steps.model.graph.input[0]
-        double = source.type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
-        kind = np.float64 if double else np.float32
-        values = self._steps.run({source.name: scores.reshape(self.shape).astype(kind)})
-        table = {name: values[name] for name in self.names}
+    def _run_one(
+        self, scores: NDArray[np.float64], shapes: dict[str, Shape] | None = None
+    ) -> Mapping[str, NDArray[Any]]:
+        table = self._run(scores.reshape(self.shape), shapes)
         return {
             name: array[0] if array.ndim and array.shape[0] == 1 else array for name, array in table.items()
         }
+
+    def _run_some(self, scores: NDArray[np.float64]) -> list[Mapping[str, NDArray[Any]]]:
+        """Run the part of several samples at once, or one by one where they are too large together."""
+        try:
+            table = self._run(scores.reshape(len(scores), *self.shape[1:]))
+        except FormatError:
+            return [self._run_one(row) for row in scores]
+        return [{name: array[row] for name, array in table.items()} for row in range(len(scores))]
+
+    def _run(
+        self, scores: NDArray[np.float64], shapes: dict[str, Shape] | None = None
+    ) -> dict[str, NDArray[Any]]:
+        source = self._steps.model.graph.input[0]
+        double = source.type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
+        values = self._steps.run({source.name: scores.astype(np.float64 if double else np.float32)}, shapes)
+        return {name: values[name] for name in self.names}
+
+    def _keeps_rows_apart(self, shapes: Mapping[str, Shape]) -> bool:
+        steps = self._steps
+        return rows_apart(steps.model, steps.constants, shapes, opset_of(steps.model.opset_import))

@@ -14,6 +14,7 @@ from onnx.reference import ReferenceEvaluator
 
 from keywright.errors.engine import FormatError
 from keywright.errors.network import RefusalError
+from keywright.program.arrays import Shape
 from keywright.program.stored_tensors import require_inside
 
 from .wire_format import require_bounded
@@ -149,9 +150,12 @@ class SmallModel:
                 for place, node in enumerate(nodes)
             ]
 
-    def run(self, inputs: Values) -> Values:
+    def run(self, inputs: Values, shapes: dict[str, Shape] | None = None) -> Values:
         """Return the outputs, the constants and the inputs by name. Other values are released after their
         last use.
+
+        Args:
+            shapes: takes the shape of every value by name.
 
         Raises:
             FormatError: a node cannot be run, or its operands are too large.
@@ -159,6 +163,8 @@ class SmallModel:
         values = {**self.constants, **inputs}
         given, work = frozenset(values), 0.0
         live: dict[str, int] = {}
+        shapes = {} if shapes is None else shapes
+        shapes.update({name: value.shape for name, value in values.items()})
         for step in self._steps:
             node = step.node
             try:
@@ -183,6 +189,7 @@ class SmallModel:
                 raise FormatError(f"{node.op_type} of {self.what}: {error}", code="program") from error
             for name, result in zip(step.results, map(np.asarray, results), strict=True):
                 values[name] = result
+                shapes[name] = result.shape
                 if name not in given:
                     live[name] = result.size
             for name in step.released:

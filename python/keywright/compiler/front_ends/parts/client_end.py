@@ -59,7 +59,9 @@ class ClientEnd:
         nodes, ends = [], np.cumsum([0, *(math.prod(shape) for shape in scores)])
         for index, (value, shape) in enumerate(zip(graph.input, scores, strict=True)):
             bounds = {"from": ends[index : index + 1], "to": ends[index + 1 : index + 2], "axis": [1]}
-            constants = {**bounds, "shape": shape}
+            # One row for a sample, so that clients run many at once.
+            rows = (-1, *shape[1:]) if tuple(shape[:1]) == (1,) else shape
+            constants = {**bounds, "shape": rows}
             names = {name: f"{SCORES}/{index}/{name}" for name in (*constants, "values")}
             graph.initializer.extend(
                 numpy_helper.from_array(np.asarray(array, np.int64), names[name])

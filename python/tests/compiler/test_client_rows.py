@@ -1,0 +1,76 @@
+"""Last steps of many samples at once: the same numbers as one by one, wherever rows are said to be apart."""
+
+from unittest.mock import patch
+
+import numpy as np
+import onnx.parser
+import pytest
+from keywright.program.client.client_part import ClientPart
+from keywright.program.client.small_model import SmallModel
+
+COUNT = 7
+CLASSIFIER = (
+    "l, y = ai.onnx.ml.LinearClassifier"
+    " <coefficients: floats = [1.0, 2.0, 3.0, 1.0, 0.5, 2.0], classlabels_ints: ints = [0, 1]> (x)"
+)
+CASES: dict[str, tuple[str, str, bool]] = {
+    # Case: constants, nodes, and whether the rows are apart.
+    "pointwise": ("float[3] c = {1, 2, 3}", "y = Mul (x, c)", True),
+    "a constant with one row": ("float[1,3] c = {1, 2, 3}", "y = Mul (x, c)", True),
+    "a constant of higher rank": ("float[1,1,3] c = {1, 2, 3}", "y = Mul (x, c)", False),
+    "a constant over rows": (
+        "float[3,1] c = {1, 2, 3}",
+        "t = Mul (x, c) y = ReduceSum <keepdims: int = 1> (t)",
+        False,
+    ),
+    "softmax": ("", "y = Softmax <axis: int = 1> (x)", True),
+    "softmax of the last": ("", "y = Softmax (x)", True),
+    "softmax over rows": ("", "y = Softmax <axis: int = 0> (x)", False),
+    "label": (
+        "int64[3] c = {7, 8, 9}",
+        "i = ArgMax <axis: int = 1, keepdims: int = 0> (x) y = Gather (c, i)",
+        True,
+    ),
+    "text": (
+        'string[3] c = {"a", "bb", "c"}',
+        "i = ArgMax <axis: int = -1, keepdims: int = 0> (x) y = Gather (c, i)",
+        True,
+    ),
+    "the best row": ("", "i = ArgMax <keepdims: int = 0> (x) y = Unsqueeze (i, z)", False),
+    "columns": ("int64[2] c = {2, 0}", "y = Gather <axis: int = 1> (x, c)", True),
+    "rows by number": ("int64[1] c = {0}", "y = Gather <axis: int = 0> (x, c)", False),
+    "a slice": ("int64[1] a = {1}, int64[1] b = {3}", "y = Slice (x, a, b, a)", True),
+    "a slice of rows": ("int64[1] b = {1}", "y = Slice (x, z, b, z)", False),
+    "rows as vectors": ("int64[2] c = {-1, 3}", "t = Reshape (x, c) y = Neg (t)", True),
+    "one vector": ("int64[2] c = {1, -1}", "y = Reshape (x, c)", False),
+    "a total": ("", "y = ReduceSum <keepdims: int = 1> (x)", False),
+    "sums of rows": ("int64[1] c = {1}", "y = ReduceSum <keepdims: int = 0> (x, c)", True),
+    "sums of columns": ("", "y = ReduceSum <keepdims: int = 1> (x, z)", False),
+    "an axis more": ("int64[1] c = {-1}", "t = Unsqueeze (x, c) y = Squeeze (t, c)", True),
+    "a leading axis": ("", "y = Unsqueeze (x, z)", False),
+    "side by side": ("", "t = Neg (x) y = Concat <axis: int = 1> (x, t)", True),
+    "beside a constant": ("float[1,3] c = {1, 2, 3}", "y = Concat <axis: int = 1> (x, c)", False),
+    "its shape": (
+        "",
+        "s = Shape (x) t = Cast <to: int = 1> (s) p = ReduceProd <keepdims: int = 0> (t) y = Div (x, p)",
+        False,
+    ),
+    "a linear classifier": ("", CLASSIFIER, False),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rows_are_the_same_together_and_one_by_one(name: str) -> None:
+    constants, nodes, apart = CASES[name]
+    stored = ", ".join(filter(None, ["int64[1] z = {0}", constants]))
+    text = f"""<ir_version: 9, opset_import: ["" : 18, "ai.onnx.ml" : 3]>
+    client (float[n, 3] x) => (float[n, k] y) <{stored}> {{ {nodes} }}"""
+    model = onnx.parser.parse_model(text)
+    part = ClientPart(model.SerializeToString(), (1, 3))
+    scores = np.random.default_rng(1).normal(size=(COUNT, 3))
+    with patch.object(SmallModel, "run", autospec=True, side_effect=SmallModel.run) as runs:
+        together = part.run(scores)["y"]
+    assert runs.call_count == (2 if apart else COUNT)
+    one_by_one = np.concatenate([part.run(row[None])["y"] for row in scores])
+    assert together.dtype == one_by_one.dtype
+    np.testing.assert_array_equal(together, one_by_one)
