@@ -17,7 +17,7 @@ class RefusalError(KeywrightError):
       non-finite weights.
     * ``operator``, ``attribute``, ``dynamic_shape``, ``batch``: an operator, one of its options, or a
       dimension without an encrypted form.
-    * ``export``: the exporter of its library cannot write it.
+    * ``export``: an estimator has no encrypted form, or the exporter of a library cannot write the model.
     * ``depth``, ``placement``: more levels than are available, or no bootstrap that can follow a layer.
     * ``size``, ``diagonals``: a part exceeds a limit of the compiler; nothing of that size was allocated.
     * ``activations``, ``ranges``: calibration data are missing, for the ranges of activations or of values
@@ -181,9 +181,11 @@ def unsupported_operator(node: str, operator: str, advice: str) -> RefusalError:
 def unsupported_attribute(
     node: str, operator: str, attribute: str, value: object, allowed: str
 ) -> RefusalError:
-    """Return the refusal of an attribute or operand that has no encrypted form."""
+    """Return the refusal of an attribute or operand that has no encrypted form. Without a node, it is of an
+    object of a library."""
+    where = f"node {node!r}: {operator}" if node else operator
     return RefusalError(
-        f"node {node!r}: {operator} with {attribute} = {value} is not supported; needs {allowed}",
+        f"{where} with {attribute} = {value} is not supported; needs {allowed}",
         code="attribute",
         node=node,
         operator=operator,

@@ -31,6 +31,7 @@ from .model_file import VALUES, load_model
 from .parts.client_start import CLIENT
 from .scikit_learn import double_precision, pipeline
 from .scikit_learn.comparison import DIFFERENT, gives_labels, require_same
+from .scikit_learn.refusals import not_written
 from .scikit_learn.support_vectors import centred
 
 OPSET = 18
@@ -167,8 +168,8 @@ def _of_features(
             exported = way()
             apart = None if exported is None else _distance(model, exported, example)
         except (ModelRefusedError, RefusalError) as reason:
-            if isinstance(reason, ModelRefusedError):
-                refusal = refusal or reason
+            group = reason if isinstance(reason, ModelRefusedError) else ModelRefusedError([reason])
+            refusal = refusal or group
             continue
         if exported is not None and apart is not None and (best is None or apart < best[0]):
             best = apart, exported
@@ -283,7 +284,8 @@ def _from_torch(model: Any, example: Any) -> onnx.ModelProto:
             program.save(file)
             mixed = _mixes(model, *pair)
     except Exception as error:
-        raise _not_exported(model, "torch.onnx.export", error) from error
+        refusal = not_exported(type(model).__qualname__, "torch.onnx.export", error)
+        raise ModelRefusedError([refusal]) from error
     finally:
         model.train(training)
     if mixed:
@@ -353,7 +355,7 @@ def _from_scikit_learn(model: Any, sample: np.ndarray[Any, np.dtype[Any]]) -> on
                 moved, sample, target_opset={"": OPSET, "ai.onnx.ml": 3}, options=_options(moved)
             )
     except Exception as error:
-        raise _not_exported(model, "skl2onnx", error) from error
+        raise not_written(model, error) from error
     return _corrected(model, load_model(exported.SerializeToString()))
 
 
@@ -408,8 +410,9 @@ def _with_threshold(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
     """
     scored = model.response_method == "decision_function"
     if scored or not hasattr(model.estimator_, "predict_proba"):
-        reason = ValueError("its threshold is of a decision function; compile its estimator_ and compare")
-        raise _not_exported(model, "keywright", reason)
+        kind = type(model).__qualname__
+        text = f"the threshold of {kind} is of a decision function; compile its estimator_, and compare there"
+        raise ModelRefusedError([RefusalError(text, code="export", model=kind)])
     scorer = getattr(model, "_curve_scorer", None)
     positive = model.pos_label if scorer is None else scorer._get_pos_label()
     threshold = getattr(model, "best_threshold_", getattr(model, "threshold", "auto"))
@@ -500,7 +503,3 @@ def _options(model: Any) -> dict[int, dict[str, object]]:
     supported by LinearSVC."""
     steps = [step for _, step in getattr(model, "steps", [])]
     return {key: {} for step in steps for key in (id(step), *_options(step))}
-
-
-def _not_exported(model: object, exporter: str, error: Exception) -> ModelRefusedError:
-    return ModelRefusedError([not_exported(type(model).__qualname__, exporter, error)])

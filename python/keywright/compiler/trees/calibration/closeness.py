@@ -120,18 +120,16 @@ def largest_change(result: Vector, expected: Vector, *, shares: bool) -> list[st
     because of it: with any number, a threshold is rounded to one side of some value.
 
     Args:
-        shares: whether the outputs are the scores or probabilities of labels, which are judged by their range.
+        shares: whether the outputs are scores or probabilities of labels, which are judged by their range.
     """
     changes = np.abs(result - expected).max(axis=0, initial=0.0)
     sizes = [float(np.ptp(old)) or 1.0 if shares else spread_of(old) for old in expected.T]
     worst = int(np.argmax(changes / sizes))
     if changes[worst] <= WARNED_LARGEST * sizes[worst]:
         return []
-    what, size = ("score of a label", "its range") if shares else ("output", "the spread of the outputs")
-    return [
-        f"rounding changes {'a' if shares else 'an'} {what} by up to {changes[worst]:.3g}, above a quarter of "
-        f"{size}, {sizes[worst]:.3g}"
-    ]
+    what, size = ("a score", "its range") if shares else ("an output", "the spread of the outputs")
+    change = f"{changes[worst]:.3g}, above a quarter of {size}, {sizes[worst]:.3g}"
+    return [f"rounding changes {what} by up to {change}"]
 
 
 def spread_of(values: Vector) -> float:
