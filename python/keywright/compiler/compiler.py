@@ -153,6 +153,7 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
             shape=approximated.output_shape,
             scale=output_scale,
             normalisation=leaving,
+            image=approximated.image,
             client_part=approximated.client_part,
         ),
         fit_report=_report(approximated, graph, run, restored),

@@ -130,6 +130,8 @@ class ProgramOutput:
         scale: `Program.unpack` multiplies by it; a power of two that brings results on calibration data to at
             most 1, so that they fit under the last prime.
         normalisation: `Program.unpack` inverts it.
+        image: the least and the largest value that the model gives, to which `Program.unpack` clips; None if
+            it is not known.
         client_part: the part of the model behind the results, such as softmax; None if there is none.
     """
 
@@ -140,6 +142,7 @@ class ProgramOutput:
     scale: float = 1.0
     normalisation: Normalisation | None = None
     client_part: ClientPart | None = None
+    image: tuple[float, float] | None = None
 
     @property
     def unit(self) -> float:

@@ -207,6 +207,8 @@ class Program(
         values = self.output.layout.unpack(np.asarray(slots, np.float64)) * self.output.scale
         if self.output.normalisation is not None:
             values = self.output.normalisation.invert(values)
+        if self.output.image is not None:
+            values = np.clip(values, *self.output.image)
         tensors = values.reshape(self.batch, *self.output.shape)
         return tensors[0] if count is None else tensors[:count]
 

@@ -9,13 +9,13 @@ import onnx
 import pytest
 from keywright import compiler
 from keywright.compiler.approximating import approximate
-from keywright.compiler.front_ends.scikit_learn.refusals import FORMS, OF_NEW, in_its_words
+from keywright.compiler.front_ends.estimator_refusals import FORMS, OF_NEW, in_its_words
 from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.errors import ModelRefusedError
 from sklearn.decomposition import NMF
 from sklearn.ensemble import RandomForestClassifier, StackingClassifier
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.impute import KNNImputer
+from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -75,7 +75,7 @@ def test_an_estimator_compiles_or_is_refused_in_its_own_words(name: str) -> None
         warnings.simplefilter("ignore")
         model: Any = next(iter(_construct_instances(CLASSES[name])))
     tags = model.__sklearn_tags__()
-    labels = (SCORES > np.median(SCORES)).astype(int)
+    labels = (np.argsort(SCORES) % 2).astype(int)
     target = labels if tags.estimator_type == "classifier" or name in OF_LABELS else SCORES + 2
     if tags.target_tags.multi_output and not tags.target_tags.single_output:
         target = np.stack([target, target[::-1]], axis=1)
@@ -104,6 +104,18 @@ def test_the_part_that_has_no_form_is_named(name: str) -> None:
     assert text is not None
     require_words(text, name)
     assert FORMS[name][0] in text
+
+
+@pytest.mark.parametrize(
+    "model",
+    [LogisticRegression(), RandomForestClassifier(), make_pipeline(SimpleImputer(), Ridge()), SVC()],
+    ids=lambda model: type(model).__name__,
+)
+def test_an_estimator_before_its_fit_is_refused(model: Any) -> None:
+    text = refusal_of(model)
+    assert text is not None
+    require_words(text, type(model).__name__)
+    assert "is not fitted" in text
 
 
 def test_estimators_of_the_table_exist() -> None:

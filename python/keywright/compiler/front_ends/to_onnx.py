@@ -26,12 +26,12 @@ from keywright.errors.network import (
 from keywright.program.arrays import table_names
 from keywright.program.client.samples import by_name, in_order, some_samples
 
+from .estimator_refusals import not_written
 from .feature_names import as_fitted, feature_names, with_names
 from .model_file import VALUES, load_model
 from .parts.client_start import CLIENT
 from .scikit_learn import double_precision, pipeline
 from .scikit_learn.comparison import DIFFERENT, gives_labels, require_same
-from .scikit_learn.refusals import not_written
 from .scikit_learn.support_vectors import centred
 
 OPSET = 18

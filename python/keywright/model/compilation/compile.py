@@ -10,8 +10,8 @@ from keywright import compiler
 from keywright._core import Parameters
 from keywright._progress import Progress, silent
 from keywright.compiler.activations.fit import Thresholds
+from keywright.compiler.front_ends.estimator_refusals import in_its_words
 from keywright.compiler.front_ends.model_file import with_fixed_inputs
-from keywright.compiler.front_ends.scikit_learn.refusals import in_its_words
 from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.errors import ModelRefusedError
 from keywright.errors.choices import require_choice

@@ -59,6 +59,7 @@ def interface(
             program.output.normalisation,
             labels,
             program.output.client_part,
+            program.output.image,
         ),
     )
 

@@ -126,6 +126,7 @@ class ManifestOutput:
         labels: labels of the values; empty if they have no names.
         client_part: the part of the model behind the values, which the client computes; None if there is
             none.
+        image: the least and the largest value of the model, to which clients clip; None if it is not known.
     """
 
     places: Places
@@ -134,3 +135,4 @@ class ManifestOutput:
     normalisation: Normalisation | None = None
     labels: tuple[str, ...] = ()
     client_part: ClientPart | None = None
+    image: tuple[float, float] | None = None

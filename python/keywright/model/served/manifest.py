@@ -150,7 +150,10 @@ class Manifest:
     def leaving(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the outputs, (count, *output.shape), from unpacked values."""
         normal, flat = self.output.normalisation, values.reshape(len(values), -1) * self.output.factor
-        return (flat if normal is None else normal.invert(flat)).reshape(values.shape)
+        flat = flat if normal is None else normal.invert(flat)
+        return (flat if self.output.image is None else np.clip(flat, *self.output.image)).reshape(
+            values.shape
+        )
 
     def require_range(self, samples: NDArray[np.float64]) -> None:
         """Refuse samples outside the range of the inputs or of all of them together, and values other than 0
@@ -313,6 +316,8 @@ class Manifest:
         if entering.steps.joint is not None:
             # Clients that do not know it compute the same answers.
             entry["joint_range"] = entering.steps.joint.to_json()
+        if leaving.image is not None:
+            entry["output_image"] = leaving.image
         if len(entering.steps.columns):
             entry["columns"] = entering.steps.columns
         if normalised:
@@ -389,6 +394,7 @@ class Manifest:
                     for label in read_list(entry, "labels", "the manifest")
                 ),
                 read_client_part(entry, len(output.start)),
+                read_range(entry, "output_image"),
             ),
         )
         bits = manifest.input.steps.bits

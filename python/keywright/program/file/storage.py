@@ -187,6 +187,7 @@ def _description(program: Program) -> dict[str, Any]:
         )
         | ({"columns": list(columns)} if (columns := program.input.steps.columns) else {})
         | ({} if (joint := program.input.steps.joint) is None else {"joint_range": joint.to_json()})
+        | ({} if program.output.image is None else {"output_image": program.output.image})
         | ({"bits": len(program.input.steps.bits)} if len(program.input.steps.bits) else {})
     )
 
@@ -346,6 +347,7 @@ def _read(reader: _Reader) -> Program:
             _scale(data["output_scale"]),
             _normalisation(reader, data, "output", shapes[1]),
             None if part is None else ClientPart.read(part, math.prod(shapes[1])),
+            read_input_range(data.get("output_image"), "outputs"),
         ),
         instructions=tuple(
             Instruction(

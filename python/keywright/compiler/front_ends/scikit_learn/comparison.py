@@ -9,7 +9,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx.reference import ReferenceEvaluator
 
-from .refusals import differing
+from keywright.compiler.front_ends.estimator_refusals import differing
 
 DIFFERENT = 2.0**-6
 """The least difference, as a share of the spread of an output, that roundings do not explain."""

@@ -4,6 +4,7 @@ encrypted form."""
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ BEFORE = (
 )
 PARTS = "it consists of several estimators, which are computed together only where each is linear"
 ONE = "use linear parts such as LogisticRegression and Ridge, or a single estimator such as a forest"
+UNFITTED = "it is not fitted", "fit it before"
 OTHERS = "fit a linear model, an MLP, an SVM or trees, or write its prediction as an ONNX model"
 
 FORMS: dict[str, tuple[str, str]] = {
@@ -105,9 +107,10 @@ FORMS: dict[str, tuple[str, str]] = {
         ("SelfTrainingClassifier", UNWRITTEN, "compile its estimator_"),
         (
             (
-                "AdaBoostClassifier AdaBoostRegressor BaggingClassifier BaggingRegressor CalibratedClassifierCV "
-                "MultiOutputClassifier MultiOutputRegressor OneVsOneClassifier OneVsRestClassifier "
-                "StackingClassifier StackingRegressor VotingClassifier VotingRegressor"
+                "AdaBoostClassifier AdaBoostRegressor BaggingClassifier BaggingRegressor "
+                "CalibratedClassifierCV MultiOutputClassifier MultiOutputRegressor "
+                "OneVsOneClassifier OneVsRestClassifier StackingClassifier StackingRegressor "
+                "VotingClassifier VotingRegressor"
             ),
             PARTS,
             ONE,
@@ -124,7 +127,9 @@ NOT_OF_NEW = {"cluster": CLUSTERED, "manifold": "fit PCA, KernelPCA, or an MLPRe
 
 def not_written(model: Any, error: Exception) -> ModelRefusedError:
     """Return the refusal of an estimator that its exporter cannot write, with the exporter's reason if the
-    estimator is not known to have no form."""
+    estimator is fitted and not known to have no form."""
+    if _is_unfitted(model):
+        return ModelRefusedError([_refusal(model, "", model, *UNFITTED)])
     text = " ".join(str(error).split()) or type(error).__name__
     parts = list(_parts(model, ""))
     named = [each for each in parts if f"{type(each[1]).__name__}'" in text]
@@ -150,19 +155,37 @@ def differing(model: Any, text: str) -> ModelRefusedError:
 @contextmanager
 def in_its_words(model: object) -> Iterator[None]:
     """Say reasons against the ONNX model that an estimator was written as of the estimator. Those against
-    other models stay as they are."""
+    other models stay as they are. An attribute that is not there is that of an estimator before its fit."""
     try:
         yield
+    except AttributeError as error:
+        if not _is_unfitted(model):
+            raise
+        raise ModelRefusedError([_refusal(model, "", model, *UNFITTED)]) from error
     except ModelRefusedError as refusal:
-        base = sys.modules.get("sklearn.base")
         foreign = [each for each in refusal.reasons if _of_the_graph(each)]
-        if base is None or not isinstance(model, base.BaseEstimator) or not foreign:
+        if not foreign or not _is_estimator(model):
             raise
         part = _guilty(list(_parts(model, "")))
         why, instead = _form(part[1])
         why = why or (UNCOMPUTED if hasattr(model, "predict") else OF_CLIENTS)
         others = [each for each in refusal.reasons if each not in foreign]
         raise ModelRefusedError([_refusal(model, *part, why, instead), *others]) from refusal
+
+
+def _is_estimator(model: object) -> bool:
+    base = sys.modules.get("sklearn.base")
+    return base is not None and isinstance(model, base.BaseEstimator)
+
+
+def _is_unfitted(model: object) -> bool:
+    if not _is_estimator(model):
+        return False
+    try:
+        import_module("sklearn.utils.validation").check_is_fitted(model)
+    except AttributeError:
+        return True
+    return False
 
 
 def _of_the_graph(reason: RefusalError) -> bool:
