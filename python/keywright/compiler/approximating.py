@@ -347,7 +347,10 @@ def put_polynomials(read: ReadModel, fit: Fit, *, values: bool = False) -> Appro
         chosen = choose(graph, run, fit, price)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
-    joint = JointRange.of(run.samples) if chosen.fitted and fit.ranges.input_range is None else None
+    joint = None
+    if chosen.fitted and fit.ranges.input_range is None:
+        one_scale = np.ndim(fit.calibration) > 2
+        joint = JointRange.of(run.samples, one_scale=one_scale)
     steps = ClientSteps(bits=tuple(read.claims.required.tolist()), joint=joint)
     return ApproximatedModel(
         chosen.graph,

@@ -142,11 +142,7 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
             range=input_range,
             scale=input_scale,
             normalisation=entering if input_scale == 1 else None,
-            steps=replace(
-                approximated.steps,
-                binning=binning,
-                joint=None if target.thin else approximated.steps.joint,
-            ),
+            steps=replace(approximated.steps, binning=binning),
         ),
         output=replace(
             program.output,

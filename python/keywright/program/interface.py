@@ -28,7 +28,7 @@ class ClientSteps:
         bits: numbers of the features that must be 0 or 1, such as masks, because the program would compute
             another function of other values.
         joint: the range of all features together, which clients without the program check; None if the
-            program has no ranges, or samples have too many features.
+            program has no ranges, or there were too few samples.
         columns: names of the columns of a sample, by which tables are taken; empty if they have none, or if
             the first steps have their own.
 

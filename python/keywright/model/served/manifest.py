@@ -155,9 +155,12 @@ class Manifest:
             values.shape
         )
 
-    def require_range(self, samples: NDArray[np.float64]) -> None:
+    def require_range(self, samples: NDArray[np.float64], *, joint: bool = True) -> None:
         """Refuse samples outside the range of the inputs or of all of them together, and values other than 0
         and 1 where the program needs these.
+
+        Args:
+            joint: whether the range of all of them together is checked; clients with the program know more.
 
         Raises:
             OutOfRangeError: names the value furthest outside, or states the distance.
@@ -169,7 +172,7 @@ class Manifest:
         worst = samples.flat[np.maximum(low - samples, samples - high).argmax()]
         if not low <= worst <= high:
             raise OutOfRangeError("the model's input", float(worst), low, high)
-        if self.input.steps.joint is not None:
+        if joint and self.input.steps.joint is not None:
             self.input.steps.joint.require(samples.reshape(-1, math.prod(self.sample_shape)))
 
     @property
@@ -403,9 +406,7 @@ class Manifest:
                 "features that have to be 0 or 1 have numbers that no feature has", code="manifest"
             )
         joint = manifest.input.steps.joint
-        if joint is not None and (
-            len(joint.centre) != math.prod(manifest.sample_shape) or manifest.format.packing == "coefficients"
-        ):
+        if joint is not None and joint.width != math.prod(manifest.sample_shape):
             raise FormatError("the joint range is of other features", code="manifest")
         names = manifest.input.steps.columns
         if names and manifest.input.steps.first is None and manifest.sample_shape != (len(names),):

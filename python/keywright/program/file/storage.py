@@ -456,8 +456,8 @@ def _steps(
     if not named or (columns and first is None and shape != (len(columns),)):
         raise FormatError(f"samples of shape {shape} have other columns than their names", code="program")
     joint = JointRange.read(data["joint_range"], "program") if "joint_range" in data else None
-    if joint is not None and len(joint.centre) != math.prod(shape):
-        raise FormatError(f"the joint range is of {len(joint.centre)} features", code="program")
+    if joint is not None and joint.width != math.prod(shape):
+        raise FormatError(f"the joint range is of {joint.width} features", code="program")
     try:
         return ClientSteps(first, binning, bits, columns, joint)
     except ValueError as error:
