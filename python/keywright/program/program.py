@@ -220,10 +220,10 @@ class Program(
             outputs: (count, *output_shape).
 
         Raises:
-            EncodeError: the shape is wrong.
+            EncodeError: the shape is wrong, or they are no real numbers.
             FormatError: a step of the client's part cannot be run.
         """
-        values = np.asarray(outputs, np.float64)
+        values = as_numbers(outputs, "outputs")
         if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.output.shape:
             raise EncodeError(
                 f"results have shape (count, {self.output.shape}), got {values.shape}", code="samples"

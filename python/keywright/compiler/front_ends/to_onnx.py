@@ -23,7 +23,7 @@ from keywright.errors.network import (
     samples_mixed,
     single_precision,
 )
-from keywright.program.arrays import table_names
+from keywright.program.arrays import require_arrays, table_names
 from keywright.program.client.samples import by_name, in_order, some_samples
 
 from .estimator_refusals import not_written
@@ -99,6 +99,8 @@ def _gives_values(model: Any) -> bool:
 
 
 def _from_estimator(model: Any, example: Any) -> onnx.ModelProto:
+    if example is not None:
+        _require_features(model, example)
     names = feature_names(model, example)
     if (present := table_names(example)) is not None and not pipeline.needs_table(model):
         taken = names or tuple(map(str, present))
@@ -115,6 +117,24 @@ def _from_estimator(model: Any, example: Any) -> onnx.ModelProto:
     sample = _one_sample(example, "a scikit-learn estimator")
     exported = _of_features(model, np.asarray(example), sample)
     return with_names(_with_own_labels(model, exported, sample), names)
+
+
+def _require_features(model: Any, example: Any) -> None:
+    """Refuse samples that an estimator does not take.
+
+    Raises:
+        EncodeError: they are no arrays of numbers or texts, or of another number of features.
+    """
+    require_arrays(example, "calibration data")
+    width, names = getattr(model, "n_features_in_", None), table_names(example)
+    shape = np.shape(example)[1:] if names is None else (len(names),)
+    known = names is not None and feature_names(model, example)
+    if width is not None and not known and shape != (width,):
+        raise EncodeError(
+            f"calibration data have samples of shape {shape}, and {type(model).__qualname__} was fitted to "
+            f"({width},)",
+            code="samples",
+        )
 
 
 def _with_own_labels(model: Any, exported: onnx.ModelProto, samples: Any) -> onnx.ModelProto:
@@ -198,7 +218,8 @@ def _distance(model: Any, exported: onnx.ModelProto, example: np.ndarray[Any, An
         return 0.0
     apart = 0.0
     for share in BEYOND:
-        moved = few + share * (few - np.mean(few, axis=0)) if share else few
+        with np.errstate(all="ignore"):  # infinite samples are refused later
+            moved = few + share * (few - np.mean(few, axis=0)) if share else few
         rows = moved.astype(few.dtype, copy=False)
         # There, probabilities saturate and single precision decides ties.
         most = FAR_OFF if share else DIFFERENT

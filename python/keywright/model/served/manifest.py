@@ -21,6 +21,7 @@ from keywright.errors import KeywrightError, SecurityError
 from keywright.errors.choices import require_choice
 from keywright.errors.engine import FormatError
 from keywright.errors.network import OutOfRangeError
+from keywright.program.arrays import as_numbers
 from keywright.program.operands.normalisation import Normalisation, declared_magnitude
 
 from .demands import Demands, require_message
@@ -220,8 +221,9 @@ class Manifest:
 
         Raises:
             FormatError: the shape is wrong, or a step of the client's part cannot be run.
+            EncodeError: they are no real numbers.
         """
-        values = np.asarray(outputs, np.float64)
+        values = as_numbers(outputs, "outputs")
         if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.output.places.shape:
             raise FormatError(
                 f"outputs have shape (count, {self.output.places.shape}), got {values.shape}", code="manifest"
