@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from keywright._core import BootstrapperPlan
 from keywright.compiler.activations.approximation.method import Method
 from keywright.compiler.activations.fit import OPERATORS, Fit
+from keywright.compiler.activations.image import output_image
 from keywright.compiler.activations.method_choice import choose, outputs_of
 from keywright.compiler.activations.ranges import ExactRun, run_exact
 from keywright.compiler.front_ends.feature_names import names_in
@@ -79,6 +80,7 @@ class ApproximatedModel:
         trees: the ensemble that the graph computes, if it is one; the run then is on its bits.
         steps: what the client computes or checks before; the model and the run are about the results, the
             features.
+        image: the least and the largest output, if all are results of one function.
     """
 
     graph: Graph
@@ -89,6 +91,7 @@ class ApproximatedModel:
     client_part: ClientPart | None
     trees: QuantisedEnsemble | None = None
     steps: ClientSteps = field(default_factory=ClientSteps)
+    image: tuple[float, float] | None = None
 
     @property
     def least_log_scale(self) -> int:
@@ -344,10 +347,20 @@ def put_polynomials(read: ReadModel, fit: Fit, *, values: bool = False) -> Appro
         chosen = choose(graph, run, fit, price)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
-    joint = JointRange.of(run.samples) if chosen.fitted and fit.ranges.input_range is None else None
+    joint = None
+    if chosen.fitted and fit.ranges.input_range is None:
+        one_scale = np.ndim(fit.calibration) > 2
+        joint = JointRange.of(run.samples, one_scale=one_scale)
     steps = ClientSteps(bits=tuple(read.claims.required.tolist()), joint=joint)
     return ApproximatedModel(
-        chosen.graph, chosen.fitted, run, fit, read.output_shape, read.client_part, steps=steps
+        chosen.graph,
+        chosen.fitted,
+        run,
+        fit,
+        read.output_shape,
+        read.client_part,
+        steps=steps,
+        image=output_image(graph, run, fit.ranges.margin),
     )
 
 

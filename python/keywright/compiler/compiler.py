@@ -113,11 +113,12 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
         shape=approximated.output_shape,
         scale=output_scale,
         normalisation=ends.leaving,
+        image=approximated.image,
         client_part=approximated.client_part,
     )
     return replace(
         program,
-        input=_input_of(program, approximated, ends, thin=target.thin),
+        input=_input_of(program, approximated, ends),
         output=output,
         fit_report=_report(approximated, graph, run, output.leaving),
         created=time.time_ns() // 1_000_000,
@@ -174,7 +175,7 @@ class _Ends:
         return graph, run
 
 
-def _input_of(program: Program, model: ApproximatedModel, ends: _Ends, *, thin: bool) -> ProgramInput:
+def _input_of(program: Program, model: ApproximatedModel, ends: _Ends) -> ProgramInput:
     """Return the input of a program with its ends and the client's steps."""
     binning = None if model.trees is None else model.trees.binning
     return replace(
@@ -183,7 +184,7 @@ def _input_of(program: Program, model: ApproximatedModel, ends: _Ends, *, thin: 
         range=ends.range,
         scale=ends.scale,
         normalisation=ends.entering if ends.scale == 1 else None,
-        steps=replace(model.steps, binning=binning, joint=None if thin else model.steps.joint),
+        steps=replace(model.steps, binning=binning),
     )
 
 

@@ -17,11 +17,12 @@ class RefusalError(KeywrightError):
       non-finite weights.
     * ``operator``, ``attribute``, ``dynamic_shape``, ``batch``: an operator, one of its options, or a
       dimension without an encrypted form.
-    * ``export``: the exporter of its library cannot write it.
+    * ``export``: an estimator has no encrypted form, or the exporter of a library cannot write the model.
     * ``depth``, ``placement``: more levels than are available, or no bootstrap that can follow a layer.
     * ``size``, ``diagonals``: a part exceeds a limit of the compiler; nothing of that size was allocated.
     * ``activations``, ``ranges``: calibration data are missing, for the ranges of activations or of values
       that are bootstrapped.
+    * ``domain``: calibration data leave the domain of a function, such as a logarithm.
     * ``method``, ``activation``: a polynomial is requested that the function does not have, or for a function
       that the model does not have.
     * ``accuracy``, ``overflow``, ``labels``: polynomials do not follow the model as closely as required.
@@ -180,9 +181,11 @@ def unsupported_operator(node: str, operator: str, advice: str) -> RefusalError:
 def unsupported_attribute(
     node: str, operator: str, attribute: str, value: object, allowed: str
 ) -> RefusalError:
-    """Return the refusal of an attribute or operand that has no encrypted form."""
+    """Return the refusal of an attribute or operand that has no encrypted form. Without a node, it is of an
+    object of a library."""
+    where = f"node {node!r}: {operator}" if node else operator
     return RefusalError(
-        f"node {node!r}: {operator} with {attribute} = {value} is not supported; needs {allowed}",
+        f"{where} with {attribute} = {value} is not supported; needs {allowed}",
         code="attribute",
         node=node,
         operator=operator,
@@ -458,6 +461,25 @@ def calibration_missing(functions: Sequence[str]) -> RefusalError:
         f"{shown} must be fitted on measured ranges; give typical inputs (calibration=)",
         code="activations",
         functions=tuple(functions),
+    )
+
+
+def out_of_domain(layer: str, low: float, high: float, *, both: bool) -> RefusalError:
+    """Return the refusal of a function that calibration data drive out of its domain.
+
+    Args:
+        layer: the function and its node.
+        low, high: of the values that enter it.
+        both: whether it is defined on both sides of 0.
+    """
+    domain = "whose values have to be on one side of 0" if both else "which needs values above 0"
+    return RefusalError(
+        f"calibration data drive values from {low:.6g} to {high:.6g} into {layer}, {domain}; add a constant "
+        "before it that keeps them there, or leave out these samples (calibration=)",
+        code="domain",
+        layer=layer,
+        low=low,
+        high=high,
     )
 
 

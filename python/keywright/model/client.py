@@ -115,7 +115,7 @@ class ModelClient(
         declared = program.input.magnitude or self.parameters.default_magnitude
         if self._executable.entry is not None:
             # Beyond it, the bootstrap by which thin clients enter wraps.
-            self._executable.interface.require_range(values)
+            self._executable.interface.require_range(values, joint=False)
             declared = self._executable.interface.input_magnitude
         for batch in program.batches(values):
             require_magnitude(batch, program.input.entering(batch), declared)

@@ -11,6 +11,7 @@ from keywright._core import Parameters
 from keywright._progress import Progress, silent
 from keywright.compiler.activations.fit import Thresholds
 from keywright.compiler.compilation import Client, Compilation, Ring
+from keywright.compiler.front_ends.estimator_refusals import in_its_words
 from keywright.compiler.front_ends.model_file import with_fixed_inputs
 from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.errors import ModelRefusedError
@@ -84,7 +85,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
             with fewer slots than the batch has samples.
     """
     require_choice("client", client, get_args(Client))
-    with progress("reading the model, choosing polynomials", None):
+    with progress("reading the model, choosing polynomials", None), in_its_words(model):
         try:
             loaded = to_source(model, calibration)
             if inputs and isinstance(loaded, onnx.ModelProto):

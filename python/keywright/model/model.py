@@ -332,6 +332,7 @@ class Model(Executable):
             EncodeError: another shape, no samples, or values that are not finite.
         """
         values = self._samples(samples)
+        ModelClient(self).guard_features(values)
         model, planned = self.plan_batches(len(values))
         return simulate(
             model.program, planned.execution, values, public=public, repetitions=repetitions, seed=seed

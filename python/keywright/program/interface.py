@@ -29,7 +29,7 @@ class ClientSteps:
         bits: numbers of the features that must be 0 or 1, such as masks, because the program would compute
             another function of other values.
         joint: the range of all features together, which clients without the program check; None if the
-            program has no ranges, or samples have too many features.
+            program has no ranges, or there were too few samples.
         columns: names of the columns of a sample, by which tables are taken; empty if they have none, or if
             the first steps have their own.
 
@@ -133,12 +133,14 @@ class OutputCodec:
         scale: values are multiplied by it; a power of two that brings results on calibration data to at most
             1, so that they fit under the last prime.
         normalisation: it is inverted; None, as always for thin clients, if there is none.
+        image: the least and the largest output, to which outputs are clipped; None if it is not known.
         client_part: the part of the model behind the results, such as softmax; None if there is none.
     """
 
     scale: float = 1.0
     normalisation: Normalisation | None = None
     client_part: ClientPart | None = None
+    image: tuple[float, float] | None = None
 
     @property
     def unit(self) -> float:
@@ -149,7 +151,8 @@ class OutputCodec:
     def leaving(self, values: Vector) -> Vector:
         """Return the outputs, (count, ...), from unpacked values of the same shape."""
         normal, flat = self.normalisation, values.reshape(len(values), -1) * self.scale
-        return (flat if normal is None else normal.invert(flat)).reshape(values.shape)
+        flat = flat if normal is None else normal.invert(flat)
+        return (flat if self.image is None else np.clip(flat, *self.image)).reshape(values.shape)
 
     def answers(self, outputs: ArrayLike, shape: Shape) -> dict[str, NDArray[Any]]:
         """Compute the model's own outputs by name, such as labels and probabilities, from decrypted results.
@@ -159,10 +162,10 @@ class OutputCodec:
             outputs: (count, *shape).
 
         Raises:
-            EncodeError: the shape is wrong.
+            EncodeError: the shape is wrong, or they are no real numbers.
             FormatError: a step of the client's part cannot be run.
         """
-        values = np.asarray(outputs, np.float64)
+        values = as_numbers(outputs, "outputs")
         if values.ndim == 0 or len(values) == 0 or values.shape[1:] != shape:
             raise EncodeError(f"results have shape (count, {shape}), got {values.shape}", code="samples")
         return {} if self.client_part is None else self.client_part.run(values)
@@ -193,7 +196,7 @@ class ProgramOutput(OutputCodec):
         layout: positions of its elements.
         level: level at which ciphertexts leave.
         ciphertexts: numbers of the ciphertexts that hold it.
-        scale, normalisation, client_part: see `OutputCodec`.
+        scale, normalisation, image, client_part: see `OutputCodec`.
     """
 
     shape: Shape

@@ -209,7 +209,7 @@ class Program(
             outputs: (count, *output_shape).
 
         Raises:
-            EncodeError: the shape is wrong.
+            EncodeError: the shape is wrong, or they are no real numbers.
             FormatError: a step of the client's part cannot be run.
         """
         return self.output.answers(outputs, self.output.shape)

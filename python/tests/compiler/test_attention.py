@@ -492,7 +492,7 @@ def test_an_encrypted_mask_of_causal_attention() -> None:
     ("wrong", "reason"),
     [
         ("number", "elements of the input that are 0 or 1"),
-        ("nothing", "drive 0 into Softmax"),
+        ("nothing", "into Softmax"),
         ("read", "an encrypted mask"),
         ("alone", "logits, to which the mask is added"),
     ],

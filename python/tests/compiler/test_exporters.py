@@ -106,7 +106,7 @@ def test_an_estimator_that_is_not_fitted() -> None:
     (reason,) = caught.value.exceptions
     assert isinstance(reason, RefusalError)
     assert reason.code == "export"
-    assert "skl2onnx cannot export LogisticRegression" in str(reason)
+    assert "LogisticRegression cannot be compiled: it is not fitted" in str(reason)
 
 
 def test_an_exporter_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,11 +17,12 @@ import pytest
 from keywright import compiler, runtime
 from keywright.cli import main
 from keywright.client import RemoteModel
-from keywright.errors import KeywrightError
+from keywright.errors import EncodeError, KeywrightError
 from keywright.model import Model, ModelClient, ModelServer
 from numpy.typing import ArrayLike
 from onnx import TensorProto, helper, numpy_helper, save
 
+linear_model: Any = importlib.import_module("sklearn.linear_model")
 sparse: Any = importlib.import_module("scipy.sparse")
 
 MATRIX = np.array([[1.0, 0.5], [-2.0, 0.25], [0.5, 1.0]])
@@ -224,6 +225,32 @@ def test_arrays_give_the_right_answer_or_a_reason(model: Model, entry: str) -> N
             outputs = ENTRIES[entry](model, samples)
         if right and outputs is not None:
             np.testing.assert_allclose(outputs, GOOD @ MATRIX, atol=1e-3, err_msg=kind)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("frame", "mapping")])
+def test_an_estimator_takes_such_calibration_data_or_says_why(kind: str) -> None:
+    """Tables with names are tested with the pipelines."""
+    samples, right = KINDS[kind]
+    estimator = linear_model.LinearRegression().fit(GOOD, GOOD @ MATRIX)
+    with contextlib.nullcontext() if right else pytest.raises(KeywrightError, match=" "):
+        compiler.approximate(compiler.to_onnx(estimator, samples), compiler.Fit(calibration=samples))
+
+
+@pytest.mark.parametrize("shape", [(4, 2), (4, 4), (4, 1, 3), (4, 0), (3,), ()])
+def test_an_estimator_refuses_samples_of_other_features(shape: tuple[int, ...]) -> None:
+    estimator = linear_model.LinearRegression().fit(GOOD, GOOD @ MATRIX)
+    for samples in (np.zeros(shape), {str(k): np.zeros(4) for k in range(shape[-1] if shape else 0)}):
+        if isinstance(samples, dict) and len(samples) == 3:
+            continue
+        with pytest.raises(EncodeError):
+            kw.compile(estimator, samples)
+
+
+@pytest.mark.parametrize("outputs", [[["a"]], [[1j]], [[1.0], [1.0, 2.0]], {"a": 1}, object()])
+def test_answers_of_what_is_no_output(model: Model, outputs: Any) -> None:
+    for each in (model.answers, model.program.answers, model.interface.answers):
+        with pytest.raises(EncodeError, match="outputs"):
+            each(outputs)
 
 
 WRITTEN = [kind for kind, (samples, _) in KINDS.items() if type(samples) is np.ndarray]

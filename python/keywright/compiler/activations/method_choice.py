@@ -281,6 +281,8 @@ def _unit(node: Activation, measured: MeasuredRange) -> float:
     value, because all values are factors of others."""
     if node.positive:
         first, last = node.function(np.asarray([measured.low, measured.high]))
+        if measured.high < 0:
+            first, last = abs(last), abs(first)
         if first > last > 0:
             return float(last)
     return (measured.high - measured.low) / 2

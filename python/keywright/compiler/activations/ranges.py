@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from keywright.compiler.graph.graph import Activation, Graph
 from keywright.compiler.graph.piecewise import Function
 from keywright.errors.engine import EncodeError
+from keywright.errors.network import ModelRefusedError, out_of_domain
 from keywright.program.arrays import Vector
 from keywright.program.fit_report import ExportDifferences
 
@@ -63,8 +64,7 @@ class ActivationInputs:
     Attributes:
         lows, highs: range for each sample, (count,).
         values: for samples that are not held out, or some of them.
-        positive: activations defined for positive values only, whose ranges are widened downwards by a
-            factor.
+        positive: activations defined on one side of 0 only, whose ranges are widened towards 0 by a factor.
         limits: see `Activation.limits`.
         functions: the activations.
     """
@@ -127,6 +127,9 @@ class ExactRun:
 
     def _range(self, number: int, margin: float | None) -> MeasuredRange:
         lows, highs = self.inputs.lows[number], self.inputs.highs[number]
+        mirrored = number in self.inputs.positive and float(highs.max()) < 0
+        if mirrored:
+            lows, highs = -highs, -lows
         low, high, escaped = self._widened(lows, highs, margin)
         if number in self.inputs.positive:
             logarithm, _, below = self._widened(np.log(lows), np.log(highs), margin)
@@ -134,6 +137,8 @@ class ExactRun:
             floor = math.exp(logarithm)
             low = max(low, floor if margin is not None else max(floor, least / POSITIVE_FACTOR))
             escaped = escaped | (below & (lows < lows[~self.held_out].min()))
+        if mirrored:
+            low, high = -high, -low
         least, most = self.inputs.limits.get(number, (-math.inf, math.inf))
         # Polynomials before it leave the limits by their error.
         low, high = max(low, least - abs(least) * SLACK), min(high, most + abs(most) * SLACK)
@@ -204,6 +209,7 @@ def run_exact(graph: Graph, samples: Vector) -> ExactRun:
 
     Raises:
         EncodeError: samples drive the input of an activation to infinity.
+        ModelRefusedError: samples drive an activation out of the domain of its function.
     """
     active = {number: node for number, node in graph.nodes.items() if isinstance(node, Activation)}
     held_out = hold_out(len(samples))
@@ -223,21 +229,43 @@ def run_exact(graph: Graph, samples: Vector) -> ExactRun:
                     f"calibration data drive the input of {node.label} to infinity; scale the samples",
                     code="samples",
                 )
-            if node.positive and entering.min() <= 0:
-                raise EncodeError(
-                    f"calibration data drive {entering.min():.6g} into {node.label}, which needs values "
-                    "above 0; add a constant before it, or leave out these samples",
-                    code="samples",
-                )
+            if node.positive and not _defined(node, float(entering.min()), float(entering.max())):
+                raise _refused(graph, samples, node)
             lows[number].append(entering.min(axis=1))
             highs[number].append(entering.max(axis=1))
             seen[number].append(entering[~held_out[chunk], :: -(-entering.shape[1] // each)].ravel())
+    low, high = ({n: np.concatenate(parts) for n, parts in ends.items()} for ends in (lows, highs))
+    sides = {n: (float(low[n].min()), float(high[n].max())) for n in active}
+    for number, node in active.items():
+        if node.positive and not _defined(node, *sides[number]):
+            raise _refused(graph, samples, node)
+    positive = {n for n, node in active.items() if node.positive and (sides[n][0] > 0 or sides[n][1] < 0)}
     inputs = ActivationInputs(
-        {number: np.concatenate(parts) for number, parts in lows.items()},
-        {number: np.concatenate(parts) for number, parts in highs.items()},
+        low,
+        high,
         {number: np.concatenate(parts) for number, parts in seen.items()},
-        frozenset(number for number, node in active.items() if node.positive),
+        frozenset(positive),
         {number: node.limits for number, node in active.items()},
-        {number: node.function for number, node in active.items() if not node.positive},
+        {number: node.function for number, node in active.items() if number not in positive},
     )
     return ExactRun(samples, held_out, np.concatenate(outputs), inputs)
+
+
+def _defined(node: Activation, low: float, high: float) -> bool:
+    """Whether a function that need not be defined below 0 is on a range. That of an inverse ends on one side
+    of 0; that of a square root with max(x, 0) before it may go beyond."""
+    if low > 0:
+        return True
+    least = np.finfo(np.float64).tiny
+    points = [low, high] if high < 0 else [low - least, 0.0, max(high, least)]
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(node.function(np.asarray(points))).all())
+
+
+def _refused(graph: Graph, samples: Vector, node: Activation) -> ModelRefusedError:
+    with np.errstate(all="ignore"):
+        entering = [values[node.operands[0]] for _, values in graph.runs(samples)]
+    ends = min(float(each.min()) for each in entering), max(float(each.max()) for each in entering)
+    with np.errstate(all="ignore"):
+        both = bool(np.isfinite(node.function(np.asarray([-1.0]))).all())
+    return ModelRefusedError([out_of_domain(node.label, *ends, both=both)])

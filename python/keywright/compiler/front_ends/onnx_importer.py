@@ -40,10 +40,7 @@ ADVICE = {
     "ArgMin": AT_THE_END,
     "If": LOOPS,
     "Loop": LOOPS,
-    "Scan": (
-        "loops, as those over the neighbours of a sample, have no encrypted form; fit an "
-        "MLPClassifier, a LogisticRegression or an SVM of polynomial kernel, or write the steps out"
-    ),
+    "Scan": LOOPS,
     "LogSoftmax": AT_THE_END,
     "TopK": AT_THE_END,
 }

@@ -23,9 +23,10 @@ from keywright.errors.network import (
     samples_mixed,
     single_precision,
 )
-from keywright.program.arrays import table_names
+from keywright.program.arrays import require_arrays, table_names
 from keywright.program.client.samples import by_name, in_order, some_samples
 
+from .estimator_refusals import not_written
 from .feature_names import as_fitted, feature_names, with_names
 from .model_file import VALUES, load_model
 from .parts.client_start import CLIENT
@@ -98,6 +99,8 @@ def _gives_values(model: Any) -> bool:
 
 
 def _from_estimator(model: Any, example: Any) -> onnx.ModelProto:
+    if example is not None:
+        _require_features(model, example)
     names = feature_names(model, example)
     if (present := table_names(example)) is not None and not pipeline.needs_table(model):
         taken = names or tuple(map(str, present))
@@ -114,6 +117,24 @@ def _from_estimator(model: Any, example: Any) -> onnx.ModelProto:
     sample = _one_sample(example, "a scikit-learn estimator")
     exported = _of_features(model, np.asarray(example), sample)
     return with_names(_with_own_labels(model, exported, sample), names)
+
+
+def _require_features(model: Any, example: Any) -> None:
+    """Refuse samples that an estimator does not take.
+
+    Raises:
+        EncodeError: they are no arrays of numbers or texts, or of another number of features.
+    """
+    require_arrays(example, "calibration data")
+    width, names = getattr(model, "n_features_in_", None), table_names(example)
+    shape = np.shape(example)[1:] if names is None else (len(names),)
+    known = names is not None and feature_names(model, example)
+    if width is not None and not known and shape != (width,):
+        raise EncodeError(
+            f"calibration data have samples of shape {shape}, and {type(model).__qualname__} was fitted to "
+            f"({width},)",
+            code="samples",
+        )
 
 
 def _with_own_labels(model: Any, exported: onnx.ModelProto, samples: Any) -> onnx.ModelProto:
@@ -167,8 +188,8 @@ def _of_features(
             exported = way()
             apart = None if exported is None else _distance(model, exported, example)
         except (ModelRefusedError, RefusalError) as reason:
-            if isinstance(reason, ModelRefusedError):
-                refusal = refusal or reason
+            group = reason if isinstance(reason, ModelRefusedError) else ModelRefusedError([reason])
+            refusal = refusal or group
             continue
         if exported is not None and apart is not None and (best is None or apart < best[0]):
             best = apart, exported
@@ -197,7 +218,8 @@ def _distance(model: Any, exported: onnx.ModelProto, example: np.ndarray[Any, An
         return 0.0
     apart = 0.0
     for share in BEYOND:
-        moved = few + share * (few - np.mean(few, axis=0)) if share else few
+        with np.errstate(all="ignore"):  # infinite samples are refused later
+            moved = few + share * (few - np.mean(few, axis=0)) if share else few
         rows = moved.astype(few.dtype, copy=False)
         # There, probabilities saturate and single precision decides ties.
         most = FAR_OFF if share else DIFFERENT
@@ -283,7 +305,8 @@ def _from_torch(model: Any, example: Any) -> onnx.ModelProto:
             program.save(file)
             mixed = _mixes(model, *pair)
     except Exception as error:
-        raise _not_exported(model, "torch.onnx.export", error) from error
+        refusal = not_exported(type(model).__qualname__, "torch.onnx.export", error)
+        raise ModelRefusedError([refusal]) from error
     finally:
         model.train(training)
     if mixed:
@@ -353,7 +376,7 @@ def _from_scikit_learn(model: Any, sample: np.ndarray[Any, np.dtype[Any]]) -> on
                 moved, sample, target_opset={"": OPSET, "ai.onnx.ml": 3}, options=_options(moved)
             )
     except Exception as error:
-        raise _not_exported(model, "skl2onnx", error) from error
+        raise not_written(model, error) from error
     return _corrected(model, load_model(exported.SerializeToString()))
 
 
@@ -408,8 +431,9 @@ def _with_threshold(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
     """
     scored = model.response_method == "decision_function"
     if scored or not hasattr(model.estimator_, "predict_proba"):
-        reason = ValueError("its threshold is of a decision function; compile its estimator_ and compare")
-        raise _not_exported(model, "keywright", reason)
+        kind = type(model).__qualname__
+        text = f"the threshold of {kind} is of a decision function; compile its estimator_, and compare there"
+        raise ModelRefusedError([RefusalError(text, code="export", model=kind)])
     scorer = getattr(model, "_curve_scorer", None)
     positive = model.pos_label if scorer is None else scorer._get_pos_label()
     threshold = getattr(model, "best_threshold_", getattr(model, "threshold", "auto"))
@@ -500,7 +524,3 @@ def _options(model: Any) -> dict[int, dict[str, object]]:
     supported by LinearSVC."""
     steps = [step for _, step in getattr(model, "steps", [])]
     return {key: {} for step in steps for key in (id(step), *_options(step))}
-
-
-def _not_exported(model: object, exporter: str, error: Exception) -> ModelRefusedError:
-    return ModelRefusedError([not_exported(type(model).__qualname__, exporter, error)])

@@ -119,7 +119,7 @@ class Activation:
         operator: ONNX operator type.
         name: ONNX node.
         levels: that its approximation consumes; a lower bound until that is chosen.
-        positive: whether it is defined for positive values only.
+        positive: whether its domain may end at 0: values are on the side where it is defined.
         limits: between which its operand is by its own computation, whatever the inputs are.
     """
 

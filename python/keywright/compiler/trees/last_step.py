@@ -123,6 +123,19 @@ class LastStep:
             return None
         return np.exp(np.minimum(scores, LARGEST_POWER)) if self.transform == "exponential" else scores
 
+    def shares_of(self, scores: Vector) -> Vector:
+        """Return the values for scores, or the probabilities of labels, (count, outputs): of two labels only
+        that of the second."""
+        match self.transform:
+            case "logistic":
+                return 0.5 + 0.5 * np.tanh(scores / 2)
+            case "softmax":
+                powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+                return np.asarray(powers / powers.sum(axis=1, keepdims=True), np.float64)
+            case _:
+                values = self.values_of(scores)
+                return scores if values is None else values
+
 
 PREFIX = "trees/"
 """Of the names of values here, which no name of the user's own model has."""

@@ -59,6 +59,7 @@ def interface(
             scale=float(program.output.scale),
             normalisation=program.output.normalisation,
             client_part=program.output.client_part,
+            image=program.output.image,
         ),
     )
 

@@ -64,16 +64,16 @@ def read_positive(entry: Mapping[str, Any], name: str) -> float:
     return value
 
 
-def read_range(entry: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Return the range of the inputs; None if they are unbounded."""
-    ends = entry.get("input_range")
+def read_range(entry: Mapping[str, Any], name: str = "input_range") -> tuple[float, float] | None:
+    """Return the range of the inputs, or of other values; None if they are unbounded."""
+    ends = entry.get(name)
     if ends is None:
         return None
     if not isinstance(ends, list) or len(ends) != 2 or not all(isinstance(end, float) for end in ends):
-        raise FormatError(f"input_range must be two numbers with a point, got {ends!r:.60}", code="manifest")
+        raise FormatError(f"{name} must be two numbers with a point, got {ends!r:.60}", code="manifest")
     low, high = ends
     if not -math.inf < low < high < math.inf:
-        raise FormatError(f"inputs from {low} to {high}", code="manifest")
+        raise FormatError(f"{name} is from {low} to {high}", code="manifest")
     return low, high
 
 

@@ -119,7 +119,7 @@ class ManifestInput(InputCodec):
             raise FormatError(
                 "features that have to be 0 or 1 have numbers that no feature has", code="manifest"
             )
-        if steps.joint is not None and len(steps.joint.centre) != size:
+        if steps.joint is not None and steps.joint.width != size:
             raise FormatError("the joint range is of other features", code="manifest")
         if steps.columns and steps.first is None and self.shape != (len(steps.columns),):
             raise FormatError(
@@ -146,7 +146,7 @@ class ManifestOutput(OutputCodec):
         places: their positions.
         level: level of the ciphertexts that come back.
         labels: labels of the values; empty if they have no names.
-        scale, normalisation, client_part: see `keywright.program.interface.OutputCodec`.
+        scale, normalisation, image, client_part: see `keywright.program.interface.OutputCodec`.
     """
 
     places: Places

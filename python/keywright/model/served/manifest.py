@@ -130,9 +130,12 @@ class Manifest:
         """
         return self.input.steps.read(samples, self.sample_shape)
 
-    def require_range(self, samples: NDArray[np.float64]) -> None:
+    def require_range(self, samples: NDArray[np.float64], *, joint: bool = True) -> None:
         """Refuse samples outside the range of the inputs or of all of them together, and values other than 0
         and 1 where the program needs these.
+
+        Args:
+            joint: whether the range of all of them together is checked; clients with the program know more.
 
         Raises:
             OutOfRangeError: names the value furthest outside, or states the distance.
@@ -144,7 +147,7 @@ class Manifest:
         worst = samples.flat[np.maximum(low - samples, samples - high).argmax()]
         if not low <= worst <= high:
             raise OutOfRangeError("the model's input", float(worst), low, high)
-        if self.input.steps.joint is not None:
+        if joint and self.input.steps.joint is not None:
             self.input.steps.joint.require(samples.reshape(-1, math.prod(self.sample_shape)))
 
     @property
@@ -190,7 +193,7 @@ class Manifest:
             outputs: (count, *output.shape).
 
         Raises:
-            EncodeError: the shape is wrong.
+            EncodeError: the shape is wrong, or they are no real numbers.
             FormatError: a step of the client's part cannot be run.
         """
         try:
@@ -286,6 +289,8 @@ class Manifest:
         if entering.steps.joint is not None:
             # Clients that do not know it compute the same answers.
             entry["joint_range"] = entering.steps.joint.to_json()
+        if leaving.image is not None:
+            entry["output_image"] = leaving.image
         if len(entering.steps.columns):
             entry["columns"] = entering.steps.columns
         if normalised:
@@ -358,8 +363,6 @@ class Manifest:
         """Check that the parts of a manifest fit each other; errors as for `read`."""
         thin = self.format.packing == "coefficients"
         self.input.require_steps()
-        if thin and self.input.steps.joint is not None:
-            raise FormatError("the joint range is of other features", code="manifest")
         places, output = self.input.places, self.output.places
         if places.batch != output.batch:
             raise FormatError(
@@ -413,6 +416,7 @@ def _read_output(entry: Mapping[str, Any], parameters: Parameters) -> ManifestOu
         tuple(read_text({"label": each}, "label") for each in read_list(entry, "labels", "the manifest")),
         scale=read_positive(entry, "factor"),
         normalisation=read_normalisation(entry, "output"),
+        image=read_range(entry, "output_image"),
         client_part=read_client_part(entry, len(places.start)),
     )
 

@@ -1,6 +1,9 @@
-"""The range of all features together: an ellipsoid around calibration data, checked without the program."""
+"""The range of all features together: an ellipsoid around calibration data, checked without the program. Of
+many features, it is around random sums of them."""
 
-from dataclasses import dataclass
+import hashlib
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,13 @@ from keywright.errors.network import OutOfRangeError
 from keywright.program.arrays import Vector
 
 MOST_FEATURES = 64
-"""Samples of more features have no joint range: their covariances would be most of a manifest."""
+"""Of samples with more features, sums are taken: the covariances of all would be most of a manifest."""
+
+SUMS = 32
+"""Sums of features with random signs. Data that depend on fewer hidden values are on a surface in them."""
+
+UNSEEN = 1 << 10
+"""Power of two by which features without a spread are divided: they do not count."""
 
 LEAST_SAMPLES, PER_FEATURE = 50, 4
 """There is none for fewer calibration samples, or for fewer of them for each feature."""
@@ -30,15 +39,26 @@ these distances above their mean: the larger result is the largest distance of a
 
 DIGITS = 6
 
+MOST_SUMMED = 1 << 18
+"""Samples of as many features have no joint range: the signs of their sums would take 64 MiB."""
+
+SUMMED: dict[str, Any] = {"features": 0, "powers": [], "places": []}
+"""Entries of sums, with their values where there are none."""
+
+SEED = b"keywright joint range 1"
+
 
 @dataclass(frozen=True, eq=False)
 class JointRange:
-    """Features ``x`` with ``|factor (x - centre)| <= largest``.
+    """Values ``x`` with ``|factor (x - centre)| <= largest``: features, or sums of many with random signs.
 
     Attributes:
-        centre: (features,).
-        factor: (features, features).
+        centre: (values,).
+        factor: (values, values).
         largest: the largest distance.
+        features: number of the features in sums; 0 if the values are the features.
+        powers: of two, by which features in sums are divided before; empty if all have one scale.
+        places: whole numbers, which are subtracted then; as many as powers.
 
     Raises:
         ValueError: the shapes do not fit, or numbers are not finite.
@@ -47,6 +67,9 @@ class JointRange:
     centre: Vector
     factor: Vector
     largest: float
+    features: int = 0
+    powers: tuple[int, ...] = ()
+    places: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         count = len(self.centre)
@@ -55,12 +78,35 @@ class JointRange:
             raise ValueError(f"a joint range has a finite matrix for at most {MOST_FEATURES} features")
         if not 0 < self.largest < np.inf:
             raise ValueError("the largest distance of a joint range is a number above 0")
+        if self.features and not (count <= SUMS and MOST_FEATURES < self.features < MOST_SUMMED):
+            raise ValueError(f"there are {SUMS} sums of {MOST_FEATURES + 1} to {MOST_SUMMED - 1} features")
+        if len(self.powers) not in {0, self.features} or len(self.places) != len(self.powers):
+            raise ValueError("the powers of a joint range are those of other features")
+        if any(abs(each) > UNSEEN for each in self.powers) or any(
+            abs(each) > 1 << 62 for each in self.places
+        ):
+            raise ValueError("the powers of a joint range are out of range")
+
+    @property
+    def width(self) -> int:
+        """The number of features of a sample."""
+        return self.features or len(self.centre)
 
     @classmethod
-    def of(cls, samples: Vector) -> "JointRange | None":
-        """Return the range of calibration data, (count, features); None if these are too few."""
+    def of(cls, samples: Vector, *, one_scale: bool = False) -> "JointRange | None":
+        """Return the range of calibration data, (count, features); None if these are too few.
+
+        Args:
+            one_scale: whether features have a common scale, as the pixels of an image do.
+        """
         count, features = samples.shape
-        if not features <= MOST_FEATURES or count < max(LEAST_SAMPLES, PER_FEATURE * features):
+        if features >= MOST_SUMMED or count < LEAST_SAMPLES:
+            return None
+        if features > MOST_FEATURES:
+            powers, places = ((), ()) if one_scale else _units(samples)
+            inner = cls.of(_sums(samples, min(SUMS, count // PER_FEATURE), powers, places))
+            return inner and replace(inner, features=features, powers=powers, places=places)
+        if count < max(LEAST_SAMPLES, PER_FEATURE * features):
             return None
         if not (np.ptp(samples, axis=0) > 0).any():
             return None
@@ -69,7 +115,7 @@ class JointRange:
         largest = max(MARGIN * far.max(), far.mean() + DEVIATIONS * far.std())
         centre, factor = _ellipsoid(samples)
         largest = max(largest, MARGIN * float(_distances(samples, centre, factor).max()))
-        return cls(_short(centre), _short(factor), float(_short(np.asarray(largest))))
+        return cls(centre, _short(factor), float(_short(np.asarray(largest))))
 
     def require(self, features: NDArray[np.float64]) -> None:
         """Refuse samples, (count, ...), outside.
@@ -77,7 +123,10 @@ class JointRange:
         Raises:
             OutOfRangeError: states the distance.
         """
-        worst = float(_distances(features.reshape(len(features), -1), self.centre, self.factor).max())
+        values = features.reshape(len(features), -1)
+        if self.features:
+            values = _sums(values, len(self.centre), self.powers, self.places)
+        worst = float(_distances(values, self.centre, self.factor).max())
         if not worst <= self.largest:
             raise OutOfRangeError(
                 "the distance of the features together from the middle of the calibration data",
@@ -88,8 +137,9 @@ class JointRange:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object that `read` accepts."""
-        factor = self.factor.tolist()
-        return {"centre": self.centre.tolist(), "factor": factor, "largest": self.largest}
+        entry = {"centre": self.centre.tolist(), "factor": self.factor.tolist(), "largest": self.largest}
+        sums = {"features": self.features, "powers": list(self.powers), "places": list(self.places)}
+        return entry | sums if self.features else entry
 
     @staticmethod
     def read(entry: object, code: str) -> "JointRange":
@@ -102,7 +152,11 @@ class JointRange:
             if not isinstance(entry, dict) or len(entry["centre"]) > MOST_FEATURES:
                 raise ValueError("it is no object, or too large")
             centre, factor = (np.asarray(entry[name], np.float64) for name in ("centre", "factor"))
-            return JointRange(centre, factor, float(entry["largest"]))
+            features, powers, places = (entry.get(name, few) for name, few in SUMMED.items())
+            if not all(type(each) is int for each in (features, *powers, *places)):
+                raise ValueError("numbers of features, powers of two and places are whole")
+            largest = float(entry["largest"])
+            return JointRange(centre, factor, largest, features, tuple(powers), tuple(places))
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise FormatError(f"the joint range of features cannot be read: {error}", code=code) from error
 
@@ -115,6 +169,32 @@ def _ellipsoid(samples: Vector) -> tuple[Vector, Vector]:
     scaled = (samples - centre) * inverse
     covariance = scaled.T @ scaled / len(samples) + RIDGE * np.eye(len(centre))
     return centre, np.linalg.inv(np.linalg.cholesky(covariance)) * inverse
+
+
+def _units(samples: Vector) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the power of two next to the spread of each feature, and its mean in this unit."""
+    size = np.maximum(samples.std(axis=0), np.ptp(samples, axis=0) / WIDEST)
+    spread = size > 0
+    powers = np.where(spread, np.rint(np.log2(np.where(spread, size, 1.0))), UNSEEN)
+    whole = np.clip(powers, -UNSEEN, UNSEEN).astype(np.int64)
+    places = np.rint(np.ldexp(samples.mean(axis=0), -whole))
+    return tuple(whole.tolist()), tuple(map(int, np.where(np.abs(places) < 2**62, places, 0).tolist()))
+
+
+def _sums(samples: Vector, count: int, powers: tuple[int, ...], places: tuple[int, ...]) -> Vector:
+    """Return sums of features with random signs, (samples, count)."""
+    scaled = samples
+    if powers:
+        scaled = np.ldexp(samples, -np.asarray(powers, np.int64)) - np.asarray(places, np.float64)
+    return np.asarray(scaled @ _signs(samples.shape[1], count), np.float64)
+
+
+@lru_cache(maxsize=2)
+def _signs(features: int, count: int) -> Vector:
+    """Return the signs, (features, count), the same everywhere."""
+    size = -(-features * count // 8)
+    bits = np.unpackbits(np.frombuffer(hashlib.shake_128(SEED).digest(size), np.uint8))[: features * count]
+    return np.where(bits, 1.0, -1.0).reshape(features, count)
 
 
 def _distances(samples: Vector, centre: Vector, factor: Vector) -> Vector:

@@ -31,8 +31,8 @@ def read_range(entry: list[Any]) -> ValueRange:
     return result
 
 
-def read_input_range(value: object) -> tuple[float, float] | None:
-    """Read the input range of a program; None if unbounded.
+def read_input_range(value: object, what: str = "inputs") -> tuple[float, float] | None:
+    """Read the range of inputs, or of other values, of a program; None if unbounded.
 
     Raises:
         FormatError: it is not a pair of numbers in order.
@@ -40,11 +40,11 @@ def read_input_range(value: object) -> tuple[float, float] | None:
     if value is None:
         return None
     if not isinstance(value, list) or len(value) != 2:
-        raise FormatError(f"input_range must be two numbers, got {value!r:.60}", code="program")
-    low, high = (number(end, "an end of input_range") for end in value)
+        raise FormatError(f"the range of {what} must be two numbers, got {value!r:.60}", code="program")
+    low, high = (number(end, f"an end of the range of {what}") for end in value)
     if not low < high:
         raise FormatError(
-            f"inputs from {low} to {high} are not a range; the ends must be in order", code="program"
+            f"{what} from {low} to {high} are not a range; the ends must be in order", code="program"
         )
     return low, high
 

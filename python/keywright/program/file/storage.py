@@ -188,6 +188,7 @@ def _description(program: Program) -> dict[str, Any]:
         )
         | ({"columns": list(columns)} if (columns := program.input.steps.columns) else {})
         | ({} if (joint := program.input.steps.joint) is None else {"joint_range": joint.to_json()})
+        | ({} if program.output.image is None else {"output_image": program.output.image})
         | ({"bits": len(program.input.steps.bits)} if len(program.input.steps.bits) else {})
     )
 
@@ -331,6 +332,7 @@ def _read(reader: _Reader) -> Program:
             tuple(_integer(ct, "output") for ct in data["outputs"]),
             scale=_scale(data["output_scale"]),
             normalisation=_normalisation(reader, data, "output", shapes[1]),
+            image=read_input_range(data.get("output_image"), "outputs"),
             client_part=None if part is None else ClientPart.read(part, math.prod(shapes[1])),
         ),
         instructions=tuple(
@@ -450,8 +452,8 @@ def _steps(
     if not named or (columns and first is None and shape != (len(columns),)):
         raise FormatError(f"samples of shape {shape} have other columns than their names", code="program")
     joint = JointRange.read(data["joint_range"], "program") if "joint_range" in data else None
-    if joint is not None and len(joint.centre) != math.prod(shape):
-        raise FormatError(f"the joint range is of {len(joint.centre)} features", code="program")
+    if joint is not None and joint.width != math.prod(shape):
+        raise FormatError(f"the joint range is of {joint.width} features", code="program")
     try:
         return ClientSteps(first, binning, bits, columns, joint)
     except ValueError as error:

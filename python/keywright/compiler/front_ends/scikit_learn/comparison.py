@@ -9,7 +9,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx.reference import ReferenceEvaluator
 
-from keywright.errors.network import ModelRefusedError, not_exported
+from keywright.compiler.front_ends.estimator_refusals import differing
 
 DIFFERENT = 2.0**-6
 """The least difference, as a share of the spread of an output, that roundings do not explain."""
@@ -80,7 +80,7 @@ def _share(
             if others.any():
                 others &= ~on_step.labels
             if float(others.mean()) > (0 if most == DIFFERENT else most):
-                raise _refused(
+                raise differing(
                     model,
                     f"{others.mean():.0%} of the labels that it writes are not those of predict, and these "
                     "are no ties",
@@ -95,7 +95,7 @@ def _share(
         largest = apart.max(axis=0)
         if np.any(largest > most * spread):
             worst = int(np.argmax(largest - most * spread))
-            raise _refused(
+            raise differing(
                 model,
                 f"what it writes is off by {largest[worst]:.3g} from {_methods(model)}, whose spread is "
                 f"{spread[worst]:.3g}",
@@ -237,7 +237,3 @@ def _margins(scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(2 * np.abs(scores).sum(axis=1))
     ordered = np.sort(scores, axis=1)
     return np.asarray(ordered[:, -1] - ordered[:, -2])
-
-
-def _refused(model: Any, text: str) -> ModelRefusedError:
-    return ModelRefusedError([not_exported(type(model).__qualname__, "skl2onnx", ValueError(text))])

@@ -25,9 +25,12 @@ Export = Callable[[Any, np.ndarray[Any, Any]], onnx.ModelProto]
 
 
 def unfrozen(model: Any) -> Any:
-    """Return an estimator without the FrozenEstimator around it, its steps or what it calibrates."""
+    """Return an estimator without the FrozenEstimator around it, its steps or what it calibrates; of a search
+    the best one."""
     if type(model).__name__ == "FrozenEstimator":
         return unfrozen(model.estimator)
+    if hasattr(model, "best_estimator_"):
+        return unfrozen(model.best_estimator_)
     if hasattr(model, "steps"):
         return _with(model, steps=[(name, unfrozen(step)) for name, step in model.steps])
     if hasattr(model, "calibrated_classifiers_"):
@@ -90,6 +93,11 @@ def write(model: Any, samples: Any, names: Sequence[str], export: Export) -> onn
     before = steps[:-1] if hasattr(estimator, "predict") else steps
     for name, step in before:
         features = write_transformer(writer, step, features, repr(name))
+    if not features:
+        kinds = ", ".join(type(step).__name__ for _, step in before)
+        raise RefusalError(
+            f"{kinds} of the pipeline leave no column; fit it so that one is left", code="export"
+        )
     value = writer.matrix(features)
     if len(before) == len(steps):
         return writer.model([(value, "variable")])

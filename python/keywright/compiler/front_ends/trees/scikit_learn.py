@@ -124,7 +124,7 @@ def _column(values: Vector, output: int, outputs: int) -> Vector:
 
 def _refused(model: Any, attribute: str, value: object, allowed: str) -> ModelRefusedError:
     kind = type(model).__name__
-    return ModelRefusedError([unsupported_attribute(kind, kind, attribute, value, allowed)])
+    return ModelRefusedError([unsupported_attribute("", kind, attribute, value, allowed)])
 
 
 def _tree(tree: Any, values: Vector) -> Nodes:

@@ -115,22 +115,21 @@ def of_values(result: Vector, expected: Vector) -> Closeness:
     return Closeness(_named(warned), _named(refused), None, float(changes.max(initial=0.0)))
 
 
-def largest_change(result: Vector, expected: Vector) -> list[str]:
+def largest_change(result: Vector, expected: Vector, *, shares: bool) -> list[str]:
     """Describe the largest change of an output beside its spread, if it is large. No more bins are tried
-    because of it: with any number, a threshold is rounded to one side of some value."""
-    shares = [
-        (float(np.abs(new - old).max()) / spread_of(old), float(np.abs(new - old).max()), spread_of(old))
-        for new, old in zip(result.T, expected.T, strict=True)
-    ]
-    share, change, spread = max(shares)
-    if share <= WARNED_LARGEST:
+    because of it: with any number, a threshold is rounded to one side of some value.
+
+    Args:
+        shares: whether the outputs are scores or probabilities of labels, which are judged by their range.
+    """
+    changes = np.abs(result - expected).max(axis=0, initial=0.0)
+    sizes = [float(np.ptp(old)) or 1.0 if shares else spread_of(old) for old in expected.T]
+    worst = int(np.argmax(changes / sizes))
+    if changes[worst] <= WARNED_LARGEST * sizes[worst]:
         return []
-    return [
-        (
-            f"rounding changes an output by up to {change:.3g}, above a quarter of the spread of the "
-            f"outputs, {spread:.3g}"
-        )
-    ]
+    what, size = ("a score", "its range") if shares else ("an output", "the spread of the outputs")
+    change = f"{changes[worst]:.3g}, above a quarter of {size}, {sizes[worst]:.3g}"
+    return [f"rounding changes {what} by up to {change}"]
 
 
 def spread_of(values: Vector) -> float:

@@ -84,9 +84,8 @@ class Judge:
         """Return the changes that are warned of."""
         last, scores = self.ensemble.last, self._rounded.scores(quantised)
         results = list(self.closeness(quantised).warned)
-        new, old = last.values_of(scores), last.values_of(self.exact)
-        if last.labels is None and new is not None and old is not None:
-            results += largest_change(new, old)
+        new, old = last.shares_of(scores), last.shares_of(self.exact)
+        results += largest_change(new, old, shares=last.labels is not None)
         result, expected = last.predictions(scores), last.predictions(self.exact)
         if held_out.any() and result is not None and expected is not None:
             share = float((result == expected)[held_out].mean())

@@ -1,0 +1,122 @@
+"""Every estimator of scikit-learn compiles, or is refused by name, with the reason and a way out."""
+
+import re
+import warnings
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from keywright import compiler
+from keywright.compiler.approximating import approximate
+from keywright.compiler.front_ends.estimator_refusals import FORMS, OF_NEW, in_its_words
+from keywright.compiler.front_ends.trees.objects import to_source
+from keywright.errors import ModelRefusedError
+from sklearn.decomposition import NMF
+from sklearn.ensemble import RandomForestClassifier, StackingClassifier
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils import all_estimators
+from sklearn.utils._test_common.instance_generator import _construct_instances
+
+CLASSES = dict(all_estimators())
+OTHER_SAMPLES = {
+    *("CountVectorizer", "DictVectorizer", "FrozenEstimator", "KernelCenterer", "LabelBinarizer"),
+    *("LabelEncoder", "MultiLabelBinarizer", "SparseCoder", "TfidfVectorizer"),
+}
+"""Estimators that are not fitted to a table of numbers."""
+
+OF_LABELS = {"NeighborhoodComponentsAnalysis", "SequentialFeatureSelector"}
+"""Transformers that are fitted to labels."""
+
+OPERATORS = {schema.name for schema in onnx.defs.get_all_schemas()} - CLASSES.keys()
+WAYS_OUT = re.compile(r"; (fit|use|compile|search|run) ")
+RNG = np.random.default_rng(0)
+SAMPLES = RNG.uniform(0.2, 1.2, (24, 4))
+SCORES = SAMPLES @ [1.0, -1.0, 0.5, 0.2]
+
+
+def refusal_of(model: Any) -> str | None:
+    """The text by which an estimator is refused; None if it can be approximated."""
+    try:
+        with in_its_words(model), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            approximate(to_source(model, SAMPLES), compiler.Fit(calibration=SAMPLES, error=1e9))
+    except ModelRefusedError as refusal:
+        (text,) = map(str, refusal.exceptions)
+        return text
+    return None
+
+
+def require_words(text: str, name: str) -> None:
+    assert name in text
+    assert WAYS_OUT.search(text), text
+    assert not OPERATORS & set(re.findall(r"[A-Za-z]+", text)), text
+    assert "node" not in text
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        if name in FORMS or not any(hasattr(kind, method) for method in OF_NEW)
+        else pytest.param(name, marks=pytest.mark.full)
+        for name, kind in CLASSES.items()
+        if name not in OTHER_SAMPLES
+    ],
+)
+def test_an_estimator_compiles_or_is_refused_in_its_own_words(name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model: Any = next(iter(_construct_instances(CLASSES[name])))
+    tags = model.__sklearn_tags__()
+    labels = (np.argsort(SCORES) % 2).astype(int)
+    target = labels if tags.estimator_type == "classifier" or name in OF_LABELS else SCORES + 2
+    if tags.target_tags.multi_output and not tags.target_tags.single_output:
+        target = np.stack([target, target[::-1]], axis=1)
+    samples = SAMPLES[:, 0] if name == "IsotonicRegression" else SAMPLES
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(samples, target)
+    text = refusal_of(model)
+    if text is not None:
+        require_words(text, name)
+
+
+LABELS = (SCORES > 0.3).astype(int)
+PARTS = {
+    "KNeighborsClassifier": make_pipeline(StandardScaler(), KNeighborsClassifier()),
+    "GaussianProcessRegressor": GaussianProcessRegressor(optimizer=None),
+    "KNNImputer": make_pipeline(KNNImputer(), LogisticRegression()),
+    "NMF": make_pipeline(NMF(2, max_iter=9, tol=1.0), Ridge()),
+    "StackingClassifier": StackingClassifier([("a", RandomForestClassifier(2)), ("b", SVC())], cv=2),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_the_part_that_has_no_form_is_named(name: str) -> None:
+    text = refusal_of(PARTS[name].fit(SAMPLES, SCORES if name.endswith("Regressor") else LABELS))
+    assert text is not None
+    require_words(text, name)
+    assert FORMS[name][0] in text
+
+
+@pytest.mark.parametrize(
+    "model",
+    [LogisticRegression(), RandomForestClassifier(), make_pipeline(SimpleImputer(), Ridge()), SVC()],
+    ids=lambda model: type(model).__name__,
+)
+def test_an_estimator_before_its_fit_is_refused(model: Any) -> None:
+    text = refusal_of(model)
+    assert text is not None
+    require_words(text, type(model).__name__)
+    assert "is not fitted" in text
+
+
+def test_estimators_of_the_table_exist() -> None:
+    assert set(FORMS) <= set(CLASSES)
