@@ -65,14 +65,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key-bytes",
         metavar="SIZE",
-        help=f"most bytes of keys, e.g. 64GB (default: {Demands.key_bytes >> 30}GiB); more are refused",
+        help=f"largest size of all keys, e.g. 64GB (default: {Demands.key_bytes >> 30}GiB); more are refused",
     )
     parser.add_argument(
         "--key-count",
         metavar="N",
         type=int,
         default=Demands.key_count,
-        help=f"most keys (default: {Demands.key_count}); more are refused",
+        help=f"largest number of keys (default: {Demands.key_count}); more are refused",
     )
 
 
