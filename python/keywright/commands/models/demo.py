@@ -105,20 +105,17 @@ def _show(
     title = "the last digit" if count > 1 else "the digit"
     canvas = beside([title, *pictures[0]], ["part of the noise", *pictures[1]])
     same = sum(row["encrypted"] == row["clear"] for row in rows)
-    true = sum(row["encrypted"] == row["digit"] for row in rows)
+    right = f"{sum(row['encrypted'] == row['digit'] for row in rows)} of {count} are the true digit"
     error = float(np.max([row["difference"] for row in rows]))
     sent = format_bytes(inference.batches.sent_bytes)
     compared = f"scores up to {largest:.3g} differ by at most {error:.1g}"
-    if count > 1:
-        request = f"encrypts {count} digits. For each,"
-    else:
-        request = "encrypts a digit. For it,"
+    request = f"encrypts {count} digits. For each," if count > 1 else "encrypts a digit. For it,"
     paragraphs = [
         f"The client {request} the server gets {sent} of noise.",
         "The secret key never leaves the client.",
         "The client decrypts the answers:",
         " ".join(str(row["encrypted"]) for row in rows),
-        f"{same} of {count} answers equal the unencrypted network's; {compared}. {true} of {count} are the true digit.",
+        f"{same} of {count} answers equal the unencrypted network's; {compared}. {right}.",
     ]
     for line in beside(canvas, [line for each in paragraphs for line in wrap(each, 39)]):
         terminal.text(line)
