@@ -79,17 +79,17 @@ def request(figures: Mapping[str, str]) -> str:
     """Client, server, and what crosses between them, with the bytes of the demo."""
     boxes = [
         (8, "Client", ["has the data", "and the secret key"], OURS),
-        (348, "Server", ["has the model", "and sees only noise"], RED),
+        (356, "Server", ["has the model", "and sees only noise"], RED),
     ]
     lines = []
     for x, title, words, colour in boxes:
         lines.append(
-            f'<rect x="{x}" y="8" width="164" height="214" rx="8" fill="{PALE}" stroke="{colour}" '
+            f'<rect x="{x}" y="8" width="156" height="214" rx="8" fill="{PALE}" stroke="{colour}" '
             'stroke-width="2"/>'
         )
-        lines.append(_text(x + 82, 38, title, anchor="middle", weight=600, size=18))
+        lines.append(_text(x + 78, 38, title, anchor="middle", weight=600, size=18))
         lines += [
-            _text(x + 82, 64 + 19 * place, word, anchor="middle", size=14) for place, word in enumerate(words)
+            _text(x + 78, 64 + 19 * place, word, anchor="middle", size=14) for place, word in enumerate(words)
         ]
     steps = [
         (116, f"keys, once: {figures['digits.keys']}", True, "makes keys", "keeps them"),
@@ -103,13 +103,13 @@ def request(figures: Mapping[str, str]) -> str:
         (200, f"the answer: {figures['digits.received']}", False, "decrypts", "returns a ciphertext"),
     ]
     for y, label, right, left_words, right_words in steps:
-        start, end = (180, 338) if right else (340, 182)
+        start, end = (172, 346) if right else (348, 174)
         lines.append(
             f'<path d="M{start} {y}H{end}" stroke="{INK}" stroke-width="1.6" marker-end="url(#arrow)"/>'
         )
         lines.append(_text(260, y - 7, label, anchor="middle", size=14, weight=600))
-        lines.append(_text(90, y + 5, left_words, anchor="middle", size=14))
-        lines.append(_text(430, y + 5, right_words, anchor="middle", size=14))
+        lines.append(_text(86, y + 5, left_words, anchor="middle", size=14))
+        lines.append(_text(434, y + 5, right_words, anchor="middle", size=14))
     arrow = (
         '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
         f'orient="auto"><path d="M0 0L8 4L0 8z" fill="{INK}"/></marker></defs>'
