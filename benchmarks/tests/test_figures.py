@@ -46,7 +46,7 @@ def test_a_mark_and_a_block_are_filled_and_stay(expressions: Expressions) -> Non
     page_text = filled(PAGE, text, KNOWN, expressions)
     assert page_text == (
         "It takes <!--=demo.time-->3.5 s<!--/-->.\n\n<!-- block: cost -->\n"
-        "| 3.5 s | [r](../../benchmarks/a.txt) | 94 |\n<!-- end -->\n"
+        "| 3.5\N{NO-BREAK SPACE}s | [r](../../benchmarks/a.txt) | 94 |\n<!-- end -->\n"
     )
     assert filled(PAGE, page_text, KNOWN, expressions) == page_text
 
