@@ -212,6 +212,7 @@ def test_verdicts_of_networks_rest_on_what_was_measured() -> None:
     text = re.sub(
         r"<!--.*?-->", "", (ROOT / "docs" / "reproduction" / "networks.md").read_text(encoding="utf-8")
     )
+    text = text.replace("\N{NO-BREAK SPACE}", " ")
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
     judged = [row[-3:] for row in rows if len(row) >= 4 and SIZE.fullmatch(row[-3])]
     assert len(judged) > 15

@@ -41,7 +41,7 @@ LINK = re.compile(r"\]\((?!https?:|#)([^)]*)\)")
 UNIT = r"(?:ns|us|ms|s|minutes?|seconds?|hours?|kB|KB|MB|GB|TB|KiB|MiB|GiB|TiB)"
 
 CELL = re.compile(r"(?<=\|)[^|\n]+(?=\|)")
-BREAK = re.compile(rf"(?<=\d) (?={UNIT}\b|of \d)|(?<=\d of) (?=\d)")
+BREAK = re.compile(rf"(?<=\d) (?={UNIT}\b|times\b|of \d)|(?<=\d of) (?=\d)")
 """Spaces in cells of tables at which a line must not break: between a number and its unit."""
 
 FIRST = re.compile(r"^\s*(?:[*-] |\d+\. )?<!--=", re.MULTILINE)
