@@ -14,6 +14,7 @@ from pathlib import Path
 
 import keywright as kw
 from keywright import plan as planning
+from keywright._units import format_bytes
 from keywright.commands.helpers.arguments import (
     add_batch_argument,
     add_insecure_argument,
@@ -65,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key-bytes",
         metavar="SIZE",
-        help=f"largest size of all keys, e.g. 64GB (default: {Demands.key_bytes >> 30}GiB); more are refused",
+        help=f"largest size of all keys, e.g. 64GB (default: {format_bytes(Demands.key_bytes)}); more are refused",
     )
     parser.add_argument(
         "--key-count",
