@@ -105,7 +105,7 @@ def _problems(options: argparse.Namespace) -> dict[str, security.Problem]:
     single = options.log_n is not None or options.log_qp is not None
     if single == (options.parameters is not None):
         raise CommandError(
-            "it estimates either parameters or a modulus; name a preset or a file, or give --log-n and --log-qp"
+            "estimate either parameters or a modulus; name a preset or a file, or give --log-n and --log-qp"
         )
     if single:
         if options.log_n is None or options.log_qp is None:

@@ -66,14 +66,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key-bytes",
         metavar="SIZE",
-        help=f"largest size of all keys, e.g. 64GB (default: {format_bytes(Demands.key_bytes)}); more are refused",
+        help=f"largest size of all keys, e.g. 64GB (default: {format_bytes(Demands.key_bytes)})",
     )
     parser.add_argument(
         "--key-count",
         metavar="N",
         type=int,
         default=Demands.key_count,
-        help=f"largest number of keys (default: {Demands.key_count}); more are refused",
+        help=f"largest number of keys (default: {Demands.key_count})",
     )
 
 
