@@ -3,14 +3,16 @@
     python scripts/api_names.py [--check]
 
 A site fills the lines ``::: name`` from docstrings; a forge shows them as they are. So each page has a table
-between two comments: names, the first sentence of each docstring, and the members of classes. With
-``--check`` nothing is written, and the exit status is 1 if a table is not what the docstrings make.
+between two comments: names, the first sentence of each docstring, how many threads may use an object at the
+same time, and the members of classes. With ``--check`` nothing is written, and the exit status is 1 if a
+table is not what the docstrings make.
 """
 
 import argparse
 import inspect
 import re
 import sys
+from dataclasses import is_dataclass
 from importlib import import_module
 from pathlib import Path
 
@@ -46,6 +48,15 @@ def first_sentence(documented: object) -> str:
     return re.sub(r":$", ".", sentence).replace("|", "\\|")
 
 
+def threads(documented: object) -> str:
+    """Return how many threads may use one object of a class at the same time: any, or one."""
+    if not isinstance(documented, type) or issubclass(documented, BaseException):
+        return ""
+    said = re.search(r"Thread safety: (any|one)\b", inspect.getdoc(documented) or "")
+    frozen = is_dataclass(documented) and documented.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    return said[1] if said else "any" if frozen or issubclass(documented, tuple) else ""
+
+
 def members(documented: object) -> list[str]:
     """Return the public members of a class and of its bases in this package, in order; none of an error."""
     if not isinstance(documented, type) or issubclass(documented, BaseException):
@@ -56,13 +67,17 @@ def members(documented: object) -> list[str]:
 
 
 def table(names: list[str]) -> str:
-    """Return the table of these names, with its comments."""
-    rows = []
-    for name in names:
-        documented = resolved(name)
-        listed = ", ".join(f"`{member}`" for member in members(documented))
-        rows.append(f"| `{name.rpartition('.')[2]}` | {first_sentence(documented)} | {listed} |")
-    return "\n".join([BEGIN, "| name | what it is | members |", "|---|---|---|", *rows, END, "", ""])
+    """Return the table of these names, with its comments; without threads if no class has any."""
+    columns = {"name": [f"`{name.rpartition('.')[2]}`" for name in names]}
+    shown = [resolved(name) for name in names]
+    columns["what it is"] = [first_sentence(one) for one in shown]
+    if any(map(threads, shown)):
+        columns["threads"] = [threads(one) for one in shown]
+    columns["members"] = [", ".join(f"`{member}`" for member in members(one)) for one in shown]
+    rows = [columns, ["---"] * len(columns), *zip(*columns.values(), strict=True)]
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    lines[1] = lines[1].replace(" ", "")
+    return "\n".join([BEGIN, *lines, END, "", ""])
 
 
 def filled(text: str) -> str:

@@ -235,7 +235,7 @@ test("a picture is read, and one that is none is refused", WAIT, async () => {
   await ready(page);
   await page.setInputFiles("#picture", { name: "notes.png", mimeType: "image/png", buffer: Buffer.from("no picture") });
   await page.locator("#error").waitFor({ state: "visible" });
-  assert.match(await page.locator("#error").textContent(), /notes\.png is no picture/);
+  assert.match(await page.locator("#error").textContent(), /notes\.png is not a picture/);
   const png = await page.evaluate(() => {
     const sheet = document.createElement("canvas");
     [sheet.width, sheet.height] = [120, 120];

@@ -38,13 +38,18 @@ NAMED = re.compile(r"\{=(?P<name>[\w.]+)\}")
 LINK = re.compile(r"\]\((?!https?:|#)([^)]*)\)")
 """A link to a file; texts of blocks have its path from the root."""
 
+UNIT = r"(?:ns|us|ms|s|minutes?|seconds?|hours?|kB|KB|MB|GB|TB|KiB|MiB|GiB|TiB)"
+
+CELL = re.compile(r"(?<=\|)[^|\n]+(?=\|)")
+BREAK = re.compile(rf"(?<=\d) (?={UNIT}\b|times\b|of \d)|(?<=\d of) (?=\d)")
+"""Spaces in cells of tables at which a line must not break: between a number and its unit."""
+
 FIRST = re.compile(r"^\s*(?:[*-] |\d+\. )?<!--=", re.MULTILINE)
 """A mark that begins a line."""
 
 DIGITS = 3
 """Fewer digits are equal by chance."""
 
-UNIT = r"(?:ns|us|ms|s|minutes?|seconds?|hours?|kB|KB|MB|GB|TB|KiB|MiB|GiB|TiB)"
 TYPED = re.compile(rf"(?<![\w.^/-])\d[\d,.]*(?:\s?{UNIT}\b(?![-^(])|\stimes\b|x\b)")
 """A number with a unit of time or of bytes, or a ratio."""
 
@@ -116,6 +121,7 @@ def filled(path: Path, text: str, known: Mapping[str, str], expressions: Express
         if not source.is_file():
             raise BadPage(f"{path.name}: there is no block {match['name']!r} in blocks")
         block_text = expressions.fill(NAMED.sub(figure, source.read_text(encoding="utf-8")))
+        block_text = CELL.sub(lambda cell: BREAK.sub("\N{NO-BREAK SPACE}", cell[0]), block_text)
         block_text = LINK.sub(lambda link: f"]({relpath(ROOT / link[1], path.parent)})", block_text)
         return f"{match['name']}{match['rest']}{wrapped(block_text)}"
 

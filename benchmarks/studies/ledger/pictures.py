@@ -14,7 +14,7 @@ FOLDER = ROOT / "docs" / "pictures"
 WIDTH = 760
 OURS, THEIRS, INK, PALE, RED = "#0072B2", "#A0A8B4", "#1b1f24", "#eef3f8", "#B5442B"
 FONT = "font-family=\"system-ui, 'Segoe UI', Helvetica, Arial, sans-serif\""
-ROW, LABELS, BARS = 26, 250, 380
+ROW, LABELS, BARS = 26, 220, 190
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def pictures(records: Mapping[str, Record], figures: Mapping[str, str]) -> dict[
 
 
 def peers(records: Mapping[str, Record]) -> str:
-    """Bars of a bootstrap's time and keys and of a rotation, beside other libraries."""
+    """Bars of a bootstrap's time and keys, beside other libraries."""
     named = {
         "Keywright, 9 levels of 45 bits": "N16_QP1732_L9_S45",
         "Lattigo, 9 of 40": "N16QP1546H192H32",
@@ -50,81 +50,75 @@ def peers(records: Mapping[str, Record]) -> str:
         }
         return [_bar(label, value, f"{value:.1f} {suffix}") for label, value in values.items()]
 
-    (line,) = records["peer_operations"].select("work: rotate; N: 2^16; level: 26; alpha: 5")
-    columns = {
-        "Keywright": "keywright",
-        "poulpy": "poulpy",
-        "Lattigo": "lattigo",
-        "OpenFHE's wheel, without HEXL": "openfhe",
-    }
-    times = {label: _number(line, column) for label, column in columns.items()}
     panels = {
         "A bootstrap, seconds": bootstrap("median_s", 1, "s"),
         "Its keys, GB": bootstrap("key_bytes", 1e9, "GB"),
-        "A rotation, 27 primes, 5 to a digit, milliseconds": [
-            _bar(label, value, f"{value:.0f} ms") for label, value in times.items()
-        ],
     }
-    lines: list[str] = []
-    top = 8
-    for title, bars in panels.items():
-        lines.append(_text(16, top + 18, title, weight=600))
+    lines = [
+        _text(LABELS, 56 + place * ROW, label, anchor="end", size=13) for place, label in enumerate(named)
+    ]
+    for panel, (title, bars) in enumerate(panels.items()):
+        left = LABELS + 10 + panel * (WIDTH - LABELS) / 2
+        lines.append(_text(left, 26, title, weight=600))
         most = max(bar.value for bar in bars)
         for place, bar in enumerate(bars):
-            y = top + 30 + place * ROW
-            lines.append(_text(LABELS, y + 14, bar.label, anchor="end", size=13))
-            width = BARS * bar.value / most
+            y, width = 42 + place * ROW, BARS * bar.value / most
             lines.append(
-                f'<rect x="{LABELS + 10}" y="{y}" width="{width:.1f}" height="19" rx="2" '
+                f'<rect x="{left:.0f}" y="{y}" width="{width:.1f}" height="19" rx="2" '
                 f'fill="{OURS if bar.ours else THEIRS}"/>'
             )
-            lines.append(_text(LABELS + 16 + width, y + 14, bar.shown, size=13))
-        top += 46 + len(bars) * ROW
-    return _svg("Keywright beside its peers at N = 2^16 on one thread: shorter is better", top, lines)
+            lines.append(_text(left + 6 + width, y + 14, bar.shown, size=13))
+    return _svg(
+        "Keywright beside its peers at N = 2^16 on one thread: shorter is better",
+        50 + len(named) * ROW,
+        lines,
+    )
 
 
 def request(figures: Mapping[str, str]) -> str:
     """Client, server, and what crosses between them, with the bytes of the demo."""
     boxes = [
-        (16, "Client", ["holds the data, the secret key", "and, at the end, the answer"], OURS),
-        (494, "Server", ["holds the model; it sees noise,", "and cannot decrypt anything"], RED),
+        (8, "Client", ["has the data", "and the secret key"], OURS),
+        (356, "Server", ["has the model", "and sees only noise"], RED),
     ]
     lines = []
     for x, title, words, colour in boxes:
         lines.append(
-            f'<rect x="{x}" y="16" width="250" height="214" rx="8" fill="{PALE}" stroke="{colour}" '
+            f'<rect x="{x}" y="8" width="156" height="214" rx="8" fill="{PALE}" stroke="{colour}" '
             'stroke-width="2"/>'
         )
-        lines.append(_text(x + 125, 46, title, anchor="middle", weight=600, size=18))
+        lines.append(_text(x + 78, 38, title, anchor="middle", weight=600, size=18))
         lines += [
-            _text(x + 125, 72 + 19 * place, word, anchor="middle", size=14)
-            for place, word in enumerate(words)
+            _text(x + 78, 64 + 19 * place, word, anchor="middle", size=14) for place, word in enumerate(words)
         ]
     steps = [
-        (124, f"keys, once: {figures['digits.keys']}", True, "makes keys", "keeps them"),
+        (116, f"keys, once: {figures['digits.keys']}", True, "makes keys", "keeps them"),
         (
-            166,
+            158,
             f"a request: {figures['digits.sent']}",
             True,
             "encrypts",
             f"computes, {figures['digits.request']}",
         ),
-        (208, f"the answer: {figures['digits.received']}", False, "decrypts", "returns a ciphertext"),
+        (200, f"the answer: {figures['digits.received']}", False, "decrypts", "returns a ciphertext"),
     ]
     for y, label, right, left_words, right_words in steps:
-        start, end = (276, 480) if right else (484, 280)
+        start, end = (172, 346) if right else (348, 174)
         lines.append(
             f'<path d="M{start} {y}H{end}" stroke="{INK}" stroke-width="1.6" marker-end="url(#arrow)"/>'
         )
-        lines.append(_text(380, y - 7, label, anchor="middle", size=14, weight=600))
-        lines.append(_text(141, y + 5, left_words, anchor="middle", size=14))
-        lines.append(_text(619, y + 5, right_words, anchor="middle", size=14))
+        lines.append(_text(260, y - 7, label, anchor="middle", size=14, weight=600))
+        lines.append(_text(86, y + 5, left_words, anchor="middle", size=14))
+        lines.append(_text(434, y + 5, right_words, anchor="middle", size=14))
     arrow = (
         '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
         f'orient="auto"><path d="M0 0L8 4L0 8z" fill="{INK}"/></marker></defs>'
     )
     return _svg(
-        "What crosses between client and server, with the bytes of keywright demo", 246, [arrow, *lines]
+        "What crosses between client and server, with the bytes of keywright demo",
+        230,
+        [arrow, *lines],
+        width=520,
     )
 
 
@@ -144,7 +138,8 @@ def _text(x: float, y: float, text: str, *, anchor: str = "start", size: int = 1
     )
 
 
-def _svg(title: str, height: int, lines: Sequence[str]) -> str:
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">'
-    background = f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>'
+def _svg(title: str, height: int, lines: Sequence[str], width: int = WIDTH) -> str:
+    size = f'width="{width}" height="{height}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height}" role="img">'
+    background = f'<rect {size} fill="#ffffff"/>'
     return "\n".join([head, f"<title>{escape(title)}</title>", background, *lines, "</svg>", ""])

@@ -1,8 +1,10 @@
 """Print a script that makes a shell complete commands, options and files.
 
-bash: keywright completion bash > ~/.local/share/bash-completion/completions/keywright
+For bash, write it to the folder that bash-completion reads; for zsh, to a folder of $fpath:
 
-zsh: keywright completion zsh > _keywright, in a folder of $fpath
+  cd ~/.local/share/bash-completion/completions
+  keywright completion bash > keywright
+  keywright completion zsh > _keywright
 """
 
 import argparse

@@ -25,16 +25,19 @@ MISSING = "the following arguments are required: "
 
 class Paragraphs(argparse.HelpFormatter):
     """Wraps the paragraphs of a description to the terminal; indented lines, lists and examples stay as they
-    are."""
+    are. Names with hyphens stay whole."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         blocks = re.split(r"\n\s*\n", text.strip())
         return "\n\n".join(
             block
             if re.search(r"^(\s|\*|example: )", block, re.MULTILINE)
-            else textwrap.fill(" ".join(block.split()), width)
+            else textwrap.fill(" ".join(block.split()), width, break_on_hyphens=False)
             for block in blocks
         )
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
 
 class UsageError(CommandError):
@@ -54,7 +57,7 @@ class Parser(argparse.ArgumentParser):
             name, value = chosen[1], chosen[2].strip("'")
             choices = [choice.strip("'") for choice in chosen[3].split(", ")]
             what = "command" if name == "COMMAND" else f"value of {name}"
-            raise UsageError(f"{value!r} is no {what}; {nearest(value, choices)}")
+            raise UsageError(f"{value!r} is not a {what}; {nearest(value, choices)}")
         text = message.removeprefix("argument ")
         raise UsageError(text if "; " in text else f"{text}; see {self.prog} --help")
 
@@ -119,7 +122,7 @@ class CommandParser(Parser):
             lines += ["", title]
             for module in modules:
                 summary = " ".join((module.__doc__ or "").partition("\n\n")[0].split())
-                wrapped = textwrap.wrap(summary, WIDTH - 14)
+                wrapped = textwrap.wrap(summary, WIDTH - 14, break_on_hyphens=False)
                 lines += [
                     f"  {command_name(module):<12}{wrapped[0]}",
                     *(f"{'':14}{line}" for line in wrapped[1:]),

@@ -88,14 +88,14 @@ def test_the_help_of_every_option_of_a_few_values_names_them(capsys: pytest.Capt
 
 
 USAGE = [
-    ("compil", "'compil' is no command", "did you mean compile"),
-    ("zzz", "'zzz' is no command", "choose from demo, infer"),
+    ("compil", "'compil' is not a command", "did you mean compile"),
+    ("zzz", "'zzz' is not a command", "choose from demo, infer"),
     ("infer", "needs MODEL", "see keywright infer --help"),
     ("info x --seed 3", "has no option --seed", "see keywright info --help"),
     ("infer m.onnx --calibratoin x", "has no option --calibratoin", "did you mean --calibration"),
     ("keygen a b --out c", "does not take 'b'", "see keywright keygen --help"),
-    ("plan --hops 9 x", "'9' is no value of --hops", "choose from 1, 2, 3, 4"),
-    ("bench --set man", "'man' is no value of --set", "did you mean main"),
+    ("plan --hops 9 x", "'9' is not a value of --hops", "choose from 1, 2, 3, 4"),
+    ("bench --set man", "'man' is not a value of --set", "did you mean main"),
     ("infer m.onnx --batch 3", "not a power of two", "write 1, 2, 4"),
     ("info x --threads many", "invalid int value: 'many'", "see keywright info --help"),
     ("demo --threads 0", "0 threads", "see keywright demo --help"),

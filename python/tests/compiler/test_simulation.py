@@ -175,7 +175,7 @@ def test_a_simulation_is_the_program_and_the_same_every_time(case: Case) -> None
     assert outputs.sample_errors.shape == (len(case.samples),)
     assert outputs.mean_error < outputs.sample_errors.min() <= outputs.worst_error
     assert outputs.decided.all()
-    assert "against the program in the clear" in str(outputs)
+    assert "compared with the unencrypted program" in str(outputs)
 
 
 def test_samples_too_close_are_not_decided() -> None:

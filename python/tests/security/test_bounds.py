@@ -59,8 +59,8 @@ def test_the_command_takes_numbers(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "nothing to estimate"),
-        (("N13_QP214_S38", "--log-n", "13"), "nothing to estimate"),
+        ((), "either parameters or a modulus"),
+        (("N13_QP214_S38", "--log-n", "13"), "either parameters or a modulus"),
         (("--log-n", "13"), "go together"),
         (("--log-n", "64", "--log-qp", "100"), "outside 5"),
         (("--log-n", "13", "--log-qp", "100", "--secret", "sparse:"), "not a known distribution"),

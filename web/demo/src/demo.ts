@@ -277,7 +277,7 @@ async function connect(): Promise<void> {
       "The model's arithmetic works on ciphertexts: adding and multiplying them adds and multiplies the numbers inside. This tab " +
       `makes a secret key in a worker, where it stays until the page is closed. The scheme is CKKS with N = 2^${model.logN}${model.insecure ? "" : ", at 128-bit security"}. ` +
       (model.packing === "slots"
-        ? "This tab encrypts for the whole computation, and the server computes. "
+        ? "This tab encrypts once, and the server does the whole computation. "
         : `This tab encrypts modulo one prime of ${model.modulusBits} bits, and the server raises the modulus and computes. `) +
       `The model is named ${model.name}.`;
     if (!busy) forget();

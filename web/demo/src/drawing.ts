@@ -5,7 +5,7 @@ import { EXAMPLES } from "./examples.js";
 import { drawSquare, pictureOf, pixelsOf } from "./picture.js";
 import { announce, element } from "./text.js";
 
-const MAX_PICTURE_BYTES = 16 << 20;
+const MAX_PICTURE_BYTES = 16e6;
 const BRUSH = 26;
 const STEP = 8;
 
@@ -233,7 +233,7 @@ export class Drawing {
       this.refuse(this.sample() === null ? `There is no ${this.thing} to be seen in that picture.` : null);
       announce(`${file.name} is in the drawing area.`);
     } catch {
-      this.refuse(`${file.name} is no picture that this browser reads, or has more than 16 MiB.`);
+      this.refuse(`${file.name} is not a picture that this browser can read, or is larger than 16 MB.`);
     }
   }
 }

@@ -15,10 +15,10 @@ export function showViews(thing: string, answer: Answer, label: string): void {
   const image = new ImageData(side, side);
   for (let i = 0; i < side * side; i++) image.data.set([0, 0, 0].fill(answer.sample[i] ?? 0).concat(255), 4 * i);
   theirs.getContext("2d")?.putImageData(image, 0, 0);
-  theirs.setAttribute("aria-label", "Noise: the first bytes of the ciphertext, one a pixel");
+  theirs.setAttribute("aria-label", "Noise: the first bytes of the ciphertext, one per pixel");
   element("own-note").textContent = `${preview.width * preview.height} pixels, and the answer: ${label}.`;
   element("theirs-note").textContent =
-    `${bytes(answer.sent)} that look random. Drawn are ${(side * side).toLocaleString("en")} of them, one a pixel. The answer looks the same.`;
+    `${bytes(answer.sent)} that look random. The picture shows ${(side * side).toLocaleString("en")} of these bytes, one per pixel. The answer looks the same.`;
   element("views-section").hidden = false;
 }
 

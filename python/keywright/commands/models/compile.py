@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=Fit.noise,
         metavar="SHARE",
         help="largest predicted error of encryption as a share of the spread of an output on "
-        "the calibration data (default: %(default)s); above a hundredth it is warned of",
+        "the calibration data (default: %(default)s); above 0.01 there is a warning",
     )
     parser.add_argument("--name", help="name of the model (default: the file's name)")
     parser.add_argument("--labels", help="labels of the outputs, separated by commas")

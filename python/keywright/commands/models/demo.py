@@ -29,9 +29,9 @@ from keywright.runtime import run_clear
 EXAMPLE = "keywright demo --samples 3"
 
 KEYS = """\
-The secret key stays with the client; these keys, of 128-bit security, let the
-server compute, not decrypt. One rotation may have keys at several levels: where
-fewer multiplications are left, a key is smaller. Times are those of one answer."""
+Evaluation keys (128-bit security) let the server compute, not decrypt. Most are
+for rotations, which move values in a ciphertext. Keys for late rotations can be
+small, so a rotation may have several. Keys are packed to send, not in memory."""
 """What the table of keys does not say in its words."""
 
 
@@ -103,22 +103,19 @@ def _show(
     count = len(rows)
     pictures = [shaded(each, SHADES if drawable else ASCII_SHADES) for each in (pixels, noise)]
     title = "the last digit" if count > 1 else "the digit"
-    canvas = beside([title, *pictures[0]], ["the server sees", *pictures[1]])
+    canvas = beside([title, *pictures[0]], ["part of the noise", *pictures[1]])
     same = sum(row["encrypted"] == row["clear"] for row in rows)
-    true = sum(row["encrypted"] == row["digit"] for row in rows)
+    right = f"{sum(row['encrypted'] == row['digit'] for row in rows)} of {count} are the true digit"
     error = float(np.max([row["difference"] for row in rows]))
     sent = format_bytes(inference.batches.sent_bytes)
     compared = f"scores up to {largest:.3g} differ by at most {error:.1g}"
-    if count > 1:
-        request = f"encrypts {count} digits; the last is on the left. For each, the server gets"
-    else:
-        request = "encrypts the digit on the left. The server gets"
+    request = f"encrypts {count} digits. For each," if count > 1 else "encrypts a digit. For it,"
     paragraphs = [
-        f"The client {request} {sent} of noise (right, in part).",
+        f"The client {request} the server gets {sent} of noise.",
+        "The secret key never leaves the client.",
         "The client decrypts the answers:",
         " ".join(str(row["encrypted"]) for row in rows),
-        f"{same} of {count} answers equal the unencrypted network's; {compared}.",
-        f"{true} of {count} are right.",
+        f"{same} of {count} answers equal the unencrypted network's; {compared}. {right}.",
     ]
     for line in beside(canvas, [line for each in paragraphs for line in wrap(each, 39)]):
         terminal.text(line)

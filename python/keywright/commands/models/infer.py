@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 import keywright as kw
 from keywright import compiler, runtime
+from keywright._units import format_bytes, format_seconds
 from keywright.commands.helpers.arguments import (
     add_batch_argument,
     add_force_argument,
@@ -127,9 +128,9 @@ def explain(program: compiler.Program, terminal: Terminal) -> None:
 
 BATCHES = [
     Column("batch", "samples at a time", "number"),
-    Column("seconds", "predicted a sample", "seconds"),
-    Column("sent_bytes", "sent a sample", "bytes"),
-    Column("returned_bytes", "returned a sample", "bytes"),
+    Column("seconds", "predicted time, per sample", "seconds"),
+    Column("sent_bytes", "sent, per sample", "bytes"),
+    Column("returned_bytes", "returned, per sample", "bytes"),
 ]
 
 
@@ -211,14 +212,14 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         batch = "sample" if compiled.program.batch == 1 else f"{compiled.program.batch} samples"
         title = f"Time of {batch} by kind of layer; predicted times are of {predicted_speedup()[1]}"
         terminal.table(LAYERS, _kinds(inference), title=title)
-    gigabytes = [
-        size / 1e9
-        for size in (inference.preparation.key_bytes, inference.preparation.plaintext_bytes, peak_bytes())
-    ]
+    prepared = inference.preparation
+    keys, encoded, peak, total = map(
+        format_bytes,
+        (prepared.key_bytes, prepared.plaintext_bytes, peak_bytes(), inference.planned.memory.total),
+    )
     terminal.note(
-        f"keys {inference.preparation.key_seconds:.2f} s, {error_text(inference)}; "
-        f"GB: keys {gigabytes[0]:.2f}, encoded model {gigabytes[1]:.2f}, peak memory {gigabytes[2]:.2f}, "
-        f"predicted {inference.planned.memory.total / 1e9:.2f}"
+        f"keys made in {format_seconds(prepared.key_seconds)}; {error_text(inference)}\n"
+        f"memory: keys {keys}, encoded model {encoded}, peak {peak}, predicted {total}"
     )
 
 
@@ -284,4 +285,4 @@ def error_text(inference: Inference) -> str:
     Because it holds for all inputs, it is too large to be useful for deep networks."""
     if inference.error_bound < np.abs(inference.outputs).max(initial=0.0):
         return f"error of the outputs at most {inference.error_bound:.2g} for all inputs"
-    return "the worst-case bound over all inputs is larger than the outputs"
+    return "the bound for the worst input is larger than the outputs"

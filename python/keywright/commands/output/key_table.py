@@ -9,8 +9,8 @@ from keywright.model import Model
 from keywright.plan.cost import stored_model
 
 USUAL = {
-    "all-required": "every rotation, top level",
-    "power-of-two": "powers of two, usual elsewhere",
+    "all-required": "every rotation, full size",
+    "power-of-two": "powers of 2, usual elsewhere",
 }
 """Strategies of other libraries, and what the table calls their keys."""
 
@@ -19,7 +19,7 @@ KEY_COLUMNS = [
     Column("keys", "keys", "number"),
     Column("sent_bytes", "sent once", "bytes"),
     Column("held_bytes", "in memory", "bytes"),
-    Column("relative", "predicted time", "ratio"),
+    Column("relative", "predicted answer time", "ratio"),
 ]
 
 
@@ -44,9 +44,9 @@ def key_table(model: Model, candidates: Sequence[planning.PlanExecution]) -> lis
             "relative": planning.predict_plan(plan, costs).seconds / seconds,
         }
 
-    rows = [row("used here, by plan", own.plan, own)]
+    rows = [row("planned, used here", own.plan, own)]
     smallest = min(candidates, key=lambda execution: execution.plan.stored_bytes)
-    rows.append(row("plan of fewest bytes", smallest.plan, smallest))
+    rows.append(row("planned, fewest bytes", smallest.plan, smallest))
     for strategy, name in USUAL.items():
         plan = planning.STRATEGIES[strategy].plan(own.plan.workload, costs)
         rows.append(row(name, plan, model.with_plan(plan).execution))

@@ -221,7 +221,8 @@ def parse_budget(memory: str | None, time: str | None, every: float) -> planning
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([xs])", "1.05x" if time is None else time.strip())
     if match is None or float(match[1]) == 0:
         raise CommandError(
-            f"{time!r} is not a time; write 1.2x for a multiple of all-required's, or 3.5s for seconds"
+            f"{time!r} is not a time; write 3.5s for seconds, or 1.2x for a multiple of the time with all "
+            "required keys"
         )
     return planning.Budget(seconds=float(match[1]) * (every if match[2] == "x" else 1.0))
 

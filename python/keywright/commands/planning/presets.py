@@ -44,9 +44,11 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     terminal.text("")
     terminal.table(COLUMNS, deep, title="With bootstraps: the levels are those after one")
     terminal.text(
-        "\nWithout --preset a model gets the smallest that is deep enough; with bootstraps the faster of\n"
-        f"{' and '.join(DEEP_PRESETS)}; for thin clients the first that fits of\n"
-        f"{', '.join(BOOTSTRAP_PRESETS)}."
+        "\nWithout --preset, a model gets the smallest set with enough levels. A model that\n"
+        "needs bootstraps gets the faster of\n"
+        f"  {', '.join(DEEP_PRESETS)}\n"
+        "and a model for thin clients the first that fits of\n"
+        f"  {', '.join(BOOTSTRAP_PRESETS)}"
     )
 
 

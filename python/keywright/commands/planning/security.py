@@ -104,7 +104,9 @@ def _finite(bits: float) -> float | None:
 def _problems(options: argparse.Namespace) -> dict[str, security.Problem]:
     single = options.log_n is not None or options.log_qp is not None
     if single == (options.parameters is not None):
-        raise CommandError("nothing to estimate is named; name PARAMETERS, or give --log-n and --log-qp")
+        raise CommandError(
+            "estimate either parameters or a modulus; name a preset or a file, or give --log-n and --log-qp"
+        )
     if single:
         if options.log_n is None or options.log_qp is None:
             raise CommandError("--log-n and --log-qp go together; give both")

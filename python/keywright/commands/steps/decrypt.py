@@ -59,9 +59,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     columns = prediction_columns(program)
     terminal.table([*columns, Column("error_bound", "error at most", "number")], rows)
     terminal.note(
-        "errors are relative to the program in the clear, in the worst case over all inputs; there is no "
-        "bound if the largest possible values exceed the modulus, or if a thin client decrypts; keywright "
-        "infer --explain predicts typical errors"
+        "error at most: the bound for the worst input, compared with the unencrypted program;\n"
+        "a dash means that there is no bound (keywright infer --explain predicts typical errors)"
     )
     if flooding is not None:
         terminal.note(

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import keywright as kw
 from keywright import plan as planning
+from keywright._units import format_bytes
 from keywright.commands.helpers.arguments import (
     add_batch_argument,
     add_insecure_argument,
@@ -65,14 +66,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key-bytes",
         metavar="SIZE",
-        help=f"most bytes of keys, e.g. 64GB (default: {Demands.key_bytes >> 30}GiB); more are refused",
+        help=f"largest size of all keys, e.g. 64GB (default: {format_bytes(Demands.key_bytes)})",
     )
     parser.add_argument(
         "--key-count",
         metavar="N",
         type=int,
         default=Demands.key_count,
-        help=f"most keys (default: {Demands.key_count}); more are refused",
+        help=f"largest number of keys (default: {Demands.key_count})",
     )
 
 

@@ -72,8 +72,8 @@ class Simulation:
         count = len(self.outputs)
         samples = "1 sample" if count == 1 else f"{count} samples"
         return (
-            f"predicted error of the outputs: mean {self.mean_error:.2g}, largest {self.worst_error:.2g} "
-            f"over {samples}; of an encrypted run against the program in the clear, not against the model"
+            f"predicted error of encryption: mean {self.mean_error:.2g}, largest {self.worst_error:.2g} "
+            f"over {samples}, compared with the unencrypted program"
         )
 
 

@@ -75,8 +75,8 @@ def describe(service: Service, address: str) -> str:
         '<meta name=viewport content="width=device-width, initial-scale=1">'
         f"<title>Keywright: {escape(service.model.name)}</title><style>{STYLE}</style></head><body><main>"
         "<h1>This server computes on data that it cannot read</h1>"
-        "<p>Clients encrypt their samples and decrypt the answers. The server gets keys that compute, and "
-        f"none that decrypts.</p>{sections}"
+        "<p>Clients encrypt their samples and decrypt the answers. The server gets evaluation keys, "
+        f"which compute but cannot decrypt.</p>{sections}"
         f"<section><h2>Ask it from Python</h2><pre>{escape(service.model.example(address))}</pre></section>"
         "<p>For programs: <a href=/v1/models>/v1/models</a> lists the models. "
         "Start the server with <code>--page</code> to serve a page of your own here.</p>"
