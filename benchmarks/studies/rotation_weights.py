@@ -1,9 +1,9 @@
 """Table 3 of KDS, measured: rotations by the Hamming weight of their index: `python -m
 studies.rotation_weights`.
 
-N = 2^16, 31 primes of 50 bits, a seeded key of one prime to a digit for each power of two. The index of weight w
-is 2^w - 1, and it is rotated by its powers of two, one after another. One thread. Weights take turns. Before
-that, results are decrypted and compared with numpy's.
+N = 2^16, 31 primes of 50 bits, a seeded key of one prime to a digit for each power of two. The index of
+weight w is 2^w - 1, and it is rotated by its powers of two, one after another. One thread. Weights take
+turns. Before that, results are decrypted and compared with numpy's.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ LIGHT = {
     "weights": "weights.jsonl",
     "bounds": None,
 }
-"""Records whose commands need no data and take a minute at most, and the file that each makes again to the last
-byte; None where a program prints its figures."""
+"""Records whose commands need no data and little time, and the file that each makes again to the last byte;
+None where a program prints its figures."""
 
 TARGETS = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
@@ -107,7 +107,12 @@ def test_a_light_command_runs_and_makes_its_record_again(name: str, tmp_path: Pa
     command = record.command if made is None else f"{record.command} --out {shlex.quote(str(tmp_path))}"
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
-        ["bash", "-c", command], cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+        ["bash", "-c", command],
+        cwd=ROOT,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     if made is not None:
