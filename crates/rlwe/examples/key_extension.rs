@@ -6,7 +6,12 @@
 //! Both switches run on the kernels of the ring, and their results are equal to the last bit. Medians of the processor
 //! time of as many runs as its argument says (7 without one), in turns; bytes are those that an evaluation reads. With
 //! the argument `quick` it runs once in a small ring, to compare the results.
-#![expect(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a program that reports or fails")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a program that reports or fails"
+)]
 
 use std::fs;
 use std::ops::Range;
@@ -269,6 +274,12 @@ fn processor_seconds(begin: Instant) -> f64 {
     if sum > 0.0 { sum / 1e9 } else { begin.elapsed().as_secs_f64() }
 }
 
+fn milliseconds(begin: Instant, work: impl FnOnce()) -> f64 {
+    let before = processor_seconds(begin);
+    work();
+    1e3 * (processor_seconds(begin) - before)
+}
+
 fn median(times: &mut [f64]) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]
@@ -294,19 +305,12 @@ fn row(log_n: u32, runs: usize, (primes, alpha, size, bits): Setting) {
     }
     let (one, other) = (ordinary(&stored, &input), extended.switch(&input));
     assert!(one.iter().zip(&other).all(|(a, b)| a.words() == b.words()), "both switches have one result");
-    let works: [&dyn Fn(); 3] = [
-        &|| drop(ordinary(&seeded, &input)),
-        &|| drop(ordinary(&stored, &input)),
-        &|| drop(extended.switch(&input)),
-    ];
     let begin = Instant::now();
     let mut times = [Vec::new(), Vec::new(), Vec::new()];
     for _ in 0..runs {
-        for (work, times) in works.into_iter().zip(&mut times) {
-            let before = processor_seconds(begin);
-            work();
-            times.push(1e3 * (processor_seconds(begin) - before));
-        }
+        times[0].push(milliseconds(begin, || drop(ordinary(&seeded, &input))));
+        times[1].push(milliseconds(begin, || drop(ordinary(&stored, &input))));
+        times[2].push(milliseconds(begin, || drop(extended.switch(&input))));
     }
     let [seeded_ms, stored_ms, extended_ms] = times.each_mut().map(|times| median(times));
     println!(
