@@ -102,6 +102,9 @@ def test_a_record_without_a_commit_has_that_of_the_page_beside_it(
     assert Record("runs", "benchmarks/record/day/runs.jsonl", "make").commits == []
     (folder / "runs.md").write_text("* Keywright commit 0123456789ab-dirty\n")
     assert Record("runs", "benchmarks/record/day/runs.jsonl", "make").commits == ["01234567-dirty"]
+    (tmp_path / "page.md").write_text("# Computed from the runs\n")
+    page_of_runs = Record("page", "page.md", "make", source="benchmarks/record/day/runs.jsonl")
+    assert page_of_runs.commits == ["01234567-dirty"]
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import re
 import runpy
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -16,6 +18,15 @@ from keywright.commands.command_line import parser
 from studies.ledger.records import ROOT, records
 
 COMMANDS = sorted({record.command for record in records().values()})
+LIGHT = {
+    "key_extension": "key_extension.jsonl",
+    "weights": "weights.jsonl",
+    "bounds": None,
+    "frontier": None,
+}
+"""Records whose commands need no data and little time, and the file that each makes again to the last byte;
+None where a program prints its figures."""
+
 TARGETS = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
@@ -88,3 +99,24 @@ def test_a_command_is_read_by_its_program(command: str, monkeypatch: pytest.Monk
                 parser().parse_args(arguments)
             case _:
                 pytest.fail(f"nothing here reads {words}")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", LIGHT)
+def test_a_light_command_runs_and_makes_its_record_again(name: str, tmp_path: Path) -> None:
+    record, made = records()[name], LIGHT[name]
+    command = record.command if made is None else f"{record.command} --out {shlex.quote(str(tmp_path))}"
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=ROOT,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    if made is not None:
+        assert (tmp_path / made).read_text(encoding="utf-8") == record.text
+    else:
+        assert done.stdout

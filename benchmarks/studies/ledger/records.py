@@ -34,6 +34,7 @@ class Record:
         path: relative to the repository.
         command: what made it.
         note: what it is not, in a few words: a prediction, one run; empty where there is nothing to say.
+        source: the path of the record that a page is computed from; empty where it is a record itself.
         once: what there was only one of, a run or an image; empty where there were several.
         rows: selections of it by name, each as `select` takes it.
     """
@@ -42,6 +43,7 @@ class Record:
     path: str
     command: str
     note: str = ""
+    source: str = ""
     once: str = ""
     rows: Mapping[str, str] = field(default_factory=dict)
 
@@ -83,13 +85,13 @@ class Record:
     def commits(self) -> list[str]:
         """Commits that its text names, each once; `-dirty` where files of the commit had been changed.
 
-        A record without any has those of the pages beside it, which the same run wrote.
+        A record without any has those of the pages beside it, which the same run wrote. A page that was
+        computed from a record has the commits of that record.
         """
-        texts = [self.text]
-        if self.path.startswith("benchmarks/record/"):
-            texts += [
-                page.read_text(encoding="utf-8") for page in sorted((ROOT / self.path).parent.glob("*.md"))
-            ]
+        path = ROOT / (self.source or self.path)
+        texts = [path.read_text(encoding="utf-8")]
+        if path.is_relative_to(ROOT / "benchmarks" / "record"):
+            texts += [page.read_text(encoding="utf-8") for page in sorted(path.parent.glob("*.md"))]
         for names in map(COMMIT.findall, texts):
             if names:
                 return list(dict.fromkeys(name + dirty for name, dirty in names))
