@@ -162,7 +162,7 @@ def matching(
 
 
 def payloads_of(steps: Array, products: Sequence[Complex]) -> Array:
-    """Payloads (matches, 7) of a block's records whose step is above 1/2. Near the threshold the step is not 1,
+    """Payloads (matches, 7) of a block's records with a step above 1/2. Near the threshold the step is not 1,
     and so products are divided by it."""
     matches = steps > 0.5
     numbers = []
