@@ -168,8 +168,7 @@ def measure(name: str, options: argparse.Namespace, batch: int) -> Row:
     plaintext = np.concatenate([subject.label(compiled, each) for each in decrypted])
     checked = tests[: max(LABELS, len(plaintext))]
     # The graph of the program, which is many times faster than its rotations in the clear.
-    source = model if name not in ("forest", "boosting") else to_source(model)
-    graph = kw.compiler.approximate(source, kw.compiler.Fit(calibration=typical, **choices)).graph
+    graph = kw.compiler.approximate(to_source(model), kw.compiler.Fit(calibration=typical, **choices)).graph
     assert program.input.steps.binning is not None
     bits = program.input.steps.binning.apply(checked)
     scores = np.concatenate([values[graph.output] for _, values in graph.runs(bits)])
