@@ -39,6 +39,7 @@ from keywright.program.operands.normalisation import (
     WIDE,
     WIDE_RESULT,
     WIDE_TENSOR,
+    WIDE_THIN,
     Normalisation,
 )
 from keywright.program.program import Program
@@ -90,17 +91,18 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
     approximated = _approximated(model, target, fit, max_plaintext_bytes)
     run, fit = approximated.run, approximated.fit
     input_range = _input_range(approximated, target)
-    input_scale = _input_scale(input_range) if target.thin and input_range is not None else 1.0
     graph = Graph(dict(approximated.graph.nodes), approximated.graph.output)
     source, last = _source_shape(graph), approximated.output_shape
-    entering = None if target.thin else Normalisation.of(run.samples, factor=_factor(source))
+    normal, input_scale = _entering(run.samples, source, target, input_range)
+    entering = normal
+    if input_scale != 1:
+        offset, scale = (0.0, 1.0) if normal is None else (normal.offset, normal.scale)
+        entering = Normalisation(np.atleast_1d(offset), np.atleast_1d(scale * input_scale))
     leaving = None if approximated.trees is None else approximated.trees.normalisation
     if leaving is None and not target.thin and len(run.samples):
         free = isinstance(graph.nodes[graph.output], Linear)
         factor = _factor(last) if free else WIDE_RESULT
         leaving = Normalisation.of(approximated.outputs, factor=factor, small_only=True)
-    if input_scale != 1:
-        entering = Normalisation(np.zeros(1), np.asarray([input_scale]))
     if entering is not None:
         size = math.prod(source)
         graph = shift_input(
@@ -141,7 +143,7 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
             shape=program.input.shape if binning is None else (binning.features,),
             range=input_range,
             scale=input_scale,
-            normalisation=entering if input_scale == 1 else None,
+            normalisation=normal,
             steps=replace(
                 approximated.steps,
                 binning=binning,
@@ -243,6 +245,19 @@ def _input_range(model: ApproximatedModel, target: Target) -> tuple[float, float
     # No polynomial limits the inputs, but their ciphertexts declare a magnitude.
     largest = HEADROOM * float(np.abs(run.samples).max()) or 1.0
     return -largest, largest
+
+
+def _entering(
+    samples: Vector, source: Shape, target: Target, ends: tuple[float, float] | None
+) -> tuple[Normalisation | None, float]:
+    """Return how a client normalises samples, and the number by which it then divides them. Thin clients only
+    divide, unless the ranges of elements differ so much that small ones would lose their bits."""
+    if not target.thin:
+        return Normalisation.of(samples, factor=_factor(source)), 1.0
+    normal = Normalisation.of(samples, factor=max(WIDE_THIN, _factor(source)), far=math.inf)
+    if normal is not None and normal.scale.size > 1:
+        return normal, HEADROOM
+    return None, 1.0 if ends is None else _input_scale(ends)
 
 
 def _input_scale(ends: tuple[float, float]) -> float:

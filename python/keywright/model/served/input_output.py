@@ -99,7 +99,7 @@ class ManifestInput:
         range: (low, high) of the values; None if unbounded.
         divisor: a power of two by which clients divide values before encryption; thin clients encrypt values
             of at most 1 in size.
-        normalisation: the normalisation by the client; None, as always for thin clients, if there is none.
+        normalisation: the normalisation by the client, before the division; None if there is none.
         steps: the computations of the client before encryption, and the features that must be 0 or 1.
         ring: log2 of the degree of the smaller ring in which clients encrypt; 0 for the largest.
     """

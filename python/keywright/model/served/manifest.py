@@ -437,7 +437,7 @@ class Manifest:
                 raise FormatError(
                     f"the {name}'s normalisation has {len(normal.scale)} elements", code="manifest"
                 )
-        if manifest.format.packing == "coefficients":
+        if manifest.format.packing == "coefficients" and manifest.input.normalisation is None:
             low, high = manifest.input.range or (-math.inf, math.inf)
             if not -manifest.input.divisor <= low < high <= manifest.input.divisor:
                 raise FormatError(
