@@ -224,7 +224,9 @@ class Model(Executable):
             require_precision(
                 self.error_with(execution or self.execution),
                 self.approximated.fit,
-                divisor=1.0 if self.entry is None else self.program.input.scale,
+                divisor=1.0
+                if self.entry is None or self.program.input.normalisation is not None
+                else self.program.input.scale,
                 precise=precise,
             )
 
