@@ -1,5 +1,5 @@
-"""Expand before comparisons, as exporters of JAX and TensorFlow write one-hot vectors. It is not needed there,
-and clients do not run it, because its result may have any size."""
+"""Expand before comparisons, as exporters of JAX and TensorFlow write one-hot vectors. It is not needed
+there, and clients do not run it, because its result may have any size."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
