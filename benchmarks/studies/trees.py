@@ -1,12 +1,14 @@
 """What an answer of a tree ensemble takes, alone and in a batch.
 
-    cd benchmarks && python -m studies.trees [forest boosting] [--threads 2] [--runs 3] [--out FOLDER]
+    cd benchmarks && python -m studies.trees [forest fraudurl] [--batch 8] [--labels 1000] [--out FOLDER]
 
-`forest` is a forest of 100 trees of depth 8 on scikit-learn's breast cancer data; `boosting` has the shape of
-fraudurl 1.0.1, 400 trees of at most 15 leaves on 83 features, fitted to made data. Thresholds are private
-unless `--thresholds public`. Labels of encrypted answers are compared with those of the quantised model in
-the clear, and those in turn with the estimator's own on a thousand samples. Times are of the evaluation,
-without keys and encoding. On a machine that others use, compare processor times.
+`forest` is a forest of 100 trees of depth 8 on scikit-learn's breast cancer data, tested on the data and on
+random mixtures of two of its samples. `boosting` has the shape of fraudurl 1.0.1, 400 trees of at most 15
+leaves on 83 features, fitted to made data. `fraudurl` and `voice2gender` are published packages, which the
+gallery of `examples` installs. Thresholds are private unless `--thresholds public`. Labels of encrypted
+answers, of one batch or of `--labels` samples, are compared with those of the quantised model in the clear,
+and those in turn with the model's own on a thousand samples. Times are of the evaluation, without keys and
+encoding. On a machine that others use, compare processor times.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ import argparse
 import json
 import os
 import resource
+import sys
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -22,13 +26,15 @@ from typing import Any
 
 import keywright as kw
 import numpy as np
-from harness.folders import record_folder
+from harness.folders import HERE, record_folder
 from harness.measurement.clock import Seconds, timed
 from keywright.compiler.front_ends.trees.objects import to_source
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.model_selection import train_test_split
+
+sys.path.append(str(HERE.parent / "examples"))
 
 LABELS = 1000
 MADE, FEATURES = 6000, 83
@@ -64,14 +70,41 @@ class Row:
     checked: int
 
 
-def forest() -> tuple[Any, Array, Array]:
-    """The forest, calibration samples and test samples."""
+@dataclass(frozen=True)
+class Subject:
+    """An ensemble.
+
+    Attributes:
+        model: what `keywright.compile` takes.
+        typical, tests: calibration samples and others.
+        label: labels of a compiled model's scores.
+        own: the model's own labels of samples.
+    """
+
+    model: Any
+    typical: Array
+    tests: Array
+    label: Callable[[kw.model.CompiledModel, Array], Array]
+    own: Callable[[Array], Array]
+
+
+def label(compiled: kw.model.CompiledModel, scores: Array) -> Array:
+    """Labels of an estimator."""
+    return np.asarray(compiled.answers(scores)["label"])
+
+
+def forest() -> Subject:
+    """The forest."""
     samples, labels = load_breast_cancer(return_X_y=True)
     typical, tests, known, _ = train_test_split(samples, labels, test_size=0.3, random_state=0)
-    return RandomForestClassifier(100, max_depth=8, random_state=0).fit(typical, known), typical, tests
+    model = RandomForestClassifier(100, max_depth=8, random_state=0).fit(typical, known)
+    rng = np.random.default_rng(0)
+    pairs, shares = rng.integers(len(samples), size=(2, LABELS)), rng.uniform(size=(LABELS, 1))
+    mixed = shares * samples[pairs[0]] + (1 - shares) * samples[pairs[1]]
+    return Subject(model, typical, np.concatenate((tests, typical, mixed)), label, model.predict)
 
 
-def boosting() -> tuple[Any, Array, Array]:
+def boosting() -> Subject:
     """The boosting on half counts and half continuous features."""
     rng = np.random.default_rng(0)
     counts = np.round(rng.gamma(1, 5, size=(MADE, FEATURES)))
@@ -82,15 +115,39 @@ def boosting() -> tuple[Any, Array, Array]:
         max_iter=400, max_leaf_nodes=15, learning_rate=0.05, early_stopping=False, random_state=0
     )
     half = MADE // 2
-    return model.fit(samples[:half], labels[:half]), samples[:half], samples[half:]
+    model.fit(samples[:half], labels[:half])
+    return Subject(model, samples[:half], samples[half:], label, model.predict)
 
 
-ENSEMBLES = {"forest": forest, "boosting": boosting}
+def published(name: str) -> Callable[[], Subject]:
+    """An ensemble of the gallery."""
+
+    def subject() -> Subject:
+        from gallery.entry import entry
+        from gallery.packages import install
+
+        case = entry(name).load(install(name), LABELS)
+
+        def label(compiled: kw.model.CompiledModel, scores: Array) -> Array:
+            outputs = next(iter(compiled.answers(scores).values()), scores)
+            return np.asarray(case.decide(np.reshape(outputs, (len(scores), -1))))
+
+        return Subject(
+            case.model, case.calibration, case.tests, label, lambda x: case.decide(case.outputs(x))
+        )
+
+    return subject
+
+
+ENSEMBLES = {"forest": forest, "boosting": boosting} | {
+    name: published(name) for name in ("fraudurl", "voice2gender")
+}
 
 
 def measure(name: str, options: argparse.Namespace, batch: int) -> Row:
     """Compile, make keys, evaluate a batch several times, decrypt and compare."""
-    model, typical, tests = ENSEMBLES[name]()
+    subject = ENSEMBLES[name]()
+    model, typical, tests = subject.model, subject.typical, subject.tests
     choices = {"thresholds": options.thresholds, "bins": options.bins}
     compiled, compiling = timed(kw.compile, model, typical, batch=batch, **choices)
     program, client, server = compiled.program, compiled.client(), compiled.server()
@@ -103,21 +160,26 @@ def measure(name: str, options: argparse.Namespace, batch: int) -> Row:
     for _ in range(options.runs):
         answer, seconds = timed(server.run, message)
         times.append(seconds)
-    plaintext = compiled.answers(client.decrypt(answer))["label"]
-    checked = np.concatenate((tests, typical))[:LABELS]
+    decrypted = [client.decrypt(answer)]
+    decrypted.extend(
+        client.decrypt(server.run(client.encrypt(tests[first : first + count])))
+        for first in range(count, options.labels - count + 1, count)
+    )
+    plaintext = np.concatenate([subject.label(compiled, each) for each in decrypted])
+    checked = tests[: max(LABELS, len(plaintext))]
     # The graph of the program, which is many times faster than its rotations in the clear.
     graph = kw.compiler.approximate(to_source(model), kw.compiler.Fit(calibration=typical, **choices)).graph
     assert program.input.steps.binning is not None
     bits = program.input.steps.binning.apply(checked)
     scores = np.concatenate([values[graph.output] for _, values in graph.runs(bits)])
-    quantised = compiled.answers(scores)["label"]
+    quantised = subject.label(compiled, scores)
     return Row(
         name, options.thresholds, program.input.steps.binning.bits, batch, program.depth,
         compiling.wall, len(keys), [each.wall / count for each in times],
         [each.cpu / count for each in times], len(message), len(answer),
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, os.getloadavg()[0], count,
-        float((plaintext == quantised[:count]).mean()), float((quantised == model.predict(checked)).mean()),
-        len(checked),
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, os.getloadavg()[0], len(plaintext),
+        float((plaintext == quantised[: len(plaintext)]).mean()),
+        float((quantised == subject.own(checked)).mean()), len(checked),
     )  # fmt: skip
 
 
@@ -148,11 +210,16 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "ensembles", nargs="*", default=list(ENSEMBLES), help="forest, boosting (default: both)"
+        "ensembles",
+        nargs="*",
+        default=["forest", "boosting"],
+        choices=ENSEMBLES,
+        help="default: both made here",
     )
     parser.add_argument("--thresholds", default="private", choices=("private", "public"))
     parser.add_argument("--bins", type=int, help="largest number of bins of a feature")
     parser.add_argument("--batch", type=int, action="append", help="samples at a time (default: 1)")
+    parser.add_argument("--labels", type=int, default=0, help="samples to encrypt (default: one batch)")
     parser.add_argument("--threads", type=int, default=2, help="of the engine (default: 2)")
     parser.add_argument("--runs", type=int, default=3, help="evaluations of each (default: 3)")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-trees)")

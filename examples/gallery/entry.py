@@ -68,14 +68,14 @@ class Entry:
         title: the model, what it computes, its layers.
         licence: of the package and of its weights.
         data: what the tests are.
-        load: reads the model of the folder in which the package is installed.
+        load: reads the model of the folder in which the package is installed; some take a number of tests.
         changes: what differs from the published model, if anything.
     """
 
     title: str
     licence: str
     data: str
-    load: Callable[[Path], Case]
+    load: Callable[..., Case]
     changes: str = ""
 
 

@@ -1,10 +1,12 @@
 """The adapters of examples/workloads, in folders like those of the workload's harness."""
 
 import contextlib
-import importlib.util
+import importlib
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -13,7 +15,7 @@ from keywright.compiler.checking import run_onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 ROOT = Path(__file__).parents[2]
-INSTALL = ROOT / "examples" / "workloads" / "ml-inference" / "install.py"
+INSTALL = ROOT / "examples" / "workloads" / "install.py"
 STEPS = (
     "client_preprocess_input",
     "client_encode_encrypt_input",
@@ -52,9 +54,25 @@ def checkout(tmp_path: Path) -> Path:
     folder = tmp_path / "checkout"
     (folder / "harness").mkdir(parents=True)
     onnx.save(network(), tmp_path / "model.onnx")
-    done = called(tmp_path, sys.executable, str(INSTALL), str(folder), "--model", "model.onnx")
+    done = called(
+        tmp_path, sys.executable, str(INSTALL), "ml-inference", str(folder), "--model", "model.onnx"
+    )
     assert done.returncode == 0, done.stderr
     return folder
+
+
+@contextlib.contextmanager
+def modules(checkout: Path) -> Iterator[Any]:
+    """The submission's steps as a module, in the checkout."""
+    names, folder = ("steps", "programs", "similarity", "build"), str(checkout / "submission")
+    sys.path.insert(0, folder)
+    try:
+        with contextlib.chdir(checkout):
+            yield importlib.import_module("steps")
+    finally:
+        sys.path.remove(folder)
+        for name in names:
+            sys.modules.pop(name, None)
 
 
 def step(checkout: Path, name: str, size: str) -> None:
@@ -63,13 +81,8 @@ def step(checkout: Path, name: str, size: str) -> None:
         done = called(checkout, f"submission/build/{name}", size)
         assert done.returncode == 0, done.stderr
         return
-    spec = importlib.util.spec_from_file_location("steps", checkout / "submission" / "steps.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    with contextlib.chdir(checkout):
-        module.main(name, [size])
+    with modules(checkout) as steps:
+        steps.main(name, [size])
 
 
 def test_every_step_of_every_kind_of_size(checkout: Path) -> None:
@@ -101,10 +114,10 @@ def test_every_step_of_every_kind_of_size(checkout: Path) -> None:
 
 
 def test_what_does_not_fit_is_refused(checkout: Path, tmp_path: Path) -> None:
-    done = called(tmp_path, sys.executable, str(INSTALL), str(checkout))
+    done = called(tmp_path, sys.executable, str(INSTALL), "ml-inference", str(checkout))
     assert done.returncode == 1
     assert "exists; remove it first" in done.stderr
-    done = called(tmp_path, sys.executable, str(INSTALL), str(tmp_path))
+    done = called(tmp_path, sys.executable, str(INSTALL), "ml-inference", str(tmp_path))
     assert "has no folder harness" in done.stderr
     assert called(checkout, "scripts/build_task.sh", "./submission").returncode == 0
     data = checkout / "datasets" / "single" / "intermediate"
@@ -118,3 +131,48 @@ def test_what_does_not_fit_is_refused(checkout: Path, tmp_path: Path) -> None:
     assert "holds no ciphertexts, because an earlier step failed" in done.stderr
     done = called(checkout, "submission/build/client_postprocess", "4")
     assert "from 0 (single) to 3 (large)" in done.stderr
+
+
+def unit(vectors: Any) -> Any:
+    """Vectors of norm 1."""
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+
+
+def test_payloads_of_similar_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every step of fetch-by-similarity in a small ring: two blocks, and records next to the threshold."""
+    checkout, count = tmp_path / "checkout", 600
+    (checkout / "harness").mkdir(parents=True)
+    done = called(tmp_path, sys.executable, str(INSTALL), "fetch-by-similarity", str(checkout))
+    assert done.returncode == 0, done.stderr
+    rng = np.random.default_rng(1)
+    records, query = unit(rng.normal(size=(count, 128))), unit(rng.normal(size=128))
+    records[::40] = unit(query + 0.3 * records[::40])
+    across = unit(records[1] - (records[1] @ query) * query)
+    for place, cosine in ((3, 0.801), (4, 0.799), (count - 1, 1.0)):
+        records[place] = cosine * query + np.sqrt(1 - cosine**2) * across
+    payloads = rng.integers(0, 512, (count, 7)).astype(np.int16)
+    data = checkout / "datasets" / "toy"
+    data.mkdir(parents=True)
+    for name, values in (
+        ("db", records.astype(np.float32)),
+        ("query", query.astype(np.float32)),
+        ("payloads", payloads),
+    ):
+        values.tofile(data / f"{name}.bin")
+    with modules(checkout) as steps:
+        small = steps.similarity.parameters(10, insecure=True)
+        monkeypatch.setattr(steps, "parameters", lambda: small)
+        monkeypatch.setattr(steps, "SIZES", (("toy", count),))
+        importlib.import_module("build").main()
+        for name in steps.STEPS:
+            steps.main(name, ["0"])
+        matching = payloads[records @ query > 0.8]
+        expected = matching[np.lexsort(matching.T[::-1])]
+        assert np.fromfile("io/toy/results.bin", np.int16).reshape(-1, 7).tolist() == expected.tolist()
+        assert len(expected) == 17
+        payloads[5, 0] = 512
+        payloads.tofile("datasets/toy/payloads.bin")
+        with pytest.raises(SystemExit, match="not in"):
+            steps.main("client_encode_encrypt_db", ["0"])
+        with pytest.raises(SystemExit, match="without --count_only"):
+            steps.main("client_encode_encrypt_db", ["0", "--count_only"])

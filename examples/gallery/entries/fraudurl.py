@@ -76,7 +76,7 @@ def to_tree(tree: dict[str, Any], scale: float) -> Tree:
     )
 
 
-def load(folder: Path) -> Case:
+def load(folder: Path, count: int = TESTS) -> Case:
     """The model for addresses alone, with Platt's scaling in its leaves."""
     sys.path.insert(0, str(folder))
     from fraudurl.lexical import extract  # type: ignore[import-not-found]
@@ -99,7 +99,7 @@ def load(folder: Path) -> Case:
     return Case(
         regressor(trees, len(content["features"]), base, "BRANCH_LEQ"),
         vectors(CALIBRATION, 1),
-        vectors(TESTS, 2),
+        vectors(count, 2),
         clear=probabilities,
         decide=lambda outputs: np.digitize(outputs[:, 0], [bounds["legit"], bounds["fraud"]]),
     )

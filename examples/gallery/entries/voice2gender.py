@@ -59,7 +59,7 @@ def to_tree(tree: dict[str, Any]) -> Tree:
     )
 
 
-def load(folder: Path) -> Case:
+def load(folder: Path, count: int = TESTS) -> Case:
     """The package's booster and its features, without XGBoost."""
     sys.path.insert(0, str(folder))
     xgboost: Any = ModuleType("xgboost")
@@ -79,7 +79,7 @@ def load(folder: Path) -> Case:
     trees = booster.learner["gradient_booster"]["model"]["trees"]
     parameters = booster.learner["learner_model_param"]
     assert json.loads(parameters["base_score"]) == [0.5]
-    tests, women = voices(TESTS, 2)
+    tests, women = voices(count, 2)
     return Case(
         regressor(map(to_tree, trees), int(parameters["num_feature"]), 0.0, "BRANCH_LT"),
         features(voices(CALIBRATION, 1)[0]),

@@ -40,6 +40,7 @@ from keywright.program.operands.normalisation import (
     WIDE,
     WIDE_RESULT,
     WIDE_TENSOR,
+    WIDE_THIN,
     Normalisation,
 )
 from keywright.program.program import Program
@@ -132,31 +133,35 @@ class _Ends:
     Attributes:
         range: of the inputs; None if it is unknown.
         scale: inputs are divided by it.
-        entering, leaving: normalisations of inputs, by `scale` at least, and of outputs; None if they stay as
-            they are.
+        normalisation: of inputs, before the division; None if they stay as they are.
+        leaving: normalisation of outputs; None if they stay as they are.
     """
 
     range: tuple[float, float] | None
     scale: float
-    entering: Normalisation | None
+    normalisation: Normalisation | None
     leaving: Normalisation | None
+
+    @property
+    def entering(self) -> Normalisation | None:
+        """Normalisation and division of inputs together; None if they stay as they are."""
+        normal = self.normalisation
+        if self.scale == 1:
+            return normal
+        offset, scale = (0.0, 1.0) if normal is None else (normal.offset, normal.scale)
+        return Normalisation(np.atleast_1d(offset), np.atleast_1d(scale * self.scale))
 
     @staticmethod
     def of(model: ApproximatedModel, target: Target) -> "_Ends":
         """Return the ends of a model's program for a target."""
         run, graph, ends = model.run, model.graph, _input_range(model, target)
-        scale = _input_scale(ends) if target.thin and ends is not None else 1.0
-        entering = (
-            None if target.thin else Normalisation.of(run.samples, factor=_factor(_source_shape(graph)))
-        )
-        if scale != 1:
-            entering = Normalisation(np.zeros(1), np.asarray([scale]))
+        normal, scale = _entering(run.samples, _source_shape(graph), target, ends)
         leaving = None if model.trees is None else model.trees.normalisation
         if leaving is None and not target.thin and len(run.samples):
             free = isinstance(graph.nodes[graph.output], Linear)
             factor = _factor(model.output_shape) if free else WIDE_RESULT
             leaving = Normalisation.of(model.outputs, factor=factor, small_only=True)
-        return _Ends(ends, scale, entering, leaving)
+        return _Ends(ends, scale, normal, leaving)
 
     def between(self, model: ApproximatedModel) -> tuple[Graph, ExactRun]:
         """Return the graph between the ends, and the model's run with its inputs."""
@@ -183,7 +188,7 @@ def _input_of(program: Program, model: ApproximatedModel, ends: _Ends) -> Progra
         shape=program.input.shape if binning is None else (binning.features,),
         range=ends.range,
         scale=ends.scale,
-        normalisation=ends.entering if ends.scale == 1 else None,
+        normalisation=ends.normalisation,
         steps=replace(model.steps, binning=binning),
     )
 
@@ -271,6 +276,19 @@ def _input_range(model: ApproximatedModel, target: Target) -> tuple[float, float
     # No polynomial limits the inputs, but their ciphertexts declare a magnitude.
     largest = HEADROOM * float(np.abs(run.samples).max()) or 1.0
     return -largest, largest
+
+
+def _entering(
+    samples: Vector, source: Shape, target: Target, ends: tuple[float, float] | None
+) -> tuple[Normalisation | None, float]:
+    """Return how a client normalises samples, and the number by which it then divides them. Thin clients only
+    divide, unless the ranges of elements differ so much that small ones would lose their bits."""
+    if not target.thin:
+        return Normalisation.of(samples, factor=_factor(source)), 1.0
+    normal = Normalisation.of(samples, factor=max(WIDE_THIN, _factor(source)), far=math.inf)
+    if normal is not None and normal.scale.size > 1:
+        return normal, HEADROOM
+    return None, 1.0 if ends is None else _input_scale(ends)
 
 
 def _input_scale(ends: tuple[float, float]) -> float:

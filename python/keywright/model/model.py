@@ -294,7 +294,9 @@ class Model(Executable):
                 error.share,
                 network.fit.noise,
                 ways=error.ways,
-                divisor=1.0 if self.entry is None else self.program.input.scale,
+                divisor=1.0
+                if self.entry is None or self.program.input.normalisation is not None
+                else self.program.input.scale,
                 preset=self._finer_preset,
             )
             raise ModelRefusedError([reason])

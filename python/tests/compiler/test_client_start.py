@@ -35,6 +35,8 @@ PUBLIC = {
     "table": RNG.normal(size=(20, 4)).astype(np.float32),
     "positions": RNG.normal(size=(5, 4)).astype(np.float32),
     "depth": np.asarray([6]),
+    "spread": np.asarray([1, 1, 6]),
+    "all": np.arange(6)[None, None],
     "values": np.asarray([0, 1], np.float32),
     "edges": np.asarray([-1.0, 0.0, 1.0, 2.0], np.float32),
     "mean": np.asarray([0.5, 1.0, 1.5, 2.0], np.float32),
@@ -69,6 +71,18 @@ STARTS: dict[str, Case] = {
         ],
         {"x": (INT, ["batch", 5])},
         IDS,
+    ),
+    "one-hot vectors as exporters of JAX write them": (
+        [
+            node("Unsqueeze", ["x", "last"], ["i"]),
+            node("Expand", ["i", "spread"], ["s"]),
+            node("Equal", ["s", "all"], ["q"]),
+            node("Cast", ["q"], ["h"], to=FLOAT),
+            node("MatMul", ["h", "v"], ["e"]),
+            node("ReduceMean", ["e"], ["y"], axes=[1], keepdims=0),
+        ],
+        {"x": (INT, ["batch", 1])},
+        LEVELS[:, None],
     ),
     "look-up, and positions that follow from the shape": (
         [

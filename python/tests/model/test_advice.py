@@ -118,13 +118,15 @@ def scaled(scale: float) -> Any:
 
 
 def wine() -> Refusal:
-    """A model of features up to 1680, which thin clients divide."""
+    """A model of features up to 1680, which thin clients divide. Other ranges are 200 times smaller."""
     samples, labels = load_wine(return_X_y=True)
+    ranges = np.ptp(samples, axis=0)
+    samples *= np.maximum(1, ranges.max() / (200 * ranges))
     return Refusal(
         make_pipeline(StandardScaler(), LogisticRegression()).fit(samples, labels),
         samples,
         "clients divide inputs by 4096 because of their range",
-        {"client": "thin", "parameters": None},
+        {"client": "thin", "parameters": None, "noise": 1e-3},
         more={"parameters": "N16_QP1732_L9_S45_real"},
     )
 

@@ -15,6 +15,7 @@ from keywright import compiler
 from keywright.client import RemoteModel
 from keywright.errors import OutOfRangeError
 from keywright.model import Entry, Model
+from keywright.model.served.manifest import Manifest
 from keywright.runtime import run_clear
 from keywright.serve import Server, Service
 from onnx import TensorProto, helper, numpy_helper
@@ -72,8 +73,8 @@ def network() -> Network:
     return Network(model, train, test)
 
 
-@pytest.fixture(scope="module")
-def model(network: Network) -> Model:
+def compiled(network: Network) -> Model:
+    """The network for thin clients in a small ring."""
     parameters = kw.Parameters.from_bits(10, Q_BITS, [50, 50, 50], 45, insecure=True)
     plan = kw.BootstrapperPlan(parameters, **ENTRY)
     target = compiler.Target(
@@ -85,6 +86,11 @@ def model(network: Network) -> Model:
     )
     fit = compiler.Fit(calibration=network.train, activations={"relu": "chebyshev:2"})
     return Model("cancer", compiler.compile(network.source, target, fit), parameters, (), Entry(plan, ENTRY))
+
+
+@pytest.fixture(scope="module")
+def model(network: Network) -> Model:
+    return compiled(network)
 
 
 @pytest.fixture(scope="module")
@@ -125,3 +131,28 @@ def test_samples_out_of_range_are_refused_before_keys_exist(server: Server, netw
     for value in (low, high):
         sample[3] = value
         assert remote.check(sample)[3] == value
+
+
+def test_features_of_very_different_ranges(network: Network) -> None:
+    """Clients normalise them, so that no feature loses bits, and refuse what is far above its range."""
+    factors = 10.0 ** np.linspace(-2, 4, 30)
+    source = onnx.ModelProto()
+    source.CopyFrom(network.source)
+    first = source.graph.initializer[0]
+    first.CopyFrom(
+        numpy_helper.from_array((numpy_helper.to_array(first).T / factors).T.astype(np.float32), "a")
+    )
+    model = compiled(Network(source, network.train * factors, network.test))
+    manifest = Manifest.read(model.interface.encoded)
+    assert manifest.input.normalisation is not None
+    sent = manifest.entering(network.train * factors)
+    assert 1 / 64 < np.abs(sent).max(axis=0).min() <= np.abs(sent).max() <= 1 / 16
+    samples = network.test[:BATCH]
+    errors = model.predict(samples * factors) - run_clear(model.program, samples * factors)
+    assert np.abs(errors).max() < 0.01
+    sample = samples[0] * factors
+    sample[0] = 50
+    assert manifest.input.range is not None
+    assert manifest.input.range[1] > 50
+    with pytest.raises(OutOfRangeError):
+        model.predict(sample)

@@ -1,21 +1,11 @@
 """Compile the network for every size, and write the harness's programs into the folder build."""
 
 import shutil
-import stat
-import sys
 from pathlib import Path
 
 import keywright as kw
-from steps import BUILD, HERE, SIZES, STEPS, model_folder
-
-PROGRAM = """#!{python}
-import sys
-
-sys.path.insert(0, {folder!r})
-from steps import main
-
-main({name!r}, sys.argv[1:])
-"""
+from programs import BUILD, HERE, write_programs
+from steps import SIZES, STEPS, model_folder
 
 
 def compile_sizes(model: Path) -> None:
@@ -35,10 +25,7 @@ def main() -> None:
         except BaseException:
             shutil.rmtree(BUILD)
             raise
-    for name in STEPS:
-        path = BUILD / name
-        path.write_text(PROGRAM.format(python=sys.executable, folder=str(HERE), name=name))
-        path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+    write_programs(STEPS)
 
 
 if __name__ == "__main__":

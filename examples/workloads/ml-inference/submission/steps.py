@@ -6,7 +6,6 @@ io/SIZE, public_keys, ciphertexts_upload and ciphertexts_download pass between c
 and intermediate stay with the client, and encrypted_model_predictions.txt gets a label a line.
 """
 
-import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -16,9 +15,7 @@ import keywright as kw
 import numpy as np
 from keywright.model import Model, ModelClient
 from numpy.typing import NDArray
-
-HERE = Path(__file__).resolve().parent
-BUILD = HERE / "build"
+from programs import BUILD, emptied, say
 
 SIZES = (("single", 1), ("small", 15), ("medium", 1_000), ("large", 10_000))
 """Names and numbers of images, in the harness's order."""
@@ -168,18 +165,6 @@ def batches(folder: Path) -> list[list[Path]]:
     if not batches:
         raise SystemExit(f"{folder} holds no ciphertexts, because an earlier step failed")
     return list(batches.values())
-
-
-def emptied(folder: Path) -> Path:
-    """Return the folder, after deleting files of an earlier run."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder
-
-
-def say(who: str, text: str) -> None:
-    """Print a line among the harness's."""
-    print(f"         [{who}] {text}", flush=True)
 
 
 def main(name: str, arguments: Sequence[str]) -> None:

@@ -16,8 +16,8 @@ FRACTION_BITS = 24
 
 def input_range(program: Program, entry: Entry | None) -> tuple[float, float] | None:
     """Return (low, high) of the inputs, None if unbounded. Thin clients divide inputs by the program's input
-    scale, and the results must be at most 1 in size."""
-    if entry is None:
+    scale, and the results must be at most 1 in size; clients that normalise inputs check the results."""
+    if entry is None or program.input.normalisation is not None:
         return program.input.range
     most = program.input.scale
     low, high = program.input.range or (-most, most)

@@ -96,7 +96,7 @@ class ManifestInput(InputCodec):
         places: their positions.
         level: level of the ciphertexts that clients send.
         range, scale, normalisation, steps, log_n: see `keywright.program.interface.InputCodec`. Thin clients
-            encrypt values of at most 1 in size, without a normalisation.
+            encrypt values of at most 1 in size.
     """
 
     places: Places

@@ -377,7 +377,11 @@ class Manifest:
                     f"the {name}'s normalisation has {len(normal.scale)} elements", code="manifest"
                 )
         low, high = self.input.range or (-math.inf, math.inf)
-        if thin and not -self.input.scale <= low < high <= self.input.scale:
+        if (
+            thin
+            and self.input.normalisation is None
+            and not -self.input.scale <= low < high <= self.input.scale
+        ):
             raise FormatError(
                 f"inputs from {low} to {high}, divided by {self.input.scale}, exceed 1 in size",
                 code="manifest",

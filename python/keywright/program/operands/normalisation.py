@@ -27,6 +27,10 @@ WIDE_TENSOR = 1024.0
 """The first factor for tensors, whose elements have a common scale: a scale of its own for every pixel costs
 the structure of a convolution."""
 
+WIDE_THIN = 256.0
+"""The first factor for thin clients. Those in Python give each element a scale of its own; others divide all
+by one number, so that the smallest element loses as many bits."""
+
 WIDE_RESULT = 2.0**16
 """The first factor for results of products and polynomials, where a separate scale costs a level. Other
 elements may cost the result as many bits of precision."""
@@ -52,11 +56,14 @@ class Normalisation:
         return np.asarray(values * self.scale + self.offset, np.float64)
 
     @classmethod
-    def of(cls, values: Vector, *, factor: float = WIDE, small_only: bool = False) -> Self | None:
+    def of(
+        cls, values: Vector, *, factor: float = WIDE, far: float = FAR, small_only: bool = False
+    ) -> Self | None:
         """Return the normalisation of measured values, (count, elements); None if they need none.
 
         Args:
             factor: by which the half-widths of elements of a common scale may differ.
+            far: how many half-widths an element may be away from 0.
             small_only: whether large values of one scale are left as they are.
         """
         if not values.size:
@@ -69,8 +76,8 @@ class Normalisation:
             return None
         largest = float(size.max())
         wide = float(half[live].max() / half[live].min()) > factor
-        far = bool((np.abs(middle) > FAR * half)[live].any())
-        if not (wide or far):
+        distant = bool((np.abs(middle) > far * half)[live].any())
+        if not (wide or distant):
             if largest < 1 / LARGE or (largest > LARGE and not small_only):
                 return cls(np.zeros(1), np.asarray([_power_of_two(largest)]))
             return None

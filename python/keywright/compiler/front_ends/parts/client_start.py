@@ -29,6 +29,7 @@ from keywright.program.client.small_model import SmallModel
 
 from . import truth_values
 from .embeddings import LOOK_UPS, embedding_nodes
+from .expansions import COMPARED, broadcast_comparisons
 
 LIMITS = Limits(48 << 20, 1 << 21)
 """Of the properties of a model, which list a table's columns and their categories."""
@@ -58,7 +59,6 @@ CLEAR = frozenset(
 )
 """Operators that a start may have and nothing else."""
 
-COMPARED = frozenset(["Greater", "GreaterOrEqual", "Less", "LessOrEqual"])
 ENCRYPTED = COMPARED | frozenset(
     [
         "ArrayFeatureExtractor",
@@ -189,6 +189,8 @@ class _Flow:
         if not forced and len(self.used) <= 1 and not self.columns:
             return set()
         self._fold_shapes()
+        if broadcast_comparisons(self.model, self.nodes, self.data, self._constant):
+            self._read()
         types = self._types()
         outcome: set[int] = set()
         for index in range(len(self.nodes)):

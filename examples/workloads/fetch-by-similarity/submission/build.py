@@ -1,0 +1,17 @@
+"""Choose the polynomials of the step, and write the harness's programs into the folder build."""
+
+import numpy as np
+from programs import BUILD, write_programs
+from similarity import Step
+from steps import STEPS
+
+
+def main() -> None:
+    """Write both."""
+    write_programs(STEPS)
+    step = Step.design()
+    np.savez(BUILD / "step.npz", first=step.first, second=step.second)
+
+
+if __name__ == "__main__":
+    main()

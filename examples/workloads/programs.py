@@ -1,0 +1,40 @@
+"""What the submissions share: the programs that a harness starts, and its folders."""
+
+import shutil
+import stat
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+BUILD = HERE / "build"
+
+PROGRAM = """#!{python}
+import sys
+
+sys.path.insert(0, {folder!r})
+from steps import main
+
+main({name!r}, sys.argv[1:])
+"""
+
+
+def write_programs(names: Iterable[str]) -> None:
+    """Write a program for each step into the folder `build`."""
+    BUILD.mkdir(exist_ok=True)
+    for name in names:
+        path = BUILD / name
+        path.write_text(PROGRAM.format(python=sys.executable, folder=str(HERE), name=name))
+        path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+
+
+def emptied(folder: Path) -> Path:
+    """Return the folder, after deleting files of an earlier run."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def say(who: str, text: str) -> None:
+    """Print a line among the harness's."""
+    print(f"         [{who}] {text}", flush=True)
