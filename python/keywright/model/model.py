@@ -21,7 +21,7 @@ from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.keys.key_plan import KeyPlan
-from keywright.plan.memory.machine import default_budget, resident_bytes
+from keywright.plan.memory.machine import resident_bytes
 from keywright.plan.memory.planner import Process
 from keywright.plan.memory.process import ProcessPlan
 from keywright.plan.search.network_planner import fastest_within
@@ -106,7 +106,7 @@ class Model(Executable):
 
         Args:
             samples: number of samples.
-            budget: maximum bytes of the process; by default 80 percent of the free memory.
+            budget: maximum bytes of the process; by default as for `keywright.plan.plan_process`.
             key_memory: maximum bytes of keys in memory; by default as the budget allows.
 
         Raises:
@@ -114,7 +114,7 @@ class Model(Executable):
                 bootstraps that may need less.
             ModelRefusedError: the errors of encryption with all that fits are larger than its fit allows.
         """
-        planned = self.plan_process(samples, default_budget() if budget is None else budget, key_memory)
+        planned = self.plan_process(samples, budget, key_memory)
         self.require_precision(planned.execution)
         return self, planned
 
@@ -270,7 +270,7 @@ class Model(Executable):
             samples: one, of shape ``program.input.shape``, or several, (count, *input_shape); what
                 `Program.features` takes, if the model has first steps.
             force: also evaluate samples that leave a range of the program; their results are wrong.
-            memory: maximum bytes of this process; by default 80 percent of the free memory.
+            memory: maximum bytes of this process; by default as for `keywright.plan.plan_process`.
             key_memory: maximum bytes of keys in memory; others are read from a file. By default, as memory
                 allows.
             progress: receives the progress of every part.
@@ -331,7 +331,7 @@ class Model(Executable):
         """Return a server.
 
         Args:
-            memory: maximum bytes of its process; by default 80 percent of the free memory.
+            memory: maximum bytes of its process; by default as for `keywright.plan.plan_process`.
             key_memory: maximum bytes of keys in memory; others are read from their file ahead of their use.
                 By default, as many as ``memory`` allows.
         """

@@ -23,7 +23,7 @@ from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.memory import add_memory_argument, memory_budget
 from keywright.commands.terminal import Terminal
 from keywright.errors import ConfigurationError
-from keywright.plan.memory import resident_bytes
+from keywright.plan.memory import default_budget, resident_bytes
 from keywright.serve import Service, ServiceLimits, StorageAddresses, Workers, load_page, load_served, logs
 from keywright.serve.tenants import Accounts, Quotas
 
@@ -193,7 +193,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     page = {} if options.page is None else load_page(options.page)
     with progress("planning memory"):
         own = resident_bytes() + UPLOADS_BYTES
-        total = memory_budget(options) - own
+        given = memory_budget(options)
+        total = (default_budget() if given is None else given) - own
         # There must be room for the keys of one client; all remaining memory is for keys.
         largest = max(model.resident_key_bytes for model in models)
         budget = max(0, total - largest) // (processes * len(models))

@@ -7,7 +7,6 @@ from keywright.errors import OutOfMemoryError
 from keywright.model.model import Model
 from keywright.model.report.encrypted_error import follows
 from keywright.plan.keys.execution import PlanExecution
-from keywright.plan.memory.machine import default_budget
 from keywright.plan.memory.process import ProcessPlan
 
 from .compilation import Compilation
@@ -52,7 +51,7 @@ class CompiledModel(Model):
         compilation = self.compilation
         if compilation.batch is not None or self.key_plan is not None:
             return super().plan_batches(samples, budget, key_memory)
-        budget, model = default_budget() if budget is None else budget, compilation.for_samples(samples)
+        model = compilation.for_samples(samples)
         while True:
             batch = model.program.batch // 2
             try:
