@@ -135,7 +135,8 @@ class Study:
             options.tokens, sum(".intermediate.dense.weight" in name for name in self.weights),
             model.program.depth, report.run.bootstraps, compiling.wall, peak, report.sizes.keys,
             (place / "model" / "keys.kw").stat().st_size, report.run.seconds,
-            float("nan") if errors is None else errors.share, report.sizes.sent_bytes, report.sizes.returned_bytes,
+            float("nan") if errors is None else errors.share,
+            report.sizes.sent_bytes, report.sizes.returned_bytes,
             accuracy, margin_error, len(typical),
         )  # fmt: skip
 
