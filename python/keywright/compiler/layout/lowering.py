@@ -15,7 +15,6 @@ from keywright.program.operands.layout import Layout
 from .layer_work import LayerWork, Prices
 from .shifts import Between, Used, fill_table, used_diagonals
 
-
 MOST_COMPARED = 1 << 24
 """Values of diagonals that are compared at most, to see how soon they repeat."""
 
@@ -73,7 +72,7 @@ class _Input:
 
 
 def _is_regular(matrix: Matrix) -> bool:
-    """Whether at most two numbers are entries, as in a map that spreads, sums or centres values. Its diagonals
+    """Whether at most two numbers are entries, as in a map that spreads, sums or centres. Its diagonals
     often repeat earlier than the layouts do; those of weights do not."""
     if not isinstance(matrix, SparseMatrix) or not len(matrix.values):
         return False
