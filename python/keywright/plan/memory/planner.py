@@ -44,7 +44,7 @@ Value = Callable[[TransformStorage, StorageOption], float]
 STREAMED = (0.0, 0.25, 0.5, 0.75)
 """Shares of the keys in memory, between the least with which streaming works and all."""
 
-SLOWER = 1.05
+SLOWER = 1.02
 """Maximum time of a plan within the default budget, relative to the fastest one."""
 
 HALVINGS = 8
