@@ -82,7 +82,7 @@ def _is_regular(matrix: Matrix) -> bool:
 
 def _shortest_period(table: Vector) -> int:
     """Return the smallest power of two after which all diagonals, (diagonals, values), repeat."""
-    period = table.shape[1]
+    period = int(table.shape[1])
     while period > 1 and np.array_equal(table[:, : period // 2], table[:, period // 2 : period]):
         period //= 2
     return period
