@@ -23,7 +23,6 @@ from keywright.errors import (
 )
 from keywright.model import Model
 from keywright.model.compilation.compiled_model import CompiledModel
-from keywright.plan.memory.machine import default_budget
 from onnx import TensorProto, helper, numpy_helper
 
 Write = Callable[[int], Path]
@@ -149,7 +148,7 @@ def test_both_sides_in_one_process(squares: Write, batch: int) -> None:
     )
     compiled = Model("squares", program, parameters, [plan])
     count = batch + 1
-    planned = compiled.plan_process(count, default_budget())
+    planned = compiled.plan_process(count)
     inference = compiled.infer(inputs[:count], planned)
     assert inference.batches.samples == ([1, 1] if batch == 1 else [4, 1])
     assert len(inference.batches.evaluate_seconds) == 2
