@@ -84,11 +84,11 @@ class Subject:
     model: Any
     typical: Array
     tests: Array
-    label: Callable[[kw.model.CompiledModel, Array], Array]
+    label: Callable[[kw.Model, Array], Array]
     own: Callable[[Array], Array]
 
 
-def label(compiled: kw.model.CompiledModel, scores: Array) -> Array:
+def label(compiled: kw.Model, scores: Array) -> Array:
     """Labels of an estimator."""
     return np.asarray(compiled.answers(scores)["label"])
 
@@ -128,7 +128,7 @@ def published(name: str) -> Callable[[], Subject]:
 
         case = entry(name).load(install(name), LABELS)
 
-        def label(compiled: kw.model.CompiledModel, scores: Array) -> Array:
+        def label(compiled: kw.Model, scores: Array) -> Array:
             outputs = next(iter(compiled.answers(scores).values()), scores)
             return np.asarray(case.decide(np.reshape(outputs, (len(scores), -1))))
 

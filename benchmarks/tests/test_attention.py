@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 from onnx.reference import ReferenceEvaluator
-from studies.attention import EPSILON, Array, Encoder, heaviest, term_weights
+from studies.attention.encoder import EPSILON, Array, Encoder
+from studies.attention.sentences import heaviest, term_weights
 
 RNG = np.random.default_rng(4)
 TOKENS, WIDTH, WIDE, VOCABULARY = 3, 4, 6, 13

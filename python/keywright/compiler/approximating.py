@@ -21,7 +21,7 @@ from keywright.compiler.front_ends.feature_names import names_in
 from keywright.compiler.front_ends.model_file import gives_values, load_model
 from keywright.compiler.front_ends.onnx_importer import ImportedModel, import_model
 from keywright.compiler.front_ends.operators.attention.masks import require_hidden
-from keywright.compiler.front_ends.operators.attention.softmax import more_halvings
+from keywright.compiler.front_ends.operators.attention.softmax import halvings_of
 from keywright.compiler.front_ends.operators.gating.gates import HIDDEN
 from keywright.compiler.front_ends.parts.batch_axis import require_independent
 from keywright.compiler.front_ends.parts.client_end import split_last_steps
@@ -292,22 +292,11 @@ def read_model(model: onnx.ModelProto, fit: Fit, max_plaintext_bytes: int) -> Re
 def _imported(model: onnx.ModelProto, fit: Fit, requested: frozenset[str]) -> ImportedModel:
     """Return a model's graph, with as many halvings of each softmax as calibration data need."""
     bits = None if fit.calibration is None else _bits(fit.calibration)
-    read, halvings = import_model(model, requested=requested, bits=bits), dict[str, int]()
-    while fit.calibration is not None and not read.reasons:
-        nodes = read.graph.nodes
-        if not any(isinstance(node, Activation) and node.operator == "Softmax" for node in nodes.values()):
-            break
-        run = run_exact(read.graph, _samples(read.graph, fit.calibration))
-        results = [
-            (node, float(run.inputs.lows[number].min()), float(run.inputs.highs[number].max()))
-            for number, node in nodes.items()
-            if isinstance(node, Activation)
-        ]
-        more = more_halvings(halvings, results)
-        if more is None:
-            break
-        halvings = more
-        read = import_model(model, halvings, requested, bits)
+    read = import_model(model, requested=requested, bits=bits)
+    if fit.calibration is not None and not read.reasons:
+        halvings = halvings_of(read.graph, _samples(read.graph, fit.calibration))
+        if halvings:
+            read = import_model(model, halvings, requested, bits)
     if read.claims.masks and not read.reasons and fit.calibration is not None:
         try:
             require_hidden(read.claims.masks, read.graph, _samples(read.graph, fit.calibration))

@@ -159,12 +159,14 @@ class Executable(
         """The keys that a client sends, in order."""
         return self.execution.key_specs
 
-    def plan_process(self, samples: int, budget: int, key_memory: int | None = None) -> ProcessPlan:
+    def plan_process(
+        self, samples: int, budget: int | None = None, key_memory: int | None = None
+    ) -> ProcessPlan:
         """Plan keys and diagonals of a process that makes its keys and evaluates a number of samples.
 
         Args:
             samples: number of samples.
-            budget: maximum bytes of the process.
+            budget: maximum bytes of the process; by default as for `keywright.plan.plan_process`.
             key_memory: maximum bytes of keys in memory; by default as the budget allows.
 
         Raises:
@@ -187,8 +189,9 @@ class Executable(
         process = Process(resident_bytes, makes_keys=False, streams=False, key_sets=0)
         return plan_process([self.execution], self._entered, process, budget, stored_model())
 
-    def plan_memory(self, process: Process, budget: int) -> ProcessPlan:
-        """Plan keys and diagonals of a process of at most ``budget`` bytes.
+    def plan_memory(self, process: Process, budget: int | None) -> ProcessPlan:
+        """Plan keys and diagonals of a process of at most ``budget`` bytes; None as for
+        `keywright.plan.plan_process`.
 
         Raises:
             OutOfMemoryError: nothing fits the budget.

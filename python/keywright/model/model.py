@@ -20,7 +20,7 @@ from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.keys.key_plan import KeyPlan
-from keywright.plan.memory.machine import default_budget, resident_bytes
+from keywright.plan.memory.machine import resident_bytes
 from keywright.plan.memory.planner import Process
 from keywright.plan.memory.process import ProcessPlan
 from keywright.plan.ring.entry import read_entry
@@ -137,7 +137,7 @@ class Model(Executable):
 
         Args:
             samples: number of samples.
-            budget: maximum bytes of the process; by default 80 percent of the free memory.
+            budget: maximum bytes of the process; by default as for `keywright.plan.plan_process`.
             key_memory: maximum bytes of keys in memory; by default as the budget allows.
 
         Raises:
@@ -145,7 +145,6 @@ class Model(Executable):
                 bootstraps that may need less.
             ModelRefusedError: the errors of encryption with all that fits are larger than its fit allows.
         """
-        budget = default_budget() if budget is None else budget
         compilation = None if self.fixed_batch or self.key_plan is not None else self.compilation
         if compilation is None:
             planned = self.plan_process(samples, budget, key_memory)
@@ -359,7 +358,7 @@ class Model(Executable):
             samples: one, of shape ``program.input.shape``, or several, (count, *input_shape); what
                 `Program.features` takes, if the model has first steps.
             force: also evaluate samples that leave a range of the program; their results are wrong.
-            memory: maximum bytes of this process; by default 80 percent of the free memory.
+            memory: maximum bytes of this process; by default as for `keywright.plan.plan_process`.
             key_memory: maximum bytes of keys in memory; others are read from a file. By default, as memory
                 allows.
             progress: receives the progress of every part.
@@ -420,7 +419,7 @@ class Model(Executable):
         """Return a server.
 
         Args:
-            memory: maximum bytes of its process; by default 80 percent of the free memory.
+            memory: maximum bytes of its process; by default as for `keywright.plan.plan_process`.
             key_memory: maximum bytes of keys in memory; others are read from their file ahead of their use.
                 By default, as many as ``memory`` allows.
         """

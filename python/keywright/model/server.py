@@ -14,7 +14,7 @@ from keywright.errors.engine import (
 from keywright.errors.service import InvalidObjectError
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys.execution import PlanExecution
-from keywright.plan.memory.machine import default_budget, resident_bytes
+from keywright.plan.memory.machine import resident_bytes
 from keywright.plan.memory.planner import Process, plan_process
 from keywright.plan.memory.process import ProcessPlan
 from keywright.runtime.evaluation import Runner
@@ -37,7 +37,7 @@ class ModelServer(
     Args:
         executable: the program and its parameters.
         execution: of the key plan.
-        memory: maximum bytes of this process; by default 80 percent of the free memory.
+        memory: maximum bytes of this process; by default as for `keywright.plan.plan_process`.
         key_memory: maximum bytes of keys in memory; others are read from their file ahead of their use. By
             default, as many as ``memory`` allows.
     """
@@ -192,6 +192,6 @@ class ModelServer(
             streams=streams,
             key_memory=self._key_memory if streams else None,
         )
-        budget, network = default_budget() if self._memory is None else self._memory, self.execution.network
+        network = self.execution.network
         assert network is not None
-        return plan_process([self.execution], network, process, budget, stored_model())
+        return plan_process([self.execution], network, process, self._memory, stored_model())

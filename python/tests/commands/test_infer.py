@@ -21,7 +21,6 @@ from keywright.errors import (
     ParameterError,
 )
 from keywright.model import Model
-from keywright.plan.memory.machine import default_budget
 from keywright.plan.ring.preset_plans import bootstrap_plans
 from onnx import TensorProto, helper, numpy_helper
 
@@ -148,7 +147,7 @@ def test_both_sides_in_one_process(squares: Write, batch: int) -> None:
     )
     compiled = Model("squares", program, parameters, [plan])
     count = batch + 1
-    planned = compiled.plan_process(count, default_budget())
+    planned = compiled.plan_process(count)
     inference = compiled.infer(inputs[:count], planned)
     assert inference.batches.samples == ([1, 1] if batch == 1 else [4, 1])
     assert len(inference.batches.evaluate_seconds) == 2

@@ -15,7 +15,6 @@ import pytest
 from keywright.cli import main
 from keywright.commands.helpers.memory import memory_budget
 from keywright.compiler.compilation import BOOTSTRAP_PRESETS, Compilation, CompiledProgram
-from keywright.plan.memory.machine import default_budget
 from tests.commands.test_infer import Write, squares  # noqa: F401 (a fixture)
 
 SHARE = 0.1
@@ -117,12 +116,12 @@ def test_explain_prints_the_peak_part_by_part(folder: Path, capsys: pytest.Captu
     assert "at most" in capsys.readouterr().out
 
 
-def test_without_a_size_most_of_what_is_free_is_taken() -> None:
+def test_a_size_is_read() -> None:
     class Options:
         memory: str | None = None
 
     options: Any = Options()
-    assert memory_budget(options) == pytest.approx(default_budget(), rel=0.2)
+    assert memory_budget(options) is None
     options.memory = "3GB"
     assert memory_budget(options) == 3_000_000_000
 

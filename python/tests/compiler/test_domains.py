@@ -8,7 +8,7 @@ import onnx
 import pytest
 from keywright import compiler
 from keywright.errors import ModelRefusedError, RefusalError
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from numpy.typing import NDArray
 from onnx import helper
 from onnx.reference import ReferenceEvaluator

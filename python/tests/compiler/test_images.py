@@ -67,7 +67,7 @@ def test_clients_without_the_program_clip_too(build: Build) -> None:
     ring = kw.Parameters.from_bits(10, [50] + [40] * 20, [50], 40, insecure=True)
     manifest = Manifest.read(interface(program, ring, None, "relu", ()).encoded)
     assert manifest.output.image == program.output.image
-    assert manifest.leaving(np.full((1, 6), -1.0)).min() == 0.0
+    assert manifest.output.leaving(np.full((1, 6), -1.0)).min() == 0.0
     assert Model("relu", program, ring).interface.output.image == program.output.image
     entry = json.loads(manifest.encoded)
     for wrong in ([1.0, 0.0], [0.0], ["0", 1.0], 3, [0.0, 10**400]):

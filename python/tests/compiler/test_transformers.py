@@ -147,9 +147,60 @@ def test_cross_attention_pooling_and_heads(head: str, cut: int) -> None:
     assert np.abs(run_clear(program, samples).reshape(expected.shape) - expected).max() <= 0.02 + 1e-5
 
 
-def attention(names: Sequence[str], sizes: Sequence[Any], **attributes: Any) -> onnx.ModelProto:
+def test_t5_adds_a_bias_to_logits_and_normalises_by_the_mean_square() -> None:
+    """A layer as its exporter writes it: no scale, no mean, and no square root of a width."""
+    nodes: list[onnx.NodeProto] = []
+
+    def normal(source: str, scale: str, result: str) -> None:
+        names = [f"{result}_{letter}" for letter in "smarq"]
+        chain = [("Pow", [source, "two"]), ("ReduceMean", [names[0], "last"]), ("Add", [names[1], "small"])]
+        chain += [("Sqrt", [names[2]]), ("Div", ["one", names[3]])]
+        nodes.extend(node(kind, given, [name]) for (kind, given), name in zip(chain, names, strict=True))
+        nodes.append(node("Mul", [source, names[4]], [f"{result}_n"]))
+        nodes.append(node("Mul", [scale, f"{result}_n"], [result]))
+
+    normal("x", "s1", "n")
+    for name in "qkv":
+        nodes.extend(
+            [
+                node("MatMul", ["n", f"w{name}"], [f"{name}0"]),
+                node("Reshape", [f"{name}0", "apart"], [f"{name}1"]),
+                node("Transpose", [f"{name}1"], [name], perm=[0, 2, 3, 1] if name == "k" else [0, 2, 1, 3]),
+            ]
+        )
+    nodes += [node("MatMul", ["q", "k"], ["l"]), node("Add", ["l", "bias"], ["b"])]
+    nodes += [node("Softmax", ["b"], ["p"], axis=-1), node("MatMul", ["p", "v"], ["z"])]
+    nodes += [
+        node("Transpose", ["z"], ["z0"], perm=[0, 2, 1, 3]),
+        node("Reshape", ["z0", "together"], ["z1"]),
+    ]
+    nodes += [node("MatMul", ["z1", "wo"], ["a"]), node("Add", ["x", "a"], ["h"])]
+    normal("h", "s2", "m")
+    nodes += [
+        node("MatMul", ["m", "wi"], ["i"]),
+        node("Relu", ["i"], ["r"]),
+        node("MatMul", ["r", "wr"], ["f"]),
+    ]
+    nodes += [node("Add", ["h", "f"], ["y"])]
+    numbers = {"two": 2.0, "one": 1.0, "small": 1e-6}
+    constants: dict[str, Any] = {name: np.float32(number) for name, number in numbers.items()}
+    constants |= {"last": np.array([-1]), "apart": np.array([0, 5, 2, 4]), "together": np.array([0, 5, 8])}
+    constants |= {name: RNG.uniform(0.5, 1.5, 8).astype(np.float32) for name in ("s1", "s2")}
+    shapes = {f"w{name}": (8, 8) for name in "qkvo"} | {"wi": (8, 16), "wr": (16, 8), "bias": (1, 2, 5, 5)}
+    constants |= {name: (RNG.normal(size=size) / 3).astype(np.float32) for name, size in shapes.items()}
+    model = build_model(nodes, (5, 8), constants, opset=20)
+    read, samples = import_model(model), RNG.normal(size=(20, 5, 8))
+    assert not read.reasons
+    graph = simplify(read.graph)
+    states = graph.evaluate(samples.reshape(20, -1))[graph.output]
+    assert np.abs(states - outputs(model, samples).reshape(20, -1)).max() < 1e-4
+
+
+def attention(
+    names: Sequence[str], sizes: Sequence[Any], results: Sequence[str] = ("y",), **attributes: Any
+) -> onnx.ModelProto:
     """The operator Attention of some inputs, all of one shape."""
-    more = [node("Attention", [*names], ["y"], q_num_heads=1, kv_num_heads=1, **attributes)]
+    more = [node("Attention", [*names], [*results], q_num_heads=1, kv_num_heads=1, **attributes)]
     inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, sizes) for name in dict.fromkeys(names)]
     result = helper.make_tensor_value_info("y", TensorProto.FLOAT, sizes)
     graph = helper.make_graph(more, "attention", [each for each in inputs if each.name], [result])
@@ -162,6 +213,7 @@ def attention(names: Sequence[str], sizes: Sequence[Any], **attributes: Any) -> 
         (attention(["x", "memory", "memory"], ["N", 3, 4]), "a mapping with the arrays of 'x', 'memory'"),
         (attention(["x", "x", "x", "", "past_key", "past_value"], ["N", 3, 4]), "a mapping with the arrays"),
         (attention(["x", "x", "x", "", "x", "x"], ["N", 3, 4]), "use_cache=False"),
+        (attention(["x", "x", "x"], ["N", 3, 4], ("y", "keys", "values")), "use_cache=False"),
         (attention(["x", "x", "x"], ["N", 3, 4], softcap=2.0), "softcap"),
     ],
 )

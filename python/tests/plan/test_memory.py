@@ -287,3 +287,15 @@ def test_a_budget_is_kept_and_more_of_it_is_no_slower() -> None:
         before = plan.seconds
         kinds |= {*plan.diagonals.transforms.values(), plan.key_memory is None}
     assert kinds == {"encoded", "coefficients", "streamed", True, False}
+
+
+def test_without_a_budget_a_plan_is_small_and_nearly_the_fastest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "SLOWER", 1.5)  # the network has four transforms, and each is a whole step
+    executions, side = plans()
+    process = Process(100 << 20)
+    fastest = plan_process(executions, side.program, process, machine.default_budget(), MODEL)
+    small = plan_process(executions, side.program, process, None, MODEL)
+    assert small.memory.total < fastest.memory.total
+    assert fastest.seconds < small.seconds <= 1.5 * fastest.seconds
+    assert small.execution is fastest.execution
+    assert small.key_memory == fastest.key_memory

@@ -145,7 +145,7 @@ def test_features_of_very_different_ranges(network: Network) -> None:
     model = compiled(Network(source, network.train * factors, network.test))
     manifest = Manifest.read(model.interface.encoded)
     assert manifest.input.normalisation is not None
-    sent = manifest.entering(network.train * factors)
+    sent = manifest.input.entering(network.train * factors)
     assert 1 / 64 < np.abs(sent).max(axis=0).min() <= np.abs(sent).max() <= 1 / 16
     samples = network.test[:BATCH]
     errors = model.predict(samples * factors) - run_clear(model.program, samples * factors)

@@ -4,7 +4,7 @@ import argparse
 
 from keywright._units import format_bytes
 from keywright.commands.terminal import Column, Terminal
-from keywright.plan.memory import ProcessPlan, default_budget
+from keywright.plan.memory import ProcessPlan
 
 from .inputs import parse_bytes
 
@@ -17,7 +17,7 @@ def add_memory_argument(parser: argparse.ArgumentParser | argparse._ArgumentGrou
         "--memory",
         metavar="SIZE",
         help="memory budget of this process, e.g. 8GB: keys, diagonals, ciphertexts and everything else "
-        "(default: 80 percent of the free memory)",
+        "(default: as much as makes it fast, within 80 percent of the free memory)",
     )
 
 
@@ -36,9 +36,9 @@ def key_memory(options: argparse.Namespace) -> int | None:
     return None if options.key_memory is None else parse_bytes(options.key_memory)
 
 
-def memory_budget(options: argparse.Namespace) -> int:
-    """Return the budget of the process: the given one, or most of the free memory."""
-    return default_budget() if options.memory is None else parse_bytes(options.memory)
+def memory_budget(options: argparse.Namespace) -> int | None:
+    """Return the budget of the process, if it is given."""
+    return None if options.memory is None else parse_bytes(options.memory)
 
 
 def print_memory(planned: ProcessPlan, terminal: Terminal) -> None:

@@ -23,7 +23,6 @@ from keywright.commands.output.key_table import KEY_COLUMNS, key_table
 from keywright.commands.output.plan_picture import draw_rotations, require_picture
 from keywright.commands.terminal import Column, Terminal, Value
 from keywright.model import Inference, Model
-from keywright.plan.memory import default_budget
 from keywright.runtime import run_clear
 
 EXAMPLE = "keywright demo --samples 3"
@@ -57,7 +56,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     # The same keys are run, tabled and drawn.
     model = compiled.with_plan(compiled.execution.plan)
     images, labels = images[: options.samples], labels[: options.samples]
-    planned = model.plan_process(len(images), default_budget())
+    planned = model.plan_process(len(images))
     inference = model.infer(images.astype(np.float64), planned, terminal.progress)
     clear = np.stack([run_clear(model.program, image) for image in images])
     rows: list[dict[str, Value]] = [

@@ -24,7 +24,7 @@ from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.memory import memory_budget
 from keywright.commands.terminal import Terminal
 from keywright.errors import ConfigurationError
-from keywright.plan.memory import resident_bytes
+from keywright.plan.memory import default_budget, resident_bytes
 from keywright.serve import (
     Served,
     Service,
@@ -72,7 +72,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     models = [load_served(folder) for folder in options.folders]
     page = {} if options.page is None else load_page(options.page)
     with progress("planning memory"):
-        memory = MemoryPlan.of(models, processes, memory_budget(options))
+        given = memory_budget(options)
+        memory = MemoryPlan.of(models, processes, default_budget() if given is None else given)
     with _state(options.state) as state:
         for model, text in zip(models, memory.texts, strict=True):
             event(f"{model.name}: {model.parameters!r}")

@@ -7,12 +7,16 @@ from numpy.typing import NDArray
 
 from keywright.compiler.graph.convolution import Matrix
 from keywright.compiler.graph.graph import Linear
+from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.program.arrays import Vector
 from keywright.program.operands.diagonals import DiagonalMatrix, Diagonals
 from keywright.program.operands.layout import Layout
 
 from .layer_work import LayerWork, Prices
 from .shifts import LayoutPair, Used, fill_table, used_diagonals
+
+MOST_COMPARED = 1 << 24
+"""Values of diagonals that are compared at most, to see how soon they repeat."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +65,27 @@ class _Input:
                 table *= share
             return table
 
-        return Diagonals(np.flatnonzero(used).tolist(), self.between.period, make)
+        steps, period = np.flatnonzero(used).tolist(), self.between.period
+        if len(steps) * period <= MOST_COMPARED and _is_regular(self.matrix):
+            period = _shortest_period(make())
+        return Diagonals(steps, period, lambda: make()[:, :period])
+
+
+def _is_regular(matrix: Matrix) -> bool:
+    """Whether at most two numbers are entries, as in a map that spreads, sums or centres. Its diagonals
+    often repeat earlier than the layouts do; those of weights do not."""
+    if not isinstance(matrix, SparseMatrix) or not len(matrix.values):
+        return False
+    low, high = matrix.values.min(), matrix.values.max()
+    return bool(low == high or ((matrix.values == low) | (matrix.values == high)).all())
+
+
+def _shortest_period(table: Vector) -> int:
+    """Return the smallest power of two after which all diagonals, (diagonals, values), repeat."""
+    period = int(table.shape[1])
+    while period > 1 and np.array_equal(table[:, : period // 2], table[:, period // 2 : period]):
+        period //= 2
+    return period
 
 
 def lower(node: Linear, sources: list[Layout], target: Layout, prices: Prices) -> LoweredLinear:

@@ -58,6 +58,6 @@ def largest_values(graph: Graph, samples: Vector) -> dict[int, float]:
     largest = dict.fromkeys(graph.nodes, 0.0)
     for _, values in graph.runs(samples):
         for number, entries in values.items():
-            peak = float(np.abs(entries).max())
+            peak = max(float(entries.max()), -float(entries.min()))
             largest[number] = max(largest[number], peak if np.isfinite(peak) else float("inf"))
     return largest

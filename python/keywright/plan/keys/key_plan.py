@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from math import log2
@@ -194,9 +194,10 @@ class KeyPlan:
         return 0.5 * log2(worst)
 
     def is_quiet(self, model: CostModel) -> bool:
-        """Whether its noise is within the workload's error budget."""
+        """Whether the noise of each ring is within the error budget of its workload."""
         budget = self.workload.noise_bits
-        return budget is None or self.noise_bits(model) <= budget
+        own = budget is None or replace(self, subrings=()).noise_bits(model) <= budget
+        return own and all(plan.is_quiet(model) for plan in self.subrings)
 
     def check(self) -> None:
         """Check that the plan makes its workload's targets.

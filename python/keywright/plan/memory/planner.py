@@ -3,11 +3,12 @@
 Every candidate set of keys leaves some bytes for diagonals. The ratio of time saved per extra byte decides
 which transforms are stored encoded, as coefficients, or not at all. Upgrades are made from the best ratio
 down. This is the optimum of the linear relaxation and at most one upgrade away from that of whole transforms.
-Keys can be streamed from a file. The plan with the least total time is chosen.
+Keys can be streamed from a file. The plan with the least total time is chosen. Within the default budget, as
+many of its diagonals are left unencoded as add little to its time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import pairwise
 
@@ -34,6 +35,7 @@ from .diagonals import (
     network_diagonals,
 )
 from .key_stream import least_key_memory, stream_seconds
+from .machine import default_budget
 from .process import DiagonalStorage, Memory, ProcessPlan
 from .scratch import Scratch
 
@@ -41,6 +43,12 @@ from .scratch import Scratch
 
 STREAMED = (0.0, 0.25, 0.5, 0.75)
 """Shares of the keys in memory, between the least with which streaming works and all."""
+
+SLOWER = 1.02
+"""Maximum time of a plan within the default budget, relative to the fastest one."""
+
+HALVINGS = 8
+"""Steps of the search for the smallest plan that is fast enough."""
 
 ALLOWANCE = 16 << 20
 """Allowance for libraries loaded later, and for allocators."""
@@ -175,6 +183,26 @@ class _Candidate:
         steps = self.execution.key_steps
         return memory, memory, stream_seconds(steps, memory, self.model, self.chain.log_n)
 
+    def smallest(self, fastest: ProcessPlan, keys: tuple[int | None, int, float]) -> ProcessPlan:
+        """Return the plan with the fewest bytes that takes at most `SLOWER` times as long as the fastest one
+        with the same keys."""
+        result, low, high = fastest, 0, fastest.memory.total
+        for _ in range(HALVINGS):
+            middle = (low + high) // 2
+            plan = self.plan(middle, keys)
+            if self.whole_seconds(plan) > SLOWER * self.whole_seconds(fastest):
+                low = middle
+                continue
+            high = middle
+            if plan.memory.total < result.memory.total:
+                result = plan
+        return replace(result, budget=fastest.budget)
+
+    def whole_seconds(self, plan: ProcessPlan) -> float:
+        """Return the seconds of a plan per sample, with a share of the preparation."""
+        samples = self.process.samples
+        return plan.seconds + (0.0 if samples is None else plan.making_seconds / samples)
+
     def choose(self, left: float) -> dict[Place, StorageOption]:
         """Choose a way to store each transform within ``left`` bytes; the fewest bytes if these do not
         suffice."""
@@ -270,22 +298,28 @@ def bootstrap_bytes(plan: BootstrapperPlan, resident_bytes: int) -> int:
 
 
 def plan_process(
-    executions: Sequence[PlanExecution], network: Program, process: Process, budget: int, model: CostModel
+    executions: Sequence[PlanExecution],
+    network: Program,
+    process: Process,
+    budget: int | None,
+    model: CostModel,
 ) -> ProcessPlan:
-    """Return the fastest plan whose peak fits a budget.
+    """Return the fastest plan whose peak fits a budget, or one with fewer bytes that is nearly as fast.
 
     Args:
         executions: candidate key plans for the same network.
         network: the network.
         process: the process before.
-        budget: maximum bytes of the process.
+        budget: maximum bytes of the process, all of which may be used; None for 80 percent of the free
+            memory, of which as many are left as take at most `SLOWER` times as long.
         model: predicts times.
 
     Raises:
         OutOfMemoryError: none fits the budget; the message states the minimum.
     """
+    most = default_budget() if budget is None else budget
     results = [
-        candidate.plan(budget, keys)
+        (candidate.plan(most, keys), candidate, keys)
         for candidate in (_Candidate(execution, network, process, model) for execution in executions)
         for keys in candidate.key_ways()
     ]
@@ -299,15 +333,13 @@ def plan_process(
         raise OutOfMemoryError(
             text, needed=least, budget=process.key_memory or 0, parts={"keys": least}, code="keys"
         )
-    fitting = [plan for plan in results if plan.memory.total <= budget]
+    fitting = [each for each in results if each[0].memory.total <= most]
     if not fitting:
-        raise _refusal(results, budget)
-
-    def value(plan: ProcessPlan) -> tuple[float, int]:
-        making = 0.0 if process.samples is None else plan.making_seconds / process.samples
-        return plan.seconds + making, plan.memory.total
-
-    return min(fitting, key=value)
+        raise _refusal([plan for plan, _, _ in results], most)
+    plan, candidate, keys = min(
+        fitting, key=lambda each: (each[1].whole_seconds(each[0]), each[0].memory.total)
+    )
+    return plan if budget is not None else candidate.smallest(plan, keys)
 
 
 def _refusal(results: Sequence[ProcessPlan], budget: int) -> OutOfMemoryError:

@@ -148,7 +148,8 @@ def open_ring(
     name: str,
     log_n: int,
 ) -> OpenWorkload:
-    """Return a network's workload in a smaller ring, within the same noise.
+    """Return a network's workload in a smaller ring, within the noise of an encryption: bootstraps take place
+    in the largest ring, and what they leave in a value is far above one rounding of a key switch.
 
     Args:
         network: the compiled network.
@@ -158,7 +159,7 @@ def open_ring(
         log_n: log2 of the degree of the smaller ring.
     """
     workload = convert(network, parameters, name, bootstraps, log_n)
-    return OpenWorkload.of(workload).with_noise(error_budget(bootstraps))
+    return OpenWorkload.of(workload).with_noise(error_budget())
 
 
 def plan_network(

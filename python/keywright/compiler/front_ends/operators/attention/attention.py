@@ -27,7 +27,11 @@ def attention(context: OperatorContext) -> EncryptedValue:
             raise context.refuse(name, value, "0")
     context.attribute("softmax_precision", 1)
     if any(context.node.output[1:]):
-        raise context.refuse("outputs", len(context.node.output), "the first alone")
+        raise context.refuse(
+            "outputs",
+            len(context.node.output),
+            "the first alone, without keys and values to cache (use_cache=False)",
+        )
     queries, keys, values = (context.encrypted(index) for index in range(3))
     if any(value.hides for value in (queries, keys, values)):
         raise context.refuse("queries, keys or values", "a mask", "values without one")

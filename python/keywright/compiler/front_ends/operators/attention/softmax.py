@@ -9,7 +9,7 @@ and normalised h times ("normalise and square", arXiv 2410.11184): the sums of s
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from keywright.compiler.activations.functions import exponential, reciprocal
 from keywright.compiler.front_ends.operator_context import EncryptedValue, OperatorContext, picking
 from keywright.compiler.front_ends.operators.reductions import rows_of
-from keywright.compiler.graph.graph import Activation
+from keywright.compiler.graph.graph import Activation, Graph, Linear, Multiply, Node
 from keywright.compiler.graph.sparse import Indices, SparseMatrix
 from keywright.compiler.limits import MAX_ENTRIES, require_at_most
 from keywright.program.arrays import Vector
@@ -130,22 +130,55 @@ def _centred(
     return replace(result, order=source.order)
 
 
-def more_halvings(
-    halvings: dict[str, int], sums: Iterable[tuple[Activation, float, float]]
-) -> dict[str, int] | None:
-    """Return the halvings of each softmax with one more where sums of exponentials spread too widely; None if
-    they do not.
+def halvings_of(graph: Graph, samples: Vector) -> dict[str, int]:
+    """Return how often the operand of each softmax is halved, by its node, so that sums of exponentials do
+    not spread too widely; nodes whose operand is not halved are left out.
+
+    A softmax is the same function however often its operand is halved, so one run of the graph gives the sums
+    for every number of halvings.
 
     Args:
-        sums: the smallest and the largest operand of each function of the graph.
+        graph: as imported, without halvings, not simplified.
+        samples: (count, features).
     """
-    more = {
-        node.name: halvings.get(node.name, 0) + 1
-        for node, smallest, largest in sums
-        if node.operator == "Softmax"
-        and node.positive
-        and math.isinf(node.limits[1])
-        and largest > WIDEST * max(node.limits[0], smallest) > 0
-    }
-    more = {name: count for name, count in more.items() if count <= MOST_HALVINGS}
-    return halvings | more if more else None
+    totals = [
+        node
+        for node in graph.nodes.values()
+        if isinstance(node, Activation) and node.operator == "Softmax" and math.isinf(node.limits[1])
+        if node.positive
+    ]
+    ends = {node.name: np.tile([np.inf, -np.inf], (MOST_HALVINGS, 1)) for node in totals}
+    for _, values in graph.runs(samples) if totals else ():
+        for node in totals:
+            for halvings, (low, high) in enumerate(_sums(graph, node, values)):
+                least, largest = ends[node.name][halvings]
+                ends[node.name][halvings] = min(least, low), max(largest, high)
+    counts = {}
+    for node in totals:
+        low, high = ends[node.name].T
+        least = np.maximum(low, node.limits[0])
+        narrow = ~((high > WIDEST * least) & (least > 0))
+        counts[node.name] = int(narrow.argmax()) if narrow.any() else MOST_HALVINGS
+    return {name: count for name, count in counts.items() if count}
+
+
+def _sums(graph: Graph, node: Activation, values: dict[int, Vector]) -> Iterator[tuple[float, float]]:
+    """Yield the ends of the sums that an inverse reads, for 0, 1, 2, ... halvings."""
+    total = graph.nodes[node.operands[0]]
+    assert isinstance(total, Linear)
+    powers, bits = graph.nodes[total.operands[0]], None
+    if isinstance(powers, Multiply):
+        first, second = powers.operands
+        exponentials = graph.nodes[first]
+        powers, bits = (
+            (exponentials, second) if _is_exponential(exponentials) else (graph.nodes[second], first)
+        )
+    assert isinstance(powers, Activation)
+    for halvings in range(MOST_HALVINGS):
+        terms = np.exp(values[powers.operands[0]] * 0.5**halvings)
+        sums = total.matrices[0].apply(terms if bits is None else terms * values[bits])
+        yield float(sums.min()), float(sums.max())
+
+
+def _is_exponential(node: Node) -> bool:
+    return isinstance(node, Activation) and node.operator == "Softmax"

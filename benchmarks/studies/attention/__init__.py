@@ -1,0 +1,1 @@
+"""BERT-tiny on encrypted sentences."""
