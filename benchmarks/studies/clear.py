@@ -63,10 +63,10 @@ def resnet20() -> Subject:
 
 def trees() -> Subject:
     """The forest of 100 trees of depth 8."""
-    model, _, tests = forest()
+    subject = forest()
     convert: Any = import_module("skl2onnx").to_onnx
-    sample = tests[:1].astype(np.float32)
-    return convert(model, sample, options={"zipmap": False}).SerializeToString(), sample
+    sample = subject.tests[:1].astype(np.float32)
+    return convert(subject.model, sample, options={"zipmap": False}).SerializeToString(), sample
 
 
 def bert_tiny() -> Subject:
