@@ -9,7 +9,7 @@ import onnx
 import pytest
 from keywright import compiler
 from keywright.compiler.approximating import approximate
-from keywright.compiler.front_ends.estimator_refusals import FORMS, OF_NEW, in_its_words
+from keywright.compiler.front_ends.estimator_refusals import FAILED, FORMS, OF_NEW, in_its_words
 from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.errors import ModelRefusedError
 from sklearn.decomposition import NMF
@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, SVR
 from sklearn.utils import all_estimators
 from sklearn.utils._test_common.instance_generator import _construct_instances
 
@@ -93,6 +93,7 @@ PARTS = {
     "KNeighborsClassifier": make_pipeline(StandardScaler(), KNeighborsClassifier()),
     "GaussianProcessRegressor": GaussianProcessRegressor(optimizer=None),
     "KNNImputer": make_pipeline(KNNImputer(), LogisticRegression()),
+    "SVR": SVR(epsilon=9.0),
     "NMF": make_pipeline(NMF(2, max_iter=9, tol=1.0), Ridge()),
     "StackingClassifier": StackingClassifier([("a", RandomForestClassifier(2)), ("b", SVC())], cv=2),
 }
@@ -100,10 +101,12 @@ PARTS = {
 
 @pytest.mark.parametrize("name", PARTS)
 def test_the_part_that_has_no_form_is_named(name: str) -> None:
-    text = refusal_of(PARTS[name].fit(SAMPLES, SCORES if name.endswith("Regressor") else LABELS))
+    text = refusal_of(
+        PARTS[name].fit(SAMPLES, SCORES if name[-1] == "R" or name.endswith("Regressor") else LABELS)
+    )
     assert text is not None
     require_words(text, name)
-    assert FORMS[name][0] in text
+    assert FORMS.get(name, (FAILED,))[0] in text
 
 
 @pytest.mark.parametrize(

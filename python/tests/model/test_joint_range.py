@@ -75,6 +75,7 @@ def waves(rng: Rng, count: int) -> Samples:
     return rng.exponential(size=(count, 1)) * np.sin(phases + 2 * np.pi * np.arange(150) / lengths)
 
 
+SPREAD = np.random.default_rng(7).normal(size=(5, 100))
 STRUCTURED: dict[str, Callable[[Rng, int], Samples]] = {
     "digits": lambda rng, count: load_digits().data[rng.permutation(1797)[:count]],
     "images": images,
@@ -86,7 +87,6 @@ STRUCTURED: dict[str, Callable[[Rng, int], Samples]] = {
     "categories": lambda rng, count: np.hstack([categories(rng, count) for _ in range(30)]),
     "hidden values": lambda rng, count: rng.standard_t(4, size=(count, 5)) @ SPREAD,
 }
-SPREAD = np.random.default_rng(7).normal(size=(5, 100))
 FEW_HIDDEN = {"walks", "units", "hidden values"}
 """Kinds whose features depend on fewer hidden values than there are sums."""
 
@@ -145,8 +145,10 @@ def test_the_manifest_of_a_network_states_it() -> None:
     assert again.encoded == manifest.encoded
     target = compiler.Target(slots=64, levels=12, packing="coefficients")
     thin = compiler.compile(compiler.to_onnx(network, samples), target, compiler.Fit(calibration=samples))
-    assert thin.input.steps.joint is not None
-    assert thin.input.steps.joint.to_json() == manifest.input.steps.joint.to_json()
+    both = thin.input.steps.joint, manifest.input.steps.joint
+    assert both[0] is not None
+    assert both[1] is not None
+    assert both[0].to_json() == both[1].to_json()
     again.require_range(samples)
     with pytest.raises(OutOfRangeError, match="features together"):
         again.require_range(np.where(np.arange(8) % 2, 0.5, -0.5)[None] * samples.max())

@@ -4,6 +4,7 @@ import numpy as np
 
 from keywright.compiler.graph.graph import Activation, Graph, Linear
 from keywright.compiler.graph.piecewise import Function, PiecewiseLinear
+from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.program.arrays import Vector
 
 from .ranges import ExactRun
@@ -55,4 +56,6 @@ def _selects(node: Linear) -> bool:
     if len(node.operands) != 1 or node.bias.any():
         return False
     (matrix,) = node.matrices
-    return (matrix.values == 1).all() and np.array_equal(np.sort(matrix.rows), np.arange(matrix.shape[0]))
+    if not isinstance(matrix, SparseMatrix) or not (matrix.values == 1).all():
+        return False
+    return np.array_equal(np.sort(matrix.rows), np.arange(matrix.shape[0]))

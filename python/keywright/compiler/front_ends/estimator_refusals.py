@@ -15,6 +15,7 @@ OF_THE_GRAPH = frozenset(["attribute", "batch", "dynamic_shape", "mask", "model"
 """Codes of reasons against parts of an ONNX model, which the user of an estimator has not written."""
 
 UNWRITTEN = "skl2onnx, by which estimators are read, has no form for it"
+FAILED = "skl2onnx, by which estimators are read, cannot write it with these fitted values"
 NEAREST = "it looks for the training samples nearest to a sample, and encrypted distances have no order"
 UNCOMPUTED = "its prediction has steps that cannot be computed of encrypted values"
 OF_CLIENTS = "it is no more than clients compute before they encrypt, or than they cannot"
@@ -22,7 +23,7 @@ LOOP = "it compares an encrypted sample with each training sample in a loop"
 SOLVED = "its transform solves an optimisation problem for each sample"
 CLUSTERED = "fit KMeans with as many clusters, or a classifier on the labels that it gives"
 REDUCED = "fit PCA, TruncatedSVD or GaussianRandomProjection"
-KERNEL = "fit an SVC, SVR or KernelPCA with such a kernel, or PolynomialFeatures before a linear estimator"
+KERNEL = "fit an SVC or SVR with such a kernel, or PolynomialFeatures before a linear estimator"
 BEFORE = (
     "run the pipeline up to and with it before the client, and compile the steps behind it for its output: "
     "kw.compile(pipeline[k:], calibration=...)"
@@ -46,7 +47,8 @@ FORMS: dict[str, tuple[str, str]] = {
         ("LabelPropagation LabelSpreading", LOOP, "fit an MLP or an SVC on the labels in transduction_"),
         ("KNNImputer", NEAREST, "use a SimpleImputer"),
         ("LocalOutlierFactor", NEAREST, "fit an IsolationForest or a OneClassSVM"),
-        ("Isomap LocallyLinearEmbedding", NEAREST, "fit PCA or KernelPCA"),
+        ("Isomap LocallyLinearEmbedding", NEAREST, "fit PCA"),
+        ("KernelPCA", LOOP, "choose kernel='linear', 'poly' or 'sigmoid', or fit PCA"),
         ("KernelDensity", UNWRITTEN, "fit a GaussianMixture"),
         ("EllipticEnvelope", UNWRITTEN, "fit a GaussianMixture, an IsolationForest or a OneClassSVM"),
         ("NearestCentroid", UNWRITTEN, "fit a LinearDiscriminantAnalysis"),
@@ -121,7 +123,7 @@ FORMS: dict[str, tuple[str, str]] = {
 """Why an estimator is refused, and what to use instead, by its class."""
 
 OF_NEW = ("predict", "transform", "decision_function", "score_samples")
-NOT_OF_NEW = {"cluster": CLUSTERED, "manifold": "fit PCA, KernelPCA, or an MLPRegressor on embedding_"}
+NOT_OF_NEW = {"cluster": CLUSTERED, "manifold": "fit PCA, or an MLPRegressor on embedding_"}
 """What to use instead of estimators that have none of these methods, by their module."""
 
 
@@ -137,7 +139,7 @@ def not_written(model: Any, error: Exception) -> ModelRefusedError:
     why, instead = _form(part[1])
     if why in ("", UNWRITTEN):
         short = f"skl2onnx cannot write it: {text[:300].rstrip('.')}{'...' if len(text) > 300 else ''}"
-        why = UNWRITTEN if "Unable to find a" in text else short
+        why = UNWRITTEN if "Unable to find a" in text else FAILED if "node" in text else short
     return ModelRefusedError([_refusal(model, *part, why, instead)])
 
 
@@ -154,8 +156,8 @@ def differing(model: Any, text: str) -> ModelRefusedError:
 
 @contextmanager
 def in_its_words(model: object) -> Iterator[None]:
-    """Say reasons against the ONNX model that an estimator was written as of the estimator. Those against
-    other models stay as they are. An attribute that is not there is that of an estimator before its fit."""
+    """Replace reasons against the ONNX model of an estimator by reasons against the estimator. Those against
+    other models stay as they are. An estimator before its fit lacks attributes."""
     try:
         yield
     except AttributeError as error:

@@ -81,7 +81,7 @@ class JointRange:
         if self.features and not (count <= SUMS and MOST_FEATURES < self.features < MOST_SUMMED):
             raise ValueError(f"there are {SUMS} sums of {MOST_FEATURES + 1} to {MOST_SUMMED - 1} features")
         if len(self.powers) not in {0, self.features} or len(self.places) != len(self.powers):
-            raise ValueError("the powers of a joint range are those of other features")
+            raise ValueError("a joint range has a power and a place for each feature in sums, or none")
         if any(abs(each) > UNSEEN for each in self.powers) or any(
             abs(each) > 1 << 62 for each in self.places
         ):
