@@ -1,12 +1,17 @@
 """The study of attention: its encoder and its terms, beside the formulas written out."""
 
+from __future__ import annotations
+
 import math
+import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from onnx.reference import ReferenceEvaluator
 from studies.attention.encoder import EPSILON, Array, Encoder
-from studies.attention.sentences import heaviest, term_weights
+from studies.attention.sentences import Classifier, Labelled, heaviest, term_weights
 
 RNG = np.random.default_rng(4)
 TOKENS, WIDTH, WIDE, VOCABULARY = 3, 4, 6, 13
@@ -82,3 +87,35 @@ def test_terms_are_weighed_as_splade_weighs_them() -> None:
                 expected[term] = max(expected[term], math.log1p(max(logit, 0.0)))
         assert terms == pytest.approx(expected, abs=1e-12)
         assert set(heaviest(terms[None])[0]) == set(np.argsort(expected)[-10:])
+
+
+def test_labelled_sentences_are_read_and_classified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Tokenizer:
+        """A token a letter."""
+
+        @staticmethod
+        def from_file(path: str) -> Tokenizer:
+            return Tokenizer()
+
+        def no_padding(self) -> None:
+            """As the package has it."""
+
+        no_truncation = no_padding
+
+        def encode(self, text: str) -> SimpleNamespace:
+            return SimpleNamespace(ids=[ord(letter) % VOCABULARY for letter in text])
+
+    monkeypatch.setitem(sys.modules, "tokenizers", SimpleNamespace(Tokenizer=Tokenizer))
+    (tmp_path / "labelled.tsv").write_text("1\tab\n0\tabcd\n1\tabc\n")
+    read = Labelled.read(tmp_path / "tokenizer.json", tmp_path / "labelled.tsv")
+    assert (read.labels, read.long(3)) == ([1, 0, 1], [1, 2])
+    assert read.cut([1, 2], 3).tolist() == [read.ids[1][:3], read.ids[2]]
+    (tmp_path / "plain.txt").write_text("ab\n")
+    assert Labelled.read(tmp_path / "tokenizer.json", tmp_path / "plain.txt").labels == []
+
+    means = RNG.normal(size=(60, WIDTH))
+    labels = [int(mean @ np.arange(WIDTH) > 0) for mean in means]
+    classifier = Classifier.fit(means, labels, [0, 1])
+    margins = classifier.margins(np.repeat(means[:2, None], TOKENS, axis=1))
+    assert classifier.accuracy > 0.8
+    assert np.allclose(margins, means[:2] @ classifier.weights + classifier.bias)
