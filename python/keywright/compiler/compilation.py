@@ -61,7 +61,7 @@ class Ring(Unchanging, elsewhere="send parameters.to_bytes(), and make one in th
 
 
 @dataclass(frozen=True)
-class Choice(Unchanging, elsewhere="compile the model again in the other process"):
+class ParameterChoice(Unchanging, elsewhere="compile the model again in the other process"):
     """What a program was compiled for.
 
     Attributes:
@@ -91,7 +91,7 @@ class CompiledProgram(
 
     program: Program = field(repr=False)
     parameters: Parameters
-    choice: Choice
+    choice: ParameterChoice
     bootstraps: Sequence[BootstrapperPlan] = field(default=(), repr=False)
     entry: Entry | None = field(default=None, repr=False)
     execution: PlanExecution | None = field(default=None, repr=False)
@@ -141,7 +141,7 @@ class Compilation(
         self._ring, self._client, self._name = ring, client, name
         self._programs: dict[int, CompiledProgram] = {}
         self._fastest: dict[int, CompiledProgram] = {}
-        self._choice: Choice | None = None
+        self._choice: ParameterChoice | None = None
 
     def for_samples(self, samples: int) -> CompiledProgram:
         """Return the program of the fastest batch for a number of samples. Numbers up to the same power of
@@ -175,7 +175,7 @@ class Compilation(
 
     def with_preset(self, name: str, batch: int) -> CompiledProgram:
         """Return the program for one of `finer_presets`; errors as for `for_batch`."""
-        return self._program(Choice(name), _Batching(1, batch))
+        return self._program(ParameterChoice(name), _Batching(1, batch))
 
     def _compile(self, batching: "_Batching") -> CompiledProgram:
         """Compile for the parameters of the first program, or search others."""
@@ -195,9 +195,9 @@ class Compilation(
         if self._client == "thin":
             return self._thin(batching)
         if isinstance(ring, Ring):
-            return self._program(Choice(ring), batching)
+            return self._program(ParameterChoice(ring), batching)
         if ring in BootstrapperPlan.presets():
-            return self._program(Choice(ring, deep=True), batching)
+            return self._program(ParameterChoice(ring, deep=True), batching)
         named = [Parameters.preset(name) for name in (Parameters.presets() if ring is None else [ring])]
         if ring is None:
             named = [each for each in named if each.log_scale >= self.approximated.least_log_scale]
@@ -208,12 +208,12 @@ class Compilation(
                 raise
         return self._faster(DEEP_PRESETS, batching)
 
-    def _program(self, choice: Choice, batching: "_Batching") -> CompiledProgram:
+    def _program(self, choice: ParameterChoice, batching: "_Batching") -> CompiledProgram:
         if isinstance(choice.ring, Ring):
             return self._levelled(choice, choice.ring, batching)
         return self._of_preset(choice, BootstrapPreset(choice.ring, stored_model()), batching)
 
-    def _levelled(self, choice: Choice, ring: Ring, batching: "_Batching") -> CompiledProgram:
+    def _levelled(self, choice: ParameterChoice, ring: Ring, batching: "_Batching") -> CompiledProgram:
         """Compile for parameters without bootstraps."""
         parameters = ring.parameters
         target = batching.target(
@@ -224,7 +224,9 @@ class Compilation(
         program = compile(self.approximated, target, costs=cost_table(parameters))
         return CompiledProgram(program, parameters, choice)
 
-    def _of_preset(self, choice: Choice, shipped: BootstrapPreset, batching: "_Batching") -> CompiledProgram:
+    def _of_preset(
+        self, choice: ParameterChoice, shipped: BootstrapPreset, batching: "_Batching"
+    ) -> CompiledProgram:
         """Compile for a preset of bootstraps: with these between layers, and smaller rings between them; or
         for its ring alone, the only one for which clients without this package have keys."""
         thin, plan, options = self._client == "thin", shipped.plan, dict[str, Any]()
@@ -256,7 +258,7 @@ class Compilation(
             if (full or needed > parameters.max_level - lowest) and not last:
                 continue
             try:
-                compiled.append(self._program(Choice(Ring(parameters)), batching))
+                compiled.append(self._program(ParameterChoice(Ring(parameters)), batching))
             except ModelRefusedError as refusal:
                 if not _too_deep(refusal) or (not compiled and last):
                     raise
@@ -277,7 +279,7 @@ class Compilation(
         named = (self._ring,) if isinstance(self._ring, str) else None
         for name in named or BOOTSTRAP_PRESETS:
             try:
-                return self._program(Choice(name), batching)
+                return self._program(ParameterChoice(name), batching)
             except ModelRefusedError as refusal:
                 if not _too_deep(refusal):
                     raise
@@ -297,7 +299,7 @@ class Compilation(
             if best is not None and not shipped.least_seconds(self.approximated.graph.depth()) < best.seconds:
                 continue
             try:
-                compiled = self._program(Choice(name, deep=True), batching)
+                compiled = self._program(ParameterChoice(name, deep=True), batching)
             except ModelRefusedError as refusal:
                 if best is None and not _unplaced(refusal):
                     raise

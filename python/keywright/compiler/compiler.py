@@ -90,13 +90,13 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
     if costs is None:
         costs = target.rings[0].costs if target.rings else CostTable.default()
     approximated = _approximated(model, target, fit, max_plaintext_bytes)
-    ends = _Ends.of(approximated, target)
-    graph, run = ends.between(approximated)
+    scaling = _Scaling.of(approximated, target)
+    graph, run = scaling.between(approximated)
     samples, ranges = run.samples, approximated.fit.ranges
     _refuse(_too_deep(graph, target, measured=len(samples) > 0, approximated=bool(approximated.fitted)))
     _require_memory(least_bytes(graph), max_plaintext_bytes)
     # Of the model itself where its input and output stay as they are.
-    changed = ends.entering is not None or ends.leaving is not None
+    changed = scaling.entering is not None or scaling.leaving is not None
     seen = largest_values(graph, samples) if changed and len(samples) else dict(approximated.largest)
     if approximated.trees is not None and not len(samples):
         seen[graph.output] = 1.0
@@ -113,13 +113,13 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
         program.output,
         shape=approximated.output_shape,
         scale=output_scale,
-        normalisation=ends.leaving,
+        normalisation=scaling.leaving,
         image=approximated.image,
         client_part=approximated.client_part,
     )
     return replace(
         program,
-        input=_input_of(program, approximated, ends),
+        input=_input_of(program, approximated, scaling),
         output=output,
         fit_report=_report(approximated, graph, run, output.leaving),
         created=time.time_ns() // 1_000_000,
@@ -127,7 +127,7 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
 
 
 @dataclass(frozen=True, eq=False)
-class _Ends:
+class _Scaling:
     """What clients do to the numbers of inputs and outputs.
 
     Attributes:
@@ -152,8 +152,8 @@ class _Ends:
         return Normalisation(np.atleast_1d(offset), np.atleast_1d(scale * self.scale))
 
     @staticmethod
-    def of(model: ApproximatedModel, target: Target) -> "_Ends":
-        """Return the ends of a model's program for a target."""
+    def of(model: ApproximatedModel, target: Target) -> "_Scaling":
+        """Return the scaling of a model's program for a target."""
         run, graph, ends = model.run, model.graph, _input_range(model, target)
         normal, scale = _entering(run.samples, _source_shape(graph), target, ends)
         leaving = None if model.trees is None else model.trees.normalisation
@@ -161,10 +161,10 @@ class _Ends:
             free = isinstance(graph.nodes[graph.output], Linear)
             factor = _factor(model.output_shape) if free else WIDE_RESULT
             leaving = Normalisation.of(model.outputs, factor=factor, small_only=True)
-        return _Ends(ends, scale, normal, leaving)
+        return _Scaling(ends, scale, normal, leaving)
 
     def between(self, model: ApproximatedModel) -> tuple[Graph, ExactRun]:
-        """Return the graph between the ends, and the model's run with its inputs."""
+        """Return the graph between both, and the model's run with its inputs."""
         graph, run = Graph(dict(model.graph.nodes), model.graph.output), model.run
         for normal, shift, shape in (
             (self.entering, shift_input, _source_shape(graph)),
@@ -180,15 +180,15 @@ class _Ends:
         return graph, run
 
 
-def _input_of(program: Program, model: ApproximatedModel, ends: _Ends) -> ProgramInput:
-    """Return the input of a program with its ends and the client's steps."""
+def _input_of(program: Program, model: ApproximatedModel, scaling: _Scaling) -> ProgramInput:
+    """Return the input of a program with its scaling and the client's steps."""
     binning = None if model.trees is None else model.trees.binning
     return replace(
         program.input,
         shape=program.input.shape if binning is None else (binning.features,),
-        range=ends.range,
-        scale=ends.scale,
-        normalisation=ends.normalisation,
+        range=scaling.range,
+        scale=scaling.scale,
+        normalisation=scaling.normalisation,
         steps=replace(model.steps, binning=binning),
     )
 

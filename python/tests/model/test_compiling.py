@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from keywright.compiler.compilation import DEEP_PRESETS, Choice, Compilation
+from keywright.compiler.compilation import DEEP_PRESETS, Compilation, ParameterChoice
 from keywright.compiler.presets import BootstrapPreset
 from keywright.errors import ModelRefusedError
 from keywright.errors.network import too_deep
@@ -17,7 +17,7 @@ def compiled_for(seconds: dict[str, float], depth: int) -> tuple[str, list[str]]
     """The preset that is chosen where programs take so long, and those that were compiled for."""
     asked: list[str] = []
 
-    def compiled(choice: Choice, batching: object) -> Any:
+    def compiled(choice: ParameterChoice, batching: object) -> Any:
         name = str(choice.ring)
         asked.append(name)
         if seconds[name] < 0:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import keywright as kw
 import numpy as np
 import pytest
-from keywright.client import RemoteModel, parts
+from keywright.client import RemoteModel, key_upload
 from keywright.errors.service import (
     InvalidObjectError,
     LimitError,
@@ -80,7 +80,7 @@ def begun(service: Service) -> str:
 def test_keys_go_to_the_storage_and_not_through_the_server(
     thin: Model, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parts, "PART_BYTES", 1 << 19)
+    monkeypatch.setattr(key_upload, "PART_BYTES", 1 << 19)
     sizes: list[tuple[str, int]] = []
 
     def note(method: str, path: str, status: int, received: int, *rest: object) -> None:

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from keywright.client import RemoteModel, parts
+from keywright.client import RemoteModel, key_upload
 from keywright.client.key_upload import IN_FLIGHT, send_file
 from keywright.errors.service import InvalidReplyError, StorageError, UnreachableError
 from keywright.serve import Server, Service
@@ -15,8 +15,8 @@ from keywright.serve import Server, Service
 
 @pytest.fixture
 def remote(server: Server, monkeypatch: pytest.MonkeyPatch) -> RemoteModel:
-    monkeypatch.setattr(parts, "PART_BYTES", 100_000)
-    monkeypatch.setattr(parts, "PAUSE_S", 0.001)
+    monkeypatch.setattr(key_upload, "PART_BYTES", 100_000)
+    monkeypatch.setattr(key_upload, "PAUSE_S", 0.001)
     return RemoteModel(server.url, insecure=True)
 
 

@@ -23,7 +23,7 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright import compiler
-from keywright.client import RemoteModel, parts
+from keywright.client import RemoteModel, key_upload
 from keywright.client import exchange as exchange_module
 from keywright.client.key_upload import PART_BYTES
 from keywright.client.remote import PROGRESS
@@ -156,7 +156,7 @@ def test_samples_of_a_client_share_ciphertexts(tmp_path: Path, make: Callable[..
 def test_an_upload_resumes_after_an_outage_of_the_server(
     tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parts, "PART_BYTES", 1 << 18)
+    monkeypatch.setattr(key_upload, "PART_BYTES", 1 << 18)
     first = Service(make_thin(), tmp_path, workers=WORKERS)
     with listening(first) as server:
         port = server.server_address[1]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keywright.client import RemoteModel, exchange, key_owner, parts, remote
+from keywright.client import RemoteModel, exchange, key_owner, key_upload, remote
 from keywright.client.key_owner import KEY_SETS
 from keywright.errors import KeywrightError
 from keywright.errors.replies import MAX_MESSAGE, refusal
@@ -213,7 +213,7 @@ def test_an_upload_ends_whatever_the_server_calls_missing(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server alternates two lists, or draws them: each time less may be missing than before."""
-    monkeypatch.setattr(parts, "PAUSE_S", 0.0)
+    monkeypatch.setattr(key_upload, "PAUSE_S", 0.0)
     total, drawn = 100_000, random.Random(seed)
     path = tmp_path / "keys"
     path.write_bytes(bytes(total))
@@ -241,13 +241,13 @@ def test_an_upload_ends_whatever_the_server_calls_missing(
 
     server = Remote()
     with pytest.raises(InvalidReplyError, match="accepts no more"):
-        parts.send_file(server, "/v1/keys/x", path, None)
-    assert server.sent <= (parts.SENDINGS + parts.RETRIES + 1) * total
+        key_upload.send_file(server, "/v1/keys/x", path, None)
+    assert server.sent <= (key_upload.SENDINGS + key_upload.RETRIES + 1) * total
 
 
 def test_a_server_that_never_checks_keys_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchange, "CHECK_S", 0.0)
-    monkeypatch.setattr(parts, "send_file", lambda *arguments: None)
+    monkeypatch.setattr(key_upload, "send_file", lambda *arguments: None)
     waits = answer(200, encoded({"keys": IDENTIFIER, "ready": False, "missing": []}))
     with hostile(lambda *request: waits) as seen, pytest.raises(InvalidReplyError, match="not checked them"):
         exchange.Exchange(seen.url, None, direct=False).send_keys(IDENTIFIER, tmp_path, None)

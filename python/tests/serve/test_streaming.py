@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from keywright._core import EvaluationKeys
 from keywright._files import digest_of
-from keywright.client import RemoteModel, parts
+from keywright.client import RemoteModel, key_upload
 from keywright.client.remote import Session
 from keywright.model import Model
 from keywright.runtime import run_clear
@@ -161,7 +161,7 @@ def served(
         workers=WORKERS,
         addresses=StorageAddresses(objects=place.objects, records=place.records),
     )
-    monkeypatch.setattr(parts, "PART_BYTES", 1 << 19)
+    monkeypatch.setattr(key_upload, "PART_BYTES", 1 << 19)
     with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
         uploaded = service.store.get(str(session._identifier))
