@@ -3,7 +3,7 @@
 import shutil
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -13,18 +13,19 @@ PROGRAM = """#!{python}
 import sys
 
 sys.path.insert(0, {folder!r})
-from steps import main
+from {module} import main
 
 main({name!r}, sys.argv[1:])
 """
 
 
-def write_programs(names: Iterable[str]) -> None:
-    """Write a program for each step into the folder `build`."""
+def write_programs(steps: Mapping[str, Callable[[int], None]]) -> None:
+    """Write a program for each step into the folder `build`. It calls `main` of the step's module."""
     BUILD.mkdir(exist_ok=True)
-    for name in names:
+    for name, step in steps.items():
         path = BUILD / name
-        path.write_text(PROGRAM.format(python=sys.executable, folder=str(HERE), name=name))
+        module = step.__module__
+        path.write_text(PROGRAM.format(python=sys.executable, folder=str(HERE), module=module, name=name))
         path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
 
 

@@ -62,17 +62,18 @@ def checkout(tmp_path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def modules(checkout: Path) -> Iterator[Any]:
-    """The submission's steps as a module, in the checkout."""
-    names, folder = ("steps", "programs", "similarity", "build"), str(checkout / "submission")
+def module(checkout: Path, name: str = "steps") -> Iterator[Any]:
+    """A module of the submission, in the checkout."""
+    folder, before = str(checkout / "submission"), set(sys.modules)
     sys.path.insert(0, folder)
     try:
         with contextlib.chdir(checkout):
-            yield importlib.import_module("steps")
+            yield importlib.import_module(name)
     finally:
         sys.path.remove(folder)
-        for name in names:
-            sys.modules.pop(name, None)
+        for each in set(sys.modules) - before:
+            if str(getattr(sys.modules[each], "__file__", "")).startswith(folder):
+                del sys.modules[each]
 
 
 def step(checkout: Path, name: str, size: str) -> None:
@@ -81,7 +82,7 @@ def step(checkout: Path, name: str, size: str) -> None:
         done = called(checkout, f"submission/build/{name}", size)
         assert done.returncode == 0, done.stderr
         return
-    with modules(checkout) as steps:
+    with module(checkout) as steps:
         steps.main(name, [size])
 
 
@@ -159,11 +160,11 @@ def test_payloads_of_similar_records(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ("payloads", payloads),
     ):
         values.tofile(data / f"{name}.bin")
-    with modules(checkout) as steps:
+    with module(checkout, "search_steps") as steps:
         small = steps.similarity.parameters(10, insecure=True)
         monkeypatch.setattr(steps, "parameters", lambda: small)
         monkeypatch.setattr(steps, "SIZES", (("toy", count),))
-        importlib.import_module("build").main()
+        importlib.import_module("search_build").main()
         for name in steps.STEPS:
             steps.main(name, ["0"])
         matching = payloads[records @ query > 0.8]

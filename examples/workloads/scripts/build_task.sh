@@ -1,4 +1,4 @@
 #!/bin/sh
-# Compile the model, once, and write the programs that the harness starts.
+# Compile what is compiled once, and write the programs that the harness starts.
 set -eu
-exec "$(cat "$1/python")" "$1/build.py"
+exec "$(cat "$1/python")" "$1"/*build.py

@@ -2,8 +2,8 @@
 
 import numpy as np
 from programs import BUILD, write_programs
+from search_steps import STEPS
 from similarity import Step
-from steps import STEPS
 
 
 def main() -> None:
