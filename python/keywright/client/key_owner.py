@@ -77,6 +77,8 @@ class KeyOwner(ABC):
                     maximum=KEY_SETS,
                     code="demand",
                 )
+            # It is gone after `close`.
+            path.parent.mkdir(mode=0o700, exist_ok=True)
             self._generator.save_evaluation_keys(path, specs)
             self._key_sets += 1
         total = path.stat().st_size

@@ -183,6 +183,8 @@ class Evaluations:
         Raises:
             OSError: the disk fails; the job is dropped.
         """
+        if not self._jobs.has(job):
+            return
         try:
             self.execution.note(job)
             self._jobs.keep(job)
