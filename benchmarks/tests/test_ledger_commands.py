@@ -104,8 +104,8 @@ def test_a_command_is_read_by_its_program(command: str, monkeypatch: pytest.Monk
 @pytest.mark.full
 @pytest.mark.parametrize("name", LIGHT)
 def test_a_light_command_runs_and_makes_its_record_again(name: str, tmp_path: Path) -> None:
-    record, made = records()[name], LIGHT[name]
-    command = record.command if made is None else f"{record.command} --out {shlex.quote(str(tmp_path))}"
+    record, table = records()[name], LIGHT[name]
+    command = record.command if table is None else f"{record.command} --out {shlex.quote(str(tmp_path))}"
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         ["bash", "-c", command],
@@ -116,7 +116,7 @@ def test_a_light_command_runs_and_makes_its_record_again(name: str, tmp_path: Pa
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    if made is not None:
-        assert (tmp_path / made).read_text(encoding="utf-8") == record.text
+    if table is not None:
+        assert (tmp_path / table).read_text(encoding="utf-8") == record.text
     else:
         assert done.stdout

@@ -238,7 +238,8 @@ fn scaled<'l>(
     out
 }
 
-/// Scaled residues modulo every target of a conversion, which are the ring's primes from `first` on, in evaluation form.
+/// Scaled residues modulo every target of a conversion, which are the primes of the ring from `first` on, in evaluation
+/// form.
 fn convert(ring: &Ring, conversion: &Conversion, scaled: &[Buffer], first: usize) -> Vec<Buffer> {
     let mut out = limbs_of(ring.n(), conversion.columns().len());
     let columns: Vec<_> = (first..).zip(conversion.columns()).collect();
