@@ -225,8 +225,8 @@ def dynamic_shape(name: str, shape: Sequence[object]) -> RefusalError:
     """Return the refusal of a dimension other than the batch that is not a number."""
     return RefusalError(
         f"value {name!r} has shape ({', '.join(map(str, shape))}); give calibration data "
-        "(calibration=), from which open dimensions are taken, or fix every dimension but the first when "
-        "exporting the model",
+        "of as many axes (calibration=), from which open dimensions are taken, or fix every dimension but "
+        "the first when exporting the model",
         code="dynamic_shape",
         name=name,
     )

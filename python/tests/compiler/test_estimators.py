@@ -9,17 +9,17 @@ import onnx
 import pytest
 from keywright import compiler
 from keywright.compiler.approximating import approximate
-from keywright.compiler.front_ends.estimator_refusals import FAILED, FORMS, OF_NEW, in_its_words
+from keywright.compiler.front_ends.estimator_refusals import FAILED, FORMS, OF_NEW, PARTS, in_its_words
 from keywright.compiler.front_ends.trees.objects import to_source
 from keywright.errors import ModelRefusedError
 from sklearn.decomposition import NMF
-from sklearn.ensemble import RandomForestClassifier, StackingClassifier
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier, StackingClassifier
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.utils import all_estimators
 from sklearn.utils._test_common.instance_generator import _construct_instances
@@ -41,12 +41,12 @@ SAMPLES = RNG.uniform(0.2, 1.2, (24, 4))
 SCORES = SAMPLES @ [1.0, -1.0, 0.5, 0.2]
 
 
-def refusal_of(model: Any) -> str | None:
+def refusal_of(model: Any, samples: Any = SAMPLES) -> str | None:
     """The text by which an estimator is refused; None if it can be approximated."""
     try:
         with in_its_words(model), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            approximate(to_source(model, SAMPLES), compiler.Fit(calibration=SAMPLES, error=1e9))
+            approximate(to_source(model, samples), compiler.Fit(calibration=samples, error=1e9))
     except ModelRefusedError as refusal:
         (text,) = map(str, refusal.exceptions)
         return text
@@ -64,7 +64,7 @@ def require_words(text: str, name: str) -> None:
     "name",
     [
         name
-        if name in FORMS or not any(hasattr(kind, method) for method in OF_NEW)
+        if FORMS.get(name, (PARTS,))[0] != PARTS or not any(hasattr(kind, method) for method in OF_NEW)
         else pytest.param(name, marks=pytest.mark.full)
         for name, kind in CLASSES.items()
         if name not in OTHER_SAMPLES
@@ -89,7 +89,7 @@ def test_an_estimator_compiles_or_is_refused_in_its_own_words(name: str) -> None
 
 
 LABELS = (SCORES > 0.3).astype(int)
-PARTS = {
+HIDDEN = {
     "KNeighborsClassifier": make_pipeline(StandardScaler(), KNeighborsClassifier()),
     "GaussianProcessRegressor": GaussianProcessRegressor(optimizer=None),
     "KNNImputer": make_pipeline(KNNImputer(), LogisticRegression()),
@@ -99,10 +99,10 @@ PARTS = {
 }
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("name", HIDDEN)
 def test_the_part_that_has_no_form_is_named(name: str) -> None:
     text = refusal_of(
-        PARTS[name].fit(SAMPLES, SCORES if name[-1] == "R" or name.endswith("Regressor") else LABELS)
+        HIDDEN[name].fit(SAMPLES, SCORES if name[-1] == "R" or name.endswith("Regressor") else LABELS)
     )
     assert text is not None
     require_words(text, name)
@@ -119,6 +119,23 @@ def test_an_estimator_before_its_fit_is_refused(model: Any) -> None:
     assert text is not None
     require_words(text, type(model).__name__)
     assert "is not fitted" in text
+
+
+@pytest.mark.parametrize(
+    ("model", "parameter"),
+    [
+        (SVC(kernel=lambda a, b: a @ b.T), "kernel=<lambda>"),
+        (SVR(kernel="precomputed"), "kernel='precomputed'"),
+        (make_pipeline(Normalizer("max"), Ridge()), "norm='max'"),
+        (HistGradientBoostingRegressor(max_iter=2, categorical_features=[0]), "categorical_features"),
+    ],
+    ids=["callable", "precomputed", "largest", "categories"],
+)
+def test_a_parameter_without_a_form_is_named(model: Any, parameter: str) -> None:
+    samples = SAMPLES @ SAMPLES.T if parameter.endswith("'precomputed'") else SAMPLES
+    text = refusal_of(model.fit(samples, LABELS), samples)
+    assert text is not None
+    assert parameter in text
 
 
 def test_estimators_of_the_table_exist() -> None:

@@ -1,6 +1,7 @@
 """Refusals of scikit-learn's estimators: the estimator, the true reason, and the nearest one that has an
 encrypted form."""
 
+import inspect
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -137,7 +138,7 @@ def not_written(model: Any, error: Exception) -> ModelRefusedError:
     named = [each for each in parts if f"{type(each[1]).__name__}'" in text]
     part = named[-1] if named else _guilty(parts)
     why, instead = _form(part[1])
-    if why in ("", UNWRITTEN):
+    if why in ("", UNWRITTEN) and _parameter(part[1]) is None:
         short = f"skl2onnx cannot write it: {text[:300].rstrip('.')}{'...' if len(text) > 300 else ''}"
         why = UNWRITTEN if "Unable to find a" in text else FAILED if "node" in text else short
     return ModelRefusedError([_refusal(model, *part, why, instead)])
@@ -170,6 +171,8 @@ def in_its_words(model: object) -> Iterator[None]:
             raise
         part = _guilty(list(_parts(model, "")))
         why, instead = _form(part[1])
+        if not why and foreign[0].code == "model" and hasattr(model, "predict"):
+            why = str(foreign[0])
         why = why or (UNCOMPUTED if hasattr(model, "predict") else OF_CLIENTS)
         others = [each for each in refusal.reasons if each not in foreign]
         raise ModelRefusedError([_refusal(model, *part, why, instead), *others]) from refusal
@@ -208,7 +211,7 @@ def _refusal(model: Any, path: str, part: Any, why: str, instead: str) -> Refusa
 
 def _form(part: Any) -> tuple[str, str]:
     """Return why a part is refused, if that is known, and what to use instead."""
-    known = FORMS.get(type(part).__name__)
+    known = _parameter(part) or FORMS.get(type(part).__name__)
     if known is None and not any(hasattr(part, name) for name in OF_NEW):
         family = type(part).__module__.split(".")[1:2]
         instead = NOT_OF_NEW.get(family[0] if family else "", OTHERS)
@@ -216,10 +219,24 @@ def _form(part: Any) -> tuple[str, str]:
     return known or ("", OTHERS)
 
 
+def _parameter(part: Any) -> tuple[str, str] | None:
+    """Return why a parameter of a part is refused, and what to choose instead."""
+    kernel = getattr(part, "kernel", None)
+    if getattr(part, "norm", None) == "max":
+        return "its norm='max' compares encrypted values", "use norm='l2' or norm='l1'"
+    if kernel == "precomputed" or inspect.isfunction(kernel):
+        shown = getattr(kernel, "__name__", repr(kernel))
+        return (
+            f"its kernel={shown} is computed outside of it",
+            "use kernel='linear', 'poly' or 'rbf'",
+        )
+    return None
+
+
 def _guilty(parts: Sequence[tuple[str, Any]]) -> tuple[str, Any]:
     """Return the first part of an estimator that is known to have no form; the estimator if there is none."""
-    known = [each for each in parts if type(each[1]).__name__ in FORMS]
-    alone = [each for each in known if FORMS[type(each[1]).__name__][0] != PARTS]
+    known = [each for each in parts if type(each[1]).__name__ in FORMS or _parameter(each[1])]
+    alone = [each for each in known if _form(each[1])[0] != PARTS]
     return (alone or known or parts)[0]
 
 
