@@ -168,7 +168,7 @@ def imports(name: str, path: Path) -> Iterator[tuple[str, str]]:
             yield from ((alias.name, "") for alias in node.names)
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
             if isinstance(node.args[0], ast.Constant):
-                yield node.args[0].value, ""
+                yield str(node.args[0].value), ""
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
             module = ".".join([*base, *([node.module] if node.module else [])])

@@ -300,7 +300,9 @@ def test_each_batch_is_compiled_once(
     assert len(compiled) == 2
     assert one.for_batch(compiled[1]) is one.for_batch(compiled[1])
     assert len(compiled) == 2
-    assert one.for_batch(2).program.batch == 2
+    two = one.for_batch(2)
+    assert two.program.batch == 2
+    assert two.plan_batches(16)[0] is two
     assert compiled[2:] == [2]
 
 
