@@ -411,3 +411,21 @@ def test_calibration_data_run_once_for_all_targets(build: Build, monkeypatch: py
     programs = [compiler.compile(model, compiler.Target(slots=slots, levels=3)) for slots in (8, 16)]
     assert runs == [7]
     assert {program.output.scale for program in programs} == {programs[0].output.scale}
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e-3, 1.0, 1e6])
+@pytest.mark.parametrize("operator", ["Sigmoid", "Tanh", "Relu", "Softplus"])
+def test_a_factor_behind_a_function_changes_no_share(build: Build, operator: str, factor: float) -> None:
+    """It becomes a part of the function, whose errors are then judged by its values."""
+    rng = np.random.default_rng(4)
+    nodes = [
+        node("MatMul", ["x", "w"], ["h"]),
+        node(operator, ["h"], ["f"]),
+        node("Mul", ["f", "factor"], ["y"]),
+    ]
+    weights = 2 * rng.normal(size=(4, 3)).astype(np.float32)
+    model = build(nodes, (4,), {"w": weights, "factor": np.float32(factor)})
+    fitted = approximating.approximate(model, compiler.Fit(calibration=rng.normal(size=(80, 4))))
+    exact, run = fitted.run.outputs, fitted.run
+    changes = np.abs(method_choice.outputs_of(fitted.graph, run.samples) - exact).max(axis=0)
+    assert (changes <= np.ptp(exact, axis=0) / 2 / 16).all()

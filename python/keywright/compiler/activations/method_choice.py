@@ -64,6 +64,10 @@ COARSEST, FINEST = 2, 15
 """Error targets are 2^-2 to 2^-15 of half a range, in steps of a quarter of a bit: less than the error of a
 kink decreases from degree 23 to 31."""
 
+FLATTEST, POINTS = 64.0, 257
+"""A function that varies by less than this part of its range, such as one with a small factor behind it, is
+judged by its values."""
+
 SMOOTH = [Method("chebyshev", degree) for degree in (2, 3, 5, 7, 11, 15, 23, 31, 63, 127)]
 POSITIVE = [*SMOOTH, *(Method("chebyshev", degree) for degree in (255, 511, 1023))]
 """Methods for functions of positive values, which are steep at the low end of a range that is widened by
@@ -277,15 +281,19 @@ class _Search:
 
 
 def _unit(node: Activation, measured: MeasuredRange) -> float:
-    """Return what errors of an approximation are compared with: half of the range; for an inverse its least
-    value, because all values are factors of others."""
+    """Return what errors of an approximation are compared with: half of the range, at most `FLATTEST` times
+    half of that of its values; for an inverse its least value, because all values are factors of others."""
     if node.positive:
         first, last = node.function(np.asarray([measured.low, measured.high]))
         if measured.high < 0:
             first, last = abs(last), abs(first)
         if first > last > 0:
             return float(last)
-    return (measured.high - measured.low) / 2
+    with np.errstate(all="ignore"):
+        values = np.asarray(node.function(np.linspace(measured.low, measured.high, POINTS)), np.float64)
+    steep = FLATTEST * float(np.ptp(values)) / 2
+    half = (measured.high - measured.low) / 2
+    return min(half, steep) if steep > 0 else half
 
 
 def outputs_of(graph: Graph, samples: Vector) -> Vector:
