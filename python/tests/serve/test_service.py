@@ -12,7 +12,7 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright import compiler
-from keywright.errors.engine import FormatError
+from keywright.errors.engine import EncodeError, FormatError
 from keywright.errors.model import FolderError
 from keywright.errors.service import (
     BadRequestError,
@@ -164,7 +164,7 @@ def test_a_manifest_tells_clients_what_the_model_does_behind_its_outputs() -> No
     read, outputs = Manifest.read(data), np.asarray([[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, -1.0]])
     shares = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(read.answers(outputs)["y"], shares, atol=2**-20)
-    with pytest.raises(FormatError, match="outputs have shape", check=lambda error: error.code == "manifest"):
+    with pytest.raises(EncodeError, match="results have shape", check=lambda error: error.code == "samples"):
         read.answers(outputs[0])
     entry = json.loads(data)
     part = entry["client_part"]
