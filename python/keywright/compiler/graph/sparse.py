@@ -47,7 +47,7 @@ class _Blocks:
 
 
 def _in_order(numbers: Indices, size: int) -> bool:
-    """Whether blocks of elements are a value of so many elements, in its order."""
+    """Whether blocks of elements are a value of ``size`` elements, in its order."""
     return numbers.size == size and np.array_equal(numbers.ravel(), np.arange(size))
 
 
