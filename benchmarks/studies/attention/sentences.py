@@ -59,8 +59,8 @@ def pooled(weights: dict[str, Array], sentences: Labelled, length: int) -> Array
         numbers = np.flatnonzero(sizes == size)
         runner = ReferenceEvaluator(Encoder(weights, int(size)).model())
         inputs = embedded(weights, sentences.cut(list(numbers), int(size)))
-        states: Any = runner.run(None, {"x": inputs})[0]
-        means[numbers] = states.mean(axis=1)
+        outputs: Any = runner.run(None, {"x": inputs})
+        means[numbers] = outputs[0].mean(axis=1)
     return means
 
 

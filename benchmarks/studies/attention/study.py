@@ -164,12 +164,12 @@ class Study:
             answer, seconds = timed(server.run, client.encrypt(self.inputs([number])))
             states = client.decrypt(answer)
             exact, terms = self.compare(states, [number])
-            margins = [float("nan")] * 2
+            margin = exact_margin = float("nan")
             if classifier is not None:
-                margins = [float(classifier.margins(each)[0]) for each in (states, exact)]
+                margin, exact_margin = (float(classifier.margins(each)[0]) for each in (states, exact))
             row = Row(
                 options.tokens, number, seconds.wall, seconds.cpu, float(np.abs(states - exact).max()),
-                float(np.abs(exact).max()), *margins,
+                float(np.abs(exact).max()), margin, exact_margin,
                 self.sentences.labels[number] if classifier is not None else None,
                 None if terms is None else terms[0],
                 resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, planned.memory.total,

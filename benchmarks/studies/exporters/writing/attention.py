@@ -50,14 +50,6 @@ def vit(**options: Any) -> nn.Module:
     return Called(transformers.ViTForImageClassification(config), lambda m, x: m(x).logits)
 
 
-def t5(call: Callable[[nn.Module, Any], Any], kind: Any, **options: Any) -> nn.Module:
-    """T5 of one layer: RMSNorm, logits that are not scaled, and a bias by the distance of tokens."""
-    config = transformers.T5Config(
-        vocab_size=7, d_model=8, d_kv=4, d_ff=16, num_layers=1, num_heads=2, use_cache=False, **options
-    )
-    return Called(kind(config), call)
-
-
 def hidden(module: nn.Module, x: Any) -> Any:
     """The states of all tokens."""
     return module(inputs_embeds=x).last_hidden_state
@@ -99,18 +91,6 @@ CASES: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
     "BERT, pooled": (lambda: bert(lambda m, x: m(inputs_embeds=x).pooler_output), TOKENS),
     "BERT, causal": (
         lambda: bert(lambda m, x: m(inputs_embeds=x, use_cache=False).last_hidden_state, is_decoder=True),
-        TOKENS,
-    ),
-    "T5": (lambda: t5(hidden, transformers.T5EncoderModel), TOKENS),
-    "T5, gated": (
-        lambda: t5(hidden, transformers.T5EncoderModel, feed_forward_proj="gated-gelu"),
-        TOKENS,
-    ),
-    "T5, with its decoder": (
-        lambda: t5(
-            lambda m, x: m(inputs_embeds=x, decoder_inputs_embeds=x[:, :2]).last_hidden_state,
-            transformers.T5Model,
-        ),
         TOKENS,
     ),
     "ViT": (vit, (1, 8, 8)),

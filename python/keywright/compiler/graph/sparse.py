@@ -31,6 +31,25 @@ class _Blocks:
     columns: Indices
     places: Indices
 
+    def applied(self, flat: Vector, values: Vector, shape: tuple[int, int]) -> Vector:
+        """Multiply each row of ``flat`` by the matrix of this shape with these values."""
+        in_order = _in_order(self.columns, shape[1])
+        taken = flat.reshape(-1, *self.columns.shape) if in_order else flat[:, self.columns]
+        if len(values) == 1:  # the same weights for every block
+            products = (taken.reshape(-1, taken.shape[2]) @ values[0].T).reshape(-1, *self.rows.shape)
+        else:
+            products = np.matmul(taken.transpose(1, 0, 2), values.transpose(0, 2, 1)).transpose(1, 0, 2)
+        if _in_order(self.rows, shape[0]):
+            return np.asarray(products.reshape(len(flat), shape[0]), np.float64)
+        result = np.zeros((len(flat), shape[0]))
+        result[:, self.rows] = products
+        return result
+
+
+def _in_order(numbers: Indices, size: int) -> bool:
+    """Whether blocks of elements are a value of ``size`` elements, in its order."""
+    return numbers.size == size and np.array_equal(numbers.ravel(), np.arange(size))
+
 
 @dataclass(frozen=True, eq=False)
 class SparseMatrix:
@@ -92,17 +111,11 @@ class SparseMatrix:
             return np.asarray(flat @ dense.T, np.float64)
         if kind == "moves":
             return np.take(flat, self.columns, axis=1)
+        if kind == "other" and (blocks := self._blocks) is not None:
+            return blocks.applied(flat, self._block_values, self.shape)
         result = np.zeros((len(flat), self.shape[0]))
         if kind == "picks":
             result[:, self.rows] = flat[:, self.columns] * self.values
-        elif (blocks := self._blocks) is not None:
-            values, taken = self._block_values, flat[:, blocks.columns]
-            if len(values) == 1:  # the same weights for every block
-                products = taken.reshape(-1, taken.shape[2]) @ values[0].T
-                result[:, blocks.rows] = products.reshape(len(flat), *blocks.rows.shape)
-            else:
-                products = np.matmul(taken.transpose(1, 0, 2), values.transpose(0, 2, 1))
-                result[:, blocks.rows] = products.transpose(1, 0, 2)
         else:
             for row, sums in zip(flat, result, strict=True):
                 sums[:] = np.bincount(self.rows, self.values * row[self.columns], self.shape[0])
@@ -141,7 +154,7 @@ class SparseMatrix:
         if (counts != counts[0]).any():
             return None
         marks = np.random.default_rng(0).integers(1, 1 << 62, self.shape[1])
-        signs = np.stack([np.add.reduceat(marks[columns], starts), columns[starts]], axis=1)
+        signs = np.stack([columns[starts], np.add.reduceat(marks[columns], starts)], axis=1)
         _, kinds = np.unique(signs, axis=0, return_inverse=True)
         kinds = kinds.ravel()
         sizes = np.bincount(kinds)
