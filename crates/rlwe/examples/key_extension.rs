@@ -33,16 +33,8 @@ use keywright_rlwe::{
 /// the key and bits of the auxiliary primes, which are predicted to be the fastest.
 type Setting = (usize, usize, usize, u32);
 
-const SETTINGS: [Setting; 8] = [
-    (32, 1, 3, 50),
-    (32, 2, 5, 50),
-    (31, 3, 7, 50),
-    (30, 4, 7, 50),
-    (29, 5, 7, 50),
-    (24, 1, 5, 50),
-    (16, 1, 3, 50),
-    (8, 1, 3, 50),
-];
+const SETTINGS: [Setting; 5] =
+    [(32, 1, 3, 50), (32, 2, 5, 50), (31, 3, 7, 50), (30, 4, 7, 50), (29, 5, 7, 50)];
 /// Words of a limb that are multiplied with every row while they are in a near cache.
 const BLOCK: usize = 2048;
 
