@@ -312,12 +312,8 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert max(map(len, text.splitlines())) <= 80
     assert len(text.splitlines()) <= 24
     # The words that readers of one screen need, and that `figures.toml` reads.
-    for words in (
-        "the last digit",
-        "--threads",
-        "keys, sent once",
-        "sent once  in memory  predicted answer time",
-    ):
+    table = "sent once  in memory  predicted answer time"
+    for words in ("the last digit", "--threads", "keys, sent once", table):
         assert words in text
     assert re.search("planned, fewest bytes +[0-9]+ +[0-9.]+ MB .* [0-9.]+x", text)
     # The stored screen has today's words: anyone who changes them runs the command of the record again.
