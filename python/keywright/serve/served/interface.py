@@ -78,10 +78,7 @@ class ServedRunner(Protocol):
 
 
 class Served(Protocol):
-    """A model or an index, as a service answers for it.
-
-    Thread safety: any number of threads may use one at the same time.
-    """
+    """A model or an index, as a service answers for it."""
 
     @property
     def name(self) -> str:
