@@ -202,6 +202,12 @@ def spread(values: list[float]) -> str:
     return f"{median(values):.3g} [{min(values):.3g}, {max(values):.3g}]"
 
 
+def _known(name: str) -> str:
+    if name not in ENSEMBLES:
+        raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(ENSEMBLES)}")
+    return name
+
+
 def main() -> None:
     """Measure and record."""
     parser = argparse.ArgumentParser(
@@ -212,9 +218,9 @@ def main() -> None:
     parser.add_argument(
         "ensembles",
         nargs="*",
+        type=_known,
         default=["forest", "boosting"],
-        choices=ENSEMBLES,
-        help="default: both made here",
+        help=f"of {', '.join(ENSEMBLES)} (default: both made here)",
     )
     parser.add_argument("--thresholds", default="private", choices=("private", "public"))
     parser.add_argument("--bins", type=int, help="largest number of bins of a feature")

@@ -1,6 +1,6 @@
 """`python -m studies.attention`. A spawned process cannot import what stands here."""
 
-from .study import main
+from studies.attention.study import main
 
 if __name__ == "__main__":
     main()

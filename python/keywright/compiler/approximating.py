@@ -53,7 +53,7 @@ from keywright.program.client.first_steps import FirstSteps
 from keywright.program.client.joint_range import JointRange
 from keywright.program.client.samples import in_order
 from keywright.program.fit_report import ExportDifferences, FittedActivation, OutputDifference
-from keywright.program.interface import ClientSteps
+from keywright.program.interface import ClientSteps, OutputCodec
 from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
 
 from .limits import MAX_PLAINTEXT_BYTES
@@ -76,11 +76,10 @@ class ApproximatedModel:
         run: the model's run on calibration data.
         fit: the requested fit.
         output_shape: of a sample's result.
-        client_part: the part of the model that the client computes, if any.
+        output: what clients do with the result: the image, to which they clip, and their part of the model.
         trees: the ensemble that the graph computes, if it is one; the run then is on its bits.
         steps: what the client computes or checks before; the model and the run are about the results, the
             features.
-        image: the least and the largest output, if all are results of one function.
     """
 
     graph: Graph
@@ -88,10 +87,9 @@ class ApproximatedModel:
     run: ExactRun
     fit: Fit
     output_shape: Shape
-    client_part: ClientPart | None
+    output: OutputCodec = field(default_factory=OutputCodec)
     trees: QuantisedEnsemble | None = None
     steps: ClientSteps = field(default_factory=ClientSteps)
-    image: tuple[float, float] | None = None
 
     @property
     def least_log_scale(self) -> int:
@@ -256,7 +254,8 @@ def _approximated_ensemble(ensemble: Ensemble, fit: Fit) -> ApproximatedModel:
         error=None,
         ranges=replace(fit.ranges, input_range=(0.0, 1.0)),
     )
-    return ApproximatedModel(trees.graph, (), run, inner, (ensemble.outputs,), trees.client_part, trees)
+    output = OutputCodec(client_part=trees.client_part)
+    return ApproximatedModel(trees.graph, (), run, inner, (ensemble.outputs,), output, trees)
 
 
 def read_model(model: onnx.ModelProto, fit: Fit, max_plaintext_bytes: int) -> ReadModel:
@@ -347,9 +346,8 @@ def put_polynomials(read: ReadModel, fit: Fit, *, values: bool = False) -> Appro
         run,
         fit,
         read.output_shape,
-        read.client_part,
+        OutputCodec(image=output_image(graph, run, fit.ranges.margin), client_part=read.client_part),
         steps=steps,
-        image=output_image(graph, run, fit.ranges.margin),
     )
 
 

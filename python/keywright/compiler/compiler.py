@@ -114,8 +114,8 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
         shape=approximated.output_shape,
         scale=output_scale,
         normalisation=scaling.leaving,
-        image=approximated.image,
-        client_part=approximated.client_part,
+        image=approximated.output.image,
+        client_part=approximated.output.client_part,
     )
     return replace(
         program,
@@ -217,7 +217,7 @@ def _report(
         return trees and replace(trees, export=model.run.export)
     if not len(run.samples):
         return None
-    return report(graph, run, model.fitted, restored, model.fit, model.client_part)
+    return report(graph, run, model.fitted, restored, model.fit, model.output.client_part)
 
 
 def _refuse(reasons: Sequence[RefusalError]) -> None:

@@ -48,7 +48,7 @@ def with_estimator(approximated: ApproximatedModel, model: object, calibration: 
         return approximated
     outputs = outputs_of(approximated.graph, run.samples[rows])
     results: list[NDArray[Any]] = [outputs]
-    if (part := approximated.client_part) is not None:
+    if (part := approximated.output.client_part) is not None:
         scores = outputs.reshape(-1, *part.shape)
         parts = [part.run(scores[start : start + CHUNK]) for start in range(0, len(scores), CHUNK)]
         answers = [np.concatenate([each[name] for each in parts]) for name in parts[0]]

@@ -55,7 +55,7 @@ def test_labels_and_probabilities(name: str) -> None:
     model = CLASSIFIERS[name]()
     far = SAMPLES[FREE[:, 0] < -0.5] if "threshold" in name else SAMPLES
     compiled = approximate(to_onnx(model, far), Fit(calibration=SAMPLES))
-    part = compiled.client_part
+    part = compiled.output.client_part
     assert part is not None
     labels, *shares = part.run(compiled.outputs.reshape(-1, *part.shape)).values()
     assert np.array_equal(labels.reshape(len(SAMPLES), -1), model.predict(SAMPLES).reshape(len(SAMPLES), -1))

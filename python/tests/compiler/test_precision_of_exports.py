@@ -38,8 +38,8 @@ MODELS: dict[str, Callable[[], Any]] = {
 def labels(model: Any, samples: NDArray[np.float64]) -> NDArray[Any]:
     """Return the labels that client and program compute, in the clear."""
     compiled = approximate(to_onnx(model, samples), Fit(calibration=samples))
-    assert compiled.client_part is not None
-    return np.ravel(next(iter(compiled.client_part.run(compiled.outputs).values())))
+    assert compiled.output.client_part is not None
+    return np.ravel(next(iter(compiled.output.client_part.run(compiled.outputs).values())))
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

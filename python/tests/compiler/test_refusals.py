@@ -195,7 +195,11 @@ def test_too_wide_layers_are_refused_before_any_search(build: Build, monkeypatch
 
 def test_fewer_samples_at_a_time_where_their_diagonals_fit(build: Build) -> None:
     """Memory decides, even where more samples at a time would take less time."""
-    model = build([node("MatMul", ["x", "w"], ["y"])], (16,), {"w": np.ones((16, 16), np.float32)})
+    model = build(
+        [node("MatMul", ["x", "w"], ["y"])],
+        (16,),
+        {"w": np.random.default_rng(1).normal(size=(16, 16)).astype(np.float32)},
+    )
     target = compiler.Target(slots=256, levels=4, samples=8)
     one = 8 * 16 * 16
     batches = [compiler.compile(model, target, max_plaintext_bytes=most * one).batch for most in (2, 4, 64)]

@@ -426,8 +426,8 @@ def test_a_model_is_what_the_runtime_computes_or_refused(name: str) -> None:
         return
     approximated = approximate(model, Fit(calibration=samples, activations={}, error=1e300))
     outputs = approximated.outputs
-    if approximated.client_part is not None:
-        parts = approximated.client_part.run(outputs).values()
+    if approximated.output.client_part is not None:
+        parts = approximated.output.client_part.run(outputs).values()
         outputs = np.concatenate(
             [np.asarray(part, np.float64).reshape(len(samples), -1) for part in parts], 1
         )

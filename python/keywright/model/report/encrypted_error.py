@@ -243,7 +243,7 @@ def predict_error(
         errors = np.where(FACTOR * errors < model.trees.unit / 2, 0.0, errors)
     replaced = outputs_of(model.graph, model.run.samples) if model.fitted else model.outputs
     rows, distance = outliers_of(model.samples)
-    part = None if model.trees is not None else model.client_part
+    part = None if model.trees is not None else model.output.client_part
     noisy = simulated.noisy.reshape(-1, len(errors))
     exact = np.tile(simulated.outputs.reshape(-1, len(errors)), (REPETITIONS, 1))
     answers, _ = answer_differences(part, noisy, exact, None, WARNED_SHARE)
@@ -262,7 +262,7 @@ def predict_error(
 def _exported(model: ApproximatedModel) -> float:
     """Return the largest difference from the estimator that a model was compiled from, where the outputs are
     the estimator's own."""
-    own = model.run.export.estimator if model.client_part is None else ()
+    own = model.run.export.estimator if model.output.client_part is None else ()
     return max((each.largest_change for each in own), default=0.0)
 
 
@@ -293,7 +293,7 @@ def _labels(
         model.trees.report is None or model.trees.report.outputs.agreement is None
     ):
         return None  # an ensemble of values
-    rule = LabelRule(model.run, None if model.trees is not None else model.client_part)
+    rule = LabelRule(model.run, None if model.trees is not None else model.output.client_part)
     if rule.labels(outputs[:1]) is None:
         return None
     result, expected = model.run.predictions(outputs), model.run.predictions(model.outputs)

@@ -76,7 +76,7 @@ class Normalisation:
             return None
         largest = float(size.max())
         wide = float(half[live].max() / half[live].min()) > factor
-        distant = bool((np.abs(middle) > far * half)[live].any())
+        distant = bool((np.abs(middle[live]) > far * half[live]).any())
         if not (wide or distant):
             if largest < 1 / LARGE or (largest > LARGE and not small_only):
                 return cls(np.zeros(1), np.asarray([_power_of_two(largest)]))

@@ -33,7 +33,7 @@ def warnings(samples: Array, bins: int | None = None) -> str:
 
 
 def test_data_like_the_models_are_taken_without_a_word() -> None:
-    assert warnings(SAMPLES) == ""
+    assert warnings(SAMPLES, bins=256) == ""
     assert len(quantise(to_source(MODEL), compiler.Fit(calibration=SAMPLES)).binning.limited) == 0
 
 
