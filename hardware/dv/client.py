@@ -36,6 +36,15 @@ def store(name: str, words: list[int]) -> None:
     (Path(os.environ["VECTORS"]) / f"{name}.words").write_bytes(array("Q", words).tobytes())
 
 
+def cycles_of(operation: str, log_n: int) -> int:
+    """Cycles of an operation whose streams never wait, derived in doc/client_core.md."""
+    n = 1 << log_n
+    transform = log_n * (n // 8 + 14) + 7
+    if operation == "encrypt":
+        return 3 * n + transform + ENCRYPT_LATENCY
+    return 4 * n + transform + DECRYPT_LATENCY
+
+
 # Sums of pipeline latencies, see the page: to the first sample, around the transform, to the last beat out.
 ENCRYPT_LATENCY = 112
 DECRYPT_LATENCY = 25
@@ -50,17 +59,6 @@ class Core:
         self.dut = dut
         self.log_n = int(dut.LogN.value)
         self.n = 1 << self.log_n
-
-    def cycles(self, operation: str) -> int:
-        """Cycles of an operation whose streams never wait, derived in doc/client_core.md."""
-        n, rounds = self.n, int(self.dut.Rounds.value)
-        transform = self.log_n * (n // 8 + 14) + 7
-        if operation == "decrypt":
-            return 4 * n + transform + DECRYPT_LATENCY
-        # A generator gives 4 blocks for each of its rounds, 8 words each, in 4 cycles for each of the 20.
-        sampling = max(n, 80 * n // (32 * rounds) - 80 + 32 * rounds)
-        waiting = 0 if int(self.dut.Cores.value) == 3 else 2 * (transform + 1)
-        return sampling + 2 * n + transform + waiting + ENCRYPT_LATENCY
 
     async def reset(self) -> None:
         """Resets, and waits until the memories are wiped."""
