@@ -10,6 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 import keywright as kw
@@ -106,15 +107,15 @@ def server_encrypted_compute(size: int) -> None:
     def read(folder: Path, number: int) -> kw.Ciphertext:
         return kw.Ciphertext.load(folder / f"{number:06}.kw", chain)
 
+    def record(first: int, number: int) -> kw.Ciphertext:
+        return read(folders.records, first + number)
+
     clock = time.perf_counter()
     turned = similarity.rotations(evaluator, query)
     clock = timed("rotations", clock)
     answer: list[kw.Ciphertext] = []
     for block in range(similarity.blocks(SIZES[size][1], chain.max_slots)):
-        first = block * similarity.PAIRS
-        scores = similarity.scores(
-            evaluator, turned, lambda number, first=first: read(folders.records, first + number)
-        )
+        scores = similarity.scores(evaluator, turned, partial(record, block * similarity.PAIRS))
         clock = timed("scores", clock)
         above = step.encrypted(evaluator, scores)
         clock = timed("step", clock)

@@ -80,6 +80,7 @@ def least_error(points: Array, values: Array, degree: int, root: float | None = 
     rows, rest = np.empty((0, degree + 1)), np.empty(0)
     if root is not None:
         rows, rest = 1e4 * chebyshev.chebvander(np.array([root]), degree), np.zeros(1)
+    series = np.zeros(degree + 1)
     for _ in range(60):
         scaled = np.sqrt(weights)
         system = np.concatenate([table * scaled[:, None], rows])
