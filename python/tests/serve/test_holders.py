@@ -597,6 +597,29 @@ def test_addresses_that_hold_all_places_keep_no_new_one_out(
     assert lasted >= (capacity - 1) * places.interval - 5.0
 
 
+@pytest.mark.parametrize("most", [4, 6])
+@pytest.mark.parametrize("pause", [1.0, 3.0, 20.0])
+def test_addresses_that_leave_and_return_win_no_time(
+    thin: Model, monkeypatch: pytest.MonkeyPatch, most: int, pause: float
+) -> None:
+    """The attack: deleted and opened again, a set was the youngest, and its place went to it and not to the
+    address that waited."""
+    capacity = 4
+    places, held = Places(thin, monkeypatch, capacity), {f"evil {number}": 0 for number in range(most)}
+    held["honest"] = 0
+    while places.now < 4000.0:
+        places.now += 1.0
+        for name in [*held][:-1]:
+            if places.now % pause == 0:
+                places.sets.pop(name, None)
+            places.ask(name)
+        if places.now % 5 == 0:
+            places.ask("honest")
+        for name in places.sets:
+            held[name] += 1
+    assert held["honest"] > 0.8 * capacity / (most + 1) * 4000.0
+
+
 def test_a_set_that_nobody_uses_gives_way_at_once(thin: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     places = Places(thin, monkeypatch, 4)
     for number in range(4):

@@ -138,6 +138,23 @@ def test_a_checker_that_is_killed_asks_for_the_last_byte_again(
     assert upload.ready
 
 
+def test_a_set_that_is_deleted_while_it_is_checked_is_unknown(
+    thin: Model, key_file: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its bytes are gone for that reason: the disk is not full."""
+    data, store = key_file.read_bytes(), Store(place, thin)
+    upload = store.make()
+
+    def check(path: Path, parameters: kw.Parameters) -> str:
+        store.delete(upload, "room")
+        raise FileNotFoundError(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(WORKERS, "check", check)
+        with pytest.raises(UnknownKeysError, match="meanwhile"):
+            receive(store, upload, 0, len(data), data)
+
+
 def test_a_full_disk_loses_no_stored_byte(
     thin: Model, key_file: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,7 +126,8 @@ class JointRange:
         values = features.reshape(len(features), -1)
         if self.features:
             values = _sums(values, len(self.centre), self.powers, self.places)
-        worst = float(_distances(values, self.centre, self.factor).max())
+        with np.errstate(over="ignore", invalid="ignore"):  # of a range that a server made up
+            worst = float(_distances(values, self.centre, self.factor).max())
         if not worst <= self.largest:
             raise OutOfRangeError(
                 "the distance of the features together from the middle of the calibration data",

@@ -44,11 +44,12 @@ def _size(uploaded: UploadedKeys) -> int:
 class Rotation:
     """Places that addresses without accounts share if there are more of them than places.
 
-    A set that nobody used for `turn` gives way to another address. Otherwise the set that has had its place
-    the longest does, one after each `interval`, and addresses that ask for a place get it in the order in
-    which they asked first. A new address therefore waits for an interval, and for another one and `AWAY_S` at
-    most for each address before it, and a set that got its place in this way keeps it for all intervals of a
-    turn but one.
+    A set that nobody used for `turn` gives way to another address. Otherwise the set of the address that has
+    had places the longest does, one after each `interval`, and addresses that ask for a place get it in the
+    order in which they asked first, a place that somebody left, too. A new address therefore waits for an
+    interval, and for another one and `AWAY_S` at most for each address before it, and a set that got its
+    place in this way keeps it for all intervals of a turn but one. An address that leaves its place, and
+    takes one again within a turn, is as old as before: it wins no time against those that stay.
 
     Args:
         capacity: number of places.
@@ -60,6 +61,8 @@ class Rotation:
         self._last, self._next = -math.inf, 0.0
         self._line: dict[str, float] = {}
         """When each holder that waits for a place asked last, in the order in which they asked first."""
+        self._tenures: dict[str, tuple[float, float]] = {}
+        """Since when each holder has had places, and when it got the last one."""
 
     def interval(self, others: Sequence[UploadedKeys]) -> float:
         """Return the seconds between two sets that give way."""
@@ -75,12 +78,29 @@ class Rotation:
         idle = [s for s in others if now - s.used >= self._turn and not s.busy()]
         if idle:
             return min(idle, key=lambda s: s.used)
-        self._line = {name: then for name, then in self._line.items() if now - then < AWAY_S}
-        if len(self._line) < MANY:
-            self._line[uploaded.holder] = now
+        self._wait(uploaded, now)
         oldest = min(others, key=lambda s: s.since)
         self._next = max(self._last, oldest.since) + interval
         return oldest if now >= self._next and next(iter(self._line)) == uploaded.holder else None
+
+    def _wait(self, uploaded: UploadedKeys, now: float) -> None:
+        self._line = {name: then for name, then in self._line.items() if now - then < AWAY_S}
+        if len(self._line) < MANY:
+            self._line[uploaded.holder] = now
+
+    def is_spoken_for(self, uploaded: UploadedKeys, others: Sequence[UploadedKeys]) -> bool:
+        """Whether holders that asked before wait for all free places, so that this one waits, too. A holder
+        that has a place comes after all of them."""
+        now = time.monotonic()
+        waiting = [name for name, then in self._line.items() if now - then < AWAY_S]
+        if uploaded.holder in waiting and all(s.holder != uploaded.holder for s in others):
+            waiting = waiting[: waiting.index(uploaded.holder)]
+        ahead = len([name for name in waiting if name != uploaded.holder])
+        if self._capacity - len(others) > ahead:
+            return False
+        self._wait(uploaded, now)
+        self._next = now
+        return True
 
     def delay(self, uploaded: UploadedKeys) -> int:
         """Return the seconds after which a holder that waits should ask again; 0 if it does not wait."""
@@ -89,8 +109,16 @@ class Rotation:
 
     def end(self, uploaded: UploadedKeys, victims: Sequence[UploadedKeys]) -> None:
         """Record that a set got its place, for which others gave way."""
+        now = time.monotonic()
         if self._line.pop(uploaded.holder, None) is not None and victims:
-            self._last = time.monotonic()
+            self._last = now
+        for victim in victims:
+            self._tenures.pop(victim.holder, None)
+        since, last = self._tenures.get(uploaded.holder, (now, now))
+        uploaded.since = since if now - last < self._turn else now
+        self._tenures[uploaded.holder] = uploaded.since, now
+        if len(self._tenures) > MANY:
+            self._tenures = {name: each for name, each in self._tenures.items() if now - each[1] < self._turn}
 
 
 class Admission:
@@ -164,15 +192,16 @@ class Admission:
             LimitError: the tenant may not store so many bytes, and no other holder has more of them.
         """
         others, victims = [s for s in sets if s.placed and s is not uploaded], list[UploadedKeys]()
-        if len(others) >= self.capacity:
-            victim = self._victim(uploaded, others, _one)
-            if victim is None:
-                raise BusyError(
-                    f"{self.capacity} key sets are in use; ask again later",
-                    retry_after=self._rotation.delay(uploaded),
-                )
+        full = len(others) >= self.capacity
+        victim = self._victim(uploaded, others, _one) if full else None
+        if victim is not None:
             victims.append(victim)
             others.remove(victim)
+        elif full or self._rotation.is_spoken_for(uploaded, others):
+            raise BusyError(
+                f"{self.capacity} key sets are in use, or wait for a place; ask again later",
+                retry_after=self._rotation.delay(uploaded),
+            )
         while True:
             try:
                 self.require_bytes(others, uploaded.tenant, _size(uploaded))
@@ -183,7 +212,6 @@ class Admission:
                     raise
             victims.append(victim)
             others.remove(victim)
-        uploaded.since = time.monotonic()
         self._rotation.end(uploaded, victims)
         return victims
 

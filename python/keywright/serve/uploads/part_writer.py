@@ -131,6 +131,7 @@ class PartWriter:
         Raises:
             InvalidObjectError: the set cannot be used; it is deleted.
             BusyError: the process that checked it was killed; send its last byte again.
+            UnknownKeysError: the set was deleted meanwhile.
         """
         uploaded = self.uploaded
         with uploaded.lock:
@@ -142,7 +143,9 @@ class PartWriter:
         except (InvalidObjectError, SecretRefusedError):
             self._store.delete(uploaded, "refused")
             raise
-        except (OSError, ServeError):
+        except (OSError, ServeError) as error:
+            if uploaded.gone:  # its bytes were missing for that reason
+                raise UnknownKeysError("these keys were deleted meanwhile") from error
             self._store.lose_last_byte(uploaded)
             raise
         finally:
