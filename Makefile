@@ -65,6 +65,9 @@ CT_WATCHED := RAYON_NUM_THREADS=1 valgrind --quiet --error-exitcode=1 --suppress
 export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start hundreds of processes that import the same modules: the first compiles them for all, whatever the
+# environment says. Empty is not set.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help neon-test cortex-m4 cortex-m4-c cortex-m4-full cortex-m4-phases cortex-a7 cortex-a7-full demo build built test tests test-full full-system python-full ray-full tested durations rust-programs rust-test python-test check format-check lint types deny bare bare-full docs fuzz fuzz-hour ct-test dist dist-again dist-sums dist-test release-check publish test-lowest mutants bench fmt lock advisories clean \
   hw-test hw-full hw-mutate hw-formal hw-syn hw-silicon hw-pnr hw-lint web web-demo web-test web-bench

@@ -14,6 +14,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.matrices import cells
 
 VALUES = np.random.default_rng(5).normal(size=(150, 3))
 TWO = (VALUES @ [1.0, -2.0, 0.5] > 0).astype(int)
@@ -51,8 +52,7 @@ def labels(estimator: Any) -> NDArray[Any]:
     return next(iter(program.answers(runtime.run_clear(program, VALUES)).values()))
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize(("name", "kind"), cells([*MODELS], [*CLASSES]))
 def test_labels_are_of_the_estimator(name: str, kind: str) -> None:
     estimator = MODELS[name].fit(VALUES, CLASSES[kind][TWO])
     own, outcome = estimator.predict(VALUES), labels(estimator)

@@ -50,6 +50,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 from sklearn.svm import LinearSVC
+from tests.matrices import cells
 
 RNG = np.random.default_rng(21)
 SORTED = np.sort(np.random.default_rng(22).normal(size=(400, 3)), axis=0)
@@ -195,8 +196,7 @@ def compare(estimator: Any, program: compiler.Program, outputs: NDArray[np.float
         np.testing.assert_allclose(others[0], estimator.predict_proba(samples), atol=2e-3)
 
 
-@pytest.mark.parametrize("last", ESTIMATORS)
-@pytest.mark.parametrize("name", TRANSFORMERS)
+@pytest.mark.parametrize(("name", "last"), cells([*TRANSFORMERS], [*ESTIMATORS]))
 def test_transformers_times_estimators(name: str, last: str) -> None:
     make, samples = TRANSFORMERS[name]
     estimator, expected = ESTIMATORS[last]

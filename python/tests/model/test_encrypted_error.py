@@ -19,6 +19,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from tests.matrices import cells
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -50,9 +51,8 @@ MODELS: dict[str, Any] = {
 }
 """Of each kind, one that answers with labels, scores or values."""
 
-OUTLIERS = [1e3, 1e9]
-CASES = [(kind, 1.0, outlier) for kind in MODELS for outlier in (0.0, *OUTLIERS)]
-CASES += [(kind, size, 0.0) for kind in ("scaled", "values of unlike units") for size in (1e-9, 1e12)]
+CASES = cells([*MODELS], [1.0], [0.0, 1e3, 1e9])
+CASES += cells(["scaled", "values of unlike units"], [1e-9, 1e12], [0.0])
 
 REFUSED = {(kind, 1.0, 1e9) for kind in ("linear", "three classes", "rare class", "scaled")}
 """Cases that are refused for the error of encryption; another may be refused for its outliers alone."""

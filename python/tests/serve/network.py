@@ -1,10 +1,14 @@
-"""A network of three levels for both kinds of clients, in rings without security; a server in a thread."""
+"""A network of three levels for both kinds of clients, in rings without security; a server in a thread.
+
+Each model is compiled and its keys are planned once in a process: nobody changes it.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, cast
 
 import keywright as kw
@@ -57,6 +61,7 @@ def network(seed: int = 3) -> onnx.ModelProto:
     return onnx.shape_inference.infer_shapes(model)
 
 
+@cache
 def make_thin(name: str = "small", batch: int = 1, seed: int = 3, log_n: int = 10) -> Model:
     return compile_thin(network(seed), None, name, batch, log_n, ("a", "b", "c", "d"))
 
@@ -86,6 +91,7 @@ def compile_thin(
     return Model(name, program, parameters, (), Entry(plan, ENTRY), labels)
 
 
+@cache
 def make_full(batch: int = 1) -> Model:
     parameters = kw.Parameters.from_bits(11, [55, 45, 45, 45], [50, 50], 45, insecure=True)
     program = compiler.compile(network(), compiler.Target(slots=parameters.max_slots, levels=3, batch=batch))

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import zlib
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -161,6 +161,7 @@ def client(request: pytest.FixtureRequest, tmp_path: Path) -> Client:
     return InNode()
 
 
+@cache
 def weak_thin() -> Model:
     """A model whose secrets have one coefficient that is not zero: a server tries all of them."""
     bits = network.Q_BITS
@@ -339,6 +340,7 @@ def test_a_successor_is_judged_as_its_predecessor_was() -> None:
         assert remote.manifest == THIN
 
 
+@cache
 def _successors() -> dict[str, bytes]:
     """Manifests that differ in what a client checks of its samples, or does to them."""
     low, high = THIN.input.range or (-1.0, 1.0)

@@ -14,6 +14,7 @@ from keywright.compiler.trees.leaves import STEP_BITS
 from keywright.compiler.trees.quantising import QuantisedEnsemble, quantise
 from keywright.errors import ModelRefusedError
 from sklearn import ensemble, tree
+from tests.matrices import cells
 
 from .fitted import Array, answers, own
 
@@ -42,7 +43,8 @@ VALUES: dict[str, Make] = {
 }
 ANOMALIES: dict[str, Make] = {"isolation forest": lambda: ensemble.IsolationForest(20, random_state=0)}
 SEVERAL = ("tree of values", "forest of values", "extra trees of values")
-REFUSED = (("boosting", "missing"), ("boosting of values", "missing"))
+LABEL_CASES, TARGETS = ("three", "rare"), ("plain", "rare", "log-normal")
+REFUSED = ("boosting", "boosting of values")
 """Models that refuse missing values."""
 
 
@@ -68,9 +70,10 @@ def drawn(kind: str, count: int, rng: np.random.Generator) -> Array:
 KINDS = ("normal", "missing", "whole numbers", "a constant", "heavy tails", "duplicates", "a billion")
 
 
-def taken(models: dict[str, Make]) -> list[tuple[str, str]]:
-    """Models with each kind of samples that they take."""
-    return [(name, kind) for name in models for kind in KINDS if (name, kind) not in REFUSED]
+def taken(models: dict[str, Make], targets: tuple[str, ...]) -> list[Any]:
+    """Models with each kind of samples that they take and each target."""
+    without = {(name, "missing", target) for name in REFUSED for target in targets}
+    return cells([*models], KINDS, targets, without=without)
 
 
 def signal(samples: Array) -> Array:
@@ -149,8 +152,7 @@ def followed_by_labels(model: Any, samples: Array, new: Array) -> bool:
     return True
 
 
-@pytest.mark.parametrize("labels", ["three", "rare"])
-@pytest.mark.parametrize(("name", "kind"), taken(LABELS))
+@pytest.mark.parametrize(("name", "kind", "labels"), taken(LABELS, LABEL_CASES))
 def test_labels_are_kept_or_it_is_said(name: str, kind: str, labels: str) -> None:
     rng = np.random.default_rng(35)
     samples, new = drawn(kind, COUNT, rng), drawn(kind, NEW, rng)
@@ -169,8 +171,7 @@ def test_anomalies_are_kept_or_it_is_said(kind: str) -> None:
         followed_by_labels(model, samples, new)
 
 
-@pytest.mark.parametrize("target", ["plain", "rare", "log-normal"])
-@pytest.mark.parametrize(("name", "kind"), taken(VALUES))
+@pytest.mark.parametrize(("name", "kind", "target"), taken(VALUES, TARGETS))
 def test_values_are_kept_or_it_is_said(name: str, kind: str, target: str) -> None:
     rng = np.random.default_rng(36)
     samples = drawn(kind, COUNT, rng)
@@ -202,9 +203,9 @@ def test_values_are_kept_or_it_is_said(name: str, kind: str, target: str) -> Non
             assert np.abs(new - old).max() <= 0.2501 * spread_of(old)
 
 
-@pytest.mark.parametrize("scale", [1e-9, 1e-3, 1.0, 1e9])
-@pytest.mark.parametrize("offset", [0.0, 1e3, 1e9, -1e12])
-@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize(
+    ("name", "offset", "scale"), cells([*VALUES], (0.0, 1e3, 1e9, -1e12), (1e-9, 1e-3, 1.0, 1e9))
+)
 def test_an_offset_of_the_target_costs_no_precision(name: str, offset: float, scale: float) -> None:
     samples = np.random.default_rng(37).normal(size=(300, 4))
     model = VALUES[name]().fit(samples, offset + scale * signal(samples))
