@@ -57,6 +57,9 @@ POLICIES = {
 NAMES = [*planning.STRATEGIES, *POLICIES, "optimal-small", "optimal-fast"]
 """Every strategy."""
 
+AT_ONCE = {"kds", "maximum-all", "optimal-small"}
+"""Strategies that a change runs with a larger network too: one of each origin."""
+
 
 def make_plan(name: str, workload: planning.Workload) -> planning.KeyPlan:
     if name in POLICIES:
@@ -269,7 +272,9 @@ def test_a_hop_with_another_key_is_refused() -> None:
 
 
 @pytest.mark.skipif(not EXAMPLES.is_dir(), reason=f"no {EXAMPLES}: the examples are in the repository only")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in AT_ONCE else pytest.mark.full) for name in NAMES]
+)
 def test_mnist_under_every_strategy(name: str) -> None:
     side = mnist()
     execution = side.execution(name)
@@ -329,7 +334,7 @@ def bootstrap_as_planned(planned: planning.KeyPlan, plan: kw.BootstrapperPlan, s
     assert np.abs(kw.Decryptor(secret).decrypt_complex(result) - values).max() <= result.error_bound < 0.1
 
 
-@pytest.mark.parametrize("apart", [True, False])
+@pytest.mark.parametrize("apart", [True, pytest.param(False, marks=pytest.mark.full)])
 def test_factors_are_planned_with_their_keys_and_evaluated_so(apart: bool) -> None:
     plan, secret = bootstrapping(apart)
     closed = convert_bootstrap(plan, "bootstrap")
@@ -445,7 +450,7 @@ def test_threads_share_derived_keys(tmp_path: Path) -> None:
     assert seen["peak_bytes"] <= memory
 
 
-@pytest.mark.parametrize("name", ["kds", "optimal-small"])
+@pytest.mark.parametrize("name", [pytest.param("kds", marks=pytest.mark.full), "optimal-small"])
 def test_derived_keys_give_the_same_within_the_bound(name: str, tmp_path: Path) -> None:
     side = digits()
     direct = side.execution(name)

@@ -4,7 +4,7 @@ use keywright_rlwe::{PublicKey, RlweCiphertext, SecretKey, for_each_item};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::ThresholdParameters;
-use super::question::{MaskKey, Question, mask_rng, smudging_rng, uniform};
+use super::question::{MaskKey, Question, fill_uniform, mask_generator, smudging_generator};
 use crate::AggregationError;
 use crate::error::in_range;
 
@@ -46,7 +46,7 @@ impl Party {
             .map(|_| {
                 let mut poly = Poly::unspecified(n, limbs);
                 for (i, limb) in poly.limbs_mut().enumerate() {
-                    uniform(rlwe.modulus(i), rng, limb);
+                    fill_uniform(rlwe.modulus(i), rng, limb);
                 }
                 poly
             })
@@ -169,10 +169,11 @@ impl KeyShare {
         let mut out: Vec<_> = sum.iter().map(|_| Poly::unspecified(rlwe.n(), rlwe.max_level() + 1)).collect();
         for_each_item(out.iter_mut().zip(sum).collect(), |chunk, (out, ciphertext)| {
             let chunk = chunk as u32;
-            let smudging = smudging(parameters, &mut smudging_rng(self.key(self.party), &digest, chunk));
+            let smudging =
+                smudging(parameters, &mut smudging_generator(self.key(self.party), &digest, chunk));
             let others = question.active.iter().filter(|&&other| other != self.party);
             let mut masks: Vec<_> =
-                others.map(|&other| (other, mask_rng(self.key(other), &digest, chunk))).collect();
+                others.map(|&other| (other, mask_generator(self.key(other), &digest, chunk))).collect();
             let mut product = Buffer::unspecified(rlwe.n());
             for (i, limb) in out.limbs_mut().enumerate() {
                 let (modulus, ring) = (rlwe.modulus(i), rlwe.ring());
@@ -187,7 +188,7 @@ impl KeyShare {
                 ring.backend().add_assign(modulus, limb, &product);
                 // Uniform in evaluation form as in any other form.
                 for (other, rng) in &mut masks {
-                    uniform(modulus, rng, &mut product);
+                    fill_uniform(modulus, rng, &mut product);
                     if *other > self.party {
                         ring.backend().add_assign(modulus, limb, &product);
                     } else {

@@ -9,9 +9,9 @@ use crate::RunId;
 /// A secret of 32 bytes, shared by two parties or known to one.
 pub type MaskKey = Zeroizing<[u8; 32]>;
 
-const QUESTION: &[u8] = b"keywright threshold question";
-const MASK: &[u8] = b"keywright threshold mask";
-const SMUDGING: &[u8] = b"keywright threshold smudging";
+const QUESTION_DOMAIN: &[u8] = b"keywright threshold question";
+const MASK_DOMAIN: &[u8] = b"keywright threshold mask";
+const SMUDGING_DOMAIN: &[u8] = b"keywright threshold smudging";
 
 /// The question to a party: its part of the decryption of one sum, in one round of one run, by one set of parties.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ impl Question<'_> {
         active.sort_unstable();
         // Lengths precede what they count, so no two questions are the same bytes.
         let mut hash = Sha256::new()
-            .chain_update(QUESTION)
+            .chain_update(QUESTION_DOMAIN)
             .chain_update(self.session)
             .chain_update(self.round.to_le_bytes())
             .chain_update((active.len() as u32).to_le_bytes());
@@ -48,26 +48,27 @@ impl Question<'_> {
     }
 }
 
-/// The generator of the mask that two parties add and subtract for a question, ciphertext `chunk`.
-pub(super) fn mask_rng(key: &MaskKey, question: &[u8; 32], chunk: u32) -> SecretRng {
-    rng(MASK, key, question, chunk)
+/// The generator of the mask that two parties add and subtract for a question with this digest, ciphertext `chunk`.
+pub(super) fn mask_generator(key: &MaskKey, digest: &[u8; 32], chunk: u32) -> SecretRng {
+    keyed_generator(MASK_DOMAIN, key, digest, chunk)
 }
 
-/// The generator of a party's smudging for a question, ciphertext `chunk`.
-pub(super) fn smudging_rng(key: &MaskKey, question: &[u8; 32], chunk: u32) -> SecretRng {
-    rng(SMUDGING, key, question, chunk)
+/// The generator of a party's smudging for a question with this digest, ciphertext `chunk`.
+pub(super) fn smudging_generator(key: &MaskKey, digest: &[u8; 32], chunk: u32) -> SecretRng {
+    keyed_generator(SMUDGING_DOMAIN, key, digest, chunk)
 }
 
-/// Keyed by a prefix. All inputs have one length and the digest stays secret, so extending an input is impossible.
-fn rng(domain: &[u8], key: &MaskKey, question: &[u8; 32], chunk: u32) -> SecretRng {
-    let hash = Sha256::new().chain_update(domain).chain_update(&key[..]).chain_update(question);
+/// The generator for a key, a purpose and the digest of a question. All inputs have one length and the digest stays
+/// secret, so extending an input is impossible.
+fn keyed_generator(domain: &[u8], key: &MaskKey, digest: &[u8; 32], chunk: u32) -> SecretRng {
+    let hash = Sha256::new().chain_update(domain).chain_update(&key[..]).chain_update(digest);
     let entropy = Zeroizing::new(hash.chain_update(chunk.to_le_bytes()).finalize().into());
     SecretRng::from_entropy(&entropy)
 }
 
 /// Uniform residues: words with as many bits as the modulus, skipping those that are not residues. Which words are
 /// skipped is independent of the others.
-pub(super) fn uniform(modulus: &Modulus, rng: &mut SecretRng, limb: &mut [u64]) {
+pub(super) fn fill_uniform(modulus: &Modulus, rng: &mut SecretRng, limb: &mut [u64]) {
     let (shift, q) = (u64::BITS - modulus.bits(), modulus.value());
     rng.fill_words(limb);
     for word in limb {
