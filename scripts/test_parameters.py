@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -82,22 +83,28 @@ def calls(
             yield from calls(node, keys, prefix, method=method)
 
 
-FILES = {
-    path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-    for path in sorted((*PACKAGE.rglob("*.py"), PACKAGE / "_core.pyi"))
-}
-ALL = {(path, name): names for path, tree in FILES.items() for name, names in calls(tree, typed_dicts(tree))}
+@cache
+def every_call() -> dict[tuple[str, str], list[str]]:
+    """The parameters of all calls of the package, by file and name."""
+    trees = {
+        path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted((*PACKAGE.rglob("*.py"), PACKAGE / "_core.pyi"))
+    }
+    return {
+        (path, name): names for path, tree in trees.items() for name, names in calls(tree, typed_dicts(tree))
+    }
 
 
 def test_more_than_eight_parameters_are_a_value() -> None:
     """A group of them gets a name and its own documentation: a dataclass."""
-    assert len(ALL) > 1000
-    many = {place for place, names in ALL.items() if len(names) > MOST and place[1] not in TABLES}
+    assert len(every_call()) > 1000
+    many = {place for place, names in every_call().items() if len(names) > MOST and place[1] not in TABLES}
     assert many == LONG
 
 
 def test_the_listed_tables_exist() -> None:
-    assert {name for path, name in set(ALL) - LONG if len(ALL[path, name]) > MOST} == TABLES
+    listed = every_call()
+    assert {name for path, name in set(listed) - LONG if len(listed[path, name]) > MOST} == TABLES
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from itertools import combinations, product
 
 import pytest
-
 from tests.matrices import cells, quick
 
 

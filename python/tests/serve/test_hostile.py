@@ -340,6 +340,9 @@ def test_a_successor_is_judged_as_its_predecessor_was() -> None:
         assert remote.manifest == THIN
 
 
+SUCCESSORS = ("range", "divisor", "normalisation", "batch", "packing", "places")
+
+
 @cache
 def _successors() -> dict[str, bytes]:
     """Manifests that differ in what a client checks of its samples, or does to them."""
@@ -357,11 +360,12 @@ def _successors() -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("name", list(_successors()))
+@pytest.mark.parametrize("name", SUCCESSORS)
 def test_a_successor_does_not_ask_whether_a_waiting_sample_is_in_its_range(name: str) -> None:
     """A server retires the model while a sample waits, and looks at what the client sends next: it must not
     depend on the sample."""
     successor, traces = _successors()[name], []
+    assert set(_successors()) == set(SUCCESSORS)
     low, high = THIN.input.range or (-1.0, 1.0)
     for sample in (np.full(INPUTS, 0.0), np.full(INPUTS, low), np.full(INPUTS, high)):
         honest = Honest(THIN.encoded, successor, total=THIN.keys.size)
