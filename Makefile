@@ -93,13 +93,14 @@ test: built ## Run the Rust and the Python tests, and simulate the hardware
 	@echo "The package in $(VENV) has the tests' extension, with assertions: \`make build\` installs the fast one."
 
 # One selection of crates, so that each is compiled once: for tests, for the extension, for the hardware's vectors. The
-# variable is maturin's: the extension does not link Python's library.
+# variable is maturin's: the extension does not link Python's library. No test runs an example: `make lint` checks them.
 rust-programs: needs-rust $(VENV)/.installed
-	PYO3_BUILD_EXTENSION_MODULE=1 cargo build --locked --workspace --lib --tests --examples \
+	PYO3_BUILD_EXTENSION_MODULE=1 cargo build --locked --workspace --lib --tests \
 	  --bin keywright-hardware-vectors --features $(TESTED_FEATURES)
 
 rust-test: needs-rust $(if $(BUILT),,rust-programs)
-	PYO3_BUILD_EXTENSION_MODULE=1 cargo test --locked --workspace --features $(TESTED_FEATURES)
+	PYO3_BUILD_EXTENSION_MODULE=1 cargo test --locked --workspace --tests --features $(TESTED_FEATURES)
+	PYO3_BUILD_EXTENSION_MODULE=1 cargo test --locked --workspace --doc --features $(TESTED_FEATURES)
 
 # What `make build` put there is replaced, so its stamp goes.
 tested: rust-programs
