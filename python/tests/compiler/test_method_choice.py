@@ -136,7 +136,8 @@ def test_errors_are_within_what_is_stated(mlp: onnx.ModelProto, method: str) -> 
 
 def test_an_accuracy_is_reached_or_refused(mlp: onnx.ModelProto) -> None:
     loose = compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, accuracy=0.9))
-    tight = compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, error=0.05))
+    within = compiler.approximate(mlp, compiler.Fit(calibration=SAMPLES, error=0.05))
+    tight = compiler.compile(within, TARGET)
     assert compiler.check(loose, SAMPLES, mlp).agreement >= 0.9
     assert compiler.check(tight, SAMPLES[:100], mlp).max_abs_error <= 0.05
     assert loose.depth < tight.depth
@@ -149,9 +150,7 @@ def test_an_accuracy_is_reached_or_refused(mlp: onnx.ModelProto) -> None:
     assert reason.code == "accuracy"
     assert reason.details["change"] > 1e-9
     with pytest.raises(ModelRefusedError) as caught:
-        compiler.compile(
-            mlp, compiler.Target(slots=64, levels=8), compiler.Fit(calibration=SAMPLES, error=0.05)
-        )
+        compiler.compile(within, compiler.Target(slots=64, levels=8))
     (reason,) = caught.value.exceptions
     assert isinstance(reason, RefusalError)
     assert reason.code == "depth"
