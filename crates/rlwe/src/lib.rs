@@ -37,7 +37,7 @@ pub use keys::{
     LoadedKey, PUBLIC_KEY_STREAM, PublicKey, Route, SecretKey, ServedHop, StoredKey, SwitchingKey,
     SwitchingKeys, UniformPart, stream_id,
 };
-pub use parallel::{MAX_THREADS, for_each_index, for_each_item, join, prefix, threads};
+pub use parallel::{MAX_THREADS, for_each_item, join, prefix, threads};
 pub use parameters::Parameters;
 pub use parameters::distribution::SecretDistribution;
 pub use parameters::key_spec::{KeyElement, KeySpec};

@@ -56,17 +56,6 @@ pub fn for_each_item<T: Send>(items: Vec<T>, f: impl Fn(usize, T) + Sync + Send)
     }
 }
 
-/// Calls `f(i)` for every `i` below `count`.
-pub fn for_each_index(count: usize, f: impl Fn(usize) + Sync + Send) {
-    #[cfg(feature = "parallel")]
-    if threads() > 1 && count > 1 {
-        use rayon::prelude::*;
-        (0..count).into_par_iter().with_max_len(1).for_each(f);
-        return;
-    }
-    (0..count).for_each(f);
-}
-
 /// A copy of the first `limbs` limbs of a polynomial.
 pub fn prefix<D: Domain>(poly: &Poly<D>, limbs: usize) -> Poly<D> {
     assert!(limbs <= poly.limb_count(), "{limbs} of {} limbs", poly.limb_count());
