@@ -122,9 +122,13 @@ class Dispatcher:
                     return True
                 error = EvaluationError(f"{ended}, {ATTEMPTS} times")
             except (DiskError, OSError) as failed:
-                self._event(f"{failed}; the evaluation waits again")
+                cancelled = not any(map(self._jobs.has, (job, *job.others)))
+                # A system's error names the file, and so the job, which grants access.
+                reason = failed.strerror if isinstance(failed, OSError) else failed
+                if not cancelled:
+                    self._event(f"{reason}; the evaluation waits again")
                 self._jobs.requeue(job, begun=False)
-                return False
+                return cancelled
             except ServeError as refused:
                 if refused.unforeseen:
                     self._event(refused.unforeseen)

@@ -1,6 +1,7 @@
 """The queue of evaluations, fair between holders. Jobs are on the disk until their answers are fetched."""
 
 import contextlib
+import itertools
 import math
 import threading
 import time
@@ -55,7 +56,7 @@ def _answer(job: Job) -> str:
 
 class Jobs:
     """The jobs of a service. Holders with waiting jobs share the time of the workers, and the key sets of a
-    holder take turns.
+    holder take turns. The event loop takes the lock, too, so no disk is waited for while it is held.
 
     Args:
         storage: where messages, answers and records are. Unfinished jobs of an earlier process are queued
@@ -74,18 +75,21 @@ class Jobs:
         """When each holder sent its last evaluation, for `OTHERS_S`."""
         self._used, self._rests = dict[str, tuple[float, float]](), dict[str, float]()
         """Begin and use of a block of each holder, and until when an only worker rests from it."""
-        self._number, self._ended = 0, False
+        self._ended = False
         self._watchers: dict[str, list[Callable[[], object]]] = {}
         # Duration of evaluations: a running mean in which the last one has weight one quarter.
         self._seconds = 0.0
         there = self._objects.sizes("jobs/")
-        for row in self._records.jobs():
+        rows = self._records.jobs()
+        self._numbers = itertools.count(max((int(str(row["number"])) + 1 for row in rows), default=0))
+        """Order in which jobs are recovered."""
+        for row in rows:
             self._recover(row, there)
         known = {name for job in self._jobs.values() for name in (_message(job), _answer(job))}
         self._objects.delete(name for name in there if name not in known)
 
     def _recover(self, row: Row, there: Mapping[str, int]) -> None:
-        identifier, self._number = str(row["job"]), int(str(row["number"])) + 1
+        identifier = str(row["job"])
         priority, total, attempts = (int(str(row[name])) for name in ("priority", "total", "attempts"))
         owner, model, tenant, holder = (str(row[name]) for name in ("owner", "model", "tenant", "holder"))
         job = Job(identifier, owner, model, priority, total, tenant, holder)
@@ -172,20 +176,20 @@ class Jobs:
         Raises:
             BusyError: `EACH` jobs of these keys wait, or too many of the holder.
         """
-        with self._turn:
+        with contextlib.ExitStack() as stack:
             if place is None:
-                self._require_place(job.holder, job.owner)
-            else:
-                self._reserved.discard(place)
+                place = stack.enter_context(self.reserve(job.owner, job.tenant, job.holder, len(message)))
             job.message_bytes = len(message)
             if job.held:
                 job.message = message
             else:
                 self._store(job, message)
-            self._jobs[job.identifier] = job
-            self._seen[job.holder] = time.monotonic()
-            self._put(job)
-            self._turn.notify()
+            with self._turn:
+                self._reserved.discard(place)
+                self._jobs[job.identifier] = job
+                self._seen[job.holder] = time.monotonic()
+                self._put(job)
+                self._turn.notify()
         return job
 
     def _require_place(self, holder: str, owner: str) -> None:
@@ -219,13 +223,12 @@ class Jobs:
         self._objects.put(_message(job), message)
         row: Row = {"job": job.identifier, "owner": job.owner, "model": job.model, "priority": job.priority}
         row |= {"tenant": job.tenant, "state": job.state, "attempts": job.attempts, "total": job.total}
-        row |= {"holder": job.holder, "seconds": 0.0, "number": self._number}
+        row |= {"holder": job.holder, "seconds": 0.0, "number": next(self._numbers)}
         try:
             self._records.add_job(row)
         except OSError:
             self._drop([_message(job)])
             raise
-        self._number += 1
 
     def keep(self, job: Job) -> None:
         """Write a held job that has not ended to the disk.
@@ -234,11 +237,24 @@ class Jobs:
             OSError: the disk fails.
         """
         with self._turn:
-            ended = job.answer or job.state not in ("waiting", "running")
-            if not job.held or ended or job.identifier not in self._jobs:
+            if not self._is_to_be_kept(job):
                 return
-            self._store(job, job.message)
-            job.held, job.message = False, b""
+            message, state = job.message, job.state
+        self._store(job, message)
+        with self._turn:
+            kept = self._is_to_be_kept(job)
+            if kept:
+                job.held, job.message = False, b""
+        if not kept:
+            self._drop([_message(job)])
+            self._records.delete_job(job.identifier)
+        elif job.state != state:
+            self._note(job, state=job.state, attempts=job.attempts)
+
+    def _is_to_be_kept(self, job: Job) -> bool:
+        """Whether a job is held, was not deleted and has not ended."""
+        ended = job.answer or job.state not in ("waiting", "running")
+        return job.held and not ended and job.identifier in self._jobs
 
     def release(self, job: Job) -> bytes:
         """Return the answer of a held job that has ended, and drop the job.
@@ -272,10 +288,11 @@ class Jobs:
                     job.others.append(other)
             for each in (job, *job.others):
                 each.state, each.attempts, each.done = "running", each.attempts + 1, 0
-                # On a full disk, a process that is killed now forgets that the job began.
-                with contextlib.suppress(OSError):
-                    self._note(each, state="running", attempts=each.attempts)
-            return job
+        for each in (job, *job.others):
+            # On a full disk, a process that is killed now forgets that the job began.
+            with contextlib.suppress(OSError):
+                self._note(each, state="running", attempts=each.attempts)
+        return job
 
     def _busy(self) -> set[str]:
         """Return the holders that have half of the workers while others are served, or half of the time of
@@ -335,10 +352,12 @@ class Jobs:
     def leave(self, job: Job) -> None:
         """Leave a running job to the next process, as if it had not begun."""
         with self._turn:
-            for each in self._split(job):
+            waiting = self._split(job)
+            for each in waiting:
                 each.state, each.attempts = "waiting", each.attempts - 1
                 self._queue.put(each, each.holder, each.owner, 0)
-                self._note(each, state="waiting", attempts=each.attempts)
+        for each in waiting:
+            self._note(each, state="waiting", attempts=each.attempts)
 
     def _note(self, job: Job, **row: object) -> None:
         """Update the stored record of a job, if there is one."""
@@ -372,28 +391,32 @@ class Jobs:
             tell()
 
     def _end(self, job: Job, seconds: float, error: ServeError | None) -> bool:
+        surplus: list[Job] = []
         with self._turn:
-            if job.identifier not in self._jobs:
-                if not job.held:
-                    self._drop([_message(job), _answer(job)])
-                return False
-            job.seconds, job.error, job.touched = seconds, error, time.monotonic()
-            job.state = "done" if error is None else "failed"
-            if error is None:
-                job.done = job.total
-                self._seconds += (seconds - self._seconds) / (4 if self._seconds else 1)
-            text = None if error is None else f"{error.code} {error}"
-            # On a full disk the record may be missing: the answer says that the job is done, the message that
-            # it is not.
-            with contextlib.suppress(OSError):
-                self._note(job, state=job.state, seconds=seconds, error=text)
-                if not job.held:
-                    self._drop([_message(job)])
-            job.message_bytes, job.message = 0, b""
-            if len(self._jobs) > MAX_ENDED and len(kept := self._kept()) > MAX_ENDED:
-                with contextlib.suppress(OSError):
-                    self.delete([min(of_largest(kept), key=lambda each: each.touched)])
-            return True
+            known = job.identifier in self._jobs
+            if known:
+                job.seconds, job.error, job.touched = seconds, error, time.monotonic()
+                job.state = "done" if error is None else "failed"
+                if error is None:
+                    job.done = job.total
+                    self._seconds += (seconds - self._seconds) / (4 if self._seconds else 1)
+                job.message_bytes, job.message = 0, b""
+                if len(self._jobs) > MAX_ENDED and len(kept := self._kept()) > MAX_ENDED:
+                    surplus.append(min(of_largest(kept), key=lambda each: each.touched))
+        if not known:
+            if not job.held:
+                self._drop([_message(job), _answer(job)])
+            return False
+        text = None if error is None else f"{error.code} {error}"
+        # On a full disk the record may be missing: the answer says that the job is done, the message that
+        # it is not.
+        with contextlib.suppress(OSError):
+            self._note(job, state=job.state, seconds=seconds, error=text)
+            if not job.held:
+                self._drop([_message(job)])
+        with contextlib.suppress(OSError):
+            self.delete(surplus)
+        return True
 
     def _kept(self) -> list[Job]:
         """Return the jobs that have ended and are kept for their clients."""
@@ -438,14 +461,14 @@ class Jobs:
         """Delete jobs with their messages and answers, and tell who waits for them. The answer of a running
         job is deleted when it ends."""
         with self._turn:
-            for job in jobs:
-                if self._jobs.pop(job.identifier, None) is None:
-                    continue
+            known = [job for job in jobs if self._jobs.pop(job.identifier, None) is not None]
+            for job in known:
                 self._queue.discard(job, job.holder, job.owner)
-                if not job.held:
-                    self._drop([_message(job), _answer(job)])
-                    self._records.delete_job(job.identifier)
                 self._tell(job)
+        for job in known:
+            if not job.held:
+                self._drop([_message(job), _answer(job)])
+                self._records.delete_job(job.identifier)
 
     def _drop(self, names: Sequence[str]) -> None:
         for name in names:

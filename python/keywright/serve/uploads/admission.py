@@ -45,11 +45,12 @@ class Rotation:
     """Places that addresses without accounts share if there are more of them than places.
 
     A set that nobody used for `turn` gives way to another address. Otherwise the set of the address that has
-    had places the longest does, one after each `interval`, and addresses that ask for a place get it in the
-    order in which they asked first, a place that somebody left, too. A new address therefore waits for an
-    interval, and for another one and `AWAY_S` at most for each address before it, and a set that got its
-    place in this way keeps it for all intervals of a turn but one. An address that leaves its place, and
-    takes one again within a turn, is as old as before: it wins no time against those that stay.
+    had places the longest does, one after each `interval`. Addresses that ask for a place get it in the order
+    in which they asked first, also a place that somebody left or whose set stalls. A new address therefore
+    waits for an interval, and for another one and `AWAY_S` at most for each address before it. A set that got
+    its place in this way keeps it for all intervals of a turn but one, or for fewer if others leave theirs to
+    further addresses. An address that leaves its place, or replaces its own set, and takes a place again
+    within a turn, is as old as before: it wins no time against those that stay.
 
     Args:
         capacity: number of places.
@@ -62,7 +63,7 @@ class Rotation:
         self._line: dict[str, float] = {}
         """When each holder that waits for a place asked last, in the order in which they asked first."""
         self._tenures: dict[str, tuple[float, float]] = {}
-        """Since when each holder has had places, and when it got the last one."""
+        """Since when each holder has had places, and when it last got or left one."""
 
     def interval(self, others: Sequence[UploadedKeys]) -> float:
         """Return the seconds between two sets that give way."""
@@ -76,7 +77,7 @@ class Rotation:
             return None
         now, interval = time.monotonic(), self.interval(others)
         idle = [s for s in others if now - s.used >= self._turn and not s.busy()]
-        if idle:
+        if idle and not self.is_spoken_for(uploaded, others, len(idle)):
             return min(idle, key=lambda s: s.used)
         self._wait(uploaded, now)
         oldest = min(others, key=lambda s: s.since)
@@ -88,15 +89,15 @@ class Rotation:
         if len(self._line) < MANY:
             self._line[uploaded.holder] = now
 
-    def is_spoken_for(self, uploaded: UploadedKeys, others: Sequence[UploadedKeys]) -> bool:
-        """Whether holders that asked before wait for all free places, so that this one waits, too. A holder
-        that has a place comes after all of them."""
+    def is_spoken_for(self, uploaded: UploadedKeys, others: Sequence[UploadedKeys], free: int) -> bool:
+        """Whether holders that asked before wait for all of the places that are free, so that this one waits,
+        too. A holder that has a place comes after all of them."""
         now = time.monotonic()
         waiting = [name for name, then in self._line.items() if now - then < AWAY_S]
         if uploaded.holder in waiting and all(s.holder != uploaded.holder for s in others):
             waiting = waiting[: waiting.index(uploaded.holder)]
         ahead = len([name for name in waiting if name != uploaded.holder])
-        if self._capacity - len(others) > ahead:
+        if free > ahead:
             return False
         self._wait(uploaded, now)
         self._next = now
@@ -113,12 +114,18 @@ class Rotation:
         if self._line.pop(uploaded.holder, None) is not None and victims:
             self._last = now
         for victim in victims:
-            self._tenures.pop(victim.holder, None)
+            if victim.holder != uploaded.holder:
+                self._tenures.pop(victim.holder, None)
         since, last = self._tenures.get(uploaded.holder, (now, now))
         uploaded.since = since if now - last < self._turn else now
         self._tenures[uploaded.holder] = uploaded.since, now
         if len(self._tenures) > MANY:
             self._tenures = {name: each for name, each in self._tenures.items() if now - each[1] < self._turn}
+
+    def leave(self, uploaded: UploadedKeys) -> None:
+        """Record that a set left its place."""
+        if (tenure := self._tenures.get(uploaded.holder)) is not None:
+            self._tenures[uploaded.holder] = tenure[0], time.monotonic()
 
 
 class Admission:
@@ -132,7 +139,8 @@ class Admission:
         audit: records the begin and the end of sets; None for no record.
 
     Attributes:
-        lock: held from a decision until what was admitted counts.
+        lock: held from a decision until what was admitted counts, and never while a disk is waited for: the
+            event loop takes it, too.
     """
 
     def __init__(
@@ -197,7 +205,7 @@ class Admission:
         if victim is not None:
             victims.append(victim)
             others.remove(victim)
-        elif full or self._rotation.is_spoken_for(uploaded, others):
+        elif full or self._rotation.is_spoken_for(uploaded, others, self.capacity - len(others)):
             raise BusyError(
                 f"{self.capacity} key sets are in use, or wait for a place; ask again later",
                 retry_after=self._rotation.delay(uploaded),
@@ -224,6 +232,8 @@ class Admission:
         stalled = [
             s for s in others if s.stalled() and not s.busy() and have[s.holder] >= have[uploaded.holder]
         ]
+        if stalled and self._rotation.is_spoken_for(uploaded, others, len(stalled)):
+            stalled = [s for s in stalled if s.holder == uploaded.holder]
         if stalled:
             return min(stalled, key=lambda s: (-have[s.holder], s.moved))
         largest = of_largest(others, size)
@@ -240,7 +250,7 @@ class Admission:
         Raises:
             OSError: the audit file cannot be written.
         """
-        if self._audit is not None and not uploaded.begun:
+        if self._audit is not None:
             self._audit.note(
                 "begin",
                 uploaded.tenant,
@@ -249,7 +259,10 @@ class Admission:
                 configuration=uploaded.configuration.identifier,
                 bytes=uploaded.configuration.key_bytes,
             )
-        uploaded.begun = True
+
+    def leave(self, uploaded: UploadedKeys) -> None:
+        """Count a set no longer. The lock is held."""
+        self._rotation.leave(uploaded)
 
     def end(self, uploaded: UploadedKeys, why: str) -> None:
         """Record the deletion of a set, and the reason: client, expired, room, refused or damaged.

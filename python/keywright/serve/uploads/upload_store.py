@@ -6,11 +6,12 @@ objects named after their offset. The objects' sizes are the progress, so a serv
 where it was. A server that was killed while it checked a complete set asks for the last byte again.
 """
 
+import contextlib
 import re
 import secrets
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -37,6 +38,10 @@ OBJECT = re.compile(rf"keys/([0-9a-f]{{32}})/([0-9a-f]{{32}})/([0-9a-f]{{{DIGITS
 
 SMALL = 8
 """An object smaller than this fraction of full size is always extended."""
+
+
+Removed = list[tuple[UploadedKeys, str]]
+"""Sets that are removed, each with the reason that its record states."""
 
 
 class UploadStore:
@@ -117,7 +122,7 @@ class UploadStore:
         uploaded.ready = uploaded.digest != "" and uploaded.whole
         self._sets[identifier] = uploaded
         if max(ends, default=0) > configuration.key_bytes or (uploaded.digest and not uploaded.ready):
-            self._delete(uploaded, "damaged")
+            self.delete(uploaded, "damaged")
         elif uploaded.whole and not uploaded.ready:
             self.lose_last_byte(uploaded)
 
@@ -145,15 +150,17 @@ class UploadStore:
             address: address of the client. Without accounts the set counts for it, also after a restart.
         """
         holder = holder_of(tenant, address)
-        with self._lock:
-            self._expire()
+        with self._deciding() as removed:
+            self._expire(removed)
             sets, configuration = self.of(tenant), self._catalog.of(model)
             if tenant != NOBODY:
                 self.admission.require_bytes(sets, tenant, configuration.key_bytes)
             # A tenant can neither evict another's sets nor count them.
             for victim in self.admission.without_bytes(sets):
-                self._delete(victim, "room")
+                self._remove(victim, "room", removed)
             uploaded = UploadedKeys(secrets.token_hex(16), model, configuration, time.time(), tenant, holder)
+            self._sets[uploaded.identifier] = uploaded
+        try:
             self._records.add_key_set(
                 {
                     "key_set": uploaded.identifier,
@@ -165,8 +172,12 @@ class UploadStore:
                     "digest": "",
                 }
             )
-            self._sets[uploaded.identifier] = uploaded
-            return uploaded
+        except BaseException:
+            self.delete(uploaded, "room")
+            raise
+        if uploaded.gone:
+            self._records.delete_key_set(uploaded.identifier)
+        return uploaded
 
     def all(self) -> list[UploadedKeys]:
         """Return the sets of all tenants."""
@@ -205,25 +216,45 @@ class UploadStore:
 
     def expire(self) -> list[UploadedKeys]:
         """Delete the sets that were not used for `expiry` seconds. Returns them."""
-        with self._lock:
-            return self._expire()
+        with self._deciding() as removed:
+            return self._expire(removed)
 
-    def _expire(self) -> list[UploadedKeys]:
+    def _expire(self, removed: Removed) -> list[UploadedKeys]:
         limit = time.monotonic() - self.admission.expiry
         # An upload counts as a use.
         old = [s for s in self._sets.values() if s.used < limit and not s.busy()]
         for uploaded in old:
-            self._delete(uploaded, "expired")
+            self._remove(uploaded, "expired", removed)
         return old
 
     def delete(self, uploaded: UploadedKeys, why: str) -> None:
         """Delete a set and its bytes, and report the reason."""
-        with self._lock:
-            self._delete(uploaded, why)
+        with self._deciding() as removed:
+            self._remove(uploaded, why, removed)
 
-    def _delete(self, uploaded: UploadedKeys, why: str) -> None:
+    @contextlib.contextmanager
+    def _deciding(self) -> Iterator[Removed]:
+        """Hold the lock, and erase the sets that were removed in the context when it has been released."""
+        removed: Removed = []
+        try:
+            with self._lock:
+                yield removed
+        finally:
+            with contextlib.ExitStack() as erasures:
+                for uploaded, why in removed:
+                    erasures.callback(self._erase, uploaded, why)
+
+    def _remove(self, uploaded: UploadedKeys, why: str, removed: Removed) -> None:
+        """Remove a set, whose bytes and record are erased without the lock."""
         uploaded.gone = True
-        if self._sets.pop(uploaded.identifier, None) is not None:
+        known = self._sets.pop(uploaded.identifier, None) is not None
+        if known:
+            self.admission.leave(uploaded)
+        removed.append((uploaded, why if known else ""))
+
+    def _erase(self, uploaded: UploadedKeys, why: str) -> None:
+        """Erase the bytes and the record of a set, and report the reason, if one is given."""
+        if why:
             try:
                 self.admission.end(uploaded, why)
             except OSError as error:
@@ -238,15 +269,11 @@ class UploadStore:
                 self.objects.forget(names)
                 self.objects.delete(names)
 
-    def _admit_first_byte(self, uploaded: UploadedKeys) -> None:
+    def _admit_first_byte(self, uploaded: UploadedKeys, removed: Removed) -> None:
         """Make room for the bytes of a set; raises the errors of `reserve`."""
-        self._expire()
-        victims = self.admission.with_bytes(uploaded, self.of(uploaded.tenant))
-        if not uploaded.begun:
-            self.admission.begin(uploaded)
-            self._event("a client starts to upload keys")
-        for victim in victims:
-            self._delete(victim, "room")
+        self._expire(removed)
+        for victim in self.admission.with_bytes(uploaded, self.of(uploaded.tenant)):
+            self._remove(victim, "room", removed)
 
     def reserve(self, uploaded: UploadedKeys, offset: int, end: int, *, anywhere: bool) -> IncomingRange:
         """Reserve a range of a set for a `PartWriter`. The set counts from now on, unless the range is empty.
@@ -264,7 +291,7 @@ class UploadStore:
                 number of gaps is reached.
         """
         total, length = uploaded.configuration.key_bytes, end - offset
-        with self._lock, uploaded.lock:
+        with self._deciding() as removed, uploaded.lock:
             received = uploaded.received
             if any(
                 (other.begin < end and offset < other.end) or other.begin == offset
@@ -305,8 +332,18 @@ class UploadStore:
                     )
                 uploaded.boundaries.add(offset)
             if length and not uploaded.placed:
-                self._admit_first_byte(uploaded)
+                self._admit_first_byte(uploaded, removed)
+            begins, uploaded.begun = length > 0 and not uploaded.begun, uploaded.begun or length > 0
             uploaded.receiving.append(incoming := IncomingRange(offset, end, anywhere))
+        if begins:
+            try:
+                self.admission.begin(uploaded)
+            except BaseException:
+                with uploaded.lock:
+                    uploaded.receiving.remove(incoming)
+                    uploaded.begun = False
+                raise
+            self._event("a client starts to upload keys")
         return incoming
 
     def interrupt(self, uploaded: UploadedKeys) -> None:
