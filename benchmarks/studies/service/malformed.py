@@ -79,8 +79,13 @@ class Process:
             *more,
         ]
         self.log = log.open("wb")
+        # As under a service manager: Linux shares its processors between sessions, and the clients of this
+        # program are in another one.
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "keywright", *arguments], stdout=subprocess.PIPE, stderr=self.log
+            [sys.executable, "-m", "keywright", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            start_new_session=True,
         )
         assert self.process.stdout is not None
         self.url: str = json.loads(self.process.stdout.readline())["url"]
