@@ -288,7 +288,7 @@ def answers(target: Target, begun: Count) -> None:
 
 
 def malformed(target: Target, begun: Count) -> None:
-    """Heads that are none, that can be read in two ways, or that never end."""
+    """Bytes that are not a request, heads that can be read in two ways, and heads that never end."""
     host = f"Host: {target.host}\r\n".encode()
     starts = (
         b"POST /v1/keys HTTP/1.1\r\n"

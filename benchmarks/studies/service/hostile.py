@@ -407,6 +407,19 @@ def table(record: dict[str, Any]) -> str:
     return "\n".join([*head, *rows, "", *named, ""])
 
 
+def write(out: Path, machine: Sequence[str], results: Sequence[dict[str, Any]]) -> None:
+    """Write the record into a folder."""
+    command = ["PATH" if "/" in part else part for part in sys.argv[1:]]
+    record = {
+        "command": " ".join(["python", "-m", "studies.service.hostile", *command]),
+        "machine": machine,
+        "attacks": dict(named()),
+        "results": results,
+    }
+    (out / "hostile.json").write_text(json.dumps(record, indent=1) + "\n")
+    (out / "README.md").write_text(table(record))
+
+
 def main() -> None:
     """Measure, and write the record."""
     parser = argparse.ArgumentParser(
@@ -440,17 +453,9 @@ def main() -> None:
             )
             results.append(measurement)
             print(json.dumps(measurement) if options.json else line(measurement), flush=True)
-    if options.out is not None:
-        command = ["PATH" if "/" in part else part for part in sys.argv[1:]]
-        record = {
-            "command": " ".join(["python", "-m", "studies.service.hostile", *command]),
-            "machine": machine,
-            "attacks": dict(named()),
-            "results": results,
-        }
-        out = record_folder(options.out)
-        (out / "hostile.json").write_text(json.dumps(record, indent=1) + "\n")
-        (out / "README.md").write_text(table(record))
+            if options.out is not None:
+                # After each attack: all together take hours.
+                write(record_folder(options.out), machine, results)
     if not all(measurement["within"] for measurement in results):
         raise SystemExit("an honest client was not served within twice its quiet latency")
 

@@ -29,7 +29,7 @@ EVICTIONS = 5
 def test_lost_keys_are_sent_again(
     server: Server, service: Service, thin: Model, sample: Sample, cause: str
 ) -> None:
-    """The attack: whoever had its keys evicted twice got no answer of the session any more."""
+    """The attack: a session whose keys were evicted twice got no more answers."""
     expected, digests = run_clear(thin.program, sample), set[str]()
     with RemoteModel(server.url, insecure=True).session() as session:
         for _ in range(EVICTIONS):
@@ -152,7 +152,7 @@ def test_an_upload_pauses_as_long_as_the_server_asks(
 ) -> None:
     path, pauses = tmp_path / "keys", list[float]()
     path.write_bytes(bytes(10))
-    monkeypatch.setattr(key_upload.time, "sleep", pauses.append)
+    monkeypatch.setattr("keywright.client.key_upload.time.sleep", pauses.append)
 
     class Full:
         tries = 0
