@@ -32,6 +32,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -141,11 +142,10 @@ class HonestClient:
         number = 0
         session = self._remote.session()
         try:
-            session.upload_keys()
             while (now := time.monotonic()) < begun + seconds:
                 counts = now > begun + warm
                 try:
-                    if number % NEW_KEYS_EVERY == NEW_KEYS_EVERY - 1:
+                    if number % NEW_KEYS_EVERY == 0:
                         session.close()
                         session = self._remote.session()
                         self._time("upload", session.upload_keys, attacked, counts)
@@ -276,6 +276,15 @@ def target(address: Target, model: Model, has_keys: bool) -> Target:
 
 
 @contextmanager
+def processor_time(server: Process, seconds: Counter[str]) -> Iterator[None]:
+    """Add the seconds of the context, and those of `Process.processor` within it."""
+    begun, before = time.monotonic(), server.processor()
+    yield
+    ran, waited = (end - start for end, start in zip(server.processor(), before, strict=True))
+    seconds.update({"all": time.monotonic() - begun, "ran": ran, "waited": waited})
+
+
+@contextmanager
 def peak_memory(server: Process) -> Iterator[list[int]]:
     """Read the memory of all processes of a server now and then. Yields what was read."""
     read, ended = [server.memory()["all_pss"]], threading.Event()
@@ -328,18 +337,21 @@ def measure(
         honest.turn(WARM_S, WARM_S, attacked=False)
         begun, warm = dict.fromkeys(names, 0), min(WARM_S, turn / 4)
         peak = stack.enter_context(peak_memory(server))
+        processor = {"quiet": Counter[str](), "attacked": Counter[str]()}
         for _ in range(max(1, round(seconds / turn))):
             attackers = [Attacker(*each) for each in targets.items()]
-            honest.turn(turn / 2, warm, attacked=False)
+            with processor_time(server, processor["quiet"]):
+                honest.turn(turn / 2, warm, attacked=False)
             for attacker in attackers:
                 attacker.begin()
-            honest.turn(turn, warm, attacked=True)
+            with processor_time(server, processor["attacked"]):
+                honest.turn(turn, warm, attacked=True)
             for attacker in attackers:
                 begun[attacker.name] += attacker.end()
         attack = "+".join(names)
         report: dict[str, Any] = {"attack": attack, "seconds": seconds, "begun": begun}
         report |= {kind: measured.summary() for kind, measured in honest.measured.items()}
-    report |= {"peak_bytes": max(peak), "load": os.getloadavg()[1]}
+    report |= {"peak_bytes": max(peak), "load": os.getloadavg()[1], "processor": processor}
     report["state_bytes"] = sum(file.stat().st_size for file in (folder / "state").rglob("*"))
     report["log_bytes"] = (folder / "log").stat().st_size
     report["faults"] = honest.faults
@@ -381,12 +393,13 @@ def table(record: dict[str, Any]) -> str:
         f"{min(loads):.0f} to {max(loads):.0f}. Attackers had priority {PRIORITY}, server and client 0. "
         "Times are the medians of all requests in attacked turns and in the quiet ones between them, in "
         "brackets the least and the greatest median of a turn. Ratios are those of the medians, in brackets "
-        "those of the 95th percentiles. Memory is the most that all processes of the server had; log and "
-        "state are the bytes at the end."
+        "those of the 95th percentiles. The processor columns are shares of the attacked turns: the thread "
+        "that reads requests ran, and it waited for a processor that other work had. Memory is the most that "
+        "all processes of the server had; log and state are the bytes at the end."
     )
     kinds = [f"{kind}, {what}" for kind in KINDS for what in ("quiet", "attacked", "ratio")]
     columns = ["attacks at the same time", "attacked, s", "attempts", *kinds]
-    columns += ["memory", "log", "state", "faults"]
+    columns += ["processor, ran", "waited", "memory", "log", "state", "faults"]
     rule = ["---"] + ["---:"] * (len(columns) - 1)
     head = ["# An honest client beside attackers", "", words, "", *map(_row, (columns, rule))]
 
@@ -401,6 +414,8 @@ def table(record: dict[str, Any]) -> str:
         for kind in map(each.get, KINDS):
             ratios = f"{kind['median_ratio']:.2f} ({kind['p95_ratio']:.2f})"
             cells += [times(kind, "quiet"), times(kind, "attacked"), ratios]
+        seconds = each["processor"]["attacked"]
+        cells += [f"{seconds[what] / seconds['all']:.0%}" for what in ("ran", "waited")]
         cells += [format_bytes(each[f"{what}_bytes"]) for what in ("peak", "log", "state")]
         rows.append(_row([*cells, f"{len(each['faults'])}"]))
     named = [f"* `{name}`: {text}" for name, text in record["attacks"].items()]

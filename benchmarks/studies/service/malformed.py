@@ -112,6 +112,12 @@ class Process:
                         memory[f"server_{kind}"] = sizes[kind]
         return memory
 
+    def processor(self) -> tuple[float, float]:
+        """Seconds in which the thread that reads requests ran, and in which it waited for a processor."""
+        pid = self.process.pid
+        ran, waited, _ = map(int, Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split())
+        return ran / 1e9, waited / 1e9
+
     def open_files(self) -> int:
         """Files and connections of the server."""
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))  # noqa: PTH208

@@ -1,8 +1,11 @@
 """The owner of a secret key, whose evaluation keys are on a server."""
 
 import contextlib
+import os
+import shutil
 import tempfile
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
@@ -58,7 +61,8 @@ class KeyOwner(ABC):
         self._identifier: str | None = None
         self._complete = False
         self._uploading = threading.RLock()
-        self._folder = tempfile.TemporaryDirectory(prefix="keywright.")
+        self._folder = Path(tempfile.mkdtemp(prefix="keywright."))
+        weakref.finalize(self, _remove, self._folder, os.getpid())
         self._own(secret)
 
     @property
@@ -74,7 +78,7 @@ class KeyOwner(ABC):
     @property
     def _key_file(self) -> Path:
         """The keys, once they are made."""
-        return Path(self._folder.name) / "keys.kw"
+        return self._folder / "keys.kw"
 
     def _make_keys(self, specs: Sequence[KeySpec], size: int | None) -> Path:
         """Make the keys if they are not there. Returns their file.
@@ -177,4 +181,10 @@ class KeyOwner(ABC):
             with contextlib.suppress(ServeError), within(deadline):
                 self._server.ask("DELETE", f"/v1/keys/{self._identifier}")
             self._lose_keys(self._identifier)
-        self._folder.cleanup()
+        _remove(self._folder, os.getpid())
+
+
+def _remove(folder: Path, process: int) -> None:
+    """Delete the keys, unless this is the end of a forked process: they are its parent's."""
+    if process == os.getpid():
+        shutil.rmtree(folder, ignore_errors=True)

@@ -3,6 +3,7 @@ bytes and no other keys."""
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ def test_lost_keys_are_sent_again(
                 path.write_bytes(data)
             WORKERS.forget(uploaded.identifier)
         assert np.abs(session.infer(sample) - expected).max() < 1e-3
-        folder = Path(session._folder.name)
+        folder = session._folder
         assert [file.name for file in folder.iterdir()] == ["keys.kw"]
     # Each other set of one secret would tell the server more of it.
     assert len(digests) == 1
@@ -66,6 +67,21 @@ def test_keys_that_are_there_are_not_sent_again(server: Server, service: Service
         service.delete_keys(str(keys))
         session.upload_keys()
         assert session._identifier != keys
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_the_end_of_a_forked_process_keeps_the_keys(server: Server, sample: Sample) -> None:
+    session = RemoteModel(server.url, insecure=True).session()
+    session.upload_keys()
+    file = session._key_file
+    child = os.fork()
+    if child == 0:
+        del session
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert file.exists()
+    del session
+    assert not file.parent.exists()
 
 
 def test_threads_replace_lost_keys_once(
