@@ -8,8 +8,10 @@ import logging
 import socket
 import string
 
+import h11
 import pytest
 from keywright.serve import Server
+from keywright.serve.http.connections import StrictRequests
 from tests.serve.test_http import is_problem
 
 HOST = b"Host: localhost\r\n"
@@ -184,3 +186,29 @@ def test_bytes_that_are_no_request_are_refused_and_nothing_after_them_is_answere
     assert reply.startswith(b"HTTP/1.1 400 ")
     assert b"\r\nconnection: close\r\n" in reply.lower()
     assert is_problem(reply)
+
+
+@pytest.mark.parametrize(
+    "case", ["plain", "a folded line", "LF LF at the end", "LF at the end", "two equal lengths"]
+)
+def test_a_head_that_arrives_byte_by_byte_is_read_as_a_whole(case: str) -> None:
+    """Also the second one of a connection."""
+    head = ACCEPTED[case][0] if case in ACCEPTED else REFUSED[case]
+    requests = StrictRequests()
+    requests.receive_data(NEXT)
+    assert isinstance(requests.next_event(), h11.Request)
+    assert isinstance(requests.next_event(), h11.EndOfMessage)
+    for event in (h11.Response(status_code=204, headers=[]), h11.EndOfMessage()):
+        requests.send(event)
+    requests.start_next_cycle()
+    for number in range(len(head)):
+        assert requests.next_event() is h11.NEED_DATA
+        requests.receive_data(head[number : number + 1])
+        if requests.trailing_data[0].endswith((b"\n\n", b"\n\r\n")):
+            break
+    if case in ACCEPTED:
+        assert isinstance(requests.next_event(), h11.Request)
+        return
+    with pytest.raises(h11.RemoteProtocolError):
+        requests.next_event()
+    assert requests.fault

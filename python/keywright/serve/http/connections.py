@@ -97,6 +97,7 @@ class StrictRequests(h11.Connection):
 
     def __init__(self) -> None:
         super().__init__(h11.SERVER, MAX_HEAD)
+        self._searched = 0
 
     def next_event(self) -> Any:
         """Return what has arrived.
@@ -106,8 +107,10 @@ class StrictRequests(h11.Connection):
         """
         if self.their_state is h11.IDLE:
             arrived = self.trailing_data[0]
-            if end := _END.search(arrived):
+            if end := _END.search(arrived, self._searched):
                 self.fault = fault_of(arrived[: end.end()])
+            # A head may arrive byte by byte; its end has three at most.
+            self._searched = 0 if end else max(0, len(arrived) - 2)
             if self.fault:
                 raise h11.RemoteProtocolError(self.fault)
         return super().next_event()
