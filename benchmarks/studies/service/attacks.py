@@ -36,6 +36,13 @@ ASKERS = 12
 PART_BYTES = 4 << 20
 """Bytes of a part of a key set."""
 
+WAITING = 256
+"""Requests of an attack that wait for evaluations; a server keeps 128 waiting."""
+
+PRIORITY = 10
+"""Priority of an attacker's process: below the server's, because an attacker has processors of its own, and
+above that of other work in the background, without which there would be no attack on a busy machine."""
+
 UNKNOWN = "0" * 32
 """An identifier of a key set that does not exist."""
 
@@ -56,6 +63,7 @@ class Target:
         model: hash of a model.
         keys: the attacker's complete key set.
         message: ciphertexts that the model takes, encrypted for these keys.
+        data: the bytes of that key set.
         head: lines of each request's head, such as its authorisation.
         source: address that the attacker connects from; the system's choice if empty.
     """
@@ -65,6 +73,7 @@ class Target:
     model: str
     keys: str = UNKNOWN
     message: bytes = b""
+    data: bytes = b""
     head: tuple[str, ...] = ()
     source: str = ""
 
@@ -108,6 +117,11 @@ class Target:
             if status != HTTPStatus.OK:
                 raise OSError(f"the server does not take the attacker's keys: {reply!r}")
         return path.rpartition("/")[2]
+
+    @property
+    def jobs(self) -> str:
+        """The path of evaluations with the attacker's keys."""
+        return f"/v1/keys/{self.keys}/jobs?model={self.model}"
 
     @property
     def opening(self) -> bytes:
@@ -197,25 +211,34 @@ def messages(target: Target, begun: Count) -> None:
     crowd(target, begun, lambda _: start)
 
 
+def together(work: Callable[[], None], count: int) -> None:
+    """Do something again and again, in several threads. What the server refuses is done again."""
+
+    def repeat() -> None:
+        while True:
+            with contextlib.suppress(OSError, ValueError, KeyError, http.client.HTTPException):
+                work()
+                continue
+            time.sleep(SWEEP_S)
+
+    threads = [threading.Thread(target=repeat, daemon=True) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def evaluations(target: Target, begun: Count) -> None:
     """Evaluations with own keys are asked for, by several clients of one address, each again when it has its
     answer. They take as long as those of the honest client."""
-    path = f"/v1/keys/{target.keys}/jobs?model={target.model}&wait=30"
 
     def ask() -> None:
-        while True:
-            with contextlib.suppress(OSError, http.client.HTTPException):
-                status, _ = target.send("POST", path, target.message)
-                if status == HTTPStatus.OK:
-                    begun.value += 1
-                    continue
+        status, _ = target.send("POST", f"{target.jobs}&wait=30", target.message)
+        begun.value += status == HTTPStatus.OK
+        if status != HTTPStatus.OK:
             time.sleep(SWEEP_S)
 
-    askers = [threading.Thread(target=ask, daemon=True) for _ in range(ASKERS)]
-    for asker in askers:
-        asker.start()
-    for asker in askers:
-        asker.join()
+    together(ask, ASKERS)
 
 
 def heavy(target: Target, begun: Count) -> None:
@@ -223,10 +246,61 @@ def heavy(target: Target, begun: Count) -> None:
     evaluations(target, begun)
 
 
+def jobs(target: Target, begun: Count) -> None:
+    """Evaluations with own keys are asked for, and nobody waits for their answers or fetches them."""
+
+    def ask() -> None:
+        begun.value += target.send("POST", target.jobs, target.message)[0] == HTTPStatus.ACCEPTED
+
+    together(ask, ASKERS)
+
+
+def waiting(target: Target, begun: Count) -> None:
+    """More requests wait for evaluations with own keys than a server keeps waiting."""
+    head = target.request("POST", f"{target.jobs}&wait=30", len(target.message))
+    crowd(target, begun, lambda _: head + target.message, size=WAITING)
+
+
+def results(target: Target, begun: Count) -> None:
+    """The answer of an own evaluation is requested again and again on each connection, and never read."""
+    job = f"/v1/jobs/{target.ask('POST', target.jobs, target.message)['job']}"
+    while target.ask("GET", f"{job}?wait=30")["state"] in ("waiting", "running"):
+        pass
+    head = target.request("GET", f"{job}/result", 0)
+    crowd(target, begun, lambda _: head * 20, drip=head, reads=False)
+
+
+def checks(target: Target, begun: Count) -> None:
+    """Whole key sets are uploaded, checked and deleted, again and again."""
+
+    def upload() -> None:
+        name = target.send_set(target.data)
+        begun.value += 1
+        target.send("DELETE", f"/v1/keys/{name}")
+
+    together(upload, 3)
+
+
 def answers(target: Target, begun: Count) -> None:
     """Answers are requested again and again on each connection, and never read."""
     head = target.request("GET", "/v1/model", 0)
     crowd(target, begun, lambda _: head * 20, drip=head, reads=False)
+
+
+def malformed(target: Target, begun: Count) -> None:
+    """Bytes that are not a request, heads that can be read in two ways, and heads that never end."""
+    host = f"Host: {target.host}\r\n".encode()
+    starts = (
+        b"POST /v1/keys HTTP/1.1\r\n"
+        + host
+        + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"GET /v1/model HTTP/1.1\r\n" + host + b"X: a\r\n b\r\n\r\n",
+        b"GET /v1/model HTTP/1.1\n" + host + b"\r\n",
+        b"\x16\x03\x01\x02\x00\x01" + bytes(500),
+        b"GET /v1/model HTTP/1.1\r\n" + host + b"X: " + b"x" * 60_000,
+        (b"GET /v1/model?" + b"a=1&" * 10_000 + b" HTTP/1.1\r\n" + host + b"\r\n"),
+    )
+    crowd(target, begun, lambda number: starts[number % len(starts)], size=PARALLEL)
 
 
 def handshakes(target: Target, begun: Count) -> None:
@@ -290,6 +364,11 @@ ATTACKS: dict[str, Callable[[Target, Count], None]] = {
         messages,
         evaluations,
         heavy,
+        jobs,
+        waiting,
+        results,
+        checks,
+        malformed,
         answers,
         handshakes,
         sets,
@@ -300,9 +379,8 @@ ATTACKS: dict[str, Callable[[Target, Count], None]] = {
 
 
 def run(name: str, target: Target, begun: Count, ready: Event, go: Event) -> None:
-    """Attack from ``go`` on until this process is ended. It yields the processors to others: an attacker has
-    its own."""
-    os.setpriority(os.PRIO_PROCESS, 0, 19)
+    """Attack from ``go`` on until this process is ended."""
+    os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
     ready.set()
     go.wait()
     while True:

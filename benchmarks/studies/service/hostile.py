@@ -13,8 +13,8 @@ program in the clear. An attack passes if the client got all its answers, and th
 and its uploads are within twice those of its quiet turns, and so are the 95th percentiles of what it did
 often enough.
 
-The attackers connect from other addresses of the loopback, at the lowest priority, because an attacker does
-not run on the server's processors. The server's state is in memory where there is ``/dev/shm``: other work on
+The attackers connect from other addresses of the loopback, at a low priority, because an attacker does not
+run on the server's processors. The server's state is in memory where there is ``/dev/shm``: other work on
 a disk would be measured with it.
 """
 
@@ -32,6 +32,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -48,13 +49,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from harness.folders import record_folder
 from harness.measurement.machine import describe
+from keywright._units import format_bytes
 from keywright.client import RemoteModel
 from keywright.model import Model
 from keywright.model.served import framing
 from keywright.runtime import run_clear
 from keywright.serve.tenants.accounts import add
 
-from studies.service.attacks import ATTACKS, Target, named, run
+from studies.service.attacks import ATTACKS, PRIORITY, Target, named, run
 from studies.service.malformed import Process, make_model
 
 TOLERANCE = 1e-3
@@ -73,6 +75,9 @@ NEW_KEYS_EVERY = 8
 MEMORY = Path("/dev/shm")
 """Where files are in memory."""
 
+MEMORY_EVERY_S = 2.0
+"""How often the server's memory is read."""
+
 WITHIN = 2.0
 """Most by which an attack may lengthen the honest client's requests."""
 
@@ -82,7 +87,7 @@ OFTEN = 100
 SLOW_S = 4.5
 """Seconds that the issuer takes for a document."""
 
-EVALUATE = ("messages", "evaluations", "heavy")
+EVALUATE = ("messages", "evaluations", "heavy", "jobs", "waiting", "results", "checks")
 """Attacks by a client with keys."""
 
 ATTACKERS = tuple(f"127.0.0.{66 + number}" for number in range(len(ATTACKS)))
@@ -91,16 +96,18 @@ KINDS = ("evaluation", "upload")
 
 @dataclass
 class Measured:
-    """Seconds of the honest client's requests of a kind, by whether they were attacked."""
+    """Seconds of the honest client's requests of a kind in each turn, by whether it was attacked."""
 
-    quiet: list[float] = field(default_factory=list)
-    attacked: list[float] = field(default_factory=list)
+    quiet: list[list[float]] = field(default_factory=list)
+    attacked: list[list[float]] = field(default_factory=list)
 
-    def summary(self) -> dict[str, float | int]:
-        """Return counts, medians, 95th percentiles, and their ratios."""
-        summary: dict[str, float | int] = {}
-        for name, seconds in (("quiet", self.quiet), ("attacked", self.attacked)):
+    def summary(self) -> dict[str, Any]:
+        """Return counts, medians, 95th percentiles, their ratios, and the median of each turn."""
+        summary: dict[str, Any] = {}
+        for name, turns in (("quiet", self.quiet), ("attacked", self.attacked)):
+            seconds = [each for turn in turns for each in turn]
             summary[f"{name}_count"] = len(seconds)
+            summary[f"{name}_turns_s"] = [round(float(np.median(turn)), 4) for turn in turns if turn]
             for what, share in (("median", 0.5), ("p95", 0.95)):
                 summary[f"{name}_{what}_s"] = float(np.quantile(seconds, share)) if seconds else float("nan")
         for what in ("median", "p95"):
@@ -130,14 +137,15 @@ class HonestClient:
     def turn(self, seconds: float, warm: float, *, attacked: bool) -> None:
         """Send requests for some seconds. The first ones do not count."""
         begun = time.monotonic()
+        for measured in self.measured.values():
+            (measured.attacked if attacked else measured.quiet).append([])
         number = 0
         session = self._remote.session()
         try:
-            session.upload_keys()
             while (now := time.monotonic()) < begun + seconds:
                 counts = now > begun + warm
                 try:
-                    if number % NEW_KEYS_EVERY == NEW_KEYS_EVERY - 1:
+                    if number % NEW_KEYS_EVERY == 0:
                         session.close()
                         session = self._remote.session()
                         self._time("upload", session.upload_keys, attacked, counts)
@@ -164,7 +172,7 @@ class HonestClient:
         answer = work()
         if counts:
             measured = self.measured[kind]
-            (measured.attacked if attacked else measured.quiet).append(time.monotonic() - start)
+            (measured.attacked if attacked else measured.quiet)[-1].append(time.monotonic() - start)
         return answer
 
 
@@ -264,7 +272,34 @@ def target(address: Target, model: Model, has_keys: bool) -> Target:
         client.save_evaluation_keys(path)
         keys = path.read_bytes()
     message = framing.join(client.encrypt_batch(sample[None]))
-    return replace(address, keys=address.send_set(keys), message=message)
+    return replace(address, keys=address.send_set(keys), message=message, data=keys)
+
+
+@contextmanager
+def processor_time(server: Process, seconds: Counter[str]) -> Iterator[None]:
+    """Add the seconds of the context, and those of `Process.processor` within it."""
+    begun, before = time.monotonic(), server.processor()
+    yield
+    ran, waited = (end - start for end, start in zip(server.processor(), before, strict=True))
+    seconds.update({"all": time.monotonic() - begun, "ran": ran, "waited": waited})
+
+
+@contextmanager
+def peak_memory(server: Process) -> Iterator[list[int]]:
+    """Read the memory of all processes of a server now and then. Yields what was read."""
+    read, ended = [server.memory()["all_pss"]], threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(MEMORY_EVERY_S):
+            read.append(server.memory()["all_pss"])
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield read
+    finally:
+        ended.set()
+        thread.join()
 
 
 def measure(
@@ -300,20 +335,24 @@ def measure(
         honest = HonestClient(server.url, model, key)
         stack.callback(honest.close)
         honest.turn(WARM_S, WARM_S, attacked=False)
-        begun, peak = dict.fromkeys(names, 0), server.memory()["all_pss"]
-        warm = min(WARM_S, turn / 4)
+        begun, warm = dict.fromkeys(names, 0), min(WARM_S, turn / 4)
+        peak = stack.enter_context(peak_memory(server))
+        processor = {"quiet": Counter[str](), "attacked": Counter[str]()}
         for _ in range(max(1, round(seconds / turn))):
             attackers = [Attacker(*each) for each in targets.items()]
-            honest.turn(turn / 2, warm, attacked=False)
+            with processor_time(server, processor["quiet"]):
+                honest.turn(turn / 2, warm, attacked=False)
             for attacker in attackers:
                 attacker.begin()
-            honest.turn(turn, warm, attacked=True)
-            peak = max(peak, server.memory()["all_pss"])
+            with processor_time(server, processor["attacked"]):
+                honest.turn(turn, warm, attacked=True)
             for attacker in attackers:
                 begun[attacker.name] += attacker.end()
         attack = "+".join(names)
-        report: dict[str, Any] = {"attack": attack, "seconds": seconds, "begun": begun, "peak_bytes": peak}
+        report: dict[str, Any] = {"attack": attack, "seconds": seconds, "begun": begun}
         report |= {kind: measured.summary() for kind, measured in honest.measured.items()}
+    report |= {"peak_bytes": max(peak), "load": os.getloadavg()[1], "processor": processor}
+    report["state_bytes"] = sum(file.stat().st_size for file in (folder / "state").rglob("*"))
     report["log_bytes"] = (folder / "log").stat().st_size
     report["faults"] = honest.faults
     report["within"] = all(begun.values()) and passes(report, honest.faults)
@@ -340,6 +379,60 @@ def line(report: dict[str, Any]) -> str:
     verdict, begun = "within" if report["within"] else "NOT WITHIN", sum(report["begun"].values())
     faults = f"; {len(report['faults'])} faults, the first: {report['faults'][0]}" if report["faults"] else ""
     return f"{report['attack']}: {'; '.join(kinds)}: {verdict} {WITHIN:g}x ({begun} attempts){faults}"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def table(record: dict[str, Any]) -> str:
+    """Return the record's page."""
+    loads = [each["load"] for each in record["results"]]
+    words = (
+        f"`{record['command']}` on {'; '.join(record['machine'])}. The machine had other work: a load of "
+        f"{min(loads):.0f} to {max(loads):.0f}. Attackers had priority {PRIORITY}, server and client 0. "
+        "Times are the medians of all requests in attacked turns and in the quiet ones between them, in "
+        "brackets the least and the greatest median of a turn. Ratios are those of the medians, in brackets "
+        "those of the 95th percentiles. The processor columns are shares of the attacked turns: the thread "
+        "that reads requests ran, and it waited for a processor that other work had. Memory is the most that "
+        "all processes of the server had; log and state are the bytes at the end."
+    )
+    kinds = [f"{kind}, {what}" for kind in KINDS for what in ("quiet", "attacked", "ratio")]
+    columns = ["attacks at the same time", "attacked, s", "attempts", *kinds]
+    columns += ["processor, ran", "waited", "memory", "log", "state", "faults"]
+    rule = ["---"] + ["---:"] * (len(columns) - 1)
+    head = ["# An honest client beside attackers", "", words, "", *map(_row, (columns, rule))]
+
+    def times(kind: dict[str, Any], when: str) -> str:
+        low, high = (1e3 * end(kind[f"{when}_turns_s"], default=0.0) for end in (min, max))
+        return f"{1e3 * kind[f'{when}_median_s']:.0f} ms ({low:.0f} to {high:.0f})"
+
+    rows = []
+    for each in record["results"]:
+        cells = [each["attack"].replace("+", ", "), f"{each['seconds']:.0f}"]
+        cells.append(f"{sum(each['begun'].values()):,}")
+        for kind in map(each.get, KINDS):
+            ratios = f"{kind['median_ratio']:.2f} ({kind['p95_ratio']:.2f})"
+            cells += [times(kind, "quiet"), times(kind, "attacked"), ratios]
+        seconds = each["processor"]["attacked"]
+        cells += [f"{seconds[what] / seconds['all']:.0%}" for what in ("ran", "waited")]
+        cells += [format_bytes(each[f"{what}_bytes"]) for what in ("peak", "log", "state")]
+        rows.append(_row([*cells, f"{len(each['faults'])}"]))
+    named = [f"* `{name}`: {text}" for name, text in record["attacks"].items()]
+    return "\n".join([*head, *rows, "", *named, ""])
+
+
+def write(out: Path, machine: Sequence[str], results: Sequence[dict[str, Any]]) -> None:
+    """Write the record into a folder."""
+    command = ["PATH" if "/" in part else part for part in sys.argv[1:]]
+    record = {
+        "command": " ".join(["python", "-m", "studies.service.hostile", *command]),
+        "machine": machine,
+        "attacks": dict(named()),
+        "results": results,
+    }
+    (out / "hostile.json").write_text(json.dumps(record, indent=1) + "\n")
+    (out / "README.md").write_text(table(record))
 
 
 def main() -> None:
@@ -375,16 +468,9 @@ def main() -> None:
             )
             results.append(measurement)
             print(json.dumps(measurement) if options.json else line(measurement), flush=True)
-    if options.out is not None:
-        command = ["PATH" if "/" in part else part for part in sys.argv[1:]]
-        record = {
-            "command": " ".join(["python", "-m", "studies.service.hostile", *command]),
-            "machine": machine,
-            "attacks": dict(named()),
-            "results": results,
-        }
-        out = record_folder(options.out)
-        (out / "hostile.json").write_text(json.dumps(record, indent=1) + "\n")
+            if options.out is not None:
+                # After each attack: all together take hours.
+                write(record_folder(options.out), machine, results)
     if not all(measurement["within"] for measurement in results):
         raise SystemExit("an honest client was not served within twice its quiet latency")
 

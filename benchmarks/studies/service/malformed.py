@@ -79,8 +79,13 @@ class Process:
             *more,
         ]
         self.log = log.open("wb")
+        # As under a service manager: Linux shares its processors between sessions, and the clients of this
+        # program are in another one.
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "keywright", *arguments], stdout=subprocess.PIPE, stderr=self.log
+            [sys.executable, "-m", "keywright", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            start_new_session=True,
         )
         assert self.process.stdout is not None
         self.url: str = json.loads(self.process.stdout.readline())["url"]
@@ -106,6 +111,12 @@ class Process:
                     if pid == self.process.pid:
                         memory[f"server_{kind}"] = sizes[kind]
         return memory
+
+    def processor(self) -> tuple[float, float]:
+        """Seconds in which the thread that reads requests ran, and in which it waited for a processor."""
+        pid = self.process.pid
+        ran, waited, _ = map(int, Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split())
+        return ran / 1e9, waited / 1e9
 
     def open_files(self) -> int:
         """Files and connections of the server."""

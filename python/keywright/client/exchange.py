@@ -113,7 +113,7 @@ class Exchange:
         finally:
             stack.close()
         if response.status >= 400:
-            raise refusal(response.status, _json(data))
+            raise refusal(response.status, _json(data), response.getheader("Retry-After"))
         if response.status >= 300:
             raise InvalidReplyError(
                 f"the server redirects the request (status {response.status}), which this client does not "

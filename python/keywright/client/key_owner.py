@@ -1,8 +1,11 @@
 """The owner of a secret key, whose evaluation keys are on a server."""
 
 import contextlib
+import os
+import shutil
 import tempfile
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,8 +13,9 @@ from types import TracebackType
 from typing import Self
 
 from keywright._core import KeyGenerator, KeySpec, SecretKey
+from keywright._units import format_bytes
 from keywright.errors import FormatError
-from keywright.errors.service import LimitError, ServeError
+from keywright.errors.service import LimitError, ServeError, UnknownKeysError
 
 from .connection import CLOSE_S, within
 from .exchange import Exchange, Progress
@@ -19,9 +23,33 @@ from .exchange import Exchange, Progress
 KEY_SETS = 2
 """Key sets of one secret key that a server may ask for: each one gives it more samples of that key."""
 
+UPLOADS = 3
+"""How often a call sends the keys to a server that says each time that it has lost them."""
+
+
+class Uploads:
+    """Counts the uploads of one call, so that a server which loses all of them ends it."""
+
+    def __init__(self) -> None:
+        self._begun = 0
+
+    def begin(self, size: int) -> None:
+        """Count an upload of some bytes.
+
+        Raises:
+            UnknownKeysError: the server has lost `UPLOADS`.
+        """
+        if self._begun == UPLOADS:
+            raise UnknownKeysError(
+                f"the server has lost the keys again; this call sent them {UPLOADS} times, "
+                f"{format_bytes(size)} each, and sends them no more; ask again later"
+            )
+        self._begun += 1
+
 
 class KeyOwner(ABC):
-    """The owner of a secret key, whose evaluation keys are made, uploaded, made again and deleted.
+    """The owner of a secret key, whose evaluation keys are made, uploaded, sent again and deleted. Their file
+    is kept until then: the same keys sent again tell the server nothing new of the secret.
 
     Args:
         secret: the secret key.
@@ -31,8 +59,10 @@ class KeyOwner(ABC):
     def __init__(self, secret: SecretKey, advice: str) -> None:
         self._advice = advice
         self._identifier: str | None = None
+        self._complete = False
         self._uploading = threading.RLock()
-        self._folder = tempfile.TemporaryDirectory(prefix="keywright.")
+        self._folder = Path(tempfile.mkdtemp(prefix="keywright."))
+        weakref.finalize(self, _remove, self._folder, os.getpid())
         self._own(secret)
 
     @property
@@ -47,24 +77,19 @@ class KeyOwner(ABC):
 
     @property
     def _key_file(self) -> Path:
-        """The keys, until they are uploaded."""
-        return Path(self._folder.name) / "keys.kw"
+        """The keys, once they are made."""
+        return self._folder / "keys.kw"
 
-    def _upload(
-        self, specs: Sequence[KeySpec], model: str, progress: Progress | None, size: int | None = None
-    ) -> None:
-        """Make the keys, unless an upload broke off, and upload them.
+    def _make_keys(self, specs: Sequence[KeySpec], size: int | None) -> Path:
+        """Make the keys if they are not there. Returns their file.
 
         Args:
             specs: the keys.
-            model: hash of a model that needs them.
-            progress: called with bytes sent and bytes in all.
-            size: bytes that the server states; none by default.
+            size: bytes that the server states, if it does.
 
         Raises:
             LimitError: the server has been given `KEY_SETS`.
             FormatError: the server states another size.
-            ServeError: as for `Exchange.send_keys`.
         """
         path = self._key_file
         if not path.exists():
@@ -86,23 +111,60 @@ class KeyOwner(ABC):
             raise FormatError(
                 f"the manifest announces {size} bytes of keys, but they have {total}", code="manifest"
             )
-        if self._identifier is None:
-            self._identifier = self._server.begin_keys(model)
-        self._server.send_keys(self._identifier, path, progress)
-        path.unlink()
+        return path
+
+    def _upload(
+        self,
+        uploads: Uploads,
+        specs: Sequence[KeySpec],
+        model: str,
+        progress: Progress | None,
+        size: int | None = None,
+    ) -> None:
+        """Upload the keys, again if the server loses them meanwhile; nothing is sent if it has them.
+
+        Args:
+            uploads: counts the uploads of this call.
+            specs: the keys.
+            model: hash of a model that needs them.
+            progress: called with bytes sent and bytes in all.
+            size: bytes that the server states; none by default.
+
+        Raises:
+            UnknownKeysError: the server has lost `UPLOADS`.
+            LimitError, FormatError: as for `_make_keys`.
+            ServeError: as for `Exchange.send_keys`.
+        """
+        with self._uploading:
+            path = self._make_keys(specs, size)
+            while True:
+                uploads.begin(path.stat().st_size)
+                try:
+                    if self._identifier is None:
+                        self._identifier = self._server.begin_keys(model)
+                    self._server.send_keys(self._identifier, path, progress)
+                except UnknownKeysError:
+                    self._lose_keys(self._identifier)
+                else:
+                    self._complete = True
+                    return
 
     @property
     def _uploaded(self) -> bool:
         """Whether the keys are on the server, as far as is known here."""
-        return self._identifier is not None and not self._key_file.exists()
+        return self._identifier is not None and self._complete
 
-    def _drop_keys(self, lost: str | None = None) -> None:
-        """Forget the uploaded keys, or those of an identifier if they still are the ones: `upload_keys` makes
-        a new set."""
+    def _lose_keys(self, identifier: str | None) -> None:
+        """Note that the server has lost a key set, unless another one has replaced it meanwhile."""
         with self._uploading:
-            if lost in (None, self._identifier):
-                self._identifier = None
-                self._key_file.unlink(missing_ok=True)
+            if identifier == self._identifier:
+                self._identifier, self._complete = None, False
+
+    def _drop_keys(self) -> None:
+        """Forget the keys, because another model needs others."""
+        with self._uploading:
+            self._lose_keys(self._identifier)
+            self._key_file.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
         return self
@@ -118,5 +180,11 @@ class KeyOwner(ABC):
         if self._identifier is not None:
             with contextlib.suppress(ServeError), within(deadline):
                 self._server.ask("DELETE", f"/v1/keys/{self._identifier}")
-            self._identifier = None
-        self._folder.cleanup()
+            self._lose_keys(self._identifier)
+        _remove(self._folder, os.getpid())
+
+
+def _remove(folder: Path, process: int) -> None:
+    """Delete the keys, unless this is the end of a forked process: they are its parent's."""
+    if process == os.getpid():
+        shutil.rmtree(folder, ignore_errors=True)

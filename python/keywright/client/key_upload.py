@@ -18,6 +18,8 @@ from keywright.errors.service import (
     UploadError,
 )
 
+from .connection import current
+
 PART_BYTES = 4 << 20
 IN_FLIGHT = 3
 """Parts in flight at a time, each on its own connection: this hides the round trip of one part."""
@@ -25,7 +27,10 @@ IN_FLIGHT = 3
 RETRIES = 7
 """How often an upload continues after a broken connection without progress."""
 
-PAUSE_S, LONGEST_PAUSE_S = 0.05, 30.0
+PAUSE_S = 0.05
+PATIENCE_S = 120.0
+"""The longest pause that a server may ask for with Retry-After."""
+
 MAX_RANGES = 1024
 
 SENDINGS = 4
@@ -80,7 +85,9 @@ def send_file(remote: Remote, keys: str, path: Path, progress: Progress | None) 
                 raise
             broken = error
             stated = error.retry_after if isinstance(error, BusyError) else 0
-            time.sleep(max(PAUSE_S * 2**failures, min(stated, LONGEST_PAUSE_S)))
+            if stated > PATIENCE_S:
+                raise
+            time.sleep(min(max(PAUSE_S * 2**failures, stated), current().left))
         # A part whose answer was lost is here: without this question it would be sent again for ever.
         for _ in range(QUESTIONS):
             with contextlib.suppress(UnreachableError):

@@ -47,14 +47,14 @@ from keywright.runtime.range_guard import guard, require_magnitude
 
 from .connection import DEADLINE_S, SHORT_S, Deadline, within
 from .exchange import RETRIES, Exchange, Progress
-from .key_owner import KeyOwner
+from .key_owner import KeyOwner, Uploads
 from .spot_checks import Request, SpotChecks, answers
 
 PROGRESS = 1000
 """Parts of a request in which its progress is told."""
 
-RENEWALS = 2
-"""How often keys are made again for a server that no longer has them."""
+SUCCESSORS = 2
+"""How often an upload follows a model to its successor."""
 
 
 class RemoteModel(Exchange, Unpicklable, elsewhere="make one of the URL in the other process"):
@@ -267,7 +267,8 @@ class Session(
 
     def upload_keys(self, progress: Progress | None = None, *, deadline: float = DEADLINE_S) -> None:
         """Make the keys that the model needs and upload them. The upload resumes after a broken connection.
-        It starts again if the server has lost it, or serves another version of the model.
+        It starts again if the server has lost it, or serves another version of the model. The keys stay in a
+        file of the temporary directory until `close`, and the same ones are sent if the server loses them.
 
         Args:
             progress: called with bytes sent and bytes in all.
@@ -278,21 +279,25 @@ class Session(
                 resume the upload.
             OtherModelError: the server now has another model than the pinned one, or one that takes other
                 inputs.
-            LimitError: the server asks for a third key set of one secret key.
+            UnknownKeysError: the server loses the keys again and again.
+            LimitError: the server asks for a third key set of one secret key, for models that need other
+                keys.
             ServeError: a refusal of the server.
         """
         with within(deadline):
-            for _ in range(RENEWALS):
-                try:
-                    return self._upload_keys(progress)
-                except UnknownKeysError:
-                    self._drop_keys()
-                except RetiredError:
-                    self._switch_model()
-            return self._upload_keys(progress)
+            self._upload_keys(Uploads(), progress)
 
-    def _upload_keys(self, progress: Progress | None) -> None:
-        self._upload(self._specs, self.manifest.hash, progress, self.manifest.keys.size)
+    def _upload_keys(self, uploads: Uploads, progress: Progress | None = None) -> None:
+        for successors in range(SUCCESSORS + 1):
+            try:
+                hash_, size = self.manifest.hash, self.manifest.keys.size
+                self._upload(uploads, self._specs, hash_, progress, size)
+            except RetiredError:
+                if successors == SUCCESSORS:
+                    raise
+                self._switch_model()
+            else:
+                return
 
     def infer(
         self,
@@ -308,8 +313,8 @@ class Session(
 
         A request is retried after a broken connection, while the server is busy, and after the server's
         restart; at worst its samples are evaluated several times. If the server has lost the keys, they are
-        made again. If another version has replaced the model, takes the same inputs, and no hash is pinned,
-        that version is used.
+        sent again, up to three times for each request. If another version has replaced the model, takes the
+        same inputs, and no hash is pinned, that version is used.
         After the upload of keys, several threads may call this at once; the server evaluates their requests
         together if the model packs several samples.
 
@@ -333,6 +338,7 @@ class Session(
             WrongAnswerError: a checked answer is wrong.
             ParameterError: there are more checks than requests, or the deadline is not above 0.
             UnreachableError: the server does not come back, or a deadline is over.
+            UnknownKeysError: the server loses the keys again and again.
             ServeError: a refusal of the server.
         """
         Deadline(deadline)
@@ -364,25 +370,32 @@ class Session(
     ) -> Callable[[], NDArray[np.float64]]:
         """Evaluate samples that share ciphertexts. Returns what decrypts the answer, with the model and the
         secret of now."""
-        places = self._places(len(batch))
-        message = framing.join(self._encrypt(batch, places))
-        for _ in range(RETRIES):
+        uploads, failures = Uploads(), 0
+        used: Manifest | None = None
+        message, places = b"", None
+        while True:
+            with self._uploading:
+                if not self._uploaded:
+                    self._upload_keys(uploads)
+                keys, manifest = str(self._identifier), self.manifest
+            if used is not manifest:
+                used, places = manifest, self._places(len(batch))
+                message = framing.join(self._encrypt(batch, places))
             try:
-                answer = self._evaluated(message, progress, places)
+                answer = self._evaluated(keys, message, progress, places)
                 return partial(self._snapshot()._decrypt, answer, len(batch), places)
-            except UnknownJobError:
-                # A server that restarted without its state has lost the request.
-                continue
-            except UnknownKeysError:
-                self._drop_keys()
-            except RetiredError:
-                self._switch_model()
-            if not self._uploaded:
-                self.upload_keys()
-            places = self._places(len(batch))
-            message = framing.join(self._encrypt(batch, places))
-        answer = self._evaluated(message, progress, places)
-        return partial(self._snapshot()._decrypt, answer, len(batch), places)
+            except (UnknownJobError, UnknownKeysError, RetiredError) as error:
+                if failures == RETRIES:
+                    raise
+                failures += 1
+                # A server that restarted without its state has lost the request, the keys, or both.
+                if isinstance(error, UnknownKeysError):
+                    self._lose_keys(keys)
+                elif isinstance(error, RetiredError):
+                    with self._uploading:
+                        # Another thread may have done it.
+                        if self.manifest is used:
+                            self._switch_model()
 
     def _places(self, count: int) -> range | None:
         """Return the places for ``count`` samples: after those of the previous request, so that the two can
@@ -396,14 +409,13 @@ class Session(
             self._next_place = first + count
         return range(first, first + count)
 
-    def _evaluated(self, message: bytes, progress: Progress, own: range | None = None) -> bytes:
+    def _evaluated(self, keys: str, message: bytes, progress: Progress, own: range | None = None) -> bytes:
         """Submit a message and return the server's answer.
 
         Raises:
             UnknownJobError: the server has lost the request.
         """
-        keys = f"/v1/keys/{self._identifier}"
-        path = f"{keys}/jobs?model={self.manifest.hash}"
+        path = f"/v1/keys/{keys}/jobs?model={self.manifest.hash}"
         if own is not None:
             path += f"&first={own.start}&samples={len(own)}"
         return self.remote.evaluate(path, message, self.manifest.answer_bytes, progress)

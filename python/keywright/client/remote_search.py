@@ -28,7 +28,7 @@ from keywright.search.messages import AnswerPart, query_ciphertext
 
 from .connection import DEADLINE_S, SHORT_S, within
 from .exchange import RETRIES, Exchange, Progress
-from .key_owner import KeyOwner
+from .key_owner import KeyOwner, Uploads
 
 DIRECTORY_BYTES = 256 << 20
 """Most bytes of the directory of a shard."""
@@ -131,12 +131,16 @@ class RemoteSearch(
 
         Raises:
             UnreachableError: the server does not come back, or the deadline is over.
-            LimitError: the server asks for a third key set of one secret key.
+            UnknownKeysError: the server loses the keys again and again.
             ServeError: a refusal of the server.
         """
-        with within(deadline), self._uploading:
+        with within(deadline):
+            self._upload_keys(Uploads(), progress)
+
+    def _upload_keys(self, uploads: Uploads, progress: Progress | None = None) -> None:
+        with self._uploading:
             if not self._uploaded:
-                self._upload(self.client.quantisation.key_specs, self._hashes[0], progress)
+                self._upload(uploads, self.client.quantisation.key_specs, self._hashes[0], progress)
 
     def top(
         self, vector: ArrayLike, k: int, *, deadline: float = DEADLINE_S
@@ -192,18 +196,21 @@ class RemoteSearch(
         return b"".join(parts)
 
     def _evaluated(self, name: str, message: bytes, limit: int) -> bytes:
-        """Ask one shard. A lost request is sent again, and lost keys are made again."""
-        for _ in range(RETRIES):
-            self.upload_keys()
-            keys = str(self._identifier)
+        """Ask one shard. A lost request and lost keys are sent again."""
+        uploads, failures = Uploads(), 0
+        while True:
+            with self._uploading:
+                self._upload_keys(uploads)
+                keys = str(self._identifier)
             path = f"/v1/keys/{keys}/jobs?model={name}"
             try:
                 return self.evaluate(path, message, limit, lambda done, total: None)
-            except UnknownJobError:
-                continue
-            except UnknownKeysError:
-                self._drop_keys(keys)
-        raise UnknownKeysError("the server loses the keys of this client again and again")
+            except (UnknownJobError, UnknownKeysError) as error:
+                if failures == RETRIES:
+                    raise
+                failures += 1
+                if isinstance(error, UnknownKeysError):
+                    self._lose_keys(keys)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ fails.
 import math
 from collections.abc import Mapping
 
-from .service import REFUSALS, InvalidReplyError, ServeError
+from .service import REFUSALS, BusyError, InvalidReplyError, ServeError
 
 MAX_MESSAGE = 1000
 MAX_DETAIL = 200
@@ -21,6 +21,9 @@ MAX_IDENTIFIER = 64
 MOST = (1 << 63) - 1
 LONGEST_WAIT_S = 7 * 86_400
 """The longest wait that a server can ask for; quotas begin again every day."""
+
+PASSING = (429, 502, 503, 504)
+"""Statuses of a proxy whose server is away or has no room."""
 
 
 def printable(text: str, most: int = MAX_MESSAGE) -> str:
@@ -64,8 +67,9 @@ def address(entry: Mapping[str, object], name: str) -> str:
     raise InvalidReplyError("the server gives no address to write a part to")
 
 
-def refusal(status: int, reply: object) -> ServeError:
-    """Return the exception of an error reply; `InvalidReplyError` if the reply is malformed."""
+def refusal(status: int, reply: object, retry_after: str | None = None) -> ServeError:
+    """Return the exception of an error reply; `InvalidReplyError` if the reply is malformed. One without a
+    reason may be that of a proxy whose server is away: `BusyError`, with the seconds of ``Retry-After``."""
     error = reply.get("error") if isinstance(reply, dict) else None
     if isinstance(error, dict):
         code, message, details = (error.get(name) for name in ("type", "message", "details"))
@@ -81,6 +85,13 @@ def refusal(status: int, reply: object) -> ServeError:
                 if name in details and name != "code" and _is_like(name, details[name], default)
             }
             return kind(printable(message), code=code, **taken)
+    if status in PASSING and not isinstance(error, dict):
+        text = retry_after or ""
+        seconds = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+        return BusyError(
+            f"the server, or a proxy before it, answered with status {status} and no reason; ask again later",
+            retry_after=min(seconds, LONGEST_WAIT_S),
+        )
     return InvalidReplyError(
         f"the server answered with status {status} and no reason; is it keywright serve?"
     )

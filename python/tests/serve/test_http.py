@@ -187,30 +187,12 @@ def test_lengths_are_checked_before_bytes(server: Server, thin: Model) -> None:
     assert b"400" in raw(server, b"\x16\x03\x01 garbage\r\n\r\n")
 
 
-@pytest.mark.parametrize(
-    ("lines", "status"),
-    [
-        (b"Content-Length: 2\r\nContent-Length: 3\r\n", b"400"),
-        (b"Content-Length: 2, 3\r\n", b"400"),
-        (b"Content-Length: +2\r\n", b"400"),
-        (b"Content-Length: 0x2\r\n", b"400"),
-        (b"Content-Length: 2 2\r\n", b"400"),
-        (b"Transfer-Encoding: chunked\r\nContent-Length: 2\r\n", b"400"),
-        (b"Transfer-Encoding : chunked\r\n", b"400"),
-        (b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", b"400"),
-        (b"Transfer-Encoding: xchunked\r\n", b"400"),
-        (b"Transfer-Encoding:\x0bchunked\r\n", b"400"),
-        (b"Host: localhost\r\n", b"400"),
-        (b"Origin: http://localhost\r\nOrigin: http://localhost\r\n", b"400"),
-        *((b"%s: %s\r\n%s: %s\r\n" % (n, n, n.title(), n), b"400") for n in sorted(SINGLE - {b"host"})),
-        (b" folded: x\r\n", b"40"),
-        (b"Content-Length: 2\r\nContent-Length: 2\r\n", b"413"),  # the same twice: RFC 9110, 8.6
-    ],
-)
-def test_ambiguous_headers_are_refused(server: Server, lines: bytes, status: bytes) -> None:
+@pytest.mark.parametrize("name", sorted(SINGLE))
+def test_ambiguous_headers_are_refused(server: Server, name: bytes) -> None:
     """A proxy in front of this server could end such a request elsewhere, or send it to another host."""
+    lines = b"%s: %s\r\n%s: %s\r\n" % (name, name, name.title(), name)
     request = b"POST /v1/keys/0/delete HTTP/1.1\r\nHost: localhost\r\n" + lines + b"\r\n"
-    assert raw(server, request + b"{}").split()[1].startswith(status)
+    assert raw(server, request).startswith(b"HTTP/1.1 400 ")
 
 
 def test_every_header_that_is_read_stands_once() -> None:
@@ -236,40 +218,6 @@ def test_a_query_that_names_something_twice_is_refused(server: Server, thin: Mod
         status, reply, _ = ask(server, method, f"{path}?{query}")
         assert (status, reply["error"]["type"]) == (400, "bad_request")
         assert "twice" in reply["error"]["message"]
-
-
-NO_REQUESTS = [
-    b"nonsense\r\n\r\n",
-    b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
-    b"PRI * HTTP/2.0\r\n\r\n",
-    b"GET /health HTTP/1.1\r\n\r\n",
-    b"GET /health HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n",
-    b"GET /he alth HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: a\0b\r\n\r\n",
-    b"GET /health HTTP/1.1\r\nHost: localhost\r\n\xff: x\r\n\r\n",
-    b"GET /\xff HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    b"G\xc9T /health HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    b"POST /v1/keys HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
-    b"POST /v1/keys HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n",
-    b"POST /v1/keys HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-    b"BREW /v1/keys HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    b"GET http://elsewhere/health HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    b"CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    b"GET /health HTTP/1.1\r\nHost: elsewhere\r\n\r\n",
-]
-"""Bytes that are no request for this server, each for another reason."""
-
-
-@pytest.mark.parametrize("request_bytes", NO_REQUESTS)
-def test_every_refusal_is_a_problem_document(server: Server, request_bytes: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
-        connection.sendall(request_bytes)
-        connection.shutdown(socket.SHUT_WR)
-        reply = b""
-        while more := connection.recv(1 << 16):
-            reply += more
-    assert is_problem(reply)
 
 
 def is_problem(reply: bytes) -> bool:

@@ -35,12 +35,10 @@ from keywright.errors.service import (
     BadRequestError,
     BusyError,
     InvalidReplyError,
-    LimitError,
     OtherModelError,
     RetiredError,
     SecretRefusedError,
     UnknownJobError,
-    UnknownKeysError,
     UnreachableError,
     UploadError,
 )
@@ -261,56 +259,6 @@ def test_an_evaluation_is_repeated_after_its_worker_is_killed(
     assert deaths == []
     assert sum("attempt" in line for line in events) == 2
     assert np.abs(values - run_clear(thin.program, sample)).max() < 1e-3
-
-
-@pytest.mark.parametrize("cause", ["deleted before the request", "damaged while it waits"])
-def test_lost_keys_are_made_again_once(
-    server: Server, service: Service, thin: Model, sample: Sample, cause: str
-) -> None:
-    """A third set of the same secret key is refused: see `KEY_SETS`."""
-    expected = run_clear(thin.program, sample)
-    with RemoteModel(server.url, insecure=True).session() as session:
-        for _ in range(2):
-            assert np.abs(session.infer(sample) - expected).max() < 1e-3
-            assert session._identifier is not None
-            uploaded = service.store.get(session._identifier)
-            if cause.startswith("deleted"):
-                service.delete_keys(session._identifier)
-                with pytest.raises(UnknownKeysError):
-                    session.seen()
-                continue
-            # On the disk; the worker's copy is dropped with it.
-            with service.store.file(uploaded) as path:
-                data = bytearray(path.read_bytes())
-                data[len(data) // 2] ^= 1
-                path.write_bytes(data)
-            WORKERS.forget(uploaded.identifier)
-        with pytest.raises(
-            LimitError, match="open a new session", check=lambda error: error.code == "demand"
-        ) as refused:
-            session.infer(sample)
-        assert (refused.value.what, refused.value.value, refused.value.maximum) == ("key_sets", 3, 2)
-
-
-def test_a_server_that_knows_no_keys_gets_two_sets(thin: Model, sample: Sample) -> None:
-    """The attack: up to nine sets of one secret key."""
-    begun: list[str] = []
-    unknown = json.dumps(UnknownKeysError("gone").to_json()).encode()
-
-    def answer(method: str, path: str) -> tuple[int, bytes, int | None]:
-        if path == "/v1/model":
-            return 200, thin.manifest.encoded, None
-        if (method, path) == ("POST", "/v1/keys"):
-            begun.append(path)
-            return 201, json.dumps({"keys": f"{len(begun):032x}"}).encode(), None
-        return 404, unknown, None
-
-    with answering(answer) as url, RemoteModel(url, insecure=True).session() as session:
-        with pytest.raises(LimitError, check=lambda error: error.code == "demand"):
-            session.upload_keys()
-        with pytest.raises(LimitError, check=lambda error: error.code == "demand"):
-            session.infer(sample)
-    assert len(begun) == 2
 
 
 @pytest.mark.parametrize("text", ["\x1b[2J", "\x9b2J", "a\nb", "\u202egnp"])
@@ -647,7 +595,7 @@ def test_malformed_ciphertexts_in_answers_are_refused(thin: Model, sample: Sampl
                     json.dumps({"job": identifier, "state": "done", "done": 1, "total": 1}).encode(),
                     None,
                 )
-            return 200, json.dumps({"keys": identifier, "received": 0}).encode(), None
+            return 200, json.dumps({"keys": identifier, "missing": [], "ready": True}).encode(), None
 
         with (
             answering(answer) as url,

@@ -144,7 +144,7 @@ def test_a_length_that_is_not_that_of_the_keys_is_refused(server: Server, key_fi
         *(
             {**PARTIAL, "Upload-Offset": "0", name: wrong}
             for name in ("Upload-Offset", "Upload-Length", "Upload-Complete")
-            for wrong in ("abc", "-1", "1.0", "9" * 16, "0;a=1", "٣", "", "?2", "true")
+            for wrong in ("abc", "-1", "1.0", "9" * 16, "٣", "", "?2", "true", '"0"', "0 ;a", "0;A=1", "0, 0")
         ),
     ],
 )
@@ -156,6 +156,34 @@ def test_malformed_fields_are_refused(server: Server, key_file: Path, headers: M
     assert head(server, path)[1]["upload-offset"] == "0"
     status, reply, _ = create(server, b"x", "true")
     assert (status, reply["error"]["type"]) == (400, "bad_request")
+    # Requests that have no use for a field take it no other way.
+    wrong = {name: text for name, text in encoded.items() if name.startswith("Upload-") and text != "0"}
+    for method, where in (("POST", "/v1/keys"), ("GET", "/v1/model"), ("PUT", f"{path}/parts?offset=0")):
+        assert not wrong or ask(server, method, where, b"{}", wrong)[0] == 400
+
+
+PARAMETERS = [
+    "",
+    ";a",
+    "; a=1;b",
+    ";a=1.5",
+    ";*a=t/k:n",
+    ';a="; \\"?1"',
+    ";a=:aGk=:",
+    ";a=@1;a=?0",
+    ';a=%"%c3%bc"',
+    "  ",
+]
+"""Parameters of RFC 9651, which every Item may have."""
+
+
+@pytest.mark.parametrize("parameters", PARAMETERS)
+def test_parameters_of_fields_mean_nothing(server: Server, key_file: Path, parameters: str) -> None:
+    path, data = create(server)[2]["location"], key_file.read_bytes()
+    fields = {"Upload-Offset": "0", "Upload-Length": f"{len(data)}", "Upload-Complete": "?0"}
+    headers = PARTIAL | {name: text + parameters for name, text in fields.items()}
+    assert ask(server, "PATCH", path, data[:10], headers)[0] == 200
+    assert head(server, path)[1]["upload-offset"] == "10"
 
 
 def test_a_request_for_the_offset_takes_the_upload_over(

@@ -17,8 +17,8 @@ from keywright.errors import KeywrightError
 from keywright.errors.replies import MAX_MESSAGE, refusal
 from keywright.errors.service import (
     REFUSALS,
+    BusyError,
     InvalidReplyError,
-    LimitError,
     ServeError,
     StorageError,
 )
@@ -92,11 +92,6 @@ def test_no_list_of_refusals_gets_more_key_sets_of_a_secret(seed: int, *, pinned
                 with pytest.raises(KeywrightError):
                     session.infer(np.zeros(INPUTS))
             assert session._secret is secret
-            if seed == 0:
-                with pytest.raises(
-                    LimitError, match="open a new session", check=lambda error: error.code == "demand"
-                ):
-                    session.upload_keys()
     firsts = [body for method, path, body in seen.requests if method == "PUT" and path.endswith("offset=0")]
     sets = {hashlib.sha256(body).digest() for body in firsts}
     assert 1 <= len(sets) <= KEY_SETS
@@ -206,6 +201,21 @@ def test_no_stated_delay_makes_a_client_fail_untyped(delay: object, monkeypatch:
         with pytest.raises(KeywrightError) as refused_:
             session.infer(np.zeros(INPUTS))
         assert_shown(refused_.value)
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+@pytest.mark.parametrize(
+    ("stated", "seconds"),
+    [("7", 7), ("", 0), ("-1", 0), ("1e3", 0), ("x" * 5000, 0), ("9" * 9, 7 * 86_400), ("9" * 5000, 0)],
+    ids=lambda value: str(value)[:9],
+)
+def test_a_proxy_without_its_server_is_asked_again(status: int, stated: str, seconds: int) -> None:
+    """nginx answers for a server that restarts, in HTML."""
+    reply = answer(status, b"<html>away</html>", f"Retry-After: {stated}\r\n")
+    with hostile(lambda *_: reply) as seen, pytest.raises(BusyError) as busy:
+        exchange.Exchange(seen.url, None, direct=False).request("GET", "/v1/model")
+    assert busy.value.retry_after == seconds
+    assert_shown(busy.value)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -154,8 +154,8 @@ def test_a_server_that_gives_one_answer_to_all(
             values = session.infer(samples, count, checks=checks)
             evaluated = session._evaluated
 
-            def first_again(message: bytes, progress: Progress, own: range | None) -> bytes:
-                replies.append(evaluated(message, progress, own))
+            def first_again(keys: str, message: bytes, progress: Progress, own: range | None) -> bytes:
+                replies.append(evaluated(keys, message, progress, own))
                 return replies[0]
 
             monkeypatch.setattr(session, "_evaluated", first_again)

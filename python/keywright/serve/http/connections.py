@@ -1,6 +1,7 @@
 """Connections of the server: deadlines for slow peers, and a fair share of the slots for each of them.
 
-uvicorn answers requests; this module adds the limits that it lacks. A peer has credit: `GRACE_S` at the
+uvicorn answers requests; this module adds the limits that it lacks. A head that another server could read in
+another way is refused. A peer has credit: `GRACE_S` at the
 beginning of a body or an answer, and a second for every `SLOWEST` bytes that move, up to `TIMEOUT_S`. Without
 credit its connection is aborted. At `MAX_CONNECTIONS`, a newcomer replaces a connection of the holder who has
 the most (see `connection_slots`). TLS is negotiated within a slot. Above the pace of its address, a request
@@ -10,6 +11,7 @@ waits.
 import asyncio
 import contextlib
 import json
+import re
 import ssl
 from typing import Any
 
@@ -40,6 +42,19 @@ HANDSHAKE_S = 10.0
 REFUSED_BYTES, REFUSED_S = 8 << 20, 2.0
 """Maximum bytes and seconds of reading after a malformed request."""
 
+MAX_HEAD = 64 << 10
+"""Maximum bytes of the head of a request."""
+
+_END = re.compile(rb"\n\r?\n")
+"""Where h11 ends a head."""
+
+_TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_HEAD = re.compile(
+    _TOKEN + rb" [!-~]+ HTTP/1\.[01]\r\n(?:" + _TOKEN + rb":[\t -~\x80-\xff]*\r\n)*\r\n", re.DOTALL
+)
+_LENGTHS = re.compile(rb"\r\ncontent-length:([^\r]*)", re.IGNORECASE)
+_ENCODING = re.compile(rb"\r\ntransfer-encoding:", re.IGNORECASE)
+
 CONNECTION = "keywright.connection"
 """Key of the `Connection` in a request's scope."""
 
@@ -53,6 +68,54 @@ def problem(error: ServeError) -> dict[str, object]:
     return {**error.to_json(), "instance": f"urn:keywright:request:{request_identifier()}"}
 
 
+def fault_of(head: bytes) -> str:
+    """Return what is wrong with a head, or "". RFC 9112 allows several readings of lines that end with LF,
+    folded lines, equal lengths and unknown versions; a proxy in front of this server may have another one."""
+    if len(head) > MAX_HEAD:
+        return f"the head of this request has more than {MAX_HEAD} bytes"
+    if not _HEAD.fullmatch(head):
+        return (
+            "these bytes are not a request of HTTP/1.1; each line of its head ends with CR LF, and none is "
+            "folded"
+        )
+    if _ENCODING.search(head):
+        return "Content-Length is missing; send it, bodies of unknown length are not read"
+    lengths = _LENGTHS.findall(head)
+    if len(lengths) > 1 or any(b"," in length for length in lengths):
+        return "the header content-length is sent twice; send it once"
+    return ""
+
+
+class StrictRequests(h11.Connection):
+    """Requests of one connection, without those that have a fault.
+
+    Attributes:
+        fault: what was wrong with the last one, for people; h11 itself does not say it for them.
+    """
+
+    fault = ""
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER, MAX_HEAD)
+        self._searched = 0
+
+    def next_event(self) -> Any:
+        """Return what has arrived.
+
+        Raises:
+            h11.RemoteProtocolError: the head of a request has a fault.
+        """
+        if self.their_state is h11.IDLE:
+            arrived = self.trailing_data[0]
+            if end := _END.search(arrived, self._searched):
+                self.fault = fault_of(arrived[: end.end()])
+            # A head may arrive byte by byte; its end has three at most.
+            self._searched = 0 if end else max(0, len(arrived) - 2)
+            if self.fault:
+                raise h11.RemoteProtocolError(self.fault)
+        return super().next_event()
+
+
 class Connection(H11Protocol):
     """A connection with deadlines: a fixed time for a request, and credit for a body (`receive`) and an
     answer (`send`). While the server works there is no deadline (`work`).
@@ -64,6 +127,7 @@ class Connection(H11Protocol):
 
     def __init__(self, *arguments: Any, slots: ConnectionSlots, pace: Pace, **named: Any) -> None:
         super().__init__(*arguments, **named)
+        self.conn = self._requests = StrictRequests()
         self._slots, self._pace = slots, pace
         self._slot = Slot(self._abort)
         self._timer: asyncio.TimerHandle | None = None
@@ -119,7 +183,8 @@ class Connection(H11Protocol):
         """Refuse bytes that are not a request, such as headers that are too long, and close when the sender
         does."""
         self._unread = REFUSED_BYTES
-        error = BadRequestError("these bytes are not a request of HTTP/1.1, or its head is too long")
+        fault = self._requests.fault
+        error = BadRequestError(fault or "these bytes are not a request of HTTP/1.1, or its head is too long")
         body = json.dumps(problem(error)).encode()
         head = [("content-type", PROBLEM), ("content-length", str(len(body))), ("connection", "close")]
         reason = error.status.phrase.encode()

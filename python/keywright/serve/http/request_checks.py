@@ -8,6 +8,7 @@ from traceback import format_exception
 from urllib.parse import parse_qsl, quote, urlsplit
 
 import anyio
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
@@ -20,6 +21,7 @@ from keywright.serve.tenants.accounts import NOBODY
 from keywright.serve.tenants.holders import holder_of
 
 from .connections import CONNECTION, PROBLEM, Connection, problem
+from .resumable import require_fields
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -29,7 +31,7 @@ HOLDER = "keywright.holder"
 
 SINGLE = frozenset(
     b"authorization content-length content-type host origin transfer-encoding upload-complete upload-length "
-    b"upload-offset x-request-id".split()
+    b"upload-offset".split()
 )
 """Headers that a request has once: this server or a proxy would otherwise read one of two."""
 
@@ -143,8 +145,9 @@ class RequestChecks:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        sent = next((value for name, value in scope["headers"] if name == REQUEST_HEADER), b"")
-        with on_behalf(identify(sent.decode("latin-1"))):
+        sent = [value for name, value in scope["headers"] if name == REQUEST_HEADER]
+        # Of several identifiers none is the right one.
+        with on_behalf(identify(sent[0].decode("latin-1") if len(sent) == 1 else None)):
             await self._answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -160,6 +163,7 @@ class RequestChecks:
             exchange.announce(length)
             self._require_own_name(headers)
             _require_single(scope["query_string"])
+            require_fields(Headers(scope=scope))
             await self._app(scope, exchange.receive, exchange.send)
         except ServeError as error:
             self._metrics.count("refusals_total", code=error.code)

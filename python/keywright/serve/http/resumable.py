@@ -3,9 +3,11 @@
 A key set is the upload resource: ``POST`` creates it, with its first bytes or none, ``HEAD`` returns the
 offset, ``PATCH`` appends, ``DELETE`` ends it. The server sends no interim responses (104), because ASGI has
 none. To be able to resume an upload that breaks within its first request, a client starts it without content.
+The fields are Items of RFC 9651.
 """
 
 import base64
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 
@@ -18,38 +20,65 @@ from keywright.errors.service import (
 
 COMPLETE, OFFSET, LENGTH, LIMIT = "Upload-Complete", "Upload-Offset", "Upload-Length", "Upload-Limit"
 PARTIAL = "application/partial-upload"
-MAX_DIGITS = 15
-"""Maximum digits of an Integer (RFC 9651, section 3.3.1)."""
+
+_BARE = "|".join(
+    (
+        r"-?[0-9]{1,12}\.[0-9]{1,3}|-?[0-9]{1,15}",  # Decimal, Integer
+        r'"(?:[ !#-\[\]-~]|\\["\\])*"',  # String
+        r"[A-Za-z*][!#$%&'*+\-.^_`|~0-9A-Za-z:/]*",  # Token
+        r":[A-Za-z0-9+/=]*:",  # Byte Sequence
+        r"\?[01]",  # Boolean
+        r"@-?[0-9]{1,15}",  # Date
+        r'%"(?:[ !#$&-~]|%[0-9a-f]{2})*"',  # Display String
+    )
+)
+ITEM = re.compile(rf" *(?P<bare>{_BARE})(?:; *[a-z*][a-z0-9_\-.*]*(?:=(?:{_BARE}))?)* *")
+"""An Item with its parameters: sections 3.1.2 and 3.3 of RFC 9651."""
+
+
+def _item(headers: Mapping[str, str], name: str, pattern: str, form: str) -> str | None:
+    """Return the bare item of a field; None if the field is missing. Its parameters mean nothing here.
+
+    Args:
+        headers: headers of the request.
+        name: of the field.
+        pattern: of the bare item.
+        form: the same for people.
+
+    Raises:
+        BadRequestError: it is malformed, or of another type. Section 4.2 of RFC 9651 allows to ignore it
+            instead, but then a request would mean something else than its client does.
+    """
+    text = headers.get(name)
+    if text is None:
+        return None
+    item = ITEM.fullmatch(text)
+    if item is None or not re.fullmatch(pattern, item["bare"]):
+        raise BadRequestError(f"{name} is {text[:40]!r}; it must be {form}")
+    return item["bare"]
 
 
 def boolean(headers: Mapping[str, str], name: str) -> bool | None:
-    """Parse a Boolean of RFC 9651; None if it is missing.
-
-    Raises:
-        BadRequestError: it is malformed. Section 4.2 allows to ignore it instead, but then a request would
-            mean something else than its client does.
-    """
-    text = headers.get(name)
-    if text is None:
-        return None
-    if text.strip(" ") not in ("?0", "?1"):
-        raise BadRequestError(f"{name} is {text[:40]!r}; it must be ?0 or ?1")
-    return text.strip(" ") == "?1"
+    """Parse a Boolean; None if it is missing. Errors as for `_item`."""
+    item = _item(headers, name, r"\?[01]", "?0 or ?1")
+    return None if item is None else item == "?1"
 
 
 def integer(headers: Mapping[str, str], name: str) -> int | None:
-    """Parse a non-negative Integer of RFC 9651; None if it is missing.
+    """Parse a non-negative Integer; None if it is missing. Errors as for `_item`."""
+    item = _item(headers, name, "-?0+|[0-9]+", "a number of bytes")
+    return None if item is None else int(item)
+
+
+def require_fields(headers: Mapping[str, str]) -> None:
+    """Check the fields of an upload on any request, also where it has no use for them.
 
     Raises:
-        BadRequestError: it is malformed, see `boolean`.
+        BadRequestError: one is malformed.
     """
-    text = headers.get(name)
-    if text is None:
-        return None
-    digits = text.strip(" ")
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= MAX_DIGITS):
-        raise BadRequestError(f"{name} is {text[:40]!r}; it must be a number of bytes")
-    return int(digits)
+    boolean(headers, COMPLETE)
+    for name in (OFFSET, LENGTH):
+        integer(headers, name)
 
 
 def require_partial(headers: Mapping[str, str]) -> None:
