@@ -91,7 +91,7 @@ def equal_to_itself(context: OperatorContext) -> Operand:
         raise context.refuse(
             "operands",
             "encrypted numbers",
-            "bits and a number, or one value twice; encrypted numbers have errors: compare by Greater or Less",
+            "bits and a number, or one value twice: encrypted numbers have errors, so use Less or Greater",
         )
     return Constant(np.ones(first.shape, np.bool_))
 
