@@ -88,8 +88,8 @@ def to_onnx(model: object, example: Any = None) -> onnx.ModelProto:
             exported.metadata_props.add(key=VALUES, value="true")
         return exported
     raise TypeError(
-        "a model is an ONNX model, its bytes or its path, a torch.nn.Module or a fitted scikit-learn "
-        f"estimator; got {type(model).__module__}.{type(model).__qualname__}"
+        "a model is an ONNX model, its bytes or its path, a torch.nn.Module, a fitted scikit-learn estimator "
+        f"or trees of XGBoost or LightGBM; got {type(model).__module__}.{type(model).__qualname__}"
     )
 
 
