@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--record", type=Path, help="folder to which NAME.json is written")
     options = parser.parse_args()
     if options.name is None:
-        page.PAGE.write_text(page.text(options.record or page.RECORD))
+        page.PAGE.write_text(page.text([options.record] if options.record else page.RECORDS))
         return
     os.environ.setdefault("RAYON_NUM_THREADS", "1")
     chosen = entry(options.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from .entry import entry, names
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reproduction" / "gallery.md"
-RECORD = ROOT / "benchmarks" / "record" / "2026-11-28-gallery"
+RECORDS = tuple(ROOT / "benchmarks" / "record" / f"2026-11-{day}-gallery" for day in (28, 29))
 
 INTRODUCTION = """# Published models
 
@@ -33,8 +34,8 @@ package, weight or sample is part of this repository.
 CLOSING = """
 Times are processor seconds on one thread: the whole compilation, and for each test its share of keys, the
 encoding of the model, encryption, evaluation and decryption. Keys are the bytes that a client sends once.
-The peak is for one process, which is client and server. The [record](../../{record}) contains parameters
-and wall times, which are long because other programs used the machine.
+The peak is for one process, which is client and server. The records ({records}) contain parameters and wall
+times, which are long because other programs used the machine.
 
 ## Data and changes
 
@@ -46,13 +47,15 @@ HEAD = (
 )  # fmt: skip
 
 
-def text(record: Path) -> str:
-    """The page of a folder of records."""
-    lines = [json.loads(path.read_text()) for path in sorted(record.glob("*.json"))]
+def text(records: Sequence[Path]) -> str:
+    """The page of folders of records. Of a model that several have, the last counts."""
+    newest = {path.name: path for record in records for path in sorted(record.glob("*.json"))}
+    lines = [json.loads(newest[name].read_text()) for name in sorted(newest)]
     run = [line for line in lines if "refused" not in line]
     refused = [line for line in lines if "refused" in line]
     parts = [INTRODUCTION, *table([HEAD, *map(row, run)])]
-    parts.append(CLOSING.format(record=record.relative_to(ROOT).as_posix()))
+    links = [f"[{each.name}](../../{each.relative_to(ROOT).as_posix()})" for each in records]
+    parts.append(CLOSING.format(records=", ".join(links)))
     parts += table([("`NAME`", "tests", "what differs from the published model"), *map(notes, lines)])
     if refused:
         parts.append("\n## Refused models\n\n")

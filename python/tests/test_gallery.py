@@ -143,4 +143,4 @@ def test_trees_as_onnx_are_the_trees() -> None:
 def test_the_page_is_that_of_its_record() -> None:
     from gallery import page
 
-    assert page.PAGE.read_text() == page.text(page.RECORD)
+    assert page.PAGE.read_text() == page.text(page.RECORDS)

@@ -12,7 +12,7 @@ import numpy as np
 from gallery.entry import Array, Case, Entry
 from gallery.trees import Tree, regressor
 
-CALIBRATION, TESTS = 1500, 16
+CALIBRATION, TESTS = 3000, 16
 WORDS = """
 account amazon apple bank blog book business chase cloud coffee community confirm crypto data
 docs download drive dropbox email event facebook files free garden gift github google guide
@@ -26,34 +26,61 @@ com org net edu de fr co.uk io gov info xyz top tk ru click online site shop cn 
 """.split()  # noqa: SIM905 (a line for each would be long)
 
 
+HOSTS = "bit.ly tinyurl.com sites.google.com github.io blogspot.com weebly.com xn--pypal-4ve.com".split()  # noqa: SIM905
+
+
 def addresses(count: int, seed: int) -> list[str]:
-    """Addresses made of frequent words: plain ones and those with digits, hyphens, subdomains, deep paths,
-    queries, numbers as hosts and names of brands before other domains."""
+    """Addresses made of frequent words: plain ones, and suspicious ones with digits, hyphens, subdomains,
+    hosts of others, ports, numbers as hosts, and brands before other domains; paths and queries with all
+    kinds of signs."""
     rng = np.random.default_rng(seed)
 
+    def chance(share: float) -> bool:
+        return bool(rng.random() < share)
+
     def word() -> str:
-        return str(rng.choice(WORDS))
+        chosen = str(rng.choice(WORDS))
+        return chosen.capitalize() if chance(0.05) else chosen
+
+    def words(most: int, sign: str) -> str:
+        return sign.join(word() for _ in range(rng.integers(1, most + 1)))
+
+    def host(suspicious: bool) -> str:
+        if suspicious and chance(0.1):
+            return ".".join(str(part) for part in rng.integers(1, 255, 4))
+        if suspicious and chance(0.15):
+            own = str(rng.choice(HOSTS))
+            return own if chance(0.4) else f"{words(2, '-')}.{own}"
+        name = words(4, "-") if suspicious and chance(0.7) else words(2, "")
+        if suspicious and chance(0.4):
+            name += str(rng.integers(1, 9999))
+        for _ in range(rng.integers(0, 4) if suspicious else chance(0.6)):
+            name = f"{words(2, '-') + str(rng.choice(['', '', '24'])) if suspicious else 'www'}.{name}"
+        return f"{name}.{rng.choice(ENDS[8:] if suspicious else ENDS[:12])}"
+
+    def segment(suspicious: bool) -> str:
+        signs = "-_~+;@!%" if suspicious and chance(0.3) else "-"
+        long = words(8, str(rng.choice(list(signs)))) if chance(0.3) else word()
+        return long.replace("%", "%20") + (str(rng.integers(10**6)) if chance(0.15) else "")
+
+    def query(suspicious: bool) -> str:
+        if suspicious and chance(0.3):
+            return f"redirect=http://{host(False)}/{word()}"
+        return "&".join(
+            f"{word()}={rng.bytes(int(rng.integers(1, 30))).hex()}" for _ in range(rng.integers(1, 5))
+        )
 
     def address() -> str:
-        suspicious = rng.random() < 0.5
-        host = (
-            word()
-            + ("-" if suspicious and rng.random() < 0.7 else "")
-            + (word() if rng.random() < 0.7 else "")
-        )
-        if suspicious and rng.random() < 0.4:
-            host += str(rng.integers(1, 9999))
-        for _ in range(rng.integers(0, 3) if suspicious else rng.random() < 0.6):
-            host = f"{word() if suspicious else 'www'}.{host}"
-        host = f"{host}.{rng.choice(ENDS[8:] if suspicious else ENDS[:12])}"
-        if suspicious and rng.random() < 0.1:
-            host = ".".join(str(part) for part in rng.integers(1, 255, 4))
-        path = "/".join(word() for _ in range(rng.integers(0, 4)))
-        if rng.random() < 0.3:
-            path += rng.choice([".html", ".php", "/", f"/{rng.integers(10**6)}"])
-        if rng.random() < 0.25:
-            path += f"?{word()}={rng.bytes(6).hex()}"
-        return f"http{'' if suspicious and rng.random() < 0.5 else 's'}://{host}/{path}"
+        suspicious = chance(0.5)
+        path = "/".join(segment(suspicious) for _ in range(rng.integers(0, 6)))
+        if suspicious and chance(0.15):
+            path = f"wp-{rng.choice(['content', 'admin', 'includes'])}/{path}"
+        if chance(0.3):
+            path += rng.choice([".html", ".php", "/"])
+        if chance(0.25):
+            path += f"?{query(suspicious)}"
+        port = f":{rng.integers(1024, 9999)}" if suspicious and chance(0.05) else ""
+        return f"http{'' if suspicious and chance(0.5) else 's'}://{host(suspicious)}{port}/{path}"
 
     return [address() for _ in range(count)]
 
@@ -96,10 +123,13 @@ def load(folder: Path, count: int = TESTS) -> Case:
     def probabilities(samples: Array) -> Array:
         return np.array([[model.calibrate(model.raw(list(each)))] for each in samples])
 
+    calibration, tests = vectors(CALIBRATION, 1), vectors(2 * count, 2)
+    # Clients refuse samples beyond the calibration data in features with thresholds there.
+    inside = ((tests >= calibration.min(axis=0)) & (tests <= calibration.max(axis=0))).all(axis=1)
     return Case(
         regressor(trees, len(content["features"]), base, "BRANCH_LEQ"),
-        vectors(CALIBRATION, 1),
-        vectors(count, 2),
+        calibration,
+        tests[inside][:count],
         clear=probabilities,
         decide=lambda outputs: np.digitize(outputs[:, 0], [bounds["legit"], bounds["fraud"]]),
     )
@@ -108,6 +138,6 @@ def load(folder: Path, count: int = TESTS) -> Case:
 ENTRY = Entry(
     title="fraudulent addresses by 83 features of the text; 400 trees of 15 leaves",
     licence="MIT, public suffix list MPL-2.0",
-    data="made addresses; labels are the package's three verdicts",
+    data="made addresses, without those beyond the calibration data; labels are the package's three verdicts",
     load=load,
 )

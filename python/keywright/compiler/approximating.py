@@ -47,7 +47,7 @@ from keywright.errors.network import (
     too_wide,
     unknown_activation,
 )
-from keywright.program.arrays import Shape, Vector, as_numbers
+from keywright.program.arrays import Shape, Vector, as_numbers, require_samples
 from keywright.program.client.client_part import ClientPart
 from keywright.program.client.first_steps import FirstSteps
 from keywright.program.client.joint_range import JointRange
@@ -380,10 +380,7 @@ def _samples(graph: Graph, calibration: ArrayLike | None) -> Vector:
     if calibration is None:
         return np.zeros((0, size))
     samples = as_numbers(calibration, "calibration data")
-    if samples.ndim == 0 or samples.shape[1:] != shape or len(samples) == 0:
-        raise EncodeError(
-            f"calibration data have shape (count, {shape}), got {samples.shape}", code="samples"
-        )
+    require_samples(samples, shape, "calibration data")
     if not np.isfinite(samples).all():
         raise EncodeError(
             f"calibration data hold {int((~np.isfinite(samples)).sum())} values that are not finite; "

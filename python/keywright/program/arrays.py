@@ -13,10 +13,23 @@ Shape = tuple[int, ...]
 Vector = NDArray[np.float64]
 
 
-def shown_shape(shape: Sequence[int]) -> str:
-    """Format a shape; long ones are truncated."""
+def shown_shape(shape: Sequence[int | str]) -> str:
+    """Format a shape, of which axes may have names; long ones are truncated."""
     sizes = [str(size) for size in shape[:8]] + (["..."] if len(shape) > 8 else [])
     return f"({', '.join(sizes)})"
+
+
+def require_samples(values: NDArray[Any], shape: Shape, what: str = "samples") -> None:
+    """Refuse arrays that are no samples of a shape, (count, *shape), with at least one sample.
+
+    Raises:
+        EncodeError: states both shapes.
+    """
+    if values.ndim and len(values) and values.shape[1:] == shape:
+        return
+    taken, given = shown_shape(("count", *shape)), shown_shape(values.shape)
+    none = ", without samples" if values.ndim and not len(values) else ""
+    raise EncodeError(f"{what} have shape {taken}, got {given}{none}", code="samples")
 
 
 def as_array(values: Any, what: str = "samples") -> NDArray[Any]:

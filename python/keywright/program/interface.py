@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keywright.errors.engine import EncodeError
 from keywright.errors.network import OutOfRangeError
 from keywright.program.operands.binning import Binning
 from keywright.program.operands.layout import Layout
 from keywright.program.operands.normalisation import Normalisation, declared_magnitude
 
-from .arrays import Shape, Vector, as_numbers
+from .arrays import Shape, Vector, as_numbers, require_samples
 from .client.client_part import ClientPart
 from .client.first_steps import FirstSteps
 from .client.joint_range import JointRange
@@ -166,8 +165,7 @@ class OutputCodec:
             FormatError: a step of the client's part cannot be run.
         """
         values = as_numbers(outputs, "outputs")
-        if values.ndim == 0 or len(values) == 0 or values.shape[1:] != shape:
-            raise EncodeError(f"results have shape (count, {shape}), got {values.shape}", code="samples")
+        require_samples(values, shape, "results")
         return {} if self.client_part is None else self.client_part.run(values)
 
 

@@ -11,7 +11,7 @@ from keywright._copies import Unchanging
 from keywright.errors.engine import EncodeError
 from keywright.program.operands.operands import Operands
 
-from .arrays import Vector, as_numbers
+from .arrays import Vector, as_numbers, require_samples
 from .fit_report import FitReport
 from .instructions import Instruction, Layer, ValueRange
 from .interface import ProgramInput, ProgramOutput
@@ -142,10 +142,7 @@ class Program(
                 finite.
         """
         values = as_numbers(samples)
-        if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.input.shape:
-            raise EncodeError(
-                f"samples have shape (count, {self.input.shape}), got {values.shape}", code="samples"
-            )
+        require_samples(values, self.input.shape)
         self._require_finite(values)
         return [values[first : first + self.batch] for first in range(0, len(values), self.batch)]
 

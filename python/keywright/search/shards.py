@@ -20,7 +20,7 @@ from .messages import MAX_SHARDS
 
 class Shard(Protocol):
     """What answers for some of the vectors: an `Index`, an `EncryptedIndex`, an `IndexProcess`, or one
-    elsewhere."""
+    elsewhere, as `keywright.serve.cluster.IndexActor` has it."""
 
     def directory(self) -> bytes:
         """Return `Index.directory`."""
@@ -123,6 +123,16 @@ class IndexProcess(Unpicklable, elsewhere="make one of the folder in the other p
         self.close()
 
 
+def load_index(folder: Path) -> Index | EncryptedIndex:
+    """Load an index of either kind.
+
+    Raises:
+        FormatError, FileNotFoundError: as for `Index.load`.
+    """
+    kind = Index if (folder / "vectors.npy").exists() else EncryptedIndex
+    return kind.load(folder)
+
+
 _INDEX: list[Index | EncryptedIndex] = []
 """The index of this process, if it is one of `IndexProcess`."""
 
@@ -130,8 +140,7 @@ _INDEX: list[Index | EncryptedIndex] = []
 def _load(folder: Path, threads: int | None) -> None:
     if threads is not None:
         set_threads(threads)
-    kind = Index if (folder / "vectors.npy").exists() else EncryptedIndex
-    _INDEX.append(kind.load(folder))
+    _INDEX.append(load_index(folder))
 
 
 def _directory() -> bytes:

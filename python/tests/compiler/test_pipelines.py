@@ -29,6 +29,7 @@ from sklearn.ensemble import (
     VotingClassifier,
     VotingRegressor,
 )
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
@@ -299,6 +300,29 @@ def test_a_step_without_a_form_is_named_with_the_way_out(step: Any, samples: Any
     with pytest.raises(ModelRefusedError, match=text) as caught:
         kw.compile(pipeline, calibration=samples)
     assert "kw.compile(pipeline[k:]" in str(caught.value)
+
+
+@pytest.mark.parametrize("step", [CountVectorizer(), TfidfVectorizer(), HashingVectorizer(n_features=16)])
+def test_texts_are_refused_with_the_way_out(step: Any) -> None:
+    texts = [
+        " ".join(np.random.default_rng(seed).choice(["red", "blue", "fish", "cat", "moon"], 4))
+        for seed in range(40)
+    ]
+    pipeline = make_pipeline(step, LogisticRegression()).fit(texts, ["red" in text for text in texts])
+    with pytest.raises(ModelRefusedError, match=r"other samples than tables.*kw\.compile\(pipeline\[k:\]"):
+        kw.compile(pipeline, calibration=texts)
+    vectors = pipeline[:1].transform(texts).toarray()
+    model = kw.compile(pipeline[1:], calibration=vectors)
+    assert model.answers(model.predict(vectors))["output_label"].tolist() == pipeline.predict(texts).tolist()
+
+
+@pytest.mark.parametrize(("columns", "step"), [([3, 4], OneHotEncoder()), ([0, 1], SimpleImputer())])
+def test_columns_that_a_pipeline_drops(columns: list[int], step: Any) -> None:
+    """Texts where only numbers are read, and numbers where only texts are."""
+    pipeline = fitted(make_pipeline(ColumnTransformer([("some", step, columns)]), Ridge()), MIXED, VALUES)
+    model = kw.compile(pipeline, calibration=MIXED)
+    assert np.abs(np.ravel(model.predict(MIXED[:5])) - pipeline.predict(MIXED[:5])).max() < 1e-3
+    assert model.predict(MIXED[0]).shape == (1,)
 
 
 HEADS: dict[str, tuple[Any, Any]] = {

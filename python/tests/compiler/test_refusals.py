@@ -109,6 +109,26 @@ def test_no_list_of_operators_is_shown(build: Build) -> None:
     assert str(caught.value).count("Abs, Add") == 0
 
 
+@pytest.mark.parametrize(
+    ("operator", "way"),
+    [
+        ("Hardmax", "only at the end"),
+        ("NonZero", "end the model before it"),
+        ("RandomNormalLike", "no random numbers"),
+        ("Unique", "end the model before it"),
+    ],
+)
+def test_the_way_out_is_named_for_families_of_operators(build: Build, operator: str, way: str) -> None:
+    nodes = [
+        node("MatMul", ["x", "m"], ["a"]),
+        node(operator, ["a"], ["b"], "other"),
+        node("Cast", ["b"], ["c"], to=1),
+        node("MatMul", ["c", "m"], ["y"]),
+    ]
+    refusals = reasons(build(nodes, (4,), {"m": np.eye(4, dtype=np.float32)}))
+    assert any(operator in str(each) and way in str(each) for each in refusals), refusals
+
+
 def test_dynamic_shapes(build: Build) -> None:
     (reason,) = reasons(build([node("Identity", ["x"], ["y"])], (1, "height", 8)))
     assert isinstance(reason, RefusalError)
@@ -221,7 +241,9 @@ def test_diagonals_within_memory(build: Build) -> None:
 )
 def test_calibration_data(build: Build, samples: np.ndarray) -> None:
     model = build([node("Tanh", ["x"], ["y"])], (4,))
-    with pytest.raises(EncodeError, check=lambda error: error.code == "samples"):
+    with pytest.raises(
+        EncodeError, match=r"shape \(count, 4\)|not finite", check=lambda error: error.code == "samples"
+    ):
         compiler.compile(model, compiler.Target(slots=16, levels=5), compiler.Fit(calibration=samples))
 
 

@@ -10,7 +10,6 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from pathlib import Path
 
 import keywright as kw
@@ -91,7 +90,7 @@ def client_encode_encrypt_query(size: int) -> None:
 
 
 def server_encrypted_compute(size: int) -> None:
-    """Compute the answer, block by block; ciphertexts of records are read when they are needed."""
+    """Compute the answer; ciphertexts of records are read when they are needed."""
     folders, chain = Folders(size), parameters()
     start = time.perf_counter()
     evaluator = kw.Evaluator(chain, kw.EvaluationKeys.load(folders.keys, chain))
@@ -107,19 +106,18 @@ def server_encrypted_compute(size: int) -> None:
     def read(folder: Path, number: int) -> kw.Ciphertext:
         return kw.Ciphertext.load(folder / f"{number:06}.kw", chain)
 
-    def record(first: int, number: int) -> kw.Ciphertext:
-        return read(folders.records, first + number)
+    def record(block: int, number: int) -> kw.Ciphertext:
+        return read(folders.records, block * similarity.PAIRS + number)
 
     clock = time.perf_counter()
-    turned = similarity.rotations(evaluator, query)
-    clock = timed("rotations", clock)
+    blocks = similarity.blocks(SIZES[size][1], chain.max_slots)
+    scores = similarity.scores(evaluator, query, blocks, record)
+    clock = timed("scores", clock)
     answer: list[kw.Ciphertext] = []
-    for block in range(similarity.blocks(SIZES[size][1], chain.max_slots)):
-        scores = similarity.scores(evaluator, turned, partial(record, block * similarity.PAIRS))
-        clock = timed("scores", clock)
-        above = step.encrypted(evaluator, scores)
+    for block, each in enumerate(scores):
+        above = step.encrypted(evaluator, each)
         clock = timed("step", clock)
-        payloads = [read(folders.payloads, 2 * block + each) for each in (0, 1)]
+        payloads = [read(folders.payloads, 2 * block + part) for part in (0, 1)]
         answer += similarity.matching(evaluator, above, payloads)
         clock = timed("payloads", clock)
     folders.answer.parent.mkdir(parents=True, exist_ok=True)

@@ -135,23 +135,28 @@ def encrypt(client: kw.Decryptor, values: Complex, level: int, slots: int | None
     return evaluator.add(real, evaluator.multiply_by_i(imaginary))
 
 
-def rotations(evaluator: kw.Evaluator, query: kw.Ciphertext) -> list[kw.Ciphertext]:
+def rotations(evaluator: kw.Evaluator, query: kw.Ciphertext) -> Iterator[kw.Ciphertext]:
     """The query rotated by 0 to PAIRS - 1, in all slots."""
-    rows = [query, *evaluator.rotate_hoisted(query, list(range(RADIX, PAIRS, RADIX)))]
-    turned = [each for row in rows for each in (row, *evaluator.rotate_hoisted(row, list(range(1, RADIX))))]
     slots = query.parameters.max_slots
-    return [evaluator.view_slots(each, slots) for each in turned]
+    for row in (query, *evaluator.rotate_hoisted(query, list(range(RADIX, PAIRS, RADIX)))):
+        for turned in (row, *evaluator.rotate_hoisted(row, list(range(1, RADIX)))):
+            yield evaluator.view_slots(turned, slots)
 
 
 def scores(
-    evaluator: kw.Evaluator, turned: Sequence[kw.Ciphertext], record: Callable[[int], kw.Ciphertext]
-) -> kw.Ciphertext:
-    """Inner products of a block's records with the query. `record` reads a ciphertext of the block."""
-    total = evaluator.multiply_lazy(turned[0], record(0))
-    for number in range(1, PAIRS):
-        total = evaluator.add(total, evaluator.multiply_lazy(turned[number], record(number)))
-    half = evaluator.relinearize_rescale(total)
-    return evaluator.declare(evaluator.add(half, evaluator.conjugate(half)), 1)
+    evaluator: kw.Evaluator,
+    query: kw.Ciphertext,
+    count: int,
+    record: Callable[[int, int], kw.Ciphertext],
+) -> list[kw.Ciphertext]:
+    """Inner products of the records of `count` blocks with the query. `record` reads one by block and
+    number in the block. Each rotation serves all blocks before the next is made, so that few are held."""
+    totals: list[kw.Ciphertext] = []
+    for number, turned in enumerate(rotations(evaluator, query)):
+        products = [evaluator.multiply_lazy(turned, record(block, number)) for block in range(count)]
+        totals = [evaluator.add(*pair) for pair in zip(totals, products, strict=True)] if totals else products
+    halves = [evaluator.relinearize_rescale(total) for total in totals]
+    return [evaluator.declare(evaluator.add(half, evaluator.conjugate(half)), 1) for half in halves]
 
 
 def matching(

@@ -20,6 +20,7 @@ FAILED = "skl2onnx, by which estimators are read, cannot write it with these fit
 NEAREST = "it looks for the training samples nearest to a sample, and encrypted distances have no order"
 UNCOMPUTED = "its prediction has steps that cannot be computed of encrypted values"
 OF_CLIENTS = "it is no more than clients compute before they encrypt, or than they cannot"
+OTHER_SAMPLES = "it takes other samples than tables of columns"
 LOOP = "it compares an encrypted sample with each training sample in a loop"
 SOLVED = "its transform solves an optimisation problem for each sample"
 CLUSTERED = "fit KMeans with as many clusters, or a classifier on the labels that it gives"
@@ -46,7 +47,11 @@ FORMS: dict[str, tuple[str, str]] = {
             "search vectors with keywright.search, or fit an MLP, an SVC or an SVR",
         ),
         ("LabelPropagation LabelSpreading", LOOP, "fit an MLP or an SVC on the labels in transduction_"),
-        ("KNNImputer", NEAREST, "use a SimpleImputer"),
+        (
+            "KNNImputer",
+            "clients fill gaps, and would get all samples that it was fitted to",
+            f"use a SimpleImputer, or {BEFORE}",
+        ),
         ("LocalOutlierFactor", NEAREST, "fit an IsolationForest or a OneClassSVM"),
         ("Isomap LocallyLinearEmbedding", NEAREST, "fit PCA"),
         ("KernelPCA", LOOP, "choose kernel='linear', 'poly' or 'sigmoid', or fit PCA"),
@@ -96,7 +101,7 @@ FORMS: dict[str, tuple[str, str]] = {
                 "CountVectorizer DictVectorizer FeatureHasher HashingVectorizer LabelBinarizer LabelEncoder "
                 "MultiLabelBinarizer PatchExtractor TfidfVectorizer"
             ),
-            "it takes other samples than tables of columns",
+            OTHER_SAMPLES,
             BEFORE,
         ),
         ("SplineTransformer", UNWRITTEN, f"use a PolynomialFeatures or KBinsDiscretizer, or {BEFORE}"),
@@ -153,6 +158,20 @@ def differing(model: Any, text: str) -> ModelRefusedError:
     _, instead = _form(_guilty(list(_parts(model, "")))[1])
     why = f"skl2onnx, by which estimators are read, writes another function: {text}"
     return ModelRefusedError([_refusal(model, "", model, why, instead)])
+
+
+def require_table(model: Any, shape: Sequence[int]) -> None:
+    """Refuse an estimator whose samples are no rows of a table, for samples of such a shape.
+
+    Raises:
+        ModelRefusedError: it has a part that takes texts or mappings.
+    """
+    if len(shape) != 1:
+        return
+    for part in _parts(model, ""):
+        why, instead = FORMS.get(type(part[1]).__name__, ("", ""))
+        if why == OTHER_SAMPLES:
+            raise ModelRefusedError([_refusal(model, *part, why, instead)])
 
 
 @contextmanager
@@ -216,7 +235,7 @@ def _form(part: Any) -> tuple[str, str]:
         family = type(part).__module__.split(".")[1:2]
         instead = NOT_OF_NEW.get(family[0] if family else "", OTHERS)
         return f"it has no {', '.join(OF_NEW[:-1])} or {OF_NEW[-1]} for new samples", instead
-    return known or ("", OTHERS)
+    return known or ("", OTHERS if hasattr(part, "predict") else BEFORE)
 
 
 def _parameter(part: Any) -> tuple[str, str] | None:

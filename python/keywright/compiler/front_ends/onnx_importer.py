@@ -35,14 +35,21 @@ LOOPS = (
     "loops and branches have no encrypted form; write the steps out, in Keras by unroll=True of the "
     "layer, or export RNN, GRU and LSTM as these operators"
 )
+OPEN_SIZE = (
+    "the size of its result depends on encrypted values; end the model before it, and compute the rest after "
+    "decryption"
+)
+RANDOM = "predictions need no random numbers; export the model in evaluation mode"
 ADVICE = {
-    "ArgMax": AT_THE_END,
-    "ArgMin": AT_THE_END,
-    "If": LOOPS,
-    "Loop": LOOPS,
-    "Scan": LOOPS,
-    "LogSoftmax": AT_THE_END,
-    "TopK": AT_THE_END,
+    operator: advice
+    for operators, advice in [
+        ("ArgMax ArgMin Hardmax LogSoftmax TopK", AT_THE_END),
+        ("If Loop Scan", LOOPS),
+        ("Compress NonMaxSuppression NonZero Unique", OPEN_SIZE),
+        ("Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike", RANDOM),
+        ("DFT STFT", "multiply by the matrix of the transform (MatMul), or slide its rows (Conv)"),
+    ]
+    for operator in operators.split()
 }
 
 

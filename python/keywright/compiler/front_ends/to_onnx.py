@@ -26,7 +26,7 @@ from keywright.errors.network import (
 from keywright.program.arrays import require_arrays, table_names
 from keywright.program.client.samples import by_name, in_order, some_samples
 
-from .estimator_refusals import not_written
+from .estimator_refusals import not_written, require_table
 from .feature_names import as_fitted, feature_names, with_names
 from .model_file import VALUES, load_model
 from .parts.client_start import CLIENT
@@ -88,8 +88,8 @@ def to_onnx(model: object, example: Any = None) -> onnx.ModelProto:
             exported.metadata_props.add(key=VALUES, value="true")
         return exported
     raise TypeError(
-        "a model is an ONNX model, its bytes or its path, a torch.nn.Module or a fitted scikit-learn "
-        f"estimator; got {type(model).__module__}.{type(model).__qualname__}"
+        "a model is an ONNX model, its bytes or its path, a torch.nn.Module, a fitted scikit-learn estimator "
+        f"or trees of XGBoost or LightGBM; got {type(model).__module__}.{type(model).__qualname__}"
     )
 
 
@@ -100,6 +100,9 @@ def _gives_values(model: Any) -> bool:
 
 def _from_estimator(model: Any, example: Any) -> onnx.ModelProto:
     if example is not None:
+        require_arrays(example, "calibration data")
+        if table_names(example) is None:
+            require_table(model, np.shape(example))
         _require_features(model, example)
     names = feature_names(model, example)
     if (present := table_names(example)) is not None and not pipeline.needs_table(model):
@@ -120,12 +123,11 @@ def _from_estimator(model: Any, example: Any) -> onnx.ModelProto:
 
 
 def _require_features(model: Any, example: Any) -> None:
-    """Refuse samples that an estimator does not take.
+    """Refuse samples of another number of features than an estimator takes.
 
     Raises:
-        EncodeError: they are no arrays of numbers or texts, or of another number of features.
+        EncodeError: states both.
     """
-    require_arrays(example, "calibration data")
     width, names = getattr(model, "n_features_in_", None), table_names(example)
     shape = np.shape(example)[1:] if names is None else (len(names),)
     known = names is not None and feature_names(model, example)

@@ -17,7 +17,7 @@ from keywright.errors.network import (
     no_labels,
     unknown_activation,
 )
-from keywright.program.arrays import Vector, as_numbers
+from keywright.program.arrays import Vector, as_numbers, require_samples
 from keywright.program.client.client_part import ClientPart
 from keywright.program.fit_report import FitReport, OutputDifference
 from keywright.program.operands.binning import Binning
@@ -180,10 +180,7 @@ def _samples(ensemble: Ensemble, calibration: ArrayLike | None) -> Vector:
     if calibration is None:
         return np.zeros((0, ensemble.features))
     samples = as_numbers(calibration, "calibration data")
-    if samples.ndim != 2 or samples.shape[1] != ensemble.features or len(samples) == 0:
-        raise EncodeError(
-            f"calibration data have shape (count, {ensemble.features}), got {samples.shape}", code="samples"
-        )
+    require_samples(samples, (ensemble.features,), "calibration data")
     wrong = ~np.isfinite(samples) & ~(np.isnan(samples) & ensemble.missing)
     if wrong.any():
         raise EncodeError(

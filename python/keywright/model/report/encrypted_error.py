@@ -39,6 +39,9 @@ FACTOR = 4
 WARNED_SHARE = 0.01
 """Errors above this share of an output's spread are warned of; `keywright.compiler.Fit.noise` refuses."""
 
+UNEVEN = 100.0
+"""Ratio of the largest input to the median one from which their sizes are said to be the cause of errors."""
+
 SHOWN_ROWS = 5
 """Rows that a message names."""
 
@@ -98,6 +101,7 @@ class EncryptedError:
         labels: predictions that may change; None if the model has none.
         outliers: of the calibration data.
         answers: how the model's outputs that are no labels change, behind the client's last steps.
+        unevenness: ratio of the largest input to the median one, each by its largest absolute value.
     """
 
     errors: NDArray[np.float64]
@@ -108,6 +112,7 @@ class EncryptedError:
     labels: Labels | None = None
     outliers: Outliers = Outliers()
     answers: tuple[AnswerDifference, ...] = ()
+    unevenness: float = 1.0
 
     @property
     def worst(self) -> int:
@@ -204,7 +209,12 @@ class EncryptedError:
         """Ways to smaller errors with the same parameters."""
         smaller = [] if self.batch == 1 else ["fewer samples in shared ciphertexts (batch=1)"]
         clipped = ["calibration data whose outliers are clipped or left out (calibration=)"]
-        return [*smaller, *(clipped if self.outliers.rows else [])]
+        even = ["inputs of similar size, such as those of a scaler before the model"]
+        return [
+            *smaller,
+            *(clipped if self.outliers.rows else []),
+            *(even if self.unevenness > UNEVEN else []),
+        ]
 
     def __str__(self) -> str:
         worst = self.worst
@@ -256,7 +266,15 @@ def predict_error(
         _labels(model, replaced, errors),
         Outliers(tuple(rows.tolist()), distance),
         answers,
+        _unevenness(model.samples),
     )
+
+
+def _unevenness(samples: NDArray[np.float64]) -> float:
+    """Return the ratio of the largest input to the median one that is not always 0."""
+    sizes = np.abs(samples.reshape(len(samples), -1)).max(axis=0)
+    sizes = sizes[sizes > 0]
+    return float(sizes.max() / np.median(sizes)) if len(sizes) else 1.0
 
 
 def _exported(model: ApproximatedModel) -> float:

@@ -1,4 +1,5 @@
-"""A service on several machines (``keywright[cluster]``): job routing, and replicas on Ray Serve."""
+"""A service on several machines (``keywright[cluster]``): job routing, replicas on Ray Serve, and shards
+of a search index in actors."""
 
 import os
 from importlib import import_module
@@ -10,11 +11,17 @@ from .routing import Costs, Router, Task
 
 if TYPE_CHECKING:
     from .deployment import Replicas, deployment
+    from .index_actor import IndexActor
     from .ray_workers import RayWorkers
 
-__all__ = ["Costs", "RayWorkers", "Replicas", "Router", "Task", "deployment"]
+__all__ = ["Costs", "IndexActor", "RayWorkers", "Replicas", "Router", "Task", "deployment"]
 
-_NEEDS_RAY = {"RayWorkers": "ray_workers", "Replicas": "deployment", "deployment": "deployment"}
+_NEEDS_RAY = {
+    "IndexActor": "index_actor",
+    "RayWorkers": "ray_workers",
+    "Replicas": "deployment",
+    "deployment": "deployment",
+}
 
 
 def __getattr__(name: str) -> Any:

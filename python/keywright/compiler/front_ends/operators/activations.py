@@ -88,7 +88,11 @@ def equal_to_itself(context: OperatorContext) -> Operand:
         number = float(second.array.item())
         return compared(context, first, lambda x: np.asarray(x == number, np.float64))
     if not isinstance(first, EncryptedValue) or first != second:
-        raise context.refuse("operands", "two values", "one value twice")
+        raise context.refuse(
+            "operands",
+            "encrypted numbers",
+            "bits and a number, or one value twice: encrypted numbers have errors, so use Less or Greater",
+        )
     return Constant(np.ones(first.shape, np.bool_))
 
 

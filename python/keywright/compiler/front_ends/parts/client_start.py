@@ -156,7 +156,8 @@ class _Flow:
                 self.following.update(created)
         read = {name for node in self.nodes for name in node.input}
         read |= {value.name for value in self.graph.output}
-        self.used = [name for name in self.inputs if name in read]
+        # A table has all its columns, also those that no step reads.
+        self.used = [name for name in self.inputs if name in read or self.columns]
 
     def _fix_axes(self) -> None:
         """Take open axes from the samples."""
