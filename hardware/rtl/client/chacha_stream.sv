@@ -61,10 +61,10 @@ module chacha_stream #(
   endfunction
 
   // Row r turns by r words: diagonals become columns, or again what they were.
-  function automatic logic [511:0] turned(input logic [511:0] s, input logic back);
+  function automatic logic [511:0] turned(input logic [511:0] s, input logic again);
     for (int unsigned row = 0; row < 4; row++) begin
       for (int unsigned i = 0; i < 4; i++) begin
-        turned[32*(4*row+i)+:32] = back ? s[32*(4*row+(i+4-row)%4)+:32] : s[32*(4*row+(i+row)%4)+:32];
+        turned[32*(4*row+i)+:32] = again ? s[32*(4*row+(i+4-row)%4)+:32] : s[32*(4*row+(i+row)%4)+:32];
       end
     end
   endfunction
