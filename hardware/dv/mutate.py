@@ -59,6 +59,9 @@ def plant(faults: list[Fault]) -> None:
     """Writes the sources with all faults; a source that is as it was keeps its time."""
     rooms = FAULTY / "rtl"
     texts = {path: path.read_text(encoding="utf-8") for path in sorted((HARDWARE / "rtl").glob("*/*.sv"))}
+    modules = {path.stem for path in texts if not path.stem.endswith("_pkg")}
+    if without := modules - {fault.module for fault in faults}:
+        sys.exit(f"faults.toml has no fault in {', '.join(sorted(without))}")
     for number, fault in enumerate(faults, 1):
         path = next(path for path in texts if path.stem == fault.module)
         texts[path] = fault.planted(texts[path], number)

@@ -9,7 +9,7 @@ import axi
 import cocotb
 import pytest
 from chacha import block
-from client import BIT, LIMIT, Q0, Core, cycles_of, store, vector
+from client import BIT, LIMIT, Q0, Core, store, vector
 from client_trace import Trace, watch
 from cocotb.triggers import FallingEdge
 from fixtures import BUILD, CheckVectors, Simulate, Vectors
@@ -27,12 +27,12 @@ async def computes_what_the_software_computes(dut: Any) -> None:
     dut._log.info(f"encryption: {cycles} cycles")
     assert c1 == vector("c1")
     assert c0 == vector("c0")
-    assert cycles == cycles_of("encrypt", core.log_n)
+    assert cycles == core.cycles("encrypt")
     plain = await core.decrypt(c0, c1, vector("secret"))
     cycles = await core.read("CYCLES")
     dut._log.info(f"decryption: {cycles} cycles")
     assert plain == vector("decrypted")
-    assert cycles == cycles_of("decrypt", core.log_n)
+    assert cycles == core.cycles("decrypt")
     for name, words in (("c0", c0), ("c1", c1), ("decrypted", plain)):
         store(f"hardware_{name}", words)
 
@@ -311,7 +311,7 @@ async def reset_and_abort_at_any_time(dut: Any) -> None:
     """Also with a receiver that never takes anything. The next operation is as if nothing had been."""
     core = Core(dut)
     await core.start_clock()
-    total = cycles_of("encrypt", core.log_n)
+    total = core.cycles("encrypt")
     for trial in range(8):
         await core.load("ENTROPY", vector("entropy"))
         await core.load("SEED", vector("pk_seed"))
@@ -359,13 +359,35 @@ def test_a_message_bootstraps(simulate: Simulate, vectors: Vectors, check_vector
     check_vectors("bootstrap", 12)
 
 
+# The core of the fewest LUTs.
+SMALL = {"Cores": 1, "Rounds": 1}
+
+
+def test_small_client_core(simulate: Simulate, vectors: Vectors) -> None:
+    folder = vectors("client", 10)
+    simulate("client_core", {"LogN": 10, **SMALL}, {"VECTORS": str(folder)}, only=EXACT, random_start=True)
+
+
 @pytest.mark.full
-@pytest.mark.parametrize("log_n", [11, 13, 14, 15, 16])
+def test_faults_of_a_small_client_core(simulate: Simulate, vectors: Vectors) -> None:
+    folder = vectors("client", 10)
+    simulate("client_core", {"LogN": 10, **SMALL}, {"VECTORS": str(folder)}, random_start=True)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("log_n", "parameters"),
+    [(11, {}), (13, {}), (14, {}), (15, {}), (16, {}), (16, SMALL), (11, {"Cores": 3, "Rounds": 2})],
+)
 def test_client_core_sizes(
-    simulate: Simulate, vectors: Vectors, check_vectors: CheckVectors, log_n: int
+    simulate: Simulate,
+    vectors: Vectors,
+    check_vectors: CheckVectors,
+    log_n: int,
+    parameters: dict[str, int],
 ) -> None:
     folder = vectors("client", log_n)
-    simulate("client_core", {"LogN": log_n}, {"VECTORS": str(folder)}, only=EXACT)
+    simulate("client_core", {"LogN": log_n, **parameters}, {"VECTORS": str(folder)}, only=EXACT)
     check_vectors("client", log_n)
 
 

@@ -1,4 +1,6 @@
-"""Lints every module of rtl/ with Verilator and Verible, and the tops with slang; waivers lie here.
+"""Lints every module of rtl/ with Verilator and Verible, and the tops with slang and for paths between ports.
+
+Waivers lie here.
 
     python lint.py [--full]
 
@@ -47,6 +49,7 @@ def main() -> None:
             *rooms, "--top-module", module.stem, *degree, HERE / "verilator.vlt", *packages, module,
         )  # fmt: skip
     good &= run(sys.executable, HERE / "elaborate.py")
+    good &= run(sys.executable, HERE / "handshakes.py")
     for generator in GENERATORS:
         good &= run(sys.executable, generator, "--check")
     print(f"hw-lint: {len(modules)} modules, {len(packages)} packages, {len(GENERATORS)} generated files")

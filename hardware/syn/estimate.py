@@ -5,7 +5,8 @@ Every kind of module is synthesised by itself (hierarchy.py) and kept in estimat
 it was made from; kinds that differ only in what is below them are synthesised once. Sums are printed to
 estimate.md. `--check` fails if a source has changed since; with `--again`, as in the second lane, also if a
 kind of `spot_check`, synthesised again, is not what is kept: without a change, only another yosys differs.
-Names of modules as arguments synthesise their designs alone; JOBS=3 does so in three processes.
+Names of modules as arguments synthesise their designs alone, and keep what the page says of the others;
+JOBS=3 does so in three processes.
 """
 
 import json
@@ -94,6 +95,13 @@ def current(stored: Stored, target: Target) -> bool:
     return stored.get(target.name, {}).get("digest") == target.digest()
 
 
+def section(target: Target) -> list[str]:
+    """What the page says of a design."""
+    text = (HERE / "estimate.md").read_text(encoding="utf-8")
+    body = text.partition(f"\n## {target.name}\n")[2].partition("\n## ")[0]
+    return ["", f"## {target.name}", *body.rstrip("\n").split("\n")]
+
+
 def check(targets: list[Target], stored: Stored, spots: list[str]) -> None:
     """Exits with 1 unless what is kept is current, and what is synthesised again is the same."""
     for target in targets:
@@ -134,8 +142,12 @@ def main() -> None:
     state: dict[str, object] = {}
     shapes: dict[str, Counts] = {}
     for target in targets:
-        if sys.argv[1:] and target.top not in sys.argv[1:] and not current(stored, target):
-            lines += ["", f"## {target.name}", "", "Not synthesised as it is now."]
+        if sys.argv[1:] and target.top not in sys.argv[1:]:
+            if current(stored, target):
+                lines += section(target)
+                state[target.name] = stored[target.name]
+            else:
+                lines += ["", f"## {target.name}", "", "Not synthesised as it is now."]
             continue
         design = target.elaborated()
         with ThreadPoolExecutor(int(os.environ.get("JOBS", os.cpu_count() or 1))) as pool:

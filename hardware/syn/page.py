@@ -124,7 +124,11 @@ class Page:
         lines.append(f"The paper's: {self.target.paper}.")
         if self.target.limits:
             lines += ["", "| | paper, at most | here |", "|---|---:|---:|"]
-        reached = {**self.total, "cycles x DSP": self.target.cycles * self.total["DSP"]}
+        reached = {
+            **self.total,
+            "LUT, logic and memory": self.total["LUT"] + self.total["LUT as memory"],
+            "cycles x DSP": self.target.cycles * self.total["DSP"],
+        }
         for what, limit in self.target.limits.items():
             if reached[what] > limit:
                 sys.exit(f"{self.target.name}: {reached[what]:,g} {what} are above the limit of {limit:,g}")

@@ -3,12 +3,14 @@
 `ASAP7=FOLDER` names a folder with the kit's liberty files of one corner, uncompressed (`*_RVT_TT_*.lib`: AO,
 OA, INVBUF, SIMPLE, SEQ); they are not part of this repository. Memories are not mapped: their bits are
 counted, and the page compares them with the area of bit cells. Nothing is placed: there is no wire, no clock
-tree, no macro. `--check` fails if a source has changed since.
+tree, no macro. OpenSTA (the Debian package `opensta`) finds the slowest path of every block, without those
+that begin or end in a memory. `--check` fails if a source has changed since.
 """
 
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,13 +28,25 @@ CORE = Target(TOP, TOP, {"LogN": 16}, "", {}, [], [])
 # TSMC's cell of 7 nm (ISSCC 2017), in um2 a bit.
 BIT = 0.027
 PAPER = 0.22  # mm2
-BLOCKS = ["mod_mul_sparse", "butterfly", "client_ntt_core", "chacha_stream", "gaussian_sampler", TOP]
+BLOCKS = [
+    "mod_mul_sparse", "butterfly", "client_ntt_core", "client_twiddles", "client_ntt", "client_pass",
+    "chacha_stream", "gaussian_sampler", "ternary_sampler", "uniform_sampler", "client_registers", TOP,
+]  # fmt: skip
 POLYNOMIALS = 3 * 60 << 16  # bits of the memories that the paper's core has, too
 SCRIPT = """
 {read}; hierarchy -top {top} -chparam LogN 16; rename -top {top}; proc; tee -o bits.json stat -json;
 synth -top {top} -run begin:fine;
 opt -fast -full; techmap; opt -fast; dfflibmap {libraries} -dont_use *DFFLQN*;
-abc {libraries} -dont_use *x1p* -dont_use *xp*; clean; tee -o stat.json stat {libraries} -json
+abc {libraries} -dont_use *x1p* -dont_use *xp*; clean; tee -o stat.json stat {libraries} -json;
+delete t:$mem*; splitnets; opt_clean -purge; write_verilog -noattr -noexpr netlist.v
+"""
+# OpenSTA's: the slowest path of a block between its flip-flops, in ps as the kit is.
+TIMING = """\
+read_verilog {name}.v
+link_design {name}
+create_clock -name clk -period 1000 [get_ports clk_i]
+puts "block {block}"
+report_checks -path_delay max -format full
 """
 HEAD = """\
 # Silicon: the client core in cells of 7 nm
@@ -47,6 +61,12 @@ Every module without what is in other rows, over all its units:
 | module | units | area, um2 | flip-flops | memory bits |
 |---|---:|---:|---:|---:|
 """
+PATHS = """\
+Paths are those of {timer}, from a flip-flop's clock to the data pin of another; the first flip-flop is one of
+the cells. There are no wires, and no cell is a load: a netlist without buffers would otherwise be as slow as
+its widest net. So these are depths of logic, and no clock follows from them. Paths that begin or end in a
+memory are left out.
+"""
 TAIL = """\
 The logic is {logic:.3f} mm2. In the smallest published bit cell of 7 nm, {bit} um2, all memory bits take
 {all_cells:.3f} mm2, without decoders, sense amplifiers and filling. The paper's core has {paper} mm2 at 7 nm
@@ -58,6 +78,13 @@ with its memories. Three polynomials of 2^16 words of 60 bits are {polynomials:,
 # Of a module: units; areas, flip-flops and bits of memory over all its units, without modules below; of one
 # unit, with what is below, its area.
 Row = tuple[int, float, int, int, float]
+
+
+def base(name: str) -> str:
+    """The module of a name that yosys gave to one with parameters."""
+    match = re.match(r"(?:\$paramod(?:\$[0-9a-f]+)?\\)?(\w+)", name)
+    assert match, name
+    return match[1]
 
 
 def kinds(stat: dict[str, Any], bits: dict[str, Any]) -> dict[str, Row]:
@@ -83,11 +110,9 @@ def kinds(stat: dict[str, Any], bits: dict[str, Any]) -> dict[str, Row]:
             n * stat[cell].get("area", 0.0) for cell, n in below[name].items()
         )
         flops = sum(n for cell, n in module["num_cells_by_type"].items() if re.match("DFF|DLL|DHL", cell))
-        base_name = re.match(r"(?:\$paramod(?:\$[0-9a-f]+)?\\)?(\w+)", name)
-        assert base_name, name
-        before = rows.get(base_name[1], (0, 0.0, 0, 0, 0.0))
+        before = rows.get(base(name), (0, 0.0, 0, 0, 0.0))
         count, memory = units(name), bits[name]["num_memory_bits"]
-        rows[base_name[1]] = (
+        rows[base(name)] = (
             before[0] + count,
             before[1] + count * own,
             before[2] + count * flops,
@@ -107,14 +132,76 @@ def page(kept: dict[str, Any]) -> str:
     flops, bits = sum(row[2] for row in modules.values()), sum(row[3] for row in modules.values())
     lines += [
         f"| **sum** | | **{area:,.0f}** | **{flops:,}** | **{bits:,}** |", "",
-        "Blocks with all that is in them, one of each:", "", "| block | area, um2 |", "|---|---:|",
+        "Blocks with all that is in them, one of each, and their slowest path between flip-flops:", "",
+        "| block | area, um2 | cells of the path | their delay, ps |", "|---|---:|---:|---:|",
     ]  # fmt: skip
-    lines += [f"| `{block}` | {modules[block][4]:,.0f} |" for block in BLOCKS]
-    lines.append("")
+    for block in BLOCKS:
+        cells, delay = kept["paths"][block]
+        lines.append(f"| `{block}` | {modules[block][4]:,.0f} | {cells} | {delay:,.0f} |")
+    lines += ["", PATHS.format(timer=kept["timer"])]
     logic, own, all_cells = area / 1e6, POLYNOMIALS * BIT / 1e6, bits * BIT / 1e6
     numbers = {"logic": logic, "all_cells": all_cells, "bit": BIT, "paper": PAPER, "polynomials": POLYNOMIALS}
     lines += [TAIL.format(**numbers, cells=own)]
     return "\n".join(lines)
+
+
+def by_bits(line: re.Match[str]) -> str:
+    """An assignment to several signals as one to each bit: OpenSTA reads no other."""
+
+    def bits(concatenation: str) -> list[str]:
+        each = []
+        for item in concatenation.split(", "):
+            if part := re.fullmatch(r"(\S+ ?)\[(\d+):(\d+)\]", item.strip()):
+                each += [f"{part[1]}[{place}]" for place in range(int(part[2]), int(part[3]) - 1, -1)]
+            elif part := re.fullmatch(r"(\d+)'h([0-9a-f]+)", item.strip()):
+                each += [f"1'h{bit}" for bit in f"{int(part[2], 16):0{part[1]}b}"]
+            else:
+                each.append(item.strip())
+        return each
+
+    pairs = zip(bits(line[1]), bits(line[2]), strict=True)
+    return "\n".join(f"  assign {left} = {right};" for left, right in pairs)
+
+
+def timed(netlist: Path, files: list[Path], names: list[str]) -> dict[str, tuple[int, float]]:
+    """Of every block, the cells of its slowest path and their delay.
+
+    OpenSTA links no top with a name like those of modules with parameters in yosys: they are numbered.
+    """
+    plain = {name: name if name.isidentifier() else f"kind{number}" for number, name in enumerate(names)}
+    text = netlist.read_text(encoding="utf-8")
+    for name, other in plain.items():
+        text = text.replace(f"\\{name} ", f"{other} ")
+    text = re.sub(r"^  assign \{ ([^}]*) \} = \{ ([^}]*) \};$", by_bits, text, flags=re.M)
+    modules = {part[1]: part[0] for part in re.finditer(r"^module (\w+).*?^endmodule\n", text, re.M | re.S)}
+
+    def closed(name: str) -> set[str]:
+        below = set(re.findall(r"^  (\w+) ", modules[name], re.M)) & set(modules)
+        return {name}.union(*map(closed, below))
+
+    script = ""
+    for file in files:
+        unloaded = re.sub(r"(capacitance *: *)[\d.e+-]+", r"\g<1>0", file.read_text(encoding="utf-8"))
+        unloaded = re.sub(r"\w*capacitance_range.*", "", unloaded)
+        (netlist.parent / f"unloaded_{file.name}").write_text(unloaded, encoding="utf-8")
+        script += f"read_liberty unloaded_{file.name}\n"
+    for name, other in plain.items():
+        if (block := base(name)) in BLOCKS:
+            source = "".join(modules[each] for each in closed(other))
+            (netlist.parent / f"{other}.v").write_text(source, encoding="utf-8")
+            script += TIMING.format(name=other, block=block)
+    netlist.with_suffix(".tcl").write_text(script, encoding="utf-8")
+    command = ["sta", "-no_splash", "-exit", netlist.with_suffix(".tcl").name]
+    done = subprocess.run(command, cwd=netlist.parent, capture_output=True, text=True, check=False)
+    paths: dict[str, tuple[int, float]] = {}
+    for report in done.stdout.split("block ")[1:]:
+        block, _, path = report.partition("\n")
+        cells = len(re.findall(r"[v^] \S+/(?!CLK|D\b)\w+ \(\w+_ASAP7_\w+\)", path))
+        if arrival := re.search(r"([\d.]+) +data arrival time", path):
+            paths[block] = cells, float(arrival[1])
+    if done.returncode or set(paths) != set(BLOCKS):
+        sys.exit(f"OpenSTA finds no path in {set(BLOCKS) - set(paths)}: {done.stderr[-2000:]}")
+    return paths
 
 
 def main() -> None:
@@ -130,6 +217,8 @@ def main() -> None:
             "ASAP7 is not set: it names a folder with the liberty files of ASAP7, see hardware/README.md"
         )
     files = sorted(Path(kit).glob("*_RVT_TT_*.lib"))
+    if not shutil.which("sta"):
+        sys.exit("OpenSTA is not installed: on Debian it is the package opensta")
     if not files:
         sys.exit(f"{kit} has no file *_RVT_TT_*.lib: uncompress those of one corner into it")
     with tempfile.TemporaryDirectory() as name:
@@ -146,9 +235,17 @@ def main() -> None:
         if done.returncode:
             sys.exit(f"yosys: {done.stderr[-2000:]}")
         texts = [(folder / f"{each}.json").read_text(encoding="utf-8") for each in ("stat", "bits")]
-    stat, bits = (json.loads(text[text.index("{") :])["modules"] for text in texts)
+        stat, bits = (json.loads(text[text.index("{") :])["modules"] for text in texts)
+        paths = timed(folder / "netlist.v", files, [name.lstrip("\\") for name in stat])
     version = subprocess.run([YOSYS, "-V"], check=True, capture_output=True, text=True).stdout
-    kept = {"digest": CORE.digest(), "version": version.split("(")[0].strip(), "modules": kinds(stat, bits)}
+    timer = subprocess.run(["sta", "-version"], check=True, capture_output=True, text=True).stdout
+    kept = {
+        "digest": CORE.digest(),
+        "version": version.split("(")[0].strip(),
+        "timer": f"OpenSTA {timer.split()[0]}",
+        "modules": kinds(stat, bits),
+        "paths": paths,
+    }
     RESULT.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(page(json.loads(json.dumps(kept))), encoding="utf-8")
 

@@ -3,9 +3,12 @@
 // `start_i` takes block number and rounds and discards blocks in progress. From then on words come in order, low half
 // first, until the next start. `key_i` and `nonce_i` (words 13..15 of the state) must stay constant meanwhile.
 //
-// A round is four stages of one addition. A block passes through the ring of stages `rounds / Rounds` times, and the
-// ring holds as many blocks as stages. A block enters only if the FIFO will have room for it, so the ring never stalls:
-// in the steady state there is a block every `rounds / Rounds` cycles, 8 words each. Words leave from a register.
+// A round is four stages of one addition; one more stage chooses between a block that comes back and a new one. A block
+// passes through the ring of stages `rounds / Rounds` times, and the ring holds as many blocks as stages. A block
+// enters only if the FIFO will have room for it, so the ring never stalls: in the steady state there is a block every
+// `rounds / Rounds` cycles, 8 words each. Words leave from a register.
+//
+// All rounds work on columns: between two of them the rows turn, so that diagonals become columns or columns again.
 module chacha_stream #(
     parameter int unsigned Rounds = 4  // in the ring: 1, 2 or 4
 ) (
@@ -20,13 +23,13 @@ module chacha_stream #(
     output logic         valid_o,
     input  logic         ready_i
 );
-  // Blocks under way or waiting: those of 20 rounds, 80 cycles, during which ten are read.
+  // Blocks under way or waiting: those of 20 rounds, 85 cycles in a ring of four, during which eleven are read.
   localparam int unsigned Depth = 16;
   localparam int unsigned PointerWidth = $clog2(Depth);
   localparam int unsigned CountWidth = $clog2(Depth + 1);
   localparam logic [127:0] Constants = {32'h6b206574, 32'h79622d32, 32'h3320646e, 32'h61707865};
 
-  localparam int unsigned Stages = 4 * Rounds;
+  localparam int unsigned Stages = 4 * Rounds + 1;
 
   // A fourth of a quarter round: one addition, one sum modulo 2 and one rotation.
   function automatic logic [127:0] quarter_step(input logic [127:0] x, input int unsigned step);
@@ -47,21 +50,23 @@ module chacha_stream #(
     quarter_step = {d, c, b, a};
   endfunction
 
-  // Row r of a diagonal round is rotated by r words before it and back after it; otherwise it is a column round.
-  function automatic logic [511:0] any_step(input logic [511:0] s, input logic diagonal, input int unsigned step);
-    logic [511:0] r;
+  // A stage, on all columns.
+  function automatic logic [511:0] step_of(input logic [511:0] s, input int unsigned step);
     logic [127:0] x;
-    r = s;
+    step_of = s;
     for (int unsigned i = 0; i < 4; i++) begin
-      for (int unsigned row = 0; row < 4; row++) begin
-        x[32*row+:32] = s[32*(4*row+(diagonal?(i+row)%4 : i))+:32];
-      end
-      x = quarter_step(x, step);
-      for (int unsigned row = 0; row < 4; row++) begin
-        r[32*(4*row+(diagonal?(i+row)%4 : i))+:32] = x[32*row+:32];
+      x = quarter_step({s[32*(12+i)+:32], s[32*(8+i)+:32], s[32*(4+i)+:32], s[32*i+:32]}, step);
+      for (int unsigned row = 0; row < 4; row++) step_of[32*(4*row+i)+:32] = x[32*row+:32];
+    end
+  endfunction
+
+  // Row r turns by r words: diagonals become columns, or again what they were.
+  function automatic logic [511:0] turned(input logic [511:0] s, input logic again);
+    for (int unsigned row = 0; row < 4; row++) begin
+      for (int unsigned i = 0; i < 4; i++) begin
+        turned[32*(4*row+i)+:32] = again ? s[32*(4*row+(i+4-row)%4)+:32] : s[32*(4*row+(i+row)%4)+:32];
       end
     end
-    any_step = r;
   endfunction
 
   logic [511:0] state_q[Stages], state_in[Stages];
@@ -73,18 +78,20 @@ module chacha_stream #(
   logic [31:0] next_q;
   logic [CountWidth-1:0] credits_q;  // free places in the FIFO, those of blocks under way already taken
   logic [4:0] last_pass_q;
-  logic leaves_q, returns_q, enters, take, popped;
+  logic leaves_q, returns_q, enters, back, take, popped;
 
+  // A single round alternates between columns and diagonals; otherwise the ring ends with diagonals, as a block does.
+  assign back   = Rounds > 1 || pass_q[Stages-1][0];
   assign enters = running_q && !returns_q && credits_q != 0;
 
   always_comb begin
     for (int unsigned k = 1; k < Stages; k++) begin
-      state_in[k]  = state_q[k-1];
+      state_in[k]  = k > 1 && k % 4 == 1 ? turned(state_q[k-1], k / 4 % 2 == 0) : state_q[k-1];
       number_in[k] = number_q[k-1];
       pass_in[k]   = pass_q[k-1];
       valid_in[k]  = valid_q[k-1];
     end
-    state_in[0]  = returns_q ? state_q[Stages-1] : {nonce_i, next_q, key_i, Constants};
+    state_in[0]  = returns_q ? turned(state_q[Stages-1], back) : {nonce_i, next_q, key_i, Constants};
     number_in[0] = returns_q ? number_q[Stages-1] : next_q;
     pass_in[0]   = returns_q ? pass_q[Stages-1] + 5'd1 : 5'd0;
     valid_in[0]  = returns_q || enters;
@@ -92,8 +99,7 @@ module chacha_stream #(
 
   for (genvar k = 0; k < Stages; k++) begin : gen_stage
     always_ff @(posedge clk_i) begin
-      // A single round alternates between the two kinds.
-      state_q[k]  <= any_step(state_in[k], Rounds == 1 ? pass_in[k][0] : k / 4 % 2 == 1, k % 4);
+      state_q[k]  <= k == 0 ? state_in[k] : step_of(state_in[k], (k + 3) % 4);
       number_q[k] <= number_in[k];
       pass_q[k]   <= pass_in[k];
     end
@@ -113,11 +119,12 @@ module chacha_stream #(
   end
 
   // The input is added in a separate stage before the FIFO.
-  logic [511:0] sum_q;
+  logic [511:0] last, sum_q;
   logic         sum_valid_q;
+  assign last = turned(state_q[Stages-1], 1'b1);
   always_ff @(posedge clk_i) begin
     for (int unsigned i = 0; i < 16; i++) begin
-      sum_q[32*i+:32] <= state_q[Stages-1][32*i+:32] + 32'({nonce_i, number_q[Stages-1], key_i, Constants} >> 32 * i);
+      sum_q[32*i+:32] <= last[32*i+:32] + 32'({nonce_i, number_q[Stages-1], key_i, Constants} >> 32 * i);
     end
   end
 

@@ -5,7 +5,9 @@
 // sampled from 256 bits of entropy exactly as in the software. Decryption: c0 + c1 s in coefficient form. The core
 // holds three polynomials. Frames, registers, errors and cycles: doc/client_core.md.
 module client_core #(
-    parameter int unsigned LogN = 16  // 10 to 16
+    parameter int unsigned LogN = 16,  // 10 to 16
+    parameter int unsigned Cores = 3,  // for transforms: 3 at once, or 1 for one polynomial after another
+    parameter int unsigned Rounds = 4  // of ChaCha in each generator: 1, 2 or 4
 ) (
     input  logic        clk_i,
     input  logic        rst_ni,
@@ -54,6 +56,7 @@ module client_core #(
       Fail = 3'd6, Discard = 3'd7;
 
   logic [2:0] state_q, pass_q;
+  logic [1:0] turn_q;  // the polynomial that a single core transforms
   logic decrypting_q, expanding_q, discard_q, done_q, started_q;
   logic [31:0] cycles_q;
   logic [LineBits-2:0] wipe_q;
@@ -73,7 +76,7 @@ module client_core #(
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       state_q <= Wipe;
-      {pass_q, decrypting_q, discard_q, done_q, cycles_q, wipe_q} <= '0;
+      {pass_q, turn_q, decrypting_q, discard_q, done_q, cycles_q, wipe_q} <= '0;
     end else begin
       if (state_q != Idle) cycles_q <= cycles_q + 1;
       case (state_q)
@@ -86,6 +89,7 @@ module client_core #(
           if (encrypt || decrypt) begin
             state_q <= Pass;
             pass_q <= decrypt ? LoadC0 : LoadMessage;
+            turn_q <= '0;
             decrypting_q <= decrypt;
             done_q <= 1'b0;
             cycles_q <= '0;
@@ -106,7 +110,10 @@ module client_core #(
         end
         Settle: if (pass_empty) state_q <= Transform;
         Transform: begin
-          if (ntt_done) begin
+          if (ntt_done && Cores == 1 && !decrypting_q && turn_q != 2'd2) begin
+            state_q <= Settle;
+            turn_q  <= turn_q + 1;
+          end else if (ntt_done) begin
             state_q <= Pass;
             pass_q  <= decrypting_q ? AnswerPlain : AnswerC1;
           end
@@ -179,7 +186,9 @@ module client_core #(
   assign stream_ready = expanding_q ? {1'b0, retry_ready, uniform_words_ready}
                                     : {sample_words_ready[1:0], sample_words_ready[2]};
   for (genvar k = 0; k < 3; k++) begin : gen_stream
-    chacha_stream u_stream (
+    chacha_stream #(
+        .Rounds(Rounds)
+    ) u_stream (
         .clk_i, .rst_ni, .key_i(key), .nonce_i(stream_nonce[k]), .block_i(stream_block[k]), .long_i(!expanding_q),
         .start_i(stream_start[k]), .word_o(stream_word[k]), .valid_o(stream_valid[k]), .ready_i(stream_ready[k])
     );
@@ -225,12 +234,18 @@ module client_core #(
   // Transforms.
   logic [1:0] ntt_read, ntt_write;
   logic [1:0][LineBits-2:0] ntt_read_address, ntt_write_address;
-  logic [2:0][1:0][239:0] ntt_write_data, read_data;
+  logic [2:0][1:0][239:0] read_data;
+  logic [Cores-1:0][1:0][239:0] ntt_read_data, ntt_write_data;
+  if (Cores == 1) begin : gen_one
+    assign ntt_read_data[0] = read_data[turn_q];
+  end else begin : gen_all
+    assign ntt_read_data = read_data;
+  end
   client_ntt #(
-      .LogN(LogN)
+      .LogN(LogN), .Cores(Cores)
   ) u_ntt (
       .clk_i, .rst_ni, .start_i(ntt_start), .stop_i(aborted), .inverse_i(decrypting_q), .busy_o(ntt_busy),
-      .done_o(ntt_done), .read_o(ntt_read), .read_address_o(ntt_read_address), .read_data_i(read_data),
+      .done_o(ntt_done), .read_o(ntt_read), .read_address_o(ntt_read_address), .read_data_i(ntt_read_data),
       .write_o(ntt_write), .write_address_o(ntt_write_address), .write_data_o(ntt_write_data)
   );
 
@@ -244,9 +259,9 @@ module client_core #(
     always_comb begin
       read = ntt_read;
       read_address = ntt_read_address;
-      write = ntt_write;
+      write = Cores == 1 && turn_q != 2'(m) ? 2'b00 : ntt_write;
       write_address = ntt_write_address;
-      write_data = ntt_write_data[m];
+      write_data = ntt_write_data[Cores==1?0 : m];
       if (!ntt_busy) begin
         read = pass_read ? 2'b01 << (^pass_read_line) : 2'b00;
         read_address = {2{pass_read_line[LineBits-1:1]}};

@@ -1,4 +1,4 @@
-// Three transforms at once, in place, with one set of twiddle factors: forward (Cooley-Tukey, natural to bit-reversed
+// `Cores` transforms at once, in place, with one set of twiddle factors: forward (Cooley-Tukey, natural to bit-reversed
 // order) or inverse (Gentleman-Sande, back), in the order of crates/ring.
 //
 // A layer of distance t = 2^lt processes line pair k = 0 .. N/8 - 1, one per cycle. The number of its low line is k
@@ -10,21 +10,22 @@
 // A layer reads its first lines in the cycle after the last write of the layer before: N/8 + 14 cycles per layer, and 7
 // more for the last one, so log2(N) (N/8 + 14) + 7 from the cycle after the start to `done_o`.
 module client_ntt #(
-    parameter int unsigned LogN = 16
+    parameter int unsigned LogN = 16,
+    parameter int unsigned Cores = 3
 ) (
-    input  logic                      clk_i,
-    input  logic                      rst_ni,
-    input  logic                      start_i,
-    input  logic                      stop_i,           // abandons the transform
-    input  logic                      inverse_i,        // keeps still until done
-    output logic                      busy_o,
-    output logic                      done_o,           // for one cycle
-    output logic [1:0]                read_o,
-    output logic [1:0][LogN-4:0]      read_address_o,
-    input  logic [2:0][1:0][239:0]    read_data_i,
-    output logic [1:0]                write_o,
-    output logic [1:0][LogN-4:0]      write_address_o,
-    output logic [2:0][1:0][239:0]    write_data_o
+    input  logic                         clk_i,
+    input  logic                         rst_ni,
+    input  logic                         start_i,
+    input  logic                         stop_i,           // abandons the transform
+    input  logic                         inverse_i,        // keeps still until done
+    output logic                         busy_o,
+    output logic                         done_o,           // for one cycle
+    output logic [1:0]                   read_o,
+    output logic [1:0][LogN-4:0]         read_address_o,
+    input  logic [Cores-1:0][1:0][239:0] read_data_i,
+    output logic [1:0]                   write_o,
+    output logic [1:0][LogN-4:0]         write_address_o,
+    output logic [Cores-1:0][1:0][239:0] write_data_o
 );
   // Cycles after the issue of a pair: factors are made first, then lines are read to arrive with them.
   localparam int unsigned Read = 6;
@@ -142,7 +143,7 @@ module client_ntt #(
 
   logic [1:0] distance_core_q;
   always_ff @(posedge clk_i) distance_core_q <= distance_core;
-  for (genvar m = 0; m < 3; m++) begin : gen_core
+  for (genvar m = 0; m < Cores; m++) begin : gen_core
     logic [239:0] low_q, high_q, low, high;
     always_ff @(posedge clk_i) begin
       low_q  <= read_data_i[m][parity_core];

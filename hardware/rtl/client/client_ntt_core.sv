@@ -41,7 +41,9 @@ module client_ntt_core (
   end
 
   for (genvar i = 0; i < 4; i++) begin : gen_butterfly
-    butterfly u_butterfly (
+    butterfly #(
+        .FoldWidth(client_pkg::FoldWidth)
+    ) u_butterfly (
         .clk_i, .rst_ni, .en_i(1'b1), .inverse_i, .sel_i(1'b0),
         .a_i(a_q[i]), .b_i(b_q[i]), .w_i(factor_i[i]), .x_o(x[i]), .y_o(y[i])
     );

@@ -147,7 +147,9 @@ module client_pass #(
 
   // x B + A.
   logic [59:0] sum;
-  mod_mul_sparse u_product (
+  mod_mul_sparse #(
+      .FoldWidth(client_pkg::FoldWidth)
+  ) u_product (
       .clk_i, .en_i(1'b1), .sel_i(1'b0), .a_i(x3_q), .b_i(b3_q), .c_o(product10)
   );
   delay_line #(

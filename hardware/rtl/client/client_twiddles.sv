@@ -13,7 +13,9 @@ module client_twiddles (
       .clk_i, .high_i(exponent_i[15:7]), .low_i(exponent_i[6:0]), .high_o(high), .low_o(low)
   );
   for (genvar j = 0; j < 4; j++) begin : gen_product
-    mod_mul_sparse u_product (
+    mod_mul_sparse #(
+        .FoldWidth(client_pkg::FoldWidth)
+    ) u_product (
         .clk_i, .en_i(1'b1), .sel_i(1'b0), .a_i(high), .b_i(low[j]), .c_o(factor_o[j])
     );
   end
