@@ -407,8 +407,7 @@ class Model(Executable):
 
     def answers(self, outputs: ArrayLike) -> dict[str, NDArray[Any]]:
         """Compute the model's own outputs by name, such as labels and probabilities, from the result of
-        `predict` for several samples; see `keywright.compiler.Program.answers`. None if the results already
-        are the model's output."""
+        `predict` for several samples; see `keywright.compiler.Program.answers`, also for errors."""
         return self.program.answers(outputs)
 
     def client(self) -> ModelClient:

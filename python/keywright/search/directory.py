@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keywright import bfv
 from keywright._copies import Unpicklable
-from keywright._core import EncryptedSearchIndex, EvaluationKeys, SearchIndex
+from keywright._core import EncryptedSearchIndex, EvaluationKeys, SearchAnswer, SearchIndex
 from keywright._reading.arrays import read_array, read_file
 from keywright._reading.documents import Limits
 from keywright._reading.records import read_object, refusing, whole
@@ -355,10 +355,14 @@ class VectorIndex(Unpicklable, Generic[Engine], elsewhere="save() it, and load i
         loaded = keys if isinstance(keys, EvaluationKeys) else EvaluationKeys.from_bytes(keys, parameters)
         sent = bfv.SeededCiphertext.from_bytes(ciphertext, parameters)
         with self._lock:
-            self._places.require_vectors()
-            revision = self._places.revision
-            scores = self._engine.answer(sent, loaded)
+            revision, scores = self._places.revision, self.scores(sent, loaded)
         return AnswerPart(tag, self._places.identity, revision, scores.to_bytes()).to_bytes()
+
+    def scores(self, query: bfv.SeededCiphertext, keys: EvaluationKeys) -> SearchAnswer:
+        """Return the encrypted score of every vector for an encrypted query; errors as for `answer`."""
+        with self._lock:
+            self._places.require_vectors()
+            return self._engine.answer(query, keys)
 
 
 def load_array(path: Path, most: int, dtype: str) -> NDArray[Any]:

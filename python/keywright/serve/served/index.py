@@ -21,7 +21,6 @@ from keywright.model.served import framing
 from keywright.plan.memory.process import Parts
 from keywright.search import EncryptedIndex, Index, encrypted, index
 from keywright.search.directory import Places
-from keywright.search.messages import TAG_BYTES, query_to_bytes, read_answer
 from keywright.search.quantisation import ENCRYPTED_LEVEL
 
 from .interface import Evaluate, KeySet, MessageForm
@@ -91,17 +90,6 @@ class ServedIndex(Unpicklable, elsewhere="make one of the folder in the other pr
         """What an answer needs of a stored set: all of it."""
         return [(0, self.keys.size)]
 
-    def check(self, ciphertext: bytes) -> None:
-        """Check a query.
-
-        Raises:
-            InvalidObjectError: it is not an encrypted vector of the index's parameters.
-        """
-        try:
-            BfvSeededCiphertext.from_bytes(ciphertext, self.parameters)
-        except KeywrightError as error:
-            raise InvalidObjectError(f"a query of the index cannot be read: {error}") from error
-
     def folder_in(self, state: Path) -> Path:
         """Return its folder."""
         return self.folder
@@ -139,7 +127,7 @@ class ServedIndex(Unpicklable, elsewhere="make one of the folder in the other pr
         """Load its vectors; arguments and errors as for `plan_service`, without a budget unplanned."""
         if budget is not None:
             self.plan_service(budget, resident_bytes)
-        return IndexRunner(self, self._kind.load(self.folder))
+        return IndexRunner(self._kind.load(self.folder))
 
     def example(self, address: str) -> str:
         """Return a Python program that asks a server at an address."""
@@ -178,8 +166,8 @@ class IndexPlan:
 class IndexRunner:
     """An index in the memory of a worker."""
 
-    def __init__(self, served: ServedIndex, held: Index | EncryptedIndex) -> None:
-        self._served, self._index = served, held
+    def __init__(self, held: Index | EncryptedIndex) -> None:
+        self._index = held
 
     @property
     def working_bytes(self) -> int:
@@ -187,14 +175,21 @@ class IndexRunner:
         return self._index.nbytes
 
     def read(self, messages: Sequence[bytes]) -> Evaluate:
-        """Read the query of a message; errors as for `framing.split` and `ServedIndex.check`."""
-        (query,) = framing.split(messages[0], 1)
-        self._served.check(query)
-        message = query_to_bytes(bytes(TAG_BYTES), query)
+        """Read the query of a message.
+
+        Raises:
+            BadRequestError: as for `framing.split`.
+            InvalidObjectError: it is not an encrypted vector of the index's parameters.
+        """
+        (data,) = framing.split(messages[0], 1)
+        try:
+            query = BfvSeededCiphertext.from_bytes(data, self._index.parameters)
+        except KeywrightError as error:
+            raise InvalidObjectError(f"a query of the index cannot be read: {error}") from error
 
         def evaluate(keys: EvaluationKeys, on_step: Callable[[], object]) -> list[bytes]:
-            (part,) = read_answer(self._index.answer(message, keys))
+            scores = self._index.scores(query, keys).to_bytes()
             on_step()
-            return [part.scores]
+            return [scores]
 
         return evaluate

@@ -120,13 +120,6 @@ class Served(Protocol):
     def key_places(self) -> Sequence[tuple[int, int]]:
         """Begins and ends of the parts of a stored set, in the order in which an evaluation needs them."""
 
-    def check(self, ciphertext: bytes) -> None:
-        """Check a ciphertext of a message.
-
-        Raises:
-            InvalidObjectError: it cannot be evaluated.
-        """
-
     def folder_in(self, state: Path) -> Path:
         """Return the folder from which workers load it. If it has none, it is written under ``state``."""
 

@@ -61,10 +61,6 @@ class ServedModel(Unpicklable, elsewhere="load the model in the other process wi
         """Begins and ends of the parts of a stored set, in the order in which an evaluation needs them."""
         return self.model.key_places
 
-    def check(self, ciphertext: bytes) -> None:
-        """Check a ciphertext of a message; errors as for `Requests.read`."""
-        self.model.requests.read(ciphertext)
-
     def folder_in(self, state: Path) -> Path:
         """Return its folder; a compiled model is written under ``state``."""
         if self.model.folder is not None:
