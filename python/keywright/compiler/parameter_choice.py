@@ -26,7 +26,7 @@ from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
 from keywright.program.program import Program
 
 from .approximating import ApproximatedModel
-from .compiler import compile  # noqa: A004 (the public function)
+from .compiler import compile_program
 from .placement.costs import CostTable
 from .placement.target import Target
 from .presets import BootstrapPreset
@@ -221,7 +221,7 @@ class Compilation(
             levels=parameters.max_level if ring.levels is None else ring.levels,
             output_level=_lowest(parameters),
         )
-        program = compile(self.approximated, target, costs=cost_table(parameters))
+        program = compile_program(self.approximated, target, costs=cost_table(parameters))
         return CompiledProgram(program, parameters, choice)
 
     def _of_preset(
@@ -236,7 +236,7 @@ class Compilation(
             options |= {"bootstraps": shipped.options, "rings": shipped.rings}
         costs = None if choice.deep else cost_table(plan.parameters, [])
         target = batching.target(slots=plan.slots, levels=plan.output_level, **options)
-        program = compile(self.approximated, target, costs=costs)
+        program = compile_program(self.approximated, target, costs=costs)
         plans = bootstrap_plans(program)
         parameters = plans[0].parameters if plans else shipped.parameters(program)
         entry = None

@@ -25,8 +25,8 @@ from keywright.plan.search.network_planner import HOPS, SLOWER, plan_candidates,
 from keywright.plan.search.planner import DEFAULT_HOPS
 from keywright.program.file import storage
 from keywright.program.program import Program
-from keywright.runtime.evaluation import Runner
 from keywright.runtime.range_guard import guard
+from keywright.runtime.runner import Runner
 
 from .exchange.identity import Identity
 from .exchange.interface import FRACTION_BITS, input_range, interface

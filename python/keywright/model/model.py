@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from keywright._core import Parameters, SecretKey, inspect, key_set_head
 from keywright._progress import Progress, silent
 from keywright.compiler.approximating import ApproximatedModel
-from keywright.compiler.compilation import Compilation, CompiledProgram, smaller_presets
+from keywright.compiler.parameter_choice import Compilation, CompiledProgram, smaller_presets
 from keywright.errors.engine import OutOfMemoryError, ParameterError
 from keywright.errors.model import FolderError
 from keywright.errors.network import ModelRefusedError, imprecise

@@ -161,7 +161,7 @@ def test_a_manifest_tells_clients_what_the_model_does_behind_its_outputs() -> No
     model.graph.node[-1].output[0] = "scores"
     model.graph.node.append(helper.make_node("Softmax", ["scores"], ["y"], axis=-1))
     parameters = make_full().parameters
-    program = compiler.compile(model, compiler.Target(slots=parameters.max_slots, levels=3))
+    program = compiler.compile_program(model, compiler.Target(slots=parameters.max_slots, levels=3))
     data = Model("labelled", program, parameters).manifest.encoded
     read, outputs = Manifest.read(data), np.asarray([[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, -1.0]])
     shares = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True)

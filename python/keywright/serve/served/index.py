@@ -19,7 +19,7 @@ from keywright.errors.service import InvalidObjectError
 from keywright.keys import set_head
 from keywright.model.served import framing
 from keywright.plan.memory.process import Parts
-from keywright.search import EncryptedIndex, Index, encrypted, index
+from keywright.search import EncryptedIndex, Index, encrypted_index, index
 from keywright.search.directory import Places
 from keywright.search.quantisation import ENCRYPTED_LEVEL
 
@@ -67,7 +67,7 @@ class ServedIndex(Unpicklable, elsewhere="make one of the folder in the other pr
         self._kind: type[Index | EncryptedIndex] = Index
         form = index.FORMAT
         if not (self.folder / "vectors.npy").exists():
-            self._kind, form = EncryptedIndex, encrypted.FORMAT
+            self._kind, form = EncryptedIndex, encrypted_index.FORMAT
         with refusing(f"{folder}, a search index", FormatError):
             places, self.quantisation = Places.load(self.folder, form)
         places.require_vectors()

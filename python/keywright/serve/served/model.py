@@ -7,7 +7,7 @@ from pathlib import Path
 from keywright._copies import Unpicklable
 from keywright.model.model import Model
 from keywright.plan.memory.process import ProcessPlan
-from keywright.runtime.evaluation import Runner
+from keywright.runtime.runner import Runner
 
 from .interface import Evaluate, KeySet, MessageForm
 

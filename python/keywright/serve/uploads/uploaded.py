@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from keywright.serve.configurations import Configuration
+from keywright.serve.exchanged import Direction, ExchangedObject
 from keywright.serve.storage.objects import tenant_digest
-
-from .exchanged import Direction, ExchangedObject
 
 STALLED_S, MOVED_BYTES = 60.0, 1 << 16
 """An upload that moves fewer than this many bytes in this many seconds may be evicted if all slots are
