@@ -15,6 +15,7 @@ from keywright.errors.service import LimitError, ServeError
 
 from .connection import CLOSE_S, within
 from .exchange import Exchange, Progress
+from .key_upload import send_keys
 
 KEY_SETS = 2
 """Key sets of one secret key that a server may ask for: each one gives it more samples of that key."""
@@ -64,7 +65,7 @@ class KeyOwner(ABC):
         Raises:
             LimitError: the server has been given `KEY_SETS`.
             FormatError: the server states another size.
-            ServeError: as for `Exchange.send_keys`.
+            ServeError: as for `key_upload.send_file`.
         """
         path = self._key_file
         if not path.exists():
@@ -88,7 +89,7 @@ class KeyOwner(ABC):
             )
         if self._identifier is None:
             self._identifier = self._server.begin_keys(model)
-        self._server.send_keys(self._identifier, path, progress)
+        send_keys(self._server, self._identifier, path, progress)
         path.unlink()
 
     @property

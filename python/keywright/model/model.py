@@ -85,7 +85,7 @@ class Model(Executable):
             compiled.bootstraps,
             compiled.entry,
             labels,
-            planned=compiled.execution,
+            frontier=compiled.frontier,
             compilation=compilation,
             fixed_batch=fixed_batch,
         )

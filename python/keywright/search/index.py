@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keywright import bfv
 from keywright._copies import Unpicklable
-from keywright._core import EncryptedSearchIndex, EvaluationKeys, SearchAnswer, SearchIndex
+from keywright._core import EncryptedSearchIndex, EvaluationKeys, SearchIndex
 from keywright._reading.records import refusing
 from keywright.errors import (
     FormatError,
@@ -84,13 +84,14 @@ class VectorIndex(Unpicklable, Generic[Engine], elsewhere="save() it, and load i
         sent = bfv.SeededCiphertext.from_bytes(ciphertext, parameters)
         with self._lock:
             revision, scores = self._places.revision, self.scores(sent, loaded)
-        return AnswerPart(tag, self._places.identity, revision, scores.to_bytes()).to_bytes()
+        return AnswerPart(tag, self._places.identity, revision, scores).to_bytes()
 
-    def scores(self, query: bfv.SeededCiphertext, keys: EvaluationKeys) -> SearchAnswer:
-        """Return the encrypted score of every vector for an encrypted query; errors as for `answer`."""
+    def scores(self, query: bfv.SeededCiphertext, keys: EvaluationKeys) -> bytes:
+        """Return the encrypted score of every vector for an encrypted query, without the parts of `answer` by
+        which a client of several shards tells them apart; errors as for `answer`."""
         with self._lock:
             self._places.require_vectors()
-            return self._engine.answer(query, keys)
+            return bytes(self._engine.answer(query, keys).to_bytes())
 
 
 class Index(

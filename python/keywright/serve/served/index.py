@@ -23,7 +23,7 @@ from keywright.search import EncryptedIndex, Index, encrypted_index, index
 from keywright.search.directory import Places
 from keywright.search.quantisation import ENCRYPTED_LEVEL
 
-from .interface import Evaluate, KeySet, MessageForm
+from .interface import KeySet, MessageForm
 
 DESCRIPTION = "index.json"
 HEADER_BYTES = 4096
@@ -174,7 +174,7 @@ class IndexRunner:
         """Bytes of the vectors."""
         return self._index.nbytes
 
-    def read(self, messages: Sequence[bytes]) -> Evaluate:
+    def read(self, messages: Sequence[bytes]) -> BfvSeededCiphertext:
         """Read the query of a message.
 
         Raises:
@@ -183,13 +183,14 @@ class IndexRunner:
         """
         (data,) = framing.split(messages[0], 1)
         try:
-            query = BfvSeededCiphertext.from_bytes(data, self._index.parameters)
+            return BfvSeededCiphertext.from_bytes(data, self._index.parameters)
         except KeywrightError as error:
             raise InvalidObjectError(f"a query of the index cannot be read: {error}") from error
 
-        def evaluate(keys: EvaluationKeys, on_step: Callable[[], object]) -> list[bytes]:
-            scores = self._index.scores(query, keys).to_bytes()
-            on_step()
-            return [scores]
-
-        return evaluate
+    def evaluate(
+        self, inputs: BfvSeededCiphertext, keys: EvaluationKeys, on_step: Callable[[], object]
+    ) -> list[bytes]:
+        """Return the scores of a query; see `ServedRunner.evaluate`."""
+        scores = self._index.scores(inputs, keys)
+        on_step()
+        return [scores]
