@@ -164,7 +164,7 @@ def toy_model() -> Model:
     bits = [42, 36, 36, *[38] * 5, *[50] * 8, 46, 46]
     parameters = kw.Parameters.from_bits(10, bits, [50, 50, 50], 38, insecure=True)
     plan = kw.BootstrapperPlan(parameters, **entry)
-    program = compiler.compile(
+    program = compiler.compile_program(
         (files("keywright") / "data" / "digits.onnx").read_bytes(),
         compiler.Target(
             slots=plan.slots,

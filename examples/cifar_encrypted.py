@@ -45,7 +45,7 @@ def main() -> int:
 
     plan = kw.BootstrapperPlan.preset(PRESET)
     parameters = plan.parameters
-    program = compiler.compile(
+    program = compiler.compile_program(
         arguments.model,
         compiler.Target(
             slots=plan.slots, levels=plan.output_level, bootstraps=(compiler.Bootstrap.of(plan),)

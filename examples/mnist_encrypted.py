@@ -37,7 +37,7 @@ def main() -> int:
     clear = np.concatenate([session.run(None, {name: sample[None]})[0] for sample in samples]).argmax(1)
 
     parameters = kw.Parameters.preset(PRESET)
-    program = compiler.compile(
+    program = compiler.compile_program(
         MODEL, compiler.Target(slots=parameters.max_slots, levels=parameters.max_level)
     )
     model = kw.Model("mnist", program, parameters)

@@ -101,7 +101,7 @@ def measure(model: onnx.ModelProto, typical: Vector, tests: Vector, batch: int, 
     target = compiler.Target(
         slots=parameters.max_slots, levels=parameters.max_level, output_level=OUTPUT_LEVEL, batch=batch
     )
-    program = compiler.compile(
+    program = compiler.compile_program(
         model, target, compiler.Fit(calibration=typical, activations={"relu": ACTIVATION})
     )
     execution = Model("batches", program, parameters).execution

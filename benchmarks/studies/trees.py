@@ -28,7 +28,7 @@ import keywright as kw
 import numpy as np
 from harness.folders import HERE, record_folder
 from harness.measurement.clock import Seconds, timed
-from keywright.compiler.front_ends.trees.objects import to_source
+from keywright.compiler.front_ends.model_source import to_source
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier

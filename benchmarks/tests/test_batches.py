@@ -18,7 +18,9 @@ def test_the_network_is_followed() -> None:
     model, typical, tests = batches.perceptron()
     assert tests.shape == (143, 30)
     fit = compiler.Fit(calibration=typical, activations={"relu": batches.ACTIVATION})
-    program = compiler.compile(model, compiler.Target(slots=16384, levels=14, samples=len(tests)), fit)
+    program = compiler.compile_program(
+        model, compiler.Target(slots=16384, levels=14, samples=len(tests)), fit
+    )
     assert program.batch == 256
     labels = run_onnxruntime(model, tests).argmax(1)
     assert np.array_equal(run_clear(program, tests).argmax(1), labels)

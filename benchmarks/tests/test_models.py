@@ -78,7 +78,9 @@ def test_the_perceptron_keeps_its_labels() -> None:
 
     trained = perceptron(None)
     fit = compiler.Fit(calibration=trained.data.train, activations=MODELS["sklearn-perceptron"].activations)
-    program = compiler.compile(trained.onnx, compiler.Target(slots=16384, levels=13, samples=143), fit)
+    program = compiler.compile_program(
+        trained.onnx, compiler.Target(slots=16384, levels=13, samples=143), fit
+    )
     outputs = measure.labels(run_clear(program, trained.data.tests.astype(np.float64)))
     assert len(outputs) == 143
     assert np.array_equal(outputs, measure.labels(np.asarray(trained.outputs)))

@@ -226,9 +226,9 @@ def programs() -> dict[str, compiler.Program]:
     programs = models()
     fit = compiler.Fit(calibration=samples, activations={"sigmoid": "chebyshev:7"})
     return {
-        "sigmoid": compiler.compile(programs["sigmoid"], compiler.Target(slots=4, levels=9), fit),
-        "batch": compiler.compile(programs["dense"], compiler.Target(slots=16, levels=3, batch=4)),
-        "client": compiler.compile(programs["client"], compiler.Target(slots=4, levels=2)),
+        "sigmoid": compiler.compile_program(programs["sigmoid"], compiler.Target(slots=4, levels=9), fit),
+        "batch": compiler.compile_program(programs["dense"], compiler.Target(slots=16, levels=3, batch=4)),
+        "client": compiler.compile_program(programs["client"], compiler.Target(slots=4, levels=2)),
     }
 
 

@@ -217,7 +217,7 @@ def _image(data: bytes) -> bool:
 def _model(data: bytes) -> bool:
     target = compiler.Target(slots=64, levels=16)
     try:
-        compiler.compile(data, target, max_plaintext_bytes=1 << 24)
+        compiler.compile_program(data, target, max_plaintext_bytes=1 << 24)
         return True
     except ModelRefusedError as refused:
         if not refused.codes <= {"activations", "ranges"}:
@@ -228,7 +228,7 @@ def _model(data: bytes) -> bool:
     if np.prod(sizes, dtype=float) > 256:
         return True
     samples = np.random.default_rng(1).normal(size=(4, *sizes))
-    compiler.compile(data, target, compiler.Fit(calibration=samples), max_plaintext_bytes=1 << 24)
+    compiler.compile_program(data, target, compiler.Fit(calibration=samples), max_plaintext_bytes=1 << 24)
     return True
 
 

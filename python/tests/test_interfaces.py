@@ -6,6 +6,7 @@ import ast
 import functools
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 import types
@@ -148,3 +149,15 @@ def test_every_exception_is_a_name_of_the_errors() -> None:
             }:
                 assert path.parent == package / "errors", (path, node.name)
                 assert node.name in kw.errors.__all__
+
+
+def test_a_function_that_returns_none_by_its_docstring_does_so_by_its_annotation() -> None:
+    package = Path(kw.__file__).parent
+    for path in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.returns is None:
+                continue
+            # Sections of the docstring are about parameters, errors and what it yields.
+            summary = (ast.get_docstring(node) or "").split(":\n")[0]
+            if re.search(r"\. (Returns )?None (if|where|unless|without)\b", " ".join(summary.split())):
+                assert re.search("None|object|Any", ast.unparse(node.returns)), (path, node.name)

@@ -40,7 +40,7 @@ def by_new_file(path: Path) -> None:
 @cache
 def compiled() -> compiler.Program:
     """One program: it states when it was compiled."""
-    return compiler.compile(network(), compiler.Target(slots=512, levels=3))
+    return compiler.compile_program(network(), compiler.Target(slots=512, levels=3))
 
 
 def by_program(path: Path) -> None:
@@ -81,7 +81,7 @@ DIRECT: dict[str, str] = {
     "model/exchange/identity.py": "a file of a folder that is being made",
     "model/folder/description.py": "files of a folder that is being made",
     "search/directory.py": "the last file of a new folder, without which it is none",
-    "search/encrypted.py": "files of a folder that is being made",
+    "search/encrypted_index.py": "files of a folder that is being made",
     "search/index.py": "an archive within the writer's file",
     "commands/steps/run.py": "files of a folder that is being made",
     "commands/steps/encrypt.py": "files of a folder that is being made",
@@ -223,7 +223,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("client")
     parameters.save(folder / "parameters.kw")
     compiler.save(
-        compiler.compile(network(), compiler.Target(slots=parameters.max_slots, levels=3)),
+        compiler.compile_program(network(), compiler.Target(slots=parameters.max_slots, levels=3)),
         folder / "program.kwp",
     )
     secret = kw.SecretKey.generate(parameters)

@@ -70,7 +70,7 @@ def main() -> None:
     plan = kw.BootstrapperPlan(parameters, **ENTRY)
     name = "colours" if kind == "colours" else "digits"
     model = colours() if name == "colours" else digits.read_bytes()
-    program = compiler.compile(
+    program = compiler.compile_program(
         model,
         compiler.Target(
             slots=plan.slots,

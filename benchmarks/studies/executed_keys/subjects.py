@@ -147,9 +147,9 @@ def compile_subject(subject: Subject, model: Path, calibration: Samples) -> Comp
         target = compiler.Target(
             slots=parameters.max_slots, levels=parameters.max_level, output_level=1, batch=1
         )
-        return load(subject, compiler.compile(model, target, fit))
+        return load(subject, compiler.compile_program(model, target, fit))
     shipped = BootstrapPreset(subject.preset, CostModel())
     target = compiler.Target(
         slots=shipped.plan.slots, levels=shipped.plan.output_level, bootstraps=shipped.options, batch=1
     )
-    return load(subject, compiler.compile(model, target, fit))
+    return load(subject, compiler.compile_program(model, target, fit))

@@ -72,7 +72,7 @@ def watch(path: Path, samples: Array, outputs: Array, calibration: int, *, compi
         if not compiled:
             return Watched(difference)
         typical = samples[:calibration].astype(np.float64)
-        program = compiler.compile(model, TARGET, compiler.Fit(calibration=typical))
+        program = compiler.compile_program(model, TARGET, compiler.Fit(calibration=typical))
     except ModelRefusedError as refusal:
         return Watched(refused="; ".join(str(reason) for reason in refusal.exceptions))
     clear_outputs = run_clear(program, typical).reshape(calibration, -1)

@@ -57,7 +57,7 @@ def make_model(folder: Path, log_n: int = 11) -> Model:
     folder.mkdir(parents=True, exist_ok=True)
     parameters = kw.Parameters.from_bits(log_n, [50, 40, 40, 40, 40, 40], [50], 40, insecure=True)
     onnx = Path(str(files("keywright") / "data" / "digits.onnx"))
-    model = Model("digits", compiler.compile(onnx, compiler.Target(slots=512, levels=5)), parameters)
+    model = Model("digits", compiler.compile_program(onnx, compiler.Target(slots=512, levels=5)), parameters)
     model.write(folder)
     return Model.load(folder)
 

@@ -38,7 +38,7 @@ def served_model(name: str, outputs: int, seed: int) -> Model:
     )
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     parameters = kw.Parameters.from_bits(LOG_N, list(Q_BITS), list(SPECIAL_BITS), SCALE_BITS)
-    program = compiler.compile(
+    program = compiler.compile_program(
         onnx.shape_inference.infer_shapes(proto), compiler.Target(slots=2048, levels=1)
     )
     return Model(name, program, parameters)

@@ -7,7 +7,6 @@ import random
 import time
 from collections.abc import Callable, Collection, Mapping
 from http import HTTPStatus
-from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -23,7 +22,6 @@ from keywright.errors.service import (
 )
 from keywright.model.served.demands import require_address
 
-from . import key_upload
 from .connection import connected, current
 
 LIMITS = Limits(1 << 20, 1 << 16)
@@ -34,9 +32,6 @@ WAIT_S = 1
 
 RETRIES = 8
 """How often a request is retried."""
-
-CHECK_S = 600.0
-"""How long a server may check a whole key set."""
 
 LONGEST_PAUSE_S = 5.0
 """The longest pause before a retry, where the server states none."""
@@ -165,21 +160,6 @@ class Exchange:
     def begin_keys(self, model: str) -> str:
         """Begin the upload of a key set for a model, and return its identifier; errors as for `request`."""
         return identifier(persist(lambda: self.ask("POST", "/v1/keys", {"model": model})), "keys")
-
-    def send_keys(self, name: str, path: Path, progress: Progress | None) -> None:
-        """Upload the file of a key set, and wait until the server has checked it; errors as for
-        `key_upload.send_file`."""
-        keys = f"/v1/keys/{name}"
-        key_upload.send_file(self, keys, path, progress)
-        # The server's check of a large key set takes longer than a request.
-        until = time.monotonic() + CHECK_S
-        while persist(lambda: self.ask("GET", keys)).get("ready") is not True:
-            if time.monotonic() > until:
-                raise InvalidReplyError(
-                    f"the server has all bytes of the keys, and has not checked them in {CHECK_S:.0f} s; ask "
-                    "its operator"
-                )
-            time.sleep(POLL_S)
 
     def evaluate(self, path: str, message: bytes, limit: int, progress: Progress) -> bytes:
         """Submit a message to a path of jobs, with a query, and return the server's answer.

@@ -19,6 +19,7 @@ from keywright.errors.service import LimitError, ServeError, UnknownKeysError
 
 from .connection import CLOSE_S, within
 from .exchange import Exchange, Progress
+from .key_upload import send_keys
 
 KEY_SETS = 2
 """Key sets of one secret key that a server may ask for: each one gives it more samples of that key."""
@@ -133,7 +134,7 @@ class KeyOwner(ABC):
         Raises:
             UnknownKeysError: the server has lost `UPLOADS`.
             LimitError, FormatError: as for `_make_keys`.
-            ServeError: as for `Exchange.send_keys`.
+            ServeError: as for `key_upload.send_file`.
         """
         with self._uploading:
             path = self._make_keys(specs, size)
@@ -142,7 +143,7 @@ class KeyOwner(ABC):
                 try:
                     if self._identifier is None:
                         self._identifier = self._server.begin_keys(model)
-                    self._server.send_keys(self._identifier, path, progress)
+                    send_keys(self._server, self._identifier, path, progress)
                 except UnknownKeysError:
                     self._lose_keys(self._identifier)
                 else:

@@ -3,11 +3,10 @@
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextvars import copy_context
 from pathlib import Path
-from typing import Protocol
 
 from keywright.errors.replies import address
 from keywright.errors.service import (
@@ -19,6 +18,7 @@ from keywright.errors.service import (
 )
 
 from .connection import current
+from .exchange import POLL_S, Exchange, Progress, persist
 
 PART_BYTES = 4 << 20
 IN_FLIGHT = 3
@@ -31,6 +31,9 @@ PAUSE_S = 0.05
 PATIENCE_S = 120.0
 """The longest pause that a server may ask for with Retry-After."""
 
+CHECK_S = 600.0
+"""How long a server may check a whole key set."""
+
 MAX_RANGES = 1024
 
 SENDINGS = 4
@@ -39,29 +42,30 @@ SENDINGS = 4
 QUESTIONS = 3
 """How often the client asks for the missing ranges before it sends parts again."""
 
-Progress = Callable[[int, int], object]
 ByteRange = tuple[int, int]
 """Begin and end of a range of bytes."""
 
 
-class Remote(Protocol):
-    """Sends requests."""
+def send_keys(server: Exchange, name: str, path: Path, progress: Progress | None) -> None:
+    """Upload the file of a key set, and wait until the server has checked it; errors as for `send_file`."""
+    keys = f"/v1/keys/{name}"
+    send_file(server, keys, path, progress)
+    # The server's check of a large key set takes longer than a request.
+    until = time.monotonic() + CHECK_S
+    while persist(lambda: server.ask("GET", keys)).get("ready") is not True:
+        if time.monotonic() > until:
+            raise InvalidReplyError(
+                f"the server has all bytes of the keys, and has not checked them in {CHECK_S:.0f} s; ask its "
+                "operator"
+            )
+        time.sleep(POLL_S)
 
-    def ask(self, method: str, path: str) -> Mapping[str, object]:
-        """Send a request without a body."""
 
-    def send(self, method: str, path: str, body: bytes) -> Mapping[str, object]:
-        """Send a request with bytes as its body."""
-
-    def write(self, url: str, body: bytes) -> None:
-        """Write bytes under an address from the server."""
-
-
-def send_file(remote: Remote, keys: str, path: Path, progress: Progress | None) -> None:
+def send_file(server: Exchange, keys: str, path: Path, progress: Progress | None) -> None:
     """Send the missing bytes, directly to the object storage of the server if possible.
 
     Args:
-        remote: the server.
+        server: the server.
         keys: path of the key set there.
         path: path of the key set here.
         progress: called with bytes that have arrived and bytes in all.
@@ -73,8 +77,8 @@ def send_file(remote: Remote, keys: str, path: Path, progress: Progress | None) 
     """
     total, failures = path.stat().st_size, 0
     most = SENDINGS * total + (RETRIES + 1) * min(total, IN_FLIGHT * PART_BYTES)
-    way = _Direct(remote, keys, most)
-    missing = _missing(remote, keys, total)
+    way = _Direct(server, keys, most)
+    missing = _missing(server, keys, total)
     least = _size(missing)
     while missing:
         broken = None
@@ -91,7 +95,7 @@ def send_file(remote: Remote, keys: str, path: Path, progress: Progress | None) 
         # A part whose answer was lost is here: without this question it would be sent again for ever.
         for _ in range(QUESTIONS):
             with contextlib.suppress(UnreachableError):
-                missing = _missing(remote, keys, total)
+                missing = _missing(server, keys, total)
                 break
         # Only what was never reached before is progress: lists may alternate.
         failures = 0 if _size(missing) < least else failures + 1
@@ -109,8 +113,8 @@ class _Direct:
         most: bytes that are sent in all, at most.
     """
 
-    def __init__(self, remote: Remote, keys: str, most: int) -> None:
-        self._remote, self._keys, self._there = remote, keys, True
+    def __init__(self, server: Exchange, keys: str, most: int) -> None:
+        self._server, self._keys, self._there = server, keys, True
         self._left, self._counting = most, threading.Lock()
 
     @property
@@ -126,18 +130,18 @@ class _Direct:
             return
         if self._there and self._write(begin, data):
             return
-        self._remote.send("PUT", f"{self._keys}/parts?offset={begin}", data)
+        self._server.send("PUT", f"{self._keys}/parts?offset={begin}", data)
 
     def _write(self, begin: int, data: bytes) -> bool:
         """Write a part to the storage. Returns False if the storage cannot be used."""
         own = f"{self._keys}/direct?offset={begin}"
         try:
-            entry = self._remote.ask("POST", f"{own}&length={len(data)}")
-            self._remote.write(address(entry, "url"), data)
+            entry = self._server.ask("POST", f"{own}&length={len(data)}")
+            self._server.write(address(entry, "url"), data)
         except StorageError:
             self._there = False
             return False
-        self._remote.ask("PUT", own)
+        self._server.ask("PUT", own)
         return True
 
 
@@ -177,9 +181,9 @@ def _size(missing: Sequence[ByteRange]) -> int:
     return sum(end - begin for begin, end in missing)
 
 
-def _missing(remote: Remote, keys: str, total: int) -> list[ByteRange]:
+def _missing(server: Exchange, keys: str, total: int) -> list[ByteRange]:
     """Return the missing ranges, in order."""
-    entry, last = remote.ask("GET", keys).get("missing"), 0
+    entry, last = server.ask("GET", keys).get("missing"), 0
     ranges: list[ByteRange] = []
     for item in entry if isinstance(entry, list) and len(entry) <= MAX_RANGES else [None]:
         match item:

@@ -7,7 +7,7 @@ from keywright.program.program import Program
 from .activations.fit import Fit, Ranges
 from .approximating import approximate
 from .checking import CheckReport, check
-from .compiler import compile  # noqa: A004 (read as keywright.compiler.compile)
+from .compiler import compile_program
 from .front_ends.to_onnx import to_onnx
 from .placement.target import Target
 
@@ -20,7 +20,7 @@ __all__ = [
     "Target",
     "approximate",
     "check",
-    "compile",
+    "compile_program",
     "load",
     "save",
     "to_onnx",

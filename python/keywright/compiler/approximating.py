@@ -15,7 +15,7 @@ from keywright._core import BootstrapperPlan
 from keywright.compiler.activations.approximation.method import Method
 from keywright.compiler.activations.fit import OPERATORS, Fit
 from keywright.compiler.activations.image import output_image
-from keywright.compiler.activations.method_choice import choose, outputs_of
+from keywright.compiler.activations.polynomial_choice import choose, outputs_of
 from keywright.compiler.activations.ranges import ExactRun, run_exact
 from keywright.compiler.front_ends.feature_names import names_in
 from keywright.compiler.front_ends.model_file import gives_values, load_model
@@ -68,7 +68,7 @@ Source = ModelFile | Ensemble
 
 @dataclass(frozen=True, eq=False)
 class ApproximatedModel:
-    """A model with polynomials for activations; `keywright.compiler.compile` accepts it for any target.
+    """A model with polynomials for activations; `keywright.compiler.compile_program` takes it for any target.
 
     Attributes:
         graph: simplified.
@@ -142,7 +142,7 @@ def approximate(
         refusals: further reasons against a graph, counted before it is run on calibration data.
 
     Raises:
-        ModelRefusedError: with all reasons; see `keywright.compiler.compile`.
+        ModelRefusedError: with all reasons; see `keywright.compiler.compile_program`.
         EncodeError: calibration data of the wrong shape or not finite.
     """
     prepared = prepare(model, Fit() if fit is None else fit)

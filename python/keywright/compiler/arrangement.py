@@ -9,8 +9,8 @@ from keywright.compiler.graph.graph import Graph, Input, Linear, Multiply, Polyn
 from keywright.compiler.layout.batches import interleave_layout, interleave_linear
 from keywright.compiler.layout.cyclic import repack_before_strides
 from keywright.compiler.layout.layer_work import LayerWork, Prices
+from keywright.compiler.layout.layout_choice import choose_layouts, largest_tensor, useful_slots
 from keywright.compiler.layout.lowering import LoweredLinear, lower
-from keywright.compiler.layout.packing import choose_layouts, largest_tensor, useful_slots
 from keywright.compiler.placement.bounding import bound_values
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.placement import LevelLimits, Placement, Problem, assign_levels, place

@@ -1,4 +1,4 @@
-"""`compile`: compiles an ONNX model into a program, or refuses it with every reason."""
+"""`compile_program`: compiles an ONNX model into a program, or refuses it with every reason."""
 
 import math
 import time
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from keywright.compiler.activations.fit import LARGEST_INPUT, Fit
-from keywright.compiler.activations.method_choice import report
+from keywright.compiler.activations.polynomial_choice import report
 from keywright.compiler.activations.ranges import MARGIN, ExactRun
 from keywright.compiler.graph.graph import (
     Activation,
@@ -60,7 +60,7 @@ LARGEST_CONSTANT = 64.0
 8 bits above the scale, one of them for the sign. They are large where a range reaches far beyond samples."""
 
 
-def compile(  # noqa: A001 (read as keywright.compiler.compile)
+def compile_program(
     model: Source | ApproximatedModel,
     target: Target,
     fit: Fit | None = None,

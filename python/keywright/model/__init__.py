@@ -6,7 +6,7 @@
 >>> scores = model.predict(samples[:8])                     # doctest: +SKIP
 """
 
-from keywright.compiler.compilation import BOOTSTRAP_PRESETS, DEEP_PRESETS, Client, Ring
+from keywright.compiler.parameter_choice import BOOTSTRAP_PRESETS, DEEP_PRESETS, Client, Ring
 from keywright.plan.ring.entry import Entry
 
 from .client import ModelClient, save_keys

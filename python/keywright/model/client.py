@@ -169,8 +169,7 @@ class ModelClient(
 
     def answers(self, outputs: ArrayLike) -> dict[str, NDArray[Any]]:
         """Compute the model's own outputs by name, such as labels and probabilities, from the result of
-        `decrypt` for several samples; see `keywright.compiler.Program.answers`. None if the results are
-        already the model's output."""
+        `decrypt` for several samples; see `keywright.compiler.Program.answers`, also for errors."""
         return self.program.answers(outputs)
 
     def encrypt_batch(self, batch: NDArray[np.float64]) -> list[bytes]:

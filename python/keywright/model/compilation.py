@@ -10,10 +10,10 @@ from keywright import compiler
 from keywright._core import Parameters
 from keywright._progress import Progress, silent
 from keywright.compiler.activations.fit import Thresholds
-from keywright.compiler.compilation import Client, Compilation, Ring
 from keywright.compiler.front_ends.estimator_refusals import in_its_words
 from keywright.compiler.front_ends.model_file import with_fixed_inputs
-from keywright.compiler.front_ends.trees.objects import to_source
+from keywright.compiler.front_ends.model_source import to_source
+from keywright.compiler.parameter_choice import Client, Compilation, Ring
 from keywright.errors import ModelRefusedError
 from keywright.errors.choices import require_choice
 from keywright.errors.network import RefusalError

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright.compiler.activations.method_choice import ANSWER_SHARE, outputs_of
+from keywright.compiler.activations.polynomial_choice import ANSWER_SHARE, outputs_of
 from keywright.compiler.approximating import ApproximatedModel
 from keywright.compiler.front_ends.feature_names import as_fitted, feature_names
 from keywright.compiler.front_ends.scikit_learn.comparison import own_answers

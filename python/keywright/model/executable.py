@@ -21,12 +21,12 @@ from keywright.plan.memory.machine import resident_bytes
 from keywright.plan.memory.planner import Process, plan_process
 from keywright.plan.memory.process import ProcessPlan
 from keywright.plan.ring.entry import Entry
-from keywright.plan.search.network_planner import HOPS, SLOWER, plan_candidates, plan_network
+from keywright.plan.search.network_planner import HOPS, SLOWER, KeyFrontier
 from keywright.plan.search.planner import DEFAULT_HOPS
 from keywright.program.file import storage
 from keywright.program.program import Program
-from keywright.runtime.evaluation import Runner
 from keywright.runtime.range_guard import guard
+from keywright.runtime.runner import Runner
 
 from .exchange.identity import Identity
 from .exchange.interface import FRACTION_BITS, input_range, interface
@@ -57,7 +57,7 @@ class Executable(
             stage produces answers; None if clients encrypt slots.
         labels: labels of the outputs.
         key_plan: plan of the keys; by default the fewest bytes of keys with nearly the best speed.
-        planned: these keys by default, where they were planned before.
+        frontier: of its keys, if it was searched before.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Executable(
     entry: Entry | None = field(default=None, repr=False)
     labels: tuple[str, ...] = ()
     key_plan: KeyPlan | None = field(default=None, repr=False)
-    planned: PlanExecution | None = field(default=None, repr=False)
+    frontier: KeyFrontier | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         program = self.program
@@ -114,11 +114,6 @@ class Executable(
         index = self.entry_index
         return self.program if index is None else self.program.entered(index)
 
-    @property
-    def _hops(self) -> int:
-        """Return the maximum number of key switches per rotation."""
-        return HOPS if self.entry is None else DEFAULT_HOPS
-
     @cached_property
     def execution(self) -> PlanExecution:
         """The key plan, ready to execute.
@@ -126,32 +121,28 @@ class Executable(
         Raises:
             MismatchError: the given plan is for something else.
         """
-        network, plans = self._entered, self._plans
         if self.key_plan is not None:
-            return PlanExecution(self.key_plan, self.parameters, network, plans)
-        return self.planned or plan_network(
-            network,
-            self.parameters,
-            plans,
-            model=stored_model(),
-            name=self.name,
-            max_hops=self._hops,
-            slower=SLOWER if self.entry is None else THIN_SLOWER,
-        )
+            return PlanExecution(self.key_plan, self.parameters, self._entered, self._plans)
+        return self._frontier.execution
 
     @cached_property
     def candidates(self) -> list[PlanExecution]:
         """Plans of the keys, from the fewest bytes to the fastest, predicted with the calibration of this
         machine if there is one; only the given plan if there is one."""
-        if self.key_plan is not None:
-            return [self.execution]
-        return plan_candidates(
+        return self._frontier.candidates if self.key_plan is None else [self.execution]
+
+    @cached_property
+    def _frontier(self) -> KeyFrontier:
+        """Return the keys among which those of `execution` and `candidates` are."""
+        thin = self.entry is not None
+        return self.frontier or KeyFrontier(
             self._entered,
             self.parameters,
             self._plans,
             model=stored_model(),
             name=self.name,
-            max_hops=self._hops,
+            max_hops=DEFAULT_HOPS if thin else HOPS,
+            slower=THIN_SLOWER if thin else SLOWER,
         )
 
     @cached_property

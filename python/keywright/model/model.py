@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from keywright._core import Parameters, SecretKey, inspect, key_set_head
 from keywright._progress import Progress, silent
 from keywright.compiler.approximating import ApproximatedModel
-from keywright.compiler.compilation import Compilation, CompiledProgram, smaller_presets
+from keywright.compiler.parameter_choice import Compilation, CompiledProgram, smaller_presets
 from keywright.errors.engine import OutOfMemoryError, ParameterError
 from keywright.errors.model import FolderError
 from keywright.errors.network import ModelRefusedError, imprecise
@@ -85,7 +85,7 @@ class Model(Executable):
             compiled.bootstraps,
             compiled.entry,
             labels,
-            planned=compiled.execution,
+            frontier=compiled.frontier,
             compilation=compilation,
             fixed_batch=fixed_batch,
         )
@@ -407,8 +407,7 @@ class Model(Executable):
 
     def answers(self, outputs: ArrayLike) -> dict[str, NDArray[Any]]:
         """Compute the model's own outputs by name, such as labels and probabilities, from the result of
-        `predict` for several samples; see `keywright.compiler.Program.answers`. None if the results already
-        are the model's output."""
+        `predict` for several samples; see `keywright.compiler.Program.answers`, also for errors."""
         return self.program.answers(outputs)
 
     def client(self) -> ModelClient:

@@ -17,7 +17,7 @@ from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.machine import resident_bytes
 from keywright.plan.memory.planner import Process, plan_process
 from keywright.plan.memory.process import ProcessPlan
-from keywright.runtime.evaluation import Runner
+from keywright.runtime.runner import Runner
 
 from .exchange.identity import Identity
 from .exchange.messages import Message

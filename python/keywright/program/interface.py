@@ -155,7 +155,8 @@ class OutputCodec:
 
     def answers(self, outputs: ArrayLike, shape: Shape) -> dict[str, NDArray[Any]]:
         """Compute the model's own outputs by name, such as labels and probabilities, from decrypted results.
-        Without a part of the client, the results are the model's output.
+        This is the client's part of the model. The dictionary is empty for a model without such a part: its
+        decrypted results are the model's output.
 
         Args:
             outputs: (count, *shape).

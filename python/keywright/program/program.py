@@ -200,7 +200,8 @@ class Program(
 
     def answers(self, outputs: ArrayLike) -> dict[str, NDArray[Any]]:
         """Compute the model's own outputs by name, such as labels and probabilities, from decrypted results.
-        This is the client's part of the model. Without one, the results are the model's output.
+        This is the client's part of the model. The dictionary is empty for a model without such a part: its
+        decrypted results are the model's output.
 
         Args:
             outputs: (count, *output_shape).

@@ -4,9 +4,9 @@ from .backend import Backend
 from .clear import ClearBackend, ClearCiphertext
 from .clear_run import run_clear
 from .encrypted.backend import EncryptedBackend
-from .evaluation import Runner
 from .executor import execute
 from .range_guard import guard
+from .runner import Runner
 from .simulation.simulate import Simulation, simulate
 from .timing import LayerClock
 

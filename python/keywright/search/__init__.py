@@ -16,7 +16,7 @@ exact score of every rounded vector of the index: a cosine, an inner product or 
 """
 
 from .client import Client, Query
-from .encrypted import EncryptedIndex
+from .encrypted_index import EncryptedIndex
 from .index import Index
 from .quantisation import Metric, Quantisation
 from .shards import IndexProcess, Shard, Shards

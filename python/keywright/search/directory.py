@@ -1,4 +1,5 @@
-"""The public facts about an index: its rounding, the id at each place, and its revision."""
+"""The public facts about an index: its rounding, the id at each place, and its revision. `Directory` is what
+clients know of them, `Places` what an index has."""
 
 import json
 import secrets
@@ -7,21 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from threading import RLock
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keywright import bfv
-from keywright._copies import Unpicklable
-from keywright._core import EncryptedSearchIndex, EvaluationKeys, SearchIndex
 from keywright._reading.arrays import read_array, read_file
 from keywright._reading.documents import Limits
 from keywright._reading.records import read_object, refusing, whole
 from keywright.errors import FormatError, KeywrightError, SearchError
 
-from .messages import IDENTITY_BYTES, MAX_SHARDS, AnswerPart, read_query
+from .messages import IDENTITY_BYTES, MAX_SHARDS
 from .quantisation import Quantisation
 
 FORMAT = "keywright-search-1"
@@ -31,8 +28,6 @@ HEAD = struct.Struct("<8sIQ")
 HEADER = Limits(1 << 20, 1 << 16)
 MAX_PLACES = 1 << 26
 MAX_ARRAY_HEADER = 4096 + 16
-
-Engine = TypeVar("Engine", SearchIndex, EncryptedSearchIndex)
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,67 +293,6 @@ class Places:
         if len(np.unique(places.ids[places.live])) != len(places):
             raise ValueError("an id occurs twice")
         return places, quantisation
-
-
-class VectorIndex(Unpicklable, Generic[Engine], elsewhere="save() it, and load it in the other process"):
-    """What indices of vectors in the clear and of encrypted ones share.
-
-    Args:
-        quantisation: how vectors are rounded.
-        engine: their vectors.
-    """
-
-    def __init__(self, quantisation: Quantisation, engine: Engine) -> None:
-        self._engine: Engine = engine
-        self.quantisation, self._places, self._lock = quantisation, Places(), RLock()
-
-    def __len__(self) -> int:
-        """Number of vectors."""
-        return len(self._places)
-
-    @property
-    def ids(self) -> NDArray[np.int64]:
-        """Ids of the vectors, by place."""
-        with self._lock:
-            ids: NDArray[np.int64] = self._places.ids[self._places.live]
-            return ids
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the vectors in memory."""
-        return self._engine.bytes
-
-    @property
-    def parameters(self) -> bfv.Parameters:
-        """The parameters of queries and keys, and of encrypted vectors."""
-        return self.quantisation.parameters
-
-    def directory(self) -> bytes:
-        """Return what clients need, as bytes: rounding, ids and revision. It is public to all of them."""
-        with self._lock:
-            return self._places.directory(self.quantisation).to_bytes()
-
-    def answer(self, query: bytes, keys: bytes | EvaluationKeys) -> bytes:
-        """Answer a query with the encrypted score of every vector.
-
-        Args:
-            query: data of `Client.query`.
-            keys: of that client, from `Client.keys`.
-
-        Raises:
-            FormatError: the bytes are not a query or not keys.
-            SearchError: there is no vector.
-            MissingKeyError, MismatchError: the keys are not those for this query and index.
-        """
-        tag, ciphertext = read_query(query)
-        parameters = self.parameters
-        loaded = keys if isinstance(keys, EvaluationKeys) else EvaluationKeys.from_bytes(keys, parameters)
-        sent = bfv.SeededCiphertext.from_bytes(ciphertext, parameters)
-        with self._lock:
-            self._places.require_vectors()
-            revision = self._places.revision
-            scores = self._engine.answer(sent, loaded)
-        return AnswerPart(tag, self._places.identity, revision, scores.to_bytes()).to_bytes()
 
 
 def load_array(path: Path, most: int, dtype: str) -> NDArray[Any]:

@@ -1,13 +1,17 @@
-"""The server's part: an index of vectors in the clear, and its answers to encrypted queries."""
+"""The server's part: what answers encrypted queries, and an index of vectors in the clear."""
 
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from threading import RLock
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keywright._core import SearchIndex
+from keywright import bfv
+from keywright._copies import Unpicklable
+from keywright._core import EncryptedSearchIndex, EvaluationKeys, SearchIndex
 from keywright._reading.records import refusing
 from keywright.errors import (
     FormatError,
@@ -15,10 +19,79 @@ from keywright.errors import (
     ParameterError,
 )
 
-from .directory import Places, VectorIndex, load_array
+from .directory import Places, load_array
+from .messages import AnswerPart, read_query
 from .quantisation import CHUNK, DEFAULT_LEVELS, Metric, Quantisation, as_vectors, norms_of
 
 FORMAT = "keywright-search-index-1"
+
+Engine = TypeVar("Engine", SearchIndex, EncryptedSearchIndex)
+
+
+class VectorIndex(Unpicklable, Generic[Engine], elsewhere="save() it, and load it in the other process"):
+    """What indices of vectors in the clear and of encrypted ones share.
+
+    Args:
+        quantisation: how vectors are rounded.
+        engine: their vectors.
+    """
+
+    def __init__(self, quantisation: Quantisation, engine: Engine) -> None:
+        self._engine: Engine = engine
+        self.quantisation, self._places, self._lock = quantisation, Places(), RLock()
+
+    def __len__(self) -> int:
+        """Number of vectors."""
+        return len(self._places)
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """Ids of the vectors, by place."""
+        with self._lock:
+            ids: NDArray[np.int64] = self._places.ids[self._places.live]
+            return ids
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the vectors in memory."""
+        return self._engine.bytes
+
+    @property
+    def parameters(self) -> bfv.Parameters:
+        """The parameters of queries and keys, and of encrypted vectors."""
+        return self.quantisation.parameters
+
+    def directory(self) -> bytes:
+        """Return what clients need, as bytes: rounding, ids and revision. It is public to all of them."""
+        with self._lock:
+            return self._places.directory(self.quantisation).to_bytes()
+
+    def answer(self, query: bytes, keys: bytes | EvaluationKeys) -> bytes:
+        """Answer a query with the encrypted score of every vector.
+
+        Args:
+            query: data of `Client.query`.
+            keys: of that client, from `Client.keys`.
+
+        Raises:
+            FormatError: the bytes are not a query or not keys.
+            SearchError: there is no vector.
+            MissingKeyError, MismatchError: the keys are not those for this query and index.
+        """
+        tag, ciphertext = read_query(query)
+        parameters = self.parameters
+        loaded = keys if isinstance(keys, EvaluationKeys) else EvaluationKeys.from_bytes(keys, parameters)
+        sent = bfv.SeededCiphertext.from_bytes(ciphertext, parameters)
+        with self._lock:
+            revision, scores = self._places.revision, self.scores(sent, loaded)
+        return AnswerPart(tag, self._places.identity, revision, scores).to_bytes()
+
+    def scores(self, query: bfv.SeededCiphertext, keys: EvaluationKeys) -> bytes:
+        """Return the encrypted score of every vector for an encrypted query, without the parts of `answer` by
+        which a client of several shards tells them apart; errors as for `answer`."""
+        with self._lock:
+            self._places.require_vectors()
+            return bytes(self._engine.answer(query, keys).to_bytes())
 
 
 class Index(

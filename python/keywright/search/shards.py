@@ -13,7 +13,7 @@ from keywright.errors import (
     SearchError,
 )
 
-from .encrypted import EncryptedIndex
+from .encrypted_index import EncryptedIndex
 from .index import Index
 from .messages import MAX_SHARDS
 

@@ -19,6 +19,7 @@ from keywright.errors.service import (
 from keywright.model.model import Model
 from keywright.serve.evaluation.evaluations import Evaluations
 from keywright.serve.evaluation.execution import Execution, Reports
+from keywright.serve.exchanged import SAMPLE_BYTES, ExchangedObject
 from keywright.serve.jobs.queue import Jobs
 from keywright.serve.storage.state_folder import StateFolder, operator_key
 from keywright.serve.tenants.accounts import NOBODY, Accounts
@@ -29,7 +30,6 @@ from keywright.serve.tenants.quotas import Quotas, Usage
 from keywright.serve.uploads.admission import Admission
 from keywright.serve.uploads.buffers import BUFFER_BYTES, LEAST_BODIES, Buffers
 from keywright.serve.uploads.direct import DirectUploads
-from keywright.serve.uploads.exchanged import SAMPLE_BYTES, ExchangedObject
 from keywright.serve.uploads.part_writer import PartWriter
 from keywright.serve.uploads.upload_store import UploadStore
 from keywright.serve.uploads.uploaded import UploadedKeys

@@ -13,7 +13,7 @@ import pytest
 from keywright import compiler
 from keywright.cli import main
 from keywright.compiler.approximating import ApproximatedModel
-from keywright.compiler.compilation import Compilation, CompiledProgram
+from keywright.compiler.parameter_choice import Compilation, CompiledProgram
 
 DATA = files("keywright") / "data"
 COUNT = 3

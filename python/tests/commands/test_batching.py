@@ -6,7 +6,7 @@ from pathlib import Path
 
 import keywright as kw
 import pytest
-from keywright.compiler.compilation import Compilation, CompiledProgram
+from keywright.compiler.parameter_choice import Compilation, CompiledProgram
 from keywright.errors import (
     OutOfMemoryError,
 )

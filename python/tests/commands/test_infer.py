@@ -110,7 +110,7 @@ def test_arguments_that_contradict(
 
 def test_a_program_of_an_unknown_bootstrap_is_refused(squares: Write) -> None:
     folder = squares(3)
-    program = compiler.compile(
+    program = compiler.compile_program(
         folder / "squares.onnx",
         compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(4, 1, 4, preset="N99"),)),
         compiler.Fit(calibration=np.load(folder / "inputs.npy")),
@@ -138,7 +138,7 @@ def test_both_sides_in_one_process(squares: Write, batch: int) -> None:
         arcsine_degree=7,
         values="real",
     )
-    program = compiler.compile(
+    program = compiler.compile_program(
         folder / "squares.onnx",
         compiler.Target(
             slots=plan.slots, levels=plan.output_level, bootstraps=(compiler.Bootstrap.of(plan),), batch=batch

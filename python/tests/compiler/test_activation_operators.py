@@ -24,7 +24,7 @@ SINGLE = 2.0**-20
 
 
 def compiled(model: onnx.ModelProto, samples: NDArray[Any], **methods: str) -> compiler.Program:
-    return compiler.compile(model, TARGET, compiler.Fit(calibration=samples, activations=methods))
+    return compiler.compile_program(model, TARGET, compiler.Fit(calibration=samples, activations=methods))
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_group_normalization(build: Build) -> None:
     assert compiler.check(program, samples, model(2)).max_abs_error <= 10 * fitted.max_error + SINGLE
     assert fitted.max_error < 2.0**-6
     with pytest.raises(ModelRefusedError, match="a divisor of the 4 channels"):
-        compiler.compile(model(3), TARGET)
+        compiler.compile_program(model(3), TARGET)
 
 
 @pytest.mark.parametrize("p", [1, 2])
@@ -248,11 +248,11 @@ def test_values_over_their_norm(build: Build, p: int) -> None:
     nodes = [node("LpNormalization", ["x"], ["h"], p=p, axis=-1), node("MatMul", ["h", "w"], ["y"])]
     weights = np.random.default_rng(2).normal(size=(6, 2)).astype(np.float32)
     model = build(nodes, (6,), {"w": weights})
-    program = compiler.compile(model, TARGET, compiler.Fit(calibration=SAMPLES, error=0.05))
+    program = compiler.compile_program(model, TARGET, compiler.Fit(calibration=SAMPLES, error=0.05))
     assert compiler.check(program, SAMPLES, model).max_abs_error <= 0.05
     three = [node("LpNormalization", ["x"], ["h"], p=3), node("MatMul", ["h", "w"], ["y"])]
     with pytest.raises(ModelRefusedError, match="p = 3 is not supported; needs 1 or 2"):
-        compiler.compile(build(three, (6,), {"w": weights}), TARGET)
+        compiler.compile_program(build(three, (6,), {"w": weights}), TARGET)
 
 
 def test_numbers_that_are_asked_whether_they_are(build: Build) -> None:
@@ -267,7 +267,7 @@ def test_numbers_that_are_asked_whether_they_are(build: Build) -> None:
         node("MatMul", ["h", "w"], ["y"]),
     ]
     model = build(nodes, (6,), {"w": np.eye(6, 2, dtype=np.float32)})
-    program = compiler.compile(model, TARGET)
+    program = compiler.compile_program(model, TARGET)
     assert program.depth == 1
     assert compiler.check(program, SAMPLES, model).max_abs_error < SINGLE
     # Behind a matrix: before it, the client compares.
@@ -280,4 +280,4 @@ def test_numbers_that_are_asked_whether_they_are(build: Build) -> None:
     ]
     weights = {"w": np.eye(6, 2, dtype=np.float32), "v": np.eye(6, dtype=np.float32)}
     with pytest.raises(ModelRefusedError, match="one value twice"):
-        compiler.compile(build(other, (6,), weights), TARGET)
+        compiler.compile_program(build(other, (6,), weights), TARGET)

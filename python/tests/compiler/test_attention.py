@@ -57,7 +57,7 @@ def compiled(
     """A program, samples, and the model's outputs for them."""
     model = build_model(nodes, shape, constants, opset=opset)
     samples = size * RNG.normal(size=(60, *shape)).astype(np.float32)
-    program = compiler.compile(model, target, compiler.Fit(calibration=samples, **fit or {}))
+    program = compiler.compile_program(model, target, compiler.Fit(calibration=samples, **fit or {}))
     return program, np.asarray(samples, np.float64), reference(model, samples)
 
 
@@ -125,7 +125,7 @@ def test_einsum_of_encrypted_values(equation: str, first: tuple[int, ...], secon
     }
     model = build_model(nodes, (sum(sizes),), constants)
     samples = RNG.normal(size=(4, sum(sizes))).astype(np.float32)
-    program = compiler.compile(model, TARGET)
+    program = compiler.compile_program(model, TARGET)
     for sample in samples:
         expected = reference(model, sample[None])
         assert np.abs(run_clear(program, sample).ravel() - expected.ravel()).max() < 1e-5
@@ -145,7 +145,7 @@ def test_einsum_with_a_constant_or_alone(equation: str) -> None:
     model = build_model([node("Einsum", operands, ["y"], equation=equation)], (3, 4), constants)
     sample = RNG.normal(size=(3, 4)).astype(np.float32)
     expected = reference(model, sample[None])
-    outputs = run_clear(compiler.compile(model, TARGET), sample)
+    outputs = run_clear(compiler.compile_program(model, TARGET), sample)
     assert np.abs(outputs.ravel() - expected.ravel()).max() < 1e-5
 
 
@@ -159,7 +159,7 @@ def test_einsum_with_a_constant_or_alone(equation: str) -> None:
 def test_equations_that_do_not_fit_are_refused(equation: str, reason: str) -> None:
     constants: dict[str, Any] = {"w": np.ones((4, 2), np.float32)}
     with pytest.raises(ModelRefusedError, match=re.escape(reason)):
-        compiler.compile(
+        compiler.compile_program(
             build_model([node("Einsum", ["x", "w"], ["y"], equation=equation)], (3, 4), constants), TARGET
         )
 
@@ -172,7 +172,7 @@ def test_gemm_of_encrypted_matrices(alpha: float) -> None:
         node("Unsqueeze", ["g", "first"], ["y"]),
     ]
     model = build_model(nodes, (4, 4), {"first": np.array([0])}, batch=1)
-    program = compiler.compile(model, TARGET)
+    program = compiler.compile_program(model, TARGET)
     sample = RNG.normal(size=(1, 4, 4)).astype(np.float32)
     expected = reference(model, sample)
     assert np.abs(run_clear(program, sample[0]).ravel() - expected.ravel()).max() < 1e-5
@@ -376,7 +376,7 @@ def test_encrypted_attention_agrees_with_the_clear_run() -> None:
     samples = RNG.normal(size=(60, 4, 8)).astype(np.float32)
     parameters = kw.Parameters.from_bits(12, [50] + [40] * 26, [50] * 4, 40, insecure=True)
     target = compiler.Target(slots=parameters.max_slots, levels=parameters.max_level)
-    program = compiler.compile(model, target, compiler.Fit(calibration=samples, error=0.05))
+    program = compiler.compile_program(model, target, compiler.Fit(calibration=samples, error=0.05))
     execution = plan_network(program, parameters)
     secret = kw.SecretKey.generate(parameters)
     generator = kw.KeyGenerator(secret)
@@ -424,7 +424,7 @@ def _sentences(count: int, length: int) -> Vector:
 def test_masks_that_clients_encrypt(how: str) -> None:
     nodes, constants = _masked_layer(5, ENCRYPTED_MASKS[how])
     model, samples = build_model(nodes, (5, 7), constants), _sentences(80, 5)
-    program = compiler.compile(model, TARGET, compiler.Fit(calibration=samples, error=0.05))
+    program = compiler.compile_program(model, TARGET, compiler.Fit(calibration=samples, error=0.05))
     expected = reference(model, samples)
     agree(program, samples, expected, 0.05)
     exact = import_model(model, bits=((samples == 0) | (samples == 1)).all(axis=0)).graph
@@ -441,7 +441,7 @@ def test_a_mask_of_other_numbers_is_refused_by_every_client(tmp_path: Path) -> N
     """The program computes a line where the model compares: what is no bit would be answered wrongly."""
     nodes, constants = _masked_layer(5, ENCRYPTED_MASKS["cast"])
     model, samples = build_model(nodes, (5, 7), constants), _sentences(80, 5)
-    program = compiler.compile(model, TARGET, compiler.Fit(calibration=samples, error=0.05))
+    program = compiler.compile_program(model, TARGET, compiler.Fit(calibration=samples, error=0.05))
     assert program.input.steps.bits == tuple(range(6, 35, 7))
     compiler.save(program, tmp_path / "program.kwp")
     read = compiler.load(tmp_path / "program.kwp")
@@ -457,7 +457,7 @@ def test_a_mask_of_other_numbers_is_refused_by_every_client(tmp_path: Path) -> N
         with pytest.raises(OutOfRangeError, match="the mask in the input"):
             manifest.require_range(wrong)
     plain = build_model([node("MatMul", ["x", "w"], ["y"])], (5, 7), {"w": np.ones((7, 2), np.float32)})
-    linear = compiler.compile(plain, TARGET, compiler.Fit(calibration=samples))
+    linear = compiler.compile_program(plain, TARGET, compiler.Fit(calibration=samples))
     assert len(linear.input.steps.bits) == 0
 
 
@@ -474,7 +474,7 @@ def test_other_features_of_zeros_and_ones_may_take_any_value() -> None:
     constants |= {"next": np.array([1]), "twice": np.float32(2)}
     model, samples = build_model([*nodes, *flag], (5, 7), constants), _sentences(80, 5)
     samples[:, :, 0] = RNG.integers(0, 2, (80, 5))
-    program = compiler.compile(model, TARGET, compiler.Fit(calibration=samples, error=0.1))
+    program = compiler.compile_program(model, TARGET, compiler.Fit(calibration=samples, error=0.1))
     assert program.input.steps.bits == tuple(range(6, 35, 7))
 
 
@@ -484,7 +484,7 @@ def test_an_encrypted_mask_of_causal_attention() -> None:
     causal = np.where(np.tri(5, dtype=bool), 0.0, -np.inf).astype(np.float32)
     nodes, constants = _masked_layer(5, [bits, *last], causal=causal)
     model, samples = build_model(nodes, (5, 7), constants), _sentences(80, 5)
-    program = compiler.compile(model, TARGET, compiler.Fit(calibration=samples, error=0.05))
+    program = compiler.compile_program(model, TARGET, compiler.Fit(calibration=samples, error=0.05))
     agree(program, samples, reference(model, samples), 0.05)
 
 
@@ -510,7 +510,7 @@ def test_encrypted_masks_that_hide_nothing_or_everything(wrong: str, reason: str
     else:
         nodes = [*nodes[:-7], node("Softmax", ["g"], ["p"], axis=-1), *nodes[-5:]]
     with pytest.raises((ModelRefusedError, EncodeError), match=reason):
-        compiler.compile(
+        compiler.compile_program(
             build_model(nodes, (5, 7), constants), TARGET, compiler.Fit(calibration=samples, error=0.05)
         )
 
@@ -572,7 +572,7 @@ def test_clients_refuse_a_sentence_without_tokens() -> None:
     nodes, constants = _masked_layer(5, ENCRYPTED_MASKS["cast"])
     samples = _sentences(80, 5)
     fit = compiler.Fit(calibration=samples, error=0.05)
-    program = compiler.compile(build_model(nodes, (5, 7), constants), TARGET, fit)
+    program = compiler.compile_program(build_model(nodes, (5, 7), constants), TARGET, fit)
     guard(program, samples[:4])
     empty = samples[:1].copy()
     empty[..., 6] = 0.0

@@ -71,7 +71,7 @@ TARGET = compiler.Target(slots=512, levels=12)
 
 @pytest.fixture(scope="module")
 def alone(residual: onnx.ModelProto, fit: compiler.Fit) -> compiler.Program:
-    return compiler.compile(residual, TARGET, fit)
+    return compiler.compile_program(residual, TARGET, fit)
 
 
 @settings(max_examples=60, deadline=None)
@@ -103,7 +103,7 @@ def test_an_interleaved_matrix_is_the_matrix_of_every_sample(data: st.DataObject
 def test_every_sample_has_the_result_that_it_has_alone(
     residual: onnx.ModelProto, samples: np.ndarray, fit: compiler.Fit, alone: compiler.Program, batch: int
 ) -> None:
-    program = compiler.compile(residual, replace(TARGET, batch=batch), fit)
+    program = compiler.compile_program(residual, replace(TARGET, batch=batch), fit)
     assert program.batch == batch
     assert program.slots <= 512
     expected = np.asarray([run_clear(alone, sample) for sample in samples])
@@ -118,7 +118,7 @@ def test_a_batch_costs_what_one_sample_does(
 ) -> None:
     """As long as every sample has the room that it has alone."""
     room = 512 // alone.slots
-    program = compiler.compile(residual, replace(TARGET, batch=room), fit)
+    program = compiler.compile_program(residual, replace(TARGET, batch=room), fit)
     assert room > 1
     assert program.slots == 512
     assert program.input.level == alone.input.level
@@ -135,10 +135,10 @@ def test_the_compiler_chooses_the_batch_of_least_time(
     def seconds(program: compiler.Program) -> float:
         return sum(layer.seconds for layer in program.layers) * -(-count // program.batch)
 
-    chosen = compiler.compile(residual, replace(TARGET, samples=count), fit)
+    chosen = compiler.compile_program(residual, replace(TARGET, samples=count), fit)
     largest = max(len(chosen.input.layout.positions), 2 * 6 * 6)
     every = [
-        compiler.compile(residual, replace(TARGET, batch=1 << k), fit)
+        compiler.compile_program(residual, replace(TARGET, batch=1 << k), fit)
         for k in range(10)
         if (1 << k) * largest <= TARGET.slots * 4
     ]
@@ -151,7 +151,7 @@ def test_samples_that_are_not_there_hold_others(
     residual: onnx.ModelProto, samples: np.ndarray, fit: compiler.Fit
 ) -> None:
     """Zeros can leave the range of a polynomial, and its values then corrupt their neighbours."""
-    program = compiler.compile(residual, replace(TARGET, batch=4), fit)
+    program = compiler.compile_program(residual, replace(TARGET, batch=4), fit)
     three = program.pack(samples[:3])
     assert np.array_equal(three, program.pack(samples[[0, 1, 2, 0]]))
     assert np.array_equal(program.pack(samples[0]), program.pack(np.repeat(samples[:1], 4, axis=0)))
@@ -189,7 +189,7 @@ def test_a_batch_fits_the_bootstraps() -> None:
 
 def test_files(residual: onnx.ModelProto, samples: np.ndarray, fit: compiler.Fit, tmp_path: Path) -> None:
     path = tmp_path / "program.kwp"
-    program = compiler.compile(residual, replace(TARGET, batch=4), fit)
+    program = compiler.compile_program(residual, replace(TARGET, batch=4), fit)
     compiler.save(program, path)
     loaded = compiler.load(path)
     assert loaded.batch == 4
@@ -221,7 +221,7 @@ def test_ciphertexts_of_several_samples(
     parameters = kw.Parameters.from_bits(11, widths, [50, 50], 40, insecure=True)
     count = len(samples)
     target = compiler.Target(slots=1024, levels=parameters.max_level, samples=count, batch=batch)
-    program = compiler.compile(residual, target, fit)
+    program = compiler.compile_program(residual, target, fit)
     size, ciphertexts = (8, 1) if batch else (16, 2)
     assert program.batch == size
     assert len(program.pack(samples[:2])) == ciphertexts

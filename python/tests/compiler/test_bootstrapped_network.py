@@ -103,7 +103,7 @@ def small_plan() -> kw.BootstrapperPlan:
 def party(build: Build) -> Party:
     plan, model = small_plan(), residual_network(build)
     samples = np.random.default_rng(8).uniform(-1, 1, (12, 2, 8, 8))
-    program = compiler.compile(
+    program = compiler.compile_program(
         model,
         compiler.Target(
             slots=plan.slots, levels=plan.output_level, bootstraps=(compiler.Bootstrap.of(plan),)
@@ -192,7 +192,7 @@ def test_a_composition_is_bootstrapped_between_its_polynomials(build: Build) -> 
         {name: weight.astype(np.float32) for name, weight in weights.items()},
     )
     samples = rng.uniform(-1, 1, (60, 8))
-    program = compiler.compile(
+    program = compiler.compile_program(
         model,
         compiler.Target(
             slots=plan.slots, levels=plan.output_level, bootstraps=(compiler.Bootstrap.of(plan),)

@@ -132,7 +132,7 @@ def numbers(answer: onnx.ModelProto) -> set[float]:
 def test_the_client_gets_no_weight_and_computes_every_output(name: str) -> None:
     nodes, outputs = ENDS[name]
     source = model([*BODY, *nodes], outputs)
-    program = compiler.compile(source, TARGET, compiler.Fit(calibration=SAMPLES))
+    program = compiler.compile_program(source, TARGET, compiler.Fit(calibration=SAMPLES))
     assert program.output.client_part is not None
     part = onnx.load_model_from_string(program.output.client_part.data)
     secret = {float(value) for array in WEIGHTS.values() for value in array.ravel()}
@@ -151,7 +151,7 @@ def test_an_end_that_reads_weights_of_the_encrypted_part_is_refused() -> None:
         node("Gather", ["rows", "l"], ["y"]),
     ]
     with pytest.raises(ModelRefusedError, match="read the weights 'w1' of shape") as caught:
-        compiler.compile(model([*BODY, *nodes], ["y"]), TARGET)
+        compiler.compile_program(model([*BODY, *nodes], ["y"]), TARGET)
     (reason,) = caught.value.exceptions
     assert isinstance(reason, RefusalError)
     assert reason.code == "client"

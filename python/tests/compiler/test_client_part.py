@@ -60,7 +60,7 @@ def test_classifiers_of_scikit_learn(name: str) -> None:
     estimator, labels = MODELS[name]
     estimator.fit(SAMPLES, labels)
     model = compiler.to_onnx(estimator, SAMPLES)
-    program = compiler.compile(model, TARGET, compiler.Fit(calibration=SAMPLES))
+    program = compiler.compile_program(model, TARGET, compiler.Fit(calibration=SAMPLES))
     checked = compiler.check(program, SAMPLES, model)
     labels, *others = program.answers(checked.expected).values()
     assert np.array_equal(labels.ravel(), estimator.predict(SAMPLES))
@@ -88,7 +88,7 @@ def test_exports_in_double_precision(name: str, opset: int) -> None:
     doubles = SAMPLES.astype(np.float64)
     estimator.fit(doubles, labels)
     model = to_onnx(estimator, doubles[:1], target_opset={"": opset, "ai.onnx.ml": 3})
-    program = compiler.compile(model, TARGET, compiler.Fit(calibration=doubles))
+    program = compiler.compile_program(model, TARGET, compiler.Fit(calibration=doubles))
     checked = compiler.check(program, doubles, model)
     labels, *_ = program.answers(checked.expected).values()
     assert np.array_equal(labels.ravel(), estimator.predict(doubles))
@@ -97,7 +97,7 @@ def test_exports_in_double_precision(name: str, opset: int) -> None:
 def test_answers_are_those_of_the_whole_model() -> None:
     estimator = make_pipeline(StandardScaler(), LogisticRegression()).fit(SAMPLES, THREE)
     model = compiler.to_onnx(estimator, SAMPLES)
-    program = compiler.compile(model, TARGET)
+    program = compiler.compile_program(model, TARGET)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     labels, probabilities = session.run(None, {"X": SAMPLES[:9]})
     answers = program.answers(run_clear(program, SAMPLES[:9]))
@@ -111,7 +111,7 @@ WEIGHTS = {"w": np.arange(12, dtype=np.float32).reshape(4, 3) - 5}
 
 def test_softmax_takes_no_level(build: Build) -> None:
     model = build([node("MatMul", ["x", "w"], ["h"]), node("Softmax", ["h"], ["y"])], (4,), WEIGHTS)
-    program = compiler.compile(model, compiler.Target(slots=16, levels=1))
+    program = compiler.compile_program(model, compiler.Target(slots=16, levels=1))
     assert program.depth == 1
     assert program.output.client_part is not None
     assert program.output.client_part.operators == ("Softmax",)
@@ -124,7 +124,7 @@ def test_softmax_takes_no_level(build: Build) -> None:
 
 def test_a_sigmoid_at_the_end_takes_no_level(build: Build) -> None:
     model = build([node("MatMul", ["x", "w"], ["h"]), node("Sigmoid", ["h"], ["y"])], (4,), WEIGHTS)
-    program = compiler.compile(model, compiler.Target(slots=16, levels=1))
+    program = compiler.compile_program(model, compiler.Target(slots=16, levels=1))
     assert program.output.client_part is not None
     assert program.output.client_part.operators == ("Sigmoid",)
     outputs = run_clear(program, SAMPLES[:5])
@@ -142,7 +142,9 @@ def test_activations_right_before_it_are_the_clients(build: Build) -> None:
         node("Cast", ["i"], ["y"], to=TensorProto.FLOAT),
     ]
     constants = WEIGHTS | {"v": np.eye(3, dtype=np.float32), "b": np.ones(3, np.float32)}
-    program = compiler.compile(build(nodes, (4,), constants), TARGET, compiler.Fit(calibration=SAMPLES))
+    program = compiler.compile_program(
+        build(nodes, (4,), constants), TARGET, compiler.Fit(calibration=SAMPLES)
+    )
     assert program.output.client_part is not None
     assert program.output.client_part.operators == ("Sigmoid", "ArgMax", "Cast")
     assert program.fit_report is not None
@@ -159,7 +161,7 @@ def test_log_softmax_in_the_middle_is_refused(build: Build) -> None:
         ModelRefusedError,
         match="'gate': operator LogSoftmax is not supported; it is supported only at the end",
     ):
-        compiler.compile(build(nodes, (4,), WEIGHTS | {"v": np.eye(3, dtype=np.float32)}), TARGET)
+        compiler.compile_program(build(nodes, (4,), WEIGHTS | {"v": np.eye(3, dtype=np.float32)}), TARGET)
 
 
 def softmax_in_parts(axis: int) -> list[onnx.NodeProto]:
@@ -184,7 +186,7 @@ def test_softmax_in_its_parts_takes_no_level(build: Build) -> None:
         "axis": np.asarray([1]),
     }
     model = build(softmax_in_parts(1), (4,), constants)
-    program = compiler.compile(model, compiler.Target(slots=16, levels=1))
+    program = compiler.compile_program(model, compiler.Target(slots=16, levels=1))
     assert program.output.client_part is not None
     assert program.output.client_part.operators == ("Softmax",)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
@@ -193,13 +195,15 @@ def test_softmax_in_its_parts_takes_no_level(build: Build) -> None:
     # Sums over samples, spread over samples, are something else.
     constants |= {"shape": np.asarray([1, -1]), "axis": np.asarray([0])}
     with pytest.raises(ModelRefusedError):
-        compiler.compile(build(softmax_in_parts(0), (4,), constants), compiler.Target(slots=16, levels=1))
+        compiler.compile_program(
+            build(softmax_in_parts(0), (4,), constants), compiler.Target(slots=16, levels=1)
+        )
 
 
 def test_the_result_of_a_logistic_model_is_its_logit(build: Build) -> None:
     weights = WEIGHTS["w"][:, :1]
     model = build([node("MatMul", ["x", "w"], ["h"]), node("Sigmoid", ["h"], ["y"])], (4,), {"w": weights})
-    program = compiler.compile(model, compiler.Target(slots=16, levels=1))
+    program = compiler.compile_program(model, compiler.Target(slots=16, levels=1))
     logits = run_clear(program, SAMPLES[:5])
     np.testing.assert_allclose(logits, SAMPLES[:5] @ weights, atol=2**-20)
     answers = program.answers(logits)["y"]
@@ -217,7 +221,7 @@ def test_two_classes_of_one_score_keep_their_labels() -> None:
     coarse = compiler.Fit(calibration=samples, activations={"relu": "chebyshev:2"})
     shares = []
     for fit in (coarse, compiler.Fit(calibration=samples, accuracy=1.0)):
-        program = compiler.compile(model, TARGET, fit)
+        program = compiler.compile_program(model, TARGET, fit)
         checked = compiler.check(program, samples, model)
         assert checked.outputs.shape == (300, 1)
         answers = program.answers(checked.outputs)["output_label"].ravel()
@@ -238,7 +242,7 @@ def test_an_accuracy_of_values_is_refused() -> None:
         warnings.simplefilter("ignore")
         network.fit(SAMPLES, SAMPLES[:, 0])
     with pytest.raises(ModelRefusedError, match=r"that is not a label, .* \(error=\)") as caught:
-        compiler.compile(
+        compiler.compile_program(
             compiler.to_onnx(network, SAMPLES), TARGET, compiler.Fit(calibration=SAMPLES, accuracy=0.9)
         )
     assert isinstance(caught.value.exceptions[0], RefusalError)
@@ -248,7 +252,7 @@ def test_an_accuracy_of_values_is_refused() -> None:
 @pytest.fixture
 def stored(build: Build, tmp_path: Path) -> tuple[compiler.Program, Path]:
     model = build([node("MatMul", ["x", "w"], ["h"]), node("Softmax", ["h"], ["y"])], (4,), WEIGHTS)
-    program = compiler.compile(model, compiler.Target(slots=16, levels=1))
+    program = compiler.compile_program(model, compiler.Target(slots=16, levels=1))
     compiler.save(program, tmp_path / "network.kwp")
     return program, tmp_path / "network.kwp"
 

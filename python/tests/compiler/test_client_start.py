@@ -231,7 +231,7 @@ def exact(model: onnx.ModelProto, samples: Any) -> NDArray[np.float64]:
 @pytest.mark.parametrize("name", STARTS)
 def test_first_steps_give_what_the_model_gives_and_take_no_secret_weight(name: str) -> None:
     model, samples = built(name), STARTS[name][2]
-    program = compiler.compile(model, TARGET, compiler.Fit(calibration=samples))
+    program = compiler.compile_program(model, TARGET, compiler.Fit(calibration=samples))
     steps = program.input.steps.first
     assert steps is not None
     few = rows(samples, slice(0, 7))
@@ -302,7 +302,7 @@ def test_samples_that_first_steps_do_not_take_are_refused(name: str, samples: An
 
 def test_foreign_first_steps(tmp_path: Path) -> None:
     path = tmp_path / "program.kwp"
-    program = compiler.compile(built("rounding"), TARGET, compiler.Fit(calibration=NUMBERS))
+    program = compiler.compile_program(built("rounding"), TARGET, compiler.Fit(calibration=NUMBERS))
     compiler.save(program, path)
     with zipfile.ZipFile(path) as archive:
         entries = {name: archive.read(name) for name in archive.namelist()}
@@ -373,7 +373,7 @@ def test_large_negative_features_are_no_mask() -> None:
         [node("Round", ["x"], ["r"]), node("MatMul", ["r", "w"], ["y"])], (3,), {"w": weights}
     )
     samples = 3e4 * np.random.default_rng(0).normal(size=(60, 3))
-    program = compiler.compile(
+    program = compiler.compile_program(
         model, compiler.Target(slots=1024, levels=4), compiler.Fit(calibration=samples)
     )
     features, _ = program.features(samples)

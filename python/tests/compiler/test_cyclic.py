@@ -11,8 +11,8 @@ from keywright.compiler.graph.graph import Graph, Input, Linear, Multiply
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.layout.cyclic import REPACKED, SLOPES, cyclic_layouts, repack_before_strides
 from keywright.compiler.layout.layer_work import Prices
+from keywright.compiler.layout.layout_choice import choose_layouts
 from keywright.compiler.layout.lowering import lower
-from keywright.compiler.layout.packing import choose_layouts
 from keywright.runtime import run_clear
 from onnx import helper
 
@@ -126,7 +126,7 @@ def test_a_network_is_repacked_where_that_takes_less_time_and_levels_suffice(bui
         name = result
     model = build(nodes, (16, 16, 16), constants)
     programs = [
-        compiler.compile(model, compiler.Target(slots=4096, levels=levels, packing="coefficients"))
+        compiler.compile_program(model, compiler.Target(slots=4096, levels=levels, packing="coefficients"))
         for levels in (12, 13)
     ]
     counts = [sum(len(d) for t in program.operands.transforms for d in t.diagonals) for program in programs]

@@ -59,7 +59,7 @@ def test_a_function_is_computed_where_it_is_defined_and_refused_elsewhere(
     target, fit = compiler.Target(slots=16, levels=20), compiler.Fit(calibration=samples)
     if side not in defined:
         with pytest.raises(ModelRefusedError, match="'f'") as caught:
-            compiler.compile(model, target, fit)
+            compiler.compile_program(model, target, fit)
         (reason,) = caught.value.exceptions
         assert isinstance(reason, RefusalError)
         assert reason.code == "domain"
@@ -68,5 +68,5 @@ def test_a_function_is_computed_where_it_is_defined_and_refused_elsewhere(
         return
     results: Any = ReferenceEvaluator(model).run(None, {"x": samples.astype(np.float32)})
     exact = results[0]
-    outputs = run_clear(compiler.compile(model, target, fit), samples)
+    outputs = run_clear(compiler.compile_program(model, target, fit), samples)
     assert np.abs(outputs.reshape(exact.shape) - exact).max() < max(np.ptp(exact) / 2 / 16, 1e-3)

@@ -138,7 +138,7 @@ def outputs(model: onnx.ModelProto, sentences: dict[str, Any]) -> Vector:
 @cache
 def compiled(mask: str) -> tuple[onnx.ModelProto, Any]:
     model = model_of([*EMBEDDED, *MASKS[mask], *ATTENTION])
-    return model, compiler.compile(model, TARGET, compiler.Fit(calibration=of(model), error=0.1))
+    return model, compiler.compile_program(model, TARGET, compiler.Fit(calibration=of(model), error=0.1))
 
 
 @pytest.mark.parametrize("mask", MASKS)
@@ -238,7 +238,7 @@ def test_a_mask_that_only_a_client_could_read_is_refused() -> None:
     other = [table, node("Gather", ["table", "mask"], ["r"]), node("Unsqueeze", ["r", "second"], ["g"])]
     model = model_of([*EMBEDDED, *other, *ATTENTION])
     with pytest.raises(ModelRefusedError, match="a choice between 0 and minus infinity"):
-        compiler.compile(model, TARGET, compiler.Fit(calibration=of(model)))
+        compiler.compile_program(model, TARGET, compiler.Fit(calibration=of(model)))
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,9 @@ def test_digits(generator: kw.KeyGenerator) -> None:
     data = files("keywright") / "data"
     with (data / "digits_test.npz").open("rb") as file:
         images = np.load(file)["images"]
-    program = compiler.compile((data / "digits.onnx").read_bytes(), compiler.Target(slots=1 << 13, levels=8))
+    program = compiler.compile_program(
+        (data / "digits.onnx").read_bytes(), compiler.Target(slots=1 << 13, levels=8)
+    )
     compare(program, generator, images[:3])
 
 
@@ -91,7 +93,7 @@ def test_an_image_that_is_repacked_before_a_stride(build: Build, generator: kw.K
     costs = CostTable(
         rotation=cheap, hoisted=cheap, diagonal=(1.0, 1.0), multiplication=cheap, bootstrap=cheap
     )
-    program = compiler.compile(model, compiler.Target(slots=256, levels=7), costs=costs)
+    program = compiler.compile_program(model, compiler.Target(slots=256, levels=7), costs=costs)
     assert any(REPACKED in layer.name for layer in program.layers)
     samples = rng.normal(size=(2, 4, 8, 8)).astype(np.float32)
     report = compiler.check(program, samples, model)
@@ -122,7 +124,7 @@ def test_shortcuts_polynomials_and_several_ciphertexts(
         },
     )
     samples = rng.normal(size=(10, 1, 4, 4)).astype(np.float32)
-    program = compiler.compile(
+    program = compiler.compile_program(
         model,
         compiler.Target(slots=slots, levels=8),
         compiler.Fit(calibration=samples, activations={"sigmoid": "chebyshev:5"}),
@@ -151,14 +153,16 @@ def test_moves_and_a_maximum(build: Build, generator: kw.KeyGenerator) -> None:
     )
     samples = rng.normal(size=(20, 2, 8)).astype(np.float32)
     fit = compiler.Fit(calibration=samples, activations={"maxpool": "chebyshev:15"})
-    compare(compiler.compile(model, compiler.Target(slots=64, levels=8), fit), generator, samples[:2])
+    compare(compiler.compile_program(model, compiler.Target(slots=64, levels=8), fit), generator, samples[:2])
 
 
 def test_a_support_vector_machine(generator: kw.KeyGenerator) -> None:
     samples = np.random.default_rng(6).normal(size=(60, 4)).astype(np.float32)
     estimator = SVC(kernel="poly", degree=2).fit(samples, np.where((samples**2).sum(1) > 3.5, "far", "near"))
     model = compiler.to_onnx(estimator, samples)
-    program = compiler.compile(model, compiler.Target(slots=64, levels=3), compiler.Fit(calibration=samples))
+    program = compiler.compile_program(
+        model, compiler.Target(slots=64, levels=3), compiler.Fit(calibration=samples)
+    )
     compare(program, generator, samples[:2])
     scores = run_clear(program, samples)
     decided = np.abs(scores[:, 0]) > 2**-16  # of what `compare` allows
@@ -173,7 +177,7 @@ def test_every_planned_key_is_needed(generator: kw.KeyGenerator, build: Build) -
         (8,),
         {"w": np.ones((8, 8), np.float32) / 8},
     )
-    program = compiler.compile(model, compiler.Target(slots=8, levels=2))
+    program = compiler.compile_program(model, compiler.Target(slots=8, levels=2))
     encrypted = encrypt_sample(program, kw.Encryptor(generator.public_key()), np.ones(8))
     execution = plan_network(program, parameters())
     for skip in range(len(execution.key_specs)):

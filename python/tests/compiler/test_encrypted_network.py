@@ -39,7 +39,7 @@ class Digits:
 def digits() -> Digits:
     data = files("keywright") / "data"
     parameters = kw.Parameters.preset("N14_QP430_S40")
-    program = compiler.compile(
+    program = compiler.compile_program(
         (data / "digits.onnx").read_bytes(),
         compiler.Target(slots=parameters.max_slots, levels=parameters.max_level),
     )

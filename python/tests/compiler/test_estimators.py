@@ -10,7 +10,7 @@ import pytest
 from keywright import compiler
 from keywright.compiler.approximating import approximate
 from keywright.compiler.front_ends.estimator_refusals import FAILED, FORMS, OF_NEW, PARTS, in_its_words
-from keywright.compiler.front_ends.trees.objects import to_source
+from keywright.compiler.front_ends.model_source import to_source
 from keywright.errors import ModelRefusedError
 from sklearn.decomposition import NMF
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier, StackingClassifier

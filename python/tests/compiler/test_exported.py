@@ -89,7 +89,7 @@ def test_what_exporters_write(path: Path) -> None:
         np.testing.assert_allclose(outputs, expected, rtol=0, atol=1000 * 8 * 2**-24)
     else:
         assert outputs.tolist() == expected.tolist()
-    program = compiler.compile(
+    program = compiler.compile_program(
         model, compiler.Target(slots=1024, levels=80), compiler.Fit(calibration=samples)
     )
     change = np.abs(run_clear(program, samples[:RUN]).reshape(RUN, -1) - scores[:RUN]).max()
@@ -103,7 +103,7 @@ def test_trees_that_exporters_write(name: str) -> None:
     samples = samples_of(model)
     expected = own_outputs(model, samples)
     fit = compiler.Fit(calibration=samples, thresholds="public")
-    program = compiler.compile(model, compiler.Target(slots=1024, levels=60), fit)
+    program = compiler.compile_program(model, compiler.Target(slots=1024, levels=60), fit)
     outputs = next(iter(program.answers(run_clear(program, samples)).values()))
     assert outputs.tolist() == expected.tolist()
 
@@ -112,7 +112,7 @@ def test_trees_that_exporters_write(name: str) -> None:
 def test_what_is_refused(name: str) -> None:
     path = next(path for path in EXPORTED if path.stem == name)
     with pytest.raises(ModelRefusedError, match=REFUSED[name]):
-        compiler.compile(path, compiler.Target(slots=1024, levels=60))
+        compiler.compile_program(path, compiler.Target(slots=1024, levels=60))
 
 
 @pytest.mark.parametrize("name", ENCRYPTED)

@@ -73,7 +73,7 @@ def test_a_transformer_of_torch(batch_first: bool) -> None:
             compiler.to_onnx(module, samples)
         assert caught.value.exceptions[0].code == "batch"  # type: ignore[union-attr]
         return
-    program = compiler.compile(
+    program = compiler.compile_program(
         compiler.to_onnx(module, samples),
         compiler.Target(slots=1024, levels=80),
         compiler.Fit(calibration=samples),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from keywright.compiler.activations.approximation.chebyshev import fit
 from keywright.compiler.activations.approximation.method import Method
-from keywright.compiler.activations.fitting import approximate, replace_activations
+from keywright.compiler.activations.fitting import fit_activation, replace_activations
 from keywright.compiler.activations.functions import ACTIVATIONS, POSITIVE, relu
 from keywright.compiler.activations.ranges import run_exact
 from keywright.compiler.graph.graph import Activation, Graph, Input, Linear
@@ -19,7 +19,7 @@ def replaced(
 ) -> tuple[Graph, list[FittedActivation]]:
     ranges = run_exact(graph, samples).ranges(margin)
     chosen = {
-        number: approximate(node, ranges[number], method)
+        number: fit_activation(node, ranges[number], method)
         for number, node in graph.nodes.items()
         if isinstance(node, Activation)
     }

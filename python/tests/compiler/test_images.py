@@ -45,7 +45,7 @@ def program_of(build: Build, nodes: list[onnx.NodeProto]) -> tuple[Program, Any]
     fit = compiler.Fit(calibration=SAMPLES, error=0.5)
     results: Any = ReferenceEvaluator(model).run(None, {"x": SAMPLES.astype(np.float32)})
     exact = results[0]
-    return compiler.compile(model, compiler.Target(slots=8, levels=20), fit), exact
+    return compiler.compile_program(model, compiler.Target(slots=8, levels=20), fit), exact
 
 
 @pytest.mark.parametrize("name", BOUNDED)

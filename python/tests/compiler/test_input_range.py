@@ -44,7 +44,7 @@ def model(build: Build, name: str) -> onnx.ModelProto:
 def compiled(
     source: onnx.ModelProto, fit: compiler.Fit | None = None, *, unit: bool = True
 ) -> compiler.Program:
-    return compiler.compile(
+    return compiler.compile_program(
         source, compiler.Target(slots=8, levels=8, packing="coefficients" if unit else "slots"), fit
     )
 

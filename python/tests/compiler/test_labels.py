@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright import compiler, runtime
-from keywright.compiler.front_ends.trees.objects import to_source
+from keywright.compiler.front_ends.model_source import to_source
 from numpy.typing import NDArray
 from sklearn import ensemble, linear_model, neural_network, svm, tree
 from sklearn.calibration import CalibratedClassifierCV
@@ -48,7 +48,7 @@ MODELS: dict[str, Any] = {
 def labels(estimator: Any) -> NDArray[Any]:
     source = to_source(estimator, VALUES)
     approximated = compiler.approximate(source, compiler.Fit(calibration=VALUES, thresholds="public"))
-    program = compiler.compile(approximated, compiler.Target(slots=1024, levels=30))
+    program = compiler.compile_program(approximated, compiler.Target(slots=1024, levels=30))
     return next(iter(program.answers(runtime.run_clear(program, VALUES)).values()))
 
 

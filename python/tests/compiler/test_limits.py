@@ -32,7 +32,7 @@ import json, resource, sys
 resource.setrlimit(resource.RLIMIT_AS, ({ADDRESS_SPACE}, {ADDRESS_SPACE}))
 from keywright import compiler, errors
 try:
-    compiler.compile(sys.argv[1], compiler.Target(slots=32768, levels=5))
+    compiler.compile_program(sys.argv[1], compiler.Target(slots=32768, levels=5))
     found = []
 except errors.ModelRefusedError as refusal:
     found = [[reason.code, str(reason)] for reason in refusal.exceptions]
@@ -169,7 +169,7 @@ def test_constants_of_every_kind_are_finite(build: Build, value: float) -> None:
     )
     for model, name in ((inside, "'c'"), (half, "'w'")):
         with pytest.raises(ModelRefusedError) as caught:
-            compiler.compile(model, compiler.Target(slots=4, levels=2))
+            compiler.compile_program(model, compiler.Target(slots=4, levels=2))
         assert "not finite" in str(caught.value)
         assert name in str(caught.value)
 
@@ -181,7 +181,7 @@ def test_weights_that_become_infinite_where_they_meet(build: Build) -> None:
     }
     model = build([node("BatchNormalization", ["x", *"sbmv"], ["y"], "norm")], (2, 2, 2), constants)
     with pytest.raises(ModelRefusedError, match="'norm': weights are not finite"):
-        compiler.compile(model, compiler.Target(slots=8, levels=2))
+        compiler.compile_program(model, compiler.Target(slots=8, levels=2))
 
 
 def test_dense_weights_are_counted_before_they_are_written_out(
@@ -190,10 +190,10 @@ def test_dense_weights_are_counted_before_they_are_written_out(
     weights = {"w": np.ones((64, 64), np.float32)}
     model = build([node("MatMul", ["x", "w"], ["y"])], (64,), weights)
     monkeypatch.setattr("keywright.compiler.front_ends.operators.dense.MAX_ENTRIES", 64 * 64)
-    assert compiler.compile(model, compiler.Target(slots=64, levels=1)).depth == 1
+    assert compiler.compile_program(model, compiler.Target(slots=64, levels=1)).depth == 1
     monkeypatch.setattr("keywright.compiler.front_ends.operators.dense.MAX_ENTRIES", 64 * 64 - 1)
     with pytest.raises(ModelRefusedError) as caught:
-        compiler.compile(model, compiler.Target(slots=64, levels=1))
+        compiler.compile_program(model, compiler.Target(slots=64, levels=1))
     (reason,) = caught.value.exceptions
     assert isinstance(reason, RefusalError)
     assert reason.code == "size"
@@ -218,13 +218,13 @@ def test_files_of_a_model_that_is_none_are_not_looked_for(
     model, target = _with_weights_in_a_file(build, "weights"), compiler.Target(slots=4, levels=1)
     for given in (model, model.SerializeToString()):
         with pytest.raises(ModelRefusedError, match="separate file 'weights'; give the model's path"):
-            compiler.compile(given, target)
+            compiler.compile_program(given, target)
     with pytest.raises(
         FormatError, match="separate file 'weights'", check=lambda error: error.code == "program"
     ):
         ClientPart(model.SerializeToString(), (1, 4))
     Path("model.onnx").write_bytes(model.SerializeToString())
-    assert compiler.compile("model.onnx", target).input.shape == (4,)
+    assert compiler.compile_program("model.onnx", target).input.shape == (4,)
 
 
 def test_files_that_attributes_name_are_counted(build: Build, tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_files_that_attributes_name_are_counted(build: Build, tmp_path: Path) ->
     with (tmp_path / "weights").open("wb") as file:
         file.truncate(limits.MAX_MODEL_BYTES)
     with pytest.raises(ModelRefusedError, match="with its weights"):
-        compiler.compile(path, compiler.Target(slots=4, levels=1))
+        compiler.compile_program(path, compiler.Target(slots=4, levels=1))
 
 
 def test_a_constant_of_no_known_type(build: Build) -> None:
@@ -253,7 +253,7 @@ def test_a_constant_of_no_known_type(build: Build) -> None:
     ]
     constants = {"c": np.float32(-np.inf), "axis": np.asarray([1])}
     model = build(nodes, (4,), constants | {"w": np.eye(4, dtype=np.float32)})
-    assert compiler.compile(model, compiler.Target(slots=4, levels=1)).output.client_part is not None
+    assert compiler.compile_program(model, compiler.Target(slots=4, levels=1)).output.client_part is not None
     model.graph.initializer[0].data_type = 99
     with pytest.raises(ModelRefusedError, match="'c' have type 99"):
-        compiler.compile(model, compiler.Target(slots=4, levels=1))
+        compiler.compile_program(model, compiler.Target(slots=4, levels=1))

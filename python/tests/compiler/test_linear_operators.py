@@ -28,7 +28,7 @@ def ints(*values: int) -> NDArray[np.int64]:
 
 
 def exact(model: onnx.ModelProto, shape: tuple[int, ...]) -> compiler.Program:
-    program = compiler.compile(model, TARGET)
+    program = compiler.compile_program(model, TARGET)
     assert compiler.check(program, integers((2, *shape), 99), model).max_abs_error == 0
     return program
 
@@ -202,7 +202,7 @@ def test_a_batch_of_eight(build: Build, target: tuple[int, ...]) -> None:
 def test_a_batch_that_is_mixed_is_refused(build: Build) -> None:
     model = build(one("ReduceMean", [], axes=[0]), (3,), batch=8)
     with pytest.raises(ModelRefusedError, match="samples of a batch are independent"):
-        compiler.compile(model, TARGET)
+        compiler.compile_program(model, TARGET)
 
 
 @pytest.mark.parametrize("opset", [13, 18, 21])
@@ -231,5 +231,5 @@ def test_what_makes_much_of_little_is_refused_before_it_is_made(
     sizes = {"Expand": ints(1, 1 << 40), "Tile": ints(1, 1 << 40), "Pad": ints(0, 0, 0, 1 << 40)}
     model = build(nodes, (1,), {"s": sizes[nodes[0].op_type]})
     with pytest.raises(ModelRefusedError) as caught:
-        compiler.compile(model, TARGET)
+        compiler.compile_program(model, TARGET)
     assert caught.value.codes == {"size"}

@@ -26,7 +26,7 @@ def integers(shape: tuple[int, ...], seed: int) -> Samples:
 def exact(
     model: onnx.ModelProto, shape: tuple[int, ...], slots: int = 4096, levels: int = 4
 ) -> compiler.Program:
-    program = compiler.compile(model, compiler.Target(slots=slots, levels=levels))
+    program = compiler.compile_program(model, compiler.Target(slots=slots, levels=levels))
     assert compiler.check(program, integers((2, *shape), 99), model).max_abs_error == 0
     return program
 
@@ -101,7 +101,7 @@ def test_average_pool(
     attributes: dict[str, Any] = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [pad] * 4}
     pool = node("AveragePool", ["x"], ["y"], count_include_pad=int(include), **attributes)
     model = build([pool], shape)
-    program = compiler.compile(model, compiler.Target(slots=1024, levels=1))
+    program = compiler.compile_program(model, compiler.Target(slots=1024, levels=1))
     # A mean of nine integers up to 4 in single precision: one rounding of the sum over the count.
     assert compiler.check(program, integers((2, *shape), 5), model).max_abs_error <= 4 * 2**-23
 
@@ -132,7 +132,7 @@ def test_batch_normalization_disappears_in_the_convolution(build: Build) -> None
         (2, 6, 6),
         constants,
     )
-    program = compiler.compile(model, compiler.Target(slots=1024, levels=1))
+    program = compiler.compile_program(model, compiler.Target(slots=1024, levels=1))
     samples = rng.normal(size=(3, 2, 6, 6))
     report = compiler.check(program, samples, model)
     # 18 products and 5 more operations in single precision, each rounding at most 2^-24 of the sum of
@@ -231,7 +231,7 @@ def test_flatten_keeps_the_order_of_elements_in_a_strided_layout(build: Build) -
 def test_activations_are_as_close_as_reported(build: Build, operator: str, degree: int) -> None:
     model = build([node(operator, ["x"], ["y"])], (6,))
     samples = np.random.default_rng(1).uniform(-3, 3, (40, 6)).astype(np.float32)
-    program = compiler.compile(
+    program = compiler.compile_program(
         model,
         compiler.Target(slots=64, levels=6),
         compiler.Fit(calibration=samples, activations={operator.lower(): f"chebyshev:{degree}"}),
@@ -258,7 +258,7 @@ def test_fused_activations(build: Build) -> None:
     constants = {"root": np.float32(2**0.5), "one": np.float32(1), "half": np.float32(0.5)}
     samples = np.random.default_rng(2).normal(size=(60, 4)).astype(np.float32)
     model = build([*silu, *gelu], (4,), constants)
-    program = compiler.compile(
+    program = compiler.compile_program(
         model,
         compiler.Target(slots=16, levels=5),
         compiler.Fit(calibration=samples, activations={"sigmoid": "chebyshev:15"}),
@@ -274,7 +274,7 @@ def test_fused_activations(build: Build) -> None:
 def test_gelu_operator(build: Build, approximate: str) -> None:
     model = build([node("Gelu", ["x"], ["y"], approximate=approximate)], (4,), opset=20)
     samples = np.random.default_rng(3).normal(size=(60, 4)).astype(np.float32)
-    program = compiler.compile(
+    program = compiler.compile_program(
         model,
         compiler.Target(slots=16, levels=5),
         compiler.Fit(calibration=samples, activations={"gelu": "chebyshev:15"}),

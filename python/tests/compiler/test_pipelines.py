@@ -205,9 +205,9 @@ def test_transformers_times_estimators(name: str, last: str) -> None:
     fit = compiler.Fit(calibration=samples, thresholds="public")
     if "PCA" in name and "Forest" in last:
         with pytest.raises(ModelRefusedError, match="before trees"):
-            compiler.compile(compiler.to_onnx(pipeline, samples), TARGET, fit)
+            compiler.compile_program(compiler.to_onnx(pipeline, samples), TARGET, fit)
         return
-    program = compiler.compile(compiler.to_onnx(pipeline, samples), TARGET, fit)
+    program = compiler.compile_program(compiler.to_onnx(pipeline, samples), TARGET, fit)
     few = samples[:25]
     features, _ = program.features(few)
     compare(pipeline, program, run_clear(program, features), few)
@@ -216,7 +216,9 @@ def test_transformers_times_estimators(name: str, last: str) -> None:
 def test_weights_behind_the_encoders_stay_with_the_server() -> None:
     pipeline = make_pipeline(SimpleImputer(), StandardScaler(), PCA(2), LogisticRegression())
     fitted(pipeline, GAPS, LABELS)
-    program = compiler.compile(compiler.to_onnx(pipeline, GAPS), TARGET, compiler.Fit(calibration=GAPS))
+    program = compiler.compile_program(
+        compiler.to_onnx(pipeline, GAPS), TARGET, compiler.Fit(calibration=GAPS)
+    )
     assert program.input.steps.first is not None
     assert program.output.client_part is not None
     held = [
@@ -390,7 +392,7 @@ def test_several_labels_at_once() -> None:
 def test_a_stack_of_probabilities_is_evaluated_encrypted() -> None:
     estimator = StackingClassifier([("a", LogisticRegression())], LogisticRegression())
     fitted(estimator, NUMBERS, LABELS)
-    program = compiler.compile(
+    program = compiler.compile_program(
         compiler.to_onnx(estimator, NUMBERS), TARGET, compiler.Fit(calibration=NUMBERS)
     )
     assert program.output.client_part is not None

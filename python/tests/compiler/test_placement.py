@@ -220,7 +220,7 @@ SAMPLES = np.random.default_rng(3).uniform(-1, 1, (20, 4))
 
 
 def test_a_compiled_program_bootstraps_values_of_at_most_one(deep: onnx.ModelProto) -> None:
-    program = compiler.compile(
+    program = compiler.compile_program(
         deep,
         compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(4, 1, 4),)),
         compiler.Fit(calibration=SAMPLES, ranges=compiler.Ranges(headroom=1.5)),
@@ -237,7 +237,7 @@ def test_a_compiled_program_bootstraps_values_of_at_most_one(deep: onnx.ModelPro
 
 
 def test_without_need_there_are_no_bootstraps(deep: onnx.ModelProto) -> None:
-    program = compiler.compile(
+    program = compiler.compile_program(
         deep,
         compiler.Target(slots=4, levels=9, bootstraps=(compiler.Bootstrap(4, 1, 9),)),
         compiler.Fit(calibration=SAMPLES),
@@ -248,10 +248,12 @@ def test_without_need_there_are_no_bootstraps(deep: onnx.ModelProto) -> None:
 
 def test_what_the_compiler_refuses(deep: onnx.ModelProto) -> None:
     with pytest.raises(ModelRefusedError) as caught:
-        compiler.compile(deep, compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(4, 1, 4),)))
+        compiler.compile_program(
+            deep, compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(4, 1, 4),))
+        )
     assert caught.value.codes == {"ranges"}
     with pytest.raises(ModelRefusedError) as caught:
-        compiler.compile(deep, compiler.Target(slots=4, levels=4), compiler.Fit(calibration=SAMPLES))
+        compiler.compile_program(deep, compiler.Target(slots=4, levels=4), compiler.Fit(calibration=SAMPLES))
     assert caught.value.codes == {"depth"}
     with pytest.raises(ParameterError, match="slots", check=lambda error: error.code == "bootstrap"):
         compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(8, 1, 4),))
@@ -274,7 +276,7 @@ def test_a_polynomial_deeper_than_a_bootstrap_is_named(build: Build) -> None:
         {"w": np.eye(4, dtype=np.float32)},
     )
     with pytest.raises(ModelRefusedError) as caught:
-        compiler.compile(
+        compiler.compile_program(
             model,
             compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(4, 1, 4),)),
             compiler.Fit(calibration=SAMPLES, activations={"tanh": "chebyshev:31"}),

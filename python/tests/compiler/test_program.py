@@ -53,7 +53,7 @@ def samples() -> np.ndarray:
 def program(
     request: pytest.FixtureRequest, residual: onnx.ModelProto, samples: np.ndarray
 ) -> compiler.Program:
-    return compiler.compile(
+    return compiler.compile_program(
         residual,
         compiler.Target(slots=request.param, levels=12),
         compiler.Fit(calibration=samples, activations={"tanh": "chebyshev:7", "relu": "chebyshev:2"}),
@@ -116,8 +116,8 @@ def test_galois_elements() -> None:
 
 def test_given_levels(residual: onnx.ModelProto, samples: np.ndarray) -> None:
     fit = compiler.Fit(calibration=samples, activations={"relu": "chebyshev:2"})
-    low = compiler.compile(residual, compiler.Target(slots=256, levels=12), fit)
-    high = compiler.compile(residual, compiler.Target(slots=256, levels=12, output_level=2), fit)
+    low = compiler.compile_program(residual, compiler.Target(slots=256, levels=12), fit)
+    high = compiler.compile_program(residual, compiler.Target(slots=256, levels=12, output_level=2), fit)
     assert (low.output.level, high.output.level) == (0, 2)
     assert high.input.level == low.input.level + 2 < 12
     assert np.array_equal(run_clear(low, samples[0]), run_clear(high, samples[0]))
@@ -134,7 +134,7 @@ def test_a_quadratic_activation_is_one_product(build: Build) -> None:
         {"w": np.tri(8, dtype=np.float32)},
     )
     x = np.random.default_rng(1).normal(size=(20, 8))
-    program = compiler.compile(
+    program = compiler.compile_program(
         model,
         compiler.Target(slots=8, levels=3),
         compiler.Fit(calibration=x, activations={"relu": "chebyshev:2"}),
@@ -146,7 +146,7 @@ def test_a_quadratic_activation_is_one_product(build: Build) -> None:
 def test_an_odd_function_of_degree_two_becomes_a_line(build: Build) -> None:
     model = build([node("Tanh", ["x"], ["y"])], (4,))
     x = np.linspace(-1, 1, 40).reshape(10, 4)
-    program = compiler.compile(
+    program = compiler.compile_program(
         model,
         compiler.Target(slots=4, levels=3),
         compiler.Fit(calibration=x, activations={"tanh": "chebyshev:2"}),
@@ -164,7 +164,7 @@ def test_negative_quadratics(build: Build) -> None:
         {"c": np.asarray([1, 2, 3, 4], np.float32)},
     )
     x = np.random.default_rng(2).normal(size=(30, 4))
-    program = compiler.compile(
+    program = compiler.compile_program(
         model,
         compiler.Target(slots=4, levels=3),
         compiler.Fit(calibration=x, activations={"relu": "chebyshev:2"}),
@@ -181,7 +181,7 @@ def test_results_on_calibration_data_are_at_most_one(build: Build) -> None:
         {"w": np.asarray([[100.0, 3.0], [0.0, 5.0], [-7.0, 0.0]], np.float32)},
     )
     x = np.random.default_rng(4).integers(-4, 5, (20, 3))
-    program = compiler.compile(model, compiler.Target(slots=4, levels=2), compiler.Fit(calibration=x))
+    program = compiler.compile_program(model, compiler.Target(slots=4, levels=2), compiler.Fit(calibration=x))
     peak = np.abs(run_onnxruntime(model, x.astype(np.float64))).max()
     assert peak <= program.output.scale < 4 * peak
     assert compiler.check(program, x, model).max_abs_error <= 2**-48 * peak
@@ -204,7 +204,7 @@ def test_a_shared_activation_is_evaluated_once(build: Build) -> None:
         {"two": np.float32(2), "w": np.tri(4, dtype=np.float32)},
     )
     x = np.random.default_rng(4).normal(size=(20, 4))
-    program = compiler.compile(model, compiler.Target(slots=4, levels=9), compiler.Fit(calibration=x))
+    program = compiler.compile_program(model, compiler.Target(slots=4, levels=9), compiler.Fit(calibration=x))
     assert [step.opcode for step in program.instructions].count("polynomial") == 1
 
 

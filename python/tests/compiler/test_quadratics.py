@@ -100,7 +100,7 @@ def test_a_model_that_writes_a_quadratic_out_takes_one_level(build: Build) -> No
         (4,),
         {"w": np.tri(4, dtype=np.float32), "two": np.asarray([1, 2, 3, 4], np.float32)},
     )
-    program = compiler.compile(model, compiler.Target(slots=4, levels=9))
+    program = compiler.compile_program(model, compiler.Target(slots=4, levels=9))
     assert program.depth == 3
     x = np.random.default_rng(1).normal(size=(10, 4))
     assert compiler.check(program, x, model).max_abs_error < 1e-3

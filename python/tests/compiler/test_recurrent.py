@@ -101,7 +101,7 @@ def test_one_step_as_a_program(build: Build) -> None:
     model = build(nodes, (1, 5), weights("GRU", 5, 8) | constants, batch=1)
     samples = RNG.normal(size=(60, 1, 5)).astype(np.float32)
     methods = {"sigmoid": "chebyshev:15", "tanh": "chebyshev:15"}
-    program = compiler.compile(
+    program = compiler.compile_program(
         model, compiler.Target(slots=64, levels=30), compiler.Fit(calibration=samples, activations=methods)
     )
     assert program.fit_report is not None
@@ -128,6 +128,6 @@ def test_refusals(build: Build, attributes: dict[str, Any], word: str) -> None:
         node("Flatten", ["s"], ["y"]),
     ]
     with pytest.raises(ModelRefusedError, match=word):
-        compiler.compile(
+        compiler.compile_program(
             build(nodes, (1, 5), weights("RNN", 5, 4), batch=1), compiler.Target(slots=64, levels=5)
         )

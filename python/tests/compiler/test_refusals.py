@@ -27,7 +27,7 @@ def reasons(
     model: onnx.ModelProto | bytes, target: compiler.Target = TARGET, **options: int
 ) -> list[RefusalError]:
     with pytest.raises(ModelRefusedError) as caught:
-        compiler.compile(model, target, **options)  # type: ignore[arg-type]
+        compiler.compile_program(model, target, **options)  # type: ignore[arg-type]
     assert all(str(reason) in str(caught.value) for reason in caught.value.exceptions)
     return list(caught.value.exceptions)  # type: ignore[arg-type]
 
@@ -75,14 +75,14 @@ def test_a_maximum_that_takes_too_many_levels(build: Build) -> None:
         compiler.Fit(calibration=samples, activations={"maxpool": "minimax:8"}),
     )
     with pytest.raises(ModelRefusedError, match="AveragePool instead of MaxPool at 'pool'"):
-        compiler.compile(model, compiler.Target(slots=16, levels=6), fit)
+        compiler.compile_program(model, compiler.Target(slots=16, levels=6), fit)
 
 
 def test_except_star_selects_reasons(build: Build) -> None:
     model = build([node("Tan", ["x"], ["y"])], (2, 8, 8))
     seen = []
     try:
-        compiler.compile(model, compiler.Target(slots=16, levels=1))
+        compiler.compile_program(model, compiler.Target(slots=16, levels=1))
     except* RefusalError as group:
         seen = list(group.exceptions)
     assert [getattr(reason, "code", "") for reason in seen] == ["operator"]
@@ -94,7 +94,7 @@ def test_too_deep_names_need_and_bound(build: Build) -> None:
     assert isinstance(reason, RefusalError)
     assert reason.code == "depth"
     assert (reason.needed, reason.available) == (4, 3)
-    assert compiler.compile(build(squares, (4,)), compiler.Target(slots=16, levels=4)).depth == 4
+    assert compiler.compile_program(build(squares, (4,)), compiler.Target(slots=16, levels=4)).depth == 4
     (reason,) = reasons(build(squares, (4,)), compiler.Target(slots=256, levels=5, output_level=2))
     assert isinstance(reason, RefusalError)
     assert reason.code == "depth"
@@ -104,7 +104,7 @@ def test_too_deep_names_need_and_bound(build: Build) -> None:
 def test_no_list_of_operators_is_shown(build: Build) -> None:
     nodes = [node("Tan", ["x"], ["a"]), node("Tan", ["a"], ["y"])]
     with pytest.raises(ModelRefusedError) as caught:
-        compiler.compile(build(nodes, (2, 8, 8)), TARGET)
+        compiler.compile_program(build(nodes, (2, 8, 8)), TARGET)
     assert len(caught.value.exceptions) == 2
     assert str(caught.value).count("Abs, Add") == 0
 
@@ -193,7 +193,7 @@ def test_too_wide_layers_are_refused_before_any_search(build: Build, monkeypatch
             patch.setattr(approximating, name, searched)
         target = compiler.Target(slots=64, levels=40)
         for call in (
-            lambda: compiler.compile(model, target, fit, max_plaintext_bytes=1000),
+            lambda: compiler.compile_program(model, target, fit, max_plaintext_bytes=1000),
             lambda: compiler.approximate(model, fit, 1000),
         ):
             with pytest.raises(ModelRefusedError) as caught:
@@ -222,14 +222,19 @@ def test_fewer_samples_at_a_time_where_their_diagonals_fit(build: Build) -> None
     )
     target = compiler.Target(slots=256, levels=4, samples=8)
     one = 8 * 16 * 16
-    batches = [compiler.compile(model, target, max_plaintext_bytes=most * one).batch for most in (2, 4, 64)]
+    batches = [
+        compiler.compile_program(model, target, max_plaintext_bytes=most * one).batch for most in (2, 4, 64)
+    ]
     assert batches == [2, 4, 8]
 
 
 def test_diagonals_within_memory(build: Build) -> None:
     model = build([node("MatMul", ["x", "w"], ["y"])], (64,), {"w": np.ones((64, 64), np.float32)})
     needed = 64 * 64 * 8
-    assert compiler.compile(model, compiler.Target(slots=64, levels=1), max_plaintext_bytes=needed).depth == 1
+    assert (
+        compiler.compile_program(model, compiler.Target(slots=64, levels=1), max_plaintext_bytes=needed).depth
+        == 1
+    )
     (reason,) = reasons(model, compiler.Target(slots=64, levels=5), max_plaintext_bytes=needed - 1)
     assert isinstance(reason, RefusalError)
     assert reason.code == "diagonals"
@@ -244,7 +249,9 @@ def test_calibration_data(build: Build, samples: np.ndarray) -> None:
     with pytest.raises(
         EncodeError, match=r"shape \(count, 4\)|not finite", check=lambda error: error.code == "samples"
     ):
-        compiler.compile(model, compiler.Target(slots=16, levels=5), compiler.Fit(calibration=samples))
+        compiler.compile_program(
+            model, compiler.Target(slots=16, levels=5), compiler.Fit(calibration=samples)
+        )
 
 
 @pytest.mark.parametrize(
@@ -283,7 +290,9 @@ def test_ranges_out_of_bounds(options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("sample", [np.zeros(5), np.zeros((2, 4)), np.full(4, np.nan)])
 def test_samples_of_a_program(build: Build, sample: np.ndarray) -> None:
-    program = compiler.compile(build([node("Neg", ["x"], ["y"])], (4,)), compiler.Target(slots=16, levels=1))
+    program = compiler.compile_program(
+        build([node("Neg", ["x"], ["y"])], (4,)), compiler.Target(slots=16, levels=1)
+    )
     with pytest.raises(EncodeError, check=lambda error: error.code == "samples"):
         program.pack(sample)
     with pytest.raises(EncodeError, check=lambda error: error.code == "samples"):
@@ -328,13 +337,13 @@ def test_erfc_of_tensorflow_is_read(build: Build) -> None:
         compiler.Fit(calibration=samples, activations={"erf": "chebyshev:15"}),
         compiler.Target(slots=16, levels=5),
     )
-    expected = run_clear(compiler.compile(model, target, fit), samples)
+    expected = run_clear(compiler.compile_program(model, target, fit), samples)
     del model.graph.node[1]
     model.graph.node[0].op_type = "Erfc"
     model.graph.node[0].output[0] = "y"
     with pytest.raises(onnx.checker.ValidationError):
         onnx.checker.check_model(model)
-    outputs = run_clear(compiler.compile(model, target, fit), samples)
+    outputs = run_clear(compiler.compile_program(model, target, fit), samples)
     np.testing.assert_allclose(outputs, expected, rtol=0, atol=2**-40)
 
 

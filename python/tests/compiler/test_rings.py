@@ -156,8 +156,8 @@ def small_rings() -> tuple[Ring, ...]:
 
 def test_a_program_in_several_rings_computes_the_same(network: onnx.ModelProto, tmp_path: Path) -> None:
     calibration = np.random.default_rng(4).uniform(-1, 1, (4, 2, 8, 8))
-    one = compiler.compile(network, target(), compiler.Fit(calibration=calibration))
-    several = compiler.compile(network, target(small_rings()), compiler.Fit(calibration=calibration))
+    one = compiler.compile_program(network, target(), compiler.Fit(calibration=calibration))
+    several = compiler.compile_program(network, target(small_rings()), compiler.Fit(calibration=calibration))
     assert {0, 10, 9} <= set(several.rings.values()) | {several.input.log_n}
     assert any(step.opcode == "switch_ring" for step in several.instructions)
     assert {option.input_log_n for option in several.operands.bootstraps} <= {9, 10}
@@ -182,10 +182,10 @@ def test_one_output_level_is_chosen_for_all_bootstraps(network: onnx.ModelProto)
     for low, high, chosen in ((5.0, 1000.0, 4), (1000.0, 5.0, 7)):
         options = (compiler.Bootstrap(512, 2, 4, seconds=low), compiler.Bootstrap(512, 2, 7, seconds=high))
         several = dataclasses.replace(target(small_rings()), bootstraps=options)
-        program = compiler.compile(network, several, compiler.Fit(calibration=calibration))
+        program = compiler.compile_program(network, several, compiler.Fit(calibration=calibration))
         assert {option.output_level for option in program.operands.bootstraps} == {chosen}
     impossible = (compiler.Bootstrap(512, 2, 3), compiler.Bootstrap(512, 2, 7))
-    program = compiler.compile(
+    program = compiler.compile_program(
         network, dataclasses.replace(target(), bootstraps=impossible), compiler.Fit(calibration=calibration)
     )
     assert {option.output_level for option in program.operands.bootstraps} == {7}

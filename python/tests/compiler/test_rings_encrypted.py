@@ -74,7 +74,7 @@ def party(build: Build) -> Party:
     plan, model = ring_plan(), residual_network(build)
     samples = np.random.default_rng(8).uniform(-1, 1, (6, 2, 8, 8))
     option = dataclasses.replace(compiler.Bootstrap.of(plan), input_log_n=0)
-    program = compiler.compile(
+    program = compiler.compile_program(
         model,
         compiler.Target(
             slots=plan.slots, levels=plan.output_level, bootstraps=(option,), rings=rings_of(plan)

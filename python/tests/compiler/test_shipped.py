@@ -18,7 +18,7 @@ def test_digits() -> None:
     model = (data / "digits.onnx").read_bytes()
     with (data / "digits_test.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         images, labels = arrays["images"], arrays["labels"]
-    program = compiler.compile(model, compiler.Target(slots=4096, levels=5))
+    program = compiler.compile_program(model, compiler.Target(slots=4096, levels=5))
     assert program.depth == 5
     report = compiler.check(program, images, model)
     assert report.agreement == 1
@@ -33,9 +33,9 @@ def test_convolutions_by_kernels_and_by_entries_compile_to_one_program(
 ) -> None:
     model = (files("keywright") / "data" / "digits.onnx").read_bytes()
     target = compiler.Target(slots=4096, levels=5)
-    fast = compiler.compile(model, target)
+    fast = compiler.compile_program(model, target)
     monkeypatch.setattr(convolution, "Convolution", lambda *parts: Convolution(*parts).explicit())
-    naive = compiler.compile(model, target)
+    naive = compiler.compile_program(model, target)
     assert (fast.instructions, fast.layers) == (naive.instructions, naive.layers)
     assert [t.n1 for t in fast.operands.transforms] == [t.n1 for t in naive.operands.transforms]
     for one, other in zip(fast.operands.transforms, naive.operands.transforms, strict=True):
@@ -46,7 +46,7 @@ def test_convolutions_by_kernels_and_by_entries_compile_to_one_program(
 
 @pytest.mark.skipif(not EXAMPLES.is_dir(), reason=f"no {EXAMPLES}: the examples are in the repository only")
 def test_lenet_depth_and_rotations() -> None:
-    program = compiler.compile(EXAMPLES / "lenet_mnist.onnx", compiler.Target(slots=8192, levels=7))
+    program = compiler.compile_program(EXAMPLES / "lenet_mnist.onnx", compiler.Target(slots=8192, levels=7))
     assert program.depth == 7
     assert sum(s.count for s in program.key_switches if s.kind == "rotation") <= 90
     assert (EXAMPLES / "lenet_mnist.onnx").stat().st_size < 500_000

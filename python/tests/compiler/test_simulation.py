@@ -105,7 +105,7 @@ def digits(_: Build) -> Case:
     parameters = kw.Parameters.preset("N14_QP430_S40")
     data = files("keywright") / "data"
     target = compiler.Target(slots=parameters.max_slots, levels=parameters.max_level)
-    program = compiler.compile((data / "digits.onnx").read_bytes(), target)
+    program = compiler.compile_program((data / "digits.onnx").read_bytes(), target)
     with (data / "digits_test.npz").open("rb") as file:
         images = np.asarray(np.load(file)["images"][:3], np.float64)
     return run(program, parameters, images, [], runs=1)
@@ -115,7 +115,7 @@ def levelled(build: Build, slots: int, special: int) -> Case:
     parameters = kw.Parameters.from_bits(11, [50] + 7 * [40], [special], 40, insecure=True)
     samples = np.random.default_rng(4).uniform(-1, 1, (4, 12))
     target = compiler.Target(slots=slots, levels=parameters.max_level)
-    program = compiler.compile(perceptron(build), target, compiler.Fit(calibration=samples))
+    program = compiler.compile_program(perceptron(build), target, compiler.Fit(calibration=samples))
     return run(program, parameters, samples, [], public=slots < 1024)
 
 
@@ -125,7 +125,7 @@ def bootstrapped(build: Build, runs: int = 3) -> Case:
     target = compiler.Target(
         slots=plan.slots, levels=plan.output_level, bootstraps=(compiler.Bootstrap.of(plan),)
     )
-    program = compiler.compile(residual_network(build), target, compiler.Fit(calibration=samples))
+    program = compiler.compile_program(residual_network(build), target, compiler.Fit(calibration=samples))
     assert any(step.opcode == "bootstrap" for step in program.instructions)
     return run(program, plan.parameters, samples, [plan], runs=runs)
 
@@ -189,7 +189,7 @@ def test_what_cannot_be_simulated_is_refused(build: Build) -> None:
     parameters = kw.Parameters.from_bits(11, [50] + 7 * [40], [51], 40, insecure=True)
     samples = np.random.default_rng(4).uniform(-1, 1, (4, 12))
     target = compiler.Target(slots=1024, levels=parameters.max_level)
-    program = compiler.compile(perceptron(build), target, compiler.Fit(calibration=samples))
+    program = compiler.compile_program(perceptron(build), target, compiler.Fit(calibration=samples))
     plan = plan_network(program, parameters)
     with pytest.raises(EncodeError, check=lambda error: error.code == "samples"):
         runtime.simulate(program, plan, samples[:0])

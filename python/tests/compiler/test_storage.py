@@ -33,7 +33,7 @@ def program(build: Build) -> compiler.Program:
         {"w": np.tri(6, 4, dtype=np.float32), "v": np.tri(4, 3, dtype=np.float32)},
     )
     samples = np.random.default_rng(1).normal(size=(20, 6))
-    return compiler.compile(
+    return compiler.compile_program(
         model, compiler.Target(slots=4, levels=9), compiler.Fit(calibration=samples, activations=METHODS)
     )
 
@@ -202,13 +202,13 @@ def wide(build: Build) -> compiler.Program:
     """With 256 diagonals of 256 values, half a megabyte that packs well."""
     weights = {"w": np.resize([1, 2, 3], (256, 256)).astype(np.float32)}
     model = build([helper.make_node("MatMul", ["x", "w"], ["y"])], (256,), weights)
-    return compiler.compile(model, compiler.Target(slots=256, levels=1))
+    return compiler.compile_program(model, compiler.Target(slots=256, levels=1))
 
 
 def test_equal_values_of_a_batch_are_stored_once(build: Build, tmp_path: Path) -> None:
     weights = {"w": np.random.default_rng(3).normal(size=(8, 8)).astype(np.float32)}
     model = build([helper.make_node("MatMul", ["x", "w"], ["y"])], (8,), weights)
-    batched = compiler.compile(model, compiler.Target(slots=64, levels=1, batch=8))
+    batched = compiler.compile_program(model, compiler.Target(slots=64, levels=1, batch=8))
     path = tmp_path / "batch.kwp"
     compiler.save(batched, path)
     with zipfile.ZipFile(path) as archive:

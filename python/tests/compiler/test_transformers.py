@@ -95,7 +95,7 @@ def test_every_spelling_of_gelu_is_one_function(spelling: str) -> None:
     graph = simplify(import_model(model).graph)
     assert sum(isinstance(each, Activation) for each in graph.nodes.values()) == 1
     samples = RNG.normal(size=(60, 3, 4)) * 2
-    program = compiler.compile(
+    program = compiler.compile_program(
         model, TARGET, compiler.Fit(calibration=samples, activations=dict.fromkeys(OPERATORS, "chebyshev:31"))
     )
     assert program.depth == 6  # the map to [-1, 1], and the polynomial
@@ -142,7 +142,7 @@ def test_cross_attention_pooling_and_heads(head: str, cut: int) -> None:
     nodes: Sequence[onnx.NodeProto] = [*CROSS, *HEADS[head]]
     model = build_model(nodes, (5, 4), constants)
     samples = RNG.normal(size=(60, 5, 4))
-    program = compiler.compile(model, TARGET, compiler.Fit(calibration=samples, error=0.02))
+    program = compiler.compile_program(model, TARGET, compiler.Fit(calibration=samples, error=0.02))
     expected = outputs(model, samples)
     assert np.abs(run_clear(program, samples).reshape(expected.shape) - expected).max() <= 0.02 + 1e-5
 
@@ -219,17 +219,17 @@ def attention(
 )
 def test_what_of_transformers_is_refused(model: onnx.ModelProto, reason: str) -> None:
     with pytest.raises((ModelRefusedError, EncodeError), match=reason):
-        compiler.compile(model, TARGET, compiler.Fit(calibration=RNG.normal(size=(60, 3, 4))))
+        compiler.compile_program(model, TARGET, compiler.Fit(calibration=RNG.normal(size=(60, 3, 4))))
 
 
 @pytest.mark.parametrize("sizes", [["N", "T", 4], [1, None, 4], ["N", 0, 4]])
 def test_open_axes_come_from_the_calibration_data(sizes: Sequence[Any]) -> None:
     model = attention(["x", "x", "x"], sizes)
     samples = RNG.normal(size=(60, 3, 4)).astype(np.float32)
-    program = compiler.compile(model, TARGET, compiler.Fit(calibration=samples, error=0.05))
+    program = compiler.compile_program(model, TARGET, compiler.Fit(calibration=samples, error=0.05))
     assert program.input.shape == (3, 4)
     with pytest.raises(ModelRefusedError):
-        compiler.compile(model, TARGET)
+        compiler.compile_program(model, TARGET)
 
 
 def test_sentences_of_another_length_are_refused_before_anything_is_encrypted() -> None:

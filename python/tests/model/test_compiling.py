@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from keywright.compiler.compilation import DEEP_PRESETS, Compilation, ParameterChoice
+from keywright.compiler.parameter_choice import DEEP_PRESETS, Compilation, ParameterChoice
 from keywright.compiler.presets import BootstrapPreset
 from keywright.errors import ModelRefusedError
 from keywright.errors.network import too_deep

@@ -151,7 +151,7 @@ def test_calibration_samples_are_accepted_in_any_width(curve: str, width: int, t
     model = built(nodes, width, 3, [numpy_helper.from_array(np.ones((width, 3)), "w")])
     fit = compiler.Fit(calibration=samples, activations={curve.lower(): "chebyshev:2"})
     for batch in (1, 4):
-        program = compiler.compile(model, compiler.Target(slots=64, levels=9, batch=batch), fit)
+        program = compiler.compile_program(model, compiler.Target(slots=64, levels=9, batch=batch), fit)
         guard(program, samples)
         with pytest.raises(OutOfRangeError, match="curve"):
             guard(program, samples[:1] + 2.0)

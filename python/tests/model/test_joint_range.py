@@ -143,7 +143,9 @@ def test_the_manifest_of_a_network_states_it() -> None:
     again = Manifest.read(manifest.encoded)
     assert again.encoded == manifest.encoded
     target = compiler.Target(slots=64, levels=12, packing="coefficients")
-    thin = compiler.compile(compiler.to_onnx(network, samples), target, compiler.Fit(calibration=samples))
+    thin = compiler.compile_program(
+        compiler.to_onnx(network, samples), target, compiler.Fit(calibration=samples)
+    )
     both = thin.input.steps.joint, manifest.input.steps.joint
     assert both[0] is not None
     assert both[1] is not None

@@ -284,14 +284,14 @@ def test_each_batch_is_compiled_once(
     perceptron: onnx.ModelProto, typical: Vector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiled: list[int] = []
-    compile_program = compiler.compile
+    compile_program = compiler.compile_program
 
     def noted(*arguments: Any, **options: Any) -> compiler.Program:
         program = compile_program(*arguments, **options)
         compiled.append(program.batch)
         return program
 
-    monkeypatch.setattr("keywright.compiler.compilation.compile", noted)
+    monkeypatch.setattr("keywright.compiler.parameter_choice.compile_program", noted)
     one = kw.compile(perceptron, typical, parameters=small())
     assert compiled == [1]
     for count in (1, 1, 16, 9, 16):

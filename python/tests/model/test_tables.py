@@ -15,7 +15,7 @@ import pytest
 from keywright import compiler, runtime, search
 from keywright.client import RemoteModel
 from keywright.compiler.front_ends.feature_names import feature_names
-from keywright.compiler.front_ends.trees.objects import to_source
+from keywright.compiler.front_ends.model_source import to_source
 from keywright.errors import FormatError, KeywrightError
 from keywright.errors.engine import EncodeError
 from keywright.model.served.manifest import Manifest
@@ -162,7 +162,7 @@ def program_of(name: str, thresholds: Any, calibration: Any) -> Program:
     approximated = compiler.approximate(
         to_source(fitted(name)[0], calibration), compiler.Fit(calibration=calibration, thresholds=thresholds)
     )
-    return compiler.compile(approximated, compiler.Target(slots=1024, levels=30))
+    return compiler.compile_program(approximated, compiler.Target(slots=1024, levels=30))
 
 
 def run(program: Program, samples: Any) -> NDArray[np.float64]:
@@ -248,7 +248,7 @@ def test_names_come_from_the_calibration_data_of_an_estimator_without() -> None:
             approximated = compiler.approximate(
                 to_source(estimator, frame), compiler.Fit(calibration=frame, thresholds="public")
             )
-            program = compiler.compile(approximated, compiler.Target(slots=1024, levels=30))
+            program = compiler.compile_program(approximated, compiler.Target(slots=1024, levels=30))
             turned = Frame(dict(reversed(list(zip(names, VALUES[SHOWN].T, strict=True)))))
             expected = estimator.predict(VALUES[SHOWN])
             np.testing.assert_allclose(run(program, turned).ravel(), expected, atol=1e-3)

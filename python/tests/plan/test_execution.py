@@ -90,7 +90,7 @@ class Side:
     def make(cls, model: bytes, sample: NDArray[np.float64], log_n: int, levels: int) -> Side:
         bits = [55, *[45] * levels]
         parameters = kw.Parameters.from_bits(log_n, bits, [50, 50], 45, insecure=True)
-        program = compiler.compile(model, compiler.Target(slots=parameters.max_slots, levels=levels))
+        program = compiler.compile_program(model, compiler.Target(slots=parameters.max_slots, levels=levels))
         secret = kw.SecretKey.generate(parameters, bytes(32))
         generator = kw.KeyGenerator(secret, bytes(32))
         encryptor = kw.Encryptor(generator.public_key(), bytes(32))
@@ -683,7 +683,7 @@ def test_plan_and_keys_and_program_have_to_match() -> None:
     elsewhere = kw.Parameters.from_bits(11, [55, *[44] * 5], [50, 50], 44, insecure=True)
     with pytest.raises(kw.errors.MismatchError, match="primes", check=lambda error: error.code == "plan"):
         PlanExecution(execution.plan, elsewhere, side.program)
-    shorter = compiler.compile(
+    shorter = compiler.compile_program(
         (files("keywright") / "data" / "digits.onnx").read_bytes(), compiler.Target(slots=128, levels=5)
     )
     with pytest.raises(

@@ -24,7 +24,7 @@ from keywright.plan.memory.diagonals import (
 )
 from keywright.plan.memory.key_stream import least_key_memory, stream_seconds
 from keywright.plan.memory.planner import Process, plan_process
-from keywright.plan.search.network_planner import plan_candidates
+from keywright.plan.search.network_planner import KeyFrontier
 from keywright.runtime.encrypted.backend import EncryptedBackend
 from keywright.runtime.executor import execute
 from tests.plan.test_execution import digits, mnist
@@ -264,7 +264,7 @@ def test_streamed_keys_are_read_as_seldom_as_can_be() -> None:
 
 def plans() -> tuple[list[PlanExecution], Any]:
     side = mnist()
-    return plan_candidates(side.program, side.parameters, model=MODEL), side
+    return KeyFrontier(side.program, side.parameters, model=MODEL).candidates, side
 
 
 def test_a_budget_is_kept_and_more_of_it_is_no_slower() -> None:

@@ -77,7 +77,7 @@ def compile_thin(
     """Compile for thin clients of a ring without security, whose bootstrap leaves three levels."""
     parameters = kw.Parameters.from_bits(log_n, Q_BITS, [50, 50, 50], 45, insecure=True)
     plan = kw.BootstrapperPlan(parameters, **ENTRY)
-    program = compiler.compile(
+    program = compiler.compile_program(
         source,
         compiler.Target(
             slots=plan.slots,
@@ -94,7 +94,9 @@ def compile_thin(
 @cache
 def make_full(batch: int = 1) -> Model:
     parameters = kw.Parameters.from_bits(11, [55, 45, 45, 45], [50, 50], 45, insecure=True)
-    program = compiler.compile(network(), compiler.Target(slots=parameters.max_slots, levels=3, batch=batch))
+    program = compiler.compile_program(
+        network(), compiler.Target(slots=parameters.max_slots, levels=3, batch=batch)
+    )
     return Model("full", program, parameters)
 
 

@@ -260,7 +260,7 @@ def test_the_address_with_the_most_sets_loses_one(thin: Model, tmp_path: Path, k
     with pytest.raises(BusyError):
         begins("honest")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("keywright.serve.uploads.admission.MAX_EMPTY", 8)
+        patch.setattr("keywright.serve.uploads.eviction.MAX_EMPTY", 8)
         mine = str(service.create_keys({"model": thin.manifest.hash}, address="honest")["keys"])
         for _ in range(50):
             service.create_keys({"model": thin.manifest.hash}, address="evil")

@@ -18,7 +18,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "service.OPENINGS": ("sets",),
     "service.ServiceLimits.capacity": ("openings", "checks"),
     "uploads.uploaded.STALLED_S": ("openings", "parts"),
-    "uploads.admission.MAX_EMPTY": ("sets",),
+    "uploads.eviction.MAX_EMPTY": ("sets",),
     "uploads.buffers.BUFFER_BYTES": ("messages", "results", "answers"),
     "uploads.buffers.LEAST_BODIES": ("messages",),
     "jobs.queue.WAITING": ("jobs", "waiting"),

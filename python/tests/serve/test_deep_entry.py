@@ -35,7 +35,9 @@ def model() -> Model:
         rings=rings_of(own),
         packing="coefficients",
     )
-    program = compiler.compile(residual_network(build_model), target, compiler.Fit(calibration=samples))
+    program = compiler.compile_program(
+        residual_network(build_model), target, compiler.Fit(calibration=samples)
+    )
     return Model("deep", program, parameters, [own], Entry(kw.BootstrapperPlan(parameters, **ENTRY), ENTRY))
 
 

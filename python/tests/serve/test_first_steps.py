@@ -11,7 +11,7 @@ import onnx
 import pytest
 from keywright import compiler
 from keywright.client import RemoteModel
-from keywright.compiler.front_ends.trees.objects import to_source
+from keywright.compiler.front_ends.model_source import to_source
 from keywright.errors import (
     EncodeError,
 )

@@ -25,7 +25,7 @@ from keywright.serve.http import app
 from keywright.serve.jobs.job import Job
 from keywright.serve.tenants.audit import NAME
 from keywright.serve.workers.workers import Worker
-from tests.serve.network import WORKERS, GatedWorkers, listening
+from tests.serve.network import WORKERS, GatedWorkers, listening, make_full
 from tests.serve.test_http import ask, wait
 
 Sample = np.ndarray[Any, np.dtype[np.float64]]
@@ -169,9 +169,11 @@ def test_a_full_disk_drops_a_held_job_with_an_error(
     service.close()
 
 
-def test_the_worker_refuses_malformed_ciphertexts_in_the_same_way(
+def test_malformed_ciphertexts_are_refused_in_the_same_way(
     thin: Model, tmp_path: Path, sample: Sample
 ) -> None:
+    """Whether the request waits for its job or asks for the answer later, and whether its message tells
+    before a worker reads it or not."""
     service = Service(thin, tmp_path, workers=WORKERS)
     with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
@@ -180,10 +182,46 @@ def test_the_worker_refuses_malformed_ciphertexts_in_the_same_way(
             codes = set()
             for seconds in (0, 30):
                 status, reply, _ = asked(server, session, wrong, seconds)
+                if status == 202:
+                    path = f"/v1/jobs/{reply['job']}"
+                    ask(server, "GET", f"{path}?wait=30")
+                    status, reply, _ = ask(server, "GET", f"{path}/result")
                 assert 400 <= status < 500
                 codes.add((status, reply["error"]["type"]))
             assert len(codes) == 1
         assert asked(server, session, good)[0] == 200
+    service.close()
+
+
+@pytest.mark.parametrize("hold", [0.0, 60.0])
+@pytest.mark.parametrize("waits", [(30, 30, 30, 30), (0, 0, 0, 0), (30, 0, 30, 0), (0, 30, 0, 30)])
+def test_each_message_and_each_answer_is_recorded_once(
+    hold: float, waits: tuple[int, ...], tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether jobs are held, kept while they wait or run, or stored at once; the last three are joined."""
+    monkeypatch.setattr(app, "HOLD_S", hold)
+    workers = GatedWorkers()
+    service = Service(make_full(batch=4), tmp_path, workers=workers)
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
+        session.upload_keys()
+        message, threads = message_of(session, sample), []
+        for place, seconds in enumerate(waits):
+            path = f"/v1/keys/{session._identifier}/jobs?wait={seconds}&first={place}&samples=1"
+            threads.append(threading.Thread(target=ask, args=(server, "POST", path, message)))
+            threads[-1].start()
+            wait(lambda: bool(workers.groups) and sum(service.jobs.counts()) == len(threads))
+
+        def stored() -> bool:
+            return [job.held for job in service.jobs.all()] == [hold > 0 and bool(each) for each in waits]
+
+        wait(stored)
+        workers.go.set()
+        for thread in threads:
+            thread.join(60)
+        wait(lambda: sum(service.jobs.counts()) == 0)
+        assert workers.groups == [1, 3]
+        directions = [entry["direction"] for entry in session.seen()["objects"][1:]]  # type: ignore[index]
+        assert sorted(directions) == ["received"] * 4 + ["sent"] * 4
     service.close()
 
 

@@ -38,7 +38,7 @@ from keywright.serve.storage import open_storage
 from keywright.serve.tenants.accounts import Accounts, add
 from keywright.serve.tenants.holders import FairQueue, holder_of
 from keywright.serve.tenants.quotas import Quota, Quotas
-from keywright.serve.uploads import admission, uploaded
+from keywright.serve.uploads import admission, eviction, uploaded
 from keywright.serve.uploads.uploaded import STALLED_S, UploadedKeys
 from keywright.serve.workers.resident_keys import ResidentKeys
 from tests.serve.network import WORKERS
@@ -197,7 +197,7 @@ def _openings(attacked: Attacked) -> None:
 
 
 def _empty_sets(attacked: Attacked) -> None:
-    attacked.patch.setattr(admission, "MAX_EMPTY", 8)
+    attacked.patch.setattr(eviction, "MAX_EMPTY", 8)
     with attacked.clients() as clients:
         mine = clients.create("honest")
         for _ in range(SETS):
@@ -519,7 +519,7 @@ SHARED: dict[str, Attack] = {
     "tenants.quotas.Quota.bytes": _bytes,
     "tenants.quotas.Quota.bytes of evaluations": _bytes_of_jobs,
     "tenants.quotas.Quota.seconds": _seconds,
-    "uploads.admission.MAX_EMPTY": _empty_sets,
+    "uploads.eviction.MAX_EMPTY": _empty_sets,
     "uploads.buffers.BUFFER_BYTES": _bodies,
     "uploads.buffers.LEAST_BODIES": _bodies,
     "jobs.queue.WAITING": _queue,
@@ -550,7 +550,7 @@ class Places:
 
     def __init__(self, model: Model, patch: pytest.MonkeyPatch, capacity: int) -> None:
         self.now, self._configuration = 0.0, Configuration.of(ServedModel(model))
-        for module in (admission, uploaded):
+        for module in (eviction, uploaded):
             patch.setattr(module, "time", SimpleNamespace(monotonic=lambda: self.now))
         self._admission = admission.Admission(capacity=capacity, expiry=400.0)
         self.interval, self.sets = 400.0 * admission.TURN / capacity, dict[str, UploadedKeys]()
@@ -592,7 +592,7 @@ class Places:
 
 
 @pytest.mark.parametrize("most", [4, 5, 12])
-@pytest.mark.parametrize("evil_pause", [1.0, 7.0, 0.95 * admission.AWAY_S])
+@pytest.mark.parametrize("evil_pause", [1.0, 7.0, 0.95 * eviction.AWAY_S])
 def test_addresses_that_hold_all_places_keep_no_new_one_out(
     thin: Model, monkeypatch: pytest.MonkeyPatch, most: int, evil_pause: float
 ) -> None:
@@ -610,7 +610,7 @@ def test_addresses_that_hold_all_places_keep_no_new_one_out(
         assert len(places.sets) <= capacity
     assert places.delays <= set(range(1, 21))
     waited = 5.0 * honest.index(True)
-    assert waited <= (max(0, most - capacity) + 1) * (places.interval + admission.AWAY_S)
+    assert waited <= (max(0, most - capacity) + 1) * (places.interval + eviction.AWAY_S)
     kept = honest[honest.index(True) :]
     lasted = 5.0 * (kept.index(False) if False in kept else len(kept))
     assert lasted >= (capacity - 1) * places.interval - 5.0
@@ -657,7 +657,7 @@ def test_no_moves_of_others_win_a_place_or_time(
     ]
     likely = random.dirichlet(np.ones(len(moves)))
     begun = float(random.integers(0, 300))
-    waiting = (max(0, most - capacity) + 1) * (places.interval + admission.AWAY_S)
+    waiting = (max(0, most - capacity) + 1) * (places.interval + eviction.AWAY_S)
     honest = list[bool]()
     while places.now < begun + 4000.0:
         places.now += 1.0
@@ -719,7 +719,7 @@ def test_a_holder_waits_for_its_share_and_one_item_of_each_other(seed: int) -> N
 
 
 SINGLE: dict[str, str] = {
-    "uploads.admission.UPLOAD_BYTES_A_SECOND": "the turn of one key set",
+    "uploads.eviction.UPLOAD_BYTES_A_SECOND": "the turn of one key set",
     "cluster.deployment.QUEUE": "messages on the way to one replica, whose jobs come from the queue",
     "evaluation.dispatch.ATTEMPTS": "starts of one evaluation",
     "evaluation.durations.KEPT": "times that are remembered for all",
@@ -738,6 +738,7 @@ SINGLE: dict[str, str] = {
     "http.pages.MAX_PAGE_BYTES": "files of the operator",
     "http.request_checks.LINGER_BYTES": "one connection",
     "http.request_checks.PIECE_BYTES": "one answer",
+    "http.upload_headers.MAX_DIGITS": "one header",
     "http.server.BACKLOG": "connections of the system, until the pace of their address is known",
     "served.index.EXPANDED_AT_ONCE": "one query, whose keys' memory is planned",
     "served.index.HEADER_BYTES": "one query",

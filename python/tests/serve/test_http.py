@@ -19,7 +19,7 @@ from keywright._units import format_bytes
 from keywright.errors.service import BadRequestError
 from keywright.model import Model
 from keywright.serve import Server, Service, load_page
-from keywright.serve.http import admin, connections, resumable
+from keywright.serve.http import admin, connections, upload_headers
 from keywright.serve.http import app as app_module
 from keywright.serve.http.app import MAX_PART
 from keywright.serve.http.request_checks import SINGLE
@@ -197,7 +197,7 @@ def test_ambiguous_headers_are_refused(server: Server, name: bytes) -> None:
 
 def test_every_header_that_is_read_stands_once() -> None:
     """A new header that the service reads must be one of `SINGLE`, or a list."""
-    constants = {name: getattr(resumable, name) for name in ("COMPLETE", "OFFSET", "LENGTH")}
+    constants = {name: getattr(upload_headers, name) for name in ("COMPLETE", "OFFSET", "LENGTH")}
     known = {name.decode() for name in SINGLE} | {"accept"} | set(admin.FORWARDED)
     for file in Path(connections.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):

@@ -85,7 +85,9 @@ def compiled(network: Network) -> Model:
         batch=BATCH,
     )
     fit = compiler.Fit(calibration=network.train, activations={"relu": "chebyshev:2"})
-    return Model("cancer", compiler.compile(network.source, target, fit), parameters, (), Entry(plan, ENTRY))
+    return Model(
+        "cancer", compiler.compile_program(network.source, target, fit), parameters, (), Entry(plan, ENTRY)
+    )
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ from keywright.model import Model
 from keywright.serve.configurations import Catalog, Configuration
 from keywright.serve.served.model import ServedModel
 from keywright.serve.storage.state_folder import StateFolder
-from keywright.serve.uploads import admission
+from keywright.serve.uploads import eviction
 from keywright.serve.uploads.admission import Admission
 from keywright.serve.uploads.part_writer import PartWriter
 from keywright.serve.uploads.secret_scanner import SecretScanner
@@ -352,7 +352,7 @@ def test_the_number_of_key_sets_is_bounded(thin: Model, key_file: Path, place: P
 def test_uploads_without_bytes_block_nobody(
     thin: Model, key_file: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(admission, "MAX_EMPTY", 16)
+    monkeypatch.setattr(eviction, "MAX_EMPTY", 16)
     data, store = key_file.read_bytes(), Store(place, thin, capacity=2)
     upload = store.make()
     receive(store, upload, 0, 10, data[:10])

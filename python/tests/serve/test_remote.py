@@ -453,7 +453,7 @@ def test_samples_out_of_range_are_refused_before_keys_are_made(tmp_path: Path, s
     typical = np.random.default_rng(5).uniform(-1, 1, (60, INPUTS))
     parameters = kw.Parameters.from_bits(11, [55, *[45] * 5], [50, 50], 45, insecure=True)
     fit = compiler.Fit(calibration=typical, activations={"tanh": "chebyshev:7"})
-    program = compiler.compile(source, compiler.Target(slots=parameters.max_slots, levels=5), fit)
+    program = compiler.compile_program(source, compiler.Target(slots=parameters.max_slots, levels=5), fit)
     service = Service(Model("squash", program, parameters), tmp_path / "state", workers=WORKERS)
     with listening(service) as server:
         stranger, owner = (

@@ -85,7 +85,7 @@ def test_messages_in_files_tell_nothing(sizes: NDArray[np.float64], public: bool
 def test_requests_over_http_tell_nothing(thin: Model, tmp_path: Path) -> None:
     parameters = kw.Parameters.from_bits(11, [55, *[45] * 5], [50, 50], 45, insecure=True)
     calibration = np.random.default_rng(6).uniform(-1, 1, (60, INPUTS))
-    program = compiler.compile(
+    program = compiler.compile_program(
         weights(INPUTS),
         compiler.Target(slots=parameters.max_slots, levels=5),
         compiler.Fit(calibration=calibration),

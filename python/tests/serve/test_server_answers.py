@@ -228,10 +228,10 @@ def test_an_upload_ends_whatever_the_server_calls_missing(
     path = tmp_path / "keys"
     path.write_bytes(bytes(total))
 
-    class Remote:
+    class Remote(exchange.Exchange):
         sent = asked = 0
 
-        def ask(self, method: str, path: str) -> dict[str, Any]:
+        def ask(self, method: str, path: str, entry: object = None) -> dict[str, Any]:
             if "/direct" in path:
                 raise StorageError("there is none", code="no_direct_uploads")
             self.asked += 1
@@ -249,15 +249,15 @@ def test_an_upload_ends_whatever_the_server_calls_missing(
         def write(self, url: str, body: bytes) -> None:
             raise AssertionError
 
-    server = Remote()
+    server = Remote("http://localhost", None, direct=False)
     with pytest.raises(InvalidReplyError, match="accepts no more"):
         key_upload.send_file(server, "/v1/keys/x", path, None)
     assert server.sent <= (key_upload.SENDINGS + key_upload.RETRIES + 1) * total
 
 
 def test_a_server_that_never_checks_keys_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "CHECK_S", 0.0)
+    monkeypatch.setattr(key_upload, "CHECK_S", 0.0)
     monkeypatch.setattr(key_upload, "send_file", lambda *arguments: None)
     waits = answer(200, encoded({"keys": IDENTIFIER, "ready": False, "missing": []}))
     with hostile(lambda *request: waits) as seen, pytest.raises(InvalidReplyError, match="not checked them"):
-        exchange.Exchange(seen.url, None, direct=False).send_keys(IDENTIFIER, tmp_path, None)
+        key_upload.send_keys(exchange.Exchange(seen.url, None, direct=False), IDENTIFIER, tmp_path, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from keywright.model.exchange.requests import ANSWER_GROWTH
 from keywright.model.served import framing
 from keywright.runtime import run_clear
 from keywright.serve import Service
+from keywright.serve.jobs.job import Job
 from keywright.serve.service import ServiceLimits
 from onnx import helper
 from tests.serve.network import WORKERS, make_full, network, submit
@@ -159,7 +161,7 @@ def test_a_manifest_tells_clients_what_the_model_does_behind_its_outputs() -> No
     model.graph.node[-1].output[0] = "scores"
     model.graph.node.append(helper.make_node("Softmax", ["scores"], ["y"], axis=-1))
     parameters = make_full().parameters
-    program = compiler.compile(model, compiler.Target(slots=parameters.max_slots, levels=3))
+    program = compiler.compile_program(model, compiler.Target(slots=parameters.max_slots, levels=3))
     data = Model("labelled", program, parameters).manifest.encoded
     read, outputs = Manifest.read(data), np.asarray([[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, -1.0]])
     shares = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True)
@@ -306,6 +308,14 @@ def test_a_secret_key_among_ciphertexts_is_refused(service: Service, thin: Model
         submit(service, upload(service, key_file.read_bytes()), framing.join([b"x" * 77 + secret]))
 
 
+def result(service: Service, job: Job) -> bytes:
+    """Return the answer of a job when it has ended, or raise what it failed with."""
+    ended = threading.Event()
+    with service.jobs.watched(job, ended.set):
+        assert job.state in ("done", "failed") or ended.wait(60)
+    return service.jobs.fetch(job.identifier)
+
+
 def test_malformed_requests_are_refused(service: Service, key_file: Path, thin: Model, full: Model) -> None:
     for request in ({}, {"model": 3}, {"model": service.model.hash, "secret": "x"}):
         with pytest.raises(BadRequestError):
@@ -340,6 +350,6 @@ def test_malformed_requests_are_refused(service: Service, key_file: Path, thin: 
     ]
     for data in objects:
         with pytest.raises(InvalidObjectError):
-            submit(service, identifier, framing.join([data]))
+            result(service, submit(service, identifier, framing.join([data])))
     with pytest.raises(UnknownKeysError):
         submit(service, "0" * 32, framing.join([b"x"]))

@@ -59,7 +59,7 @@ class Approximation:
         return result
 
 
-def approximate(node: Activation, measured: MeasuredRange, method: Method) -> Approximation:
+def fit_activation(node: Activation, measured: MeasuredRange, method: Method) -> Approximation:
     """Fit one activation.
 
     Raises:

@@ -22,11 +22,11 @@ from keywright.program.arrays import Shape, Vector
 from keywright.program.client.client_part import ONLY_HERE
 from keywright.program.stored_tensors import array_of
 
-from .integers import require_exact
 from .operator_context import FLOATS, DataClaims, of_sample
 from .operators import ANY_ORDER, MASKABLE, OPERATORS, Constant, EncryptedValue, Operand, OperatorContext
 from .operators.gating.gates import GATED, as_gates, as_numbers, limited
 from .operators.gating.required_bits import required_bits
+from .parts.integers import require_exact
 from .reference import Reference
 
 DOMAINS = ("", "ai.onnx", "ai.onnx.ml")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from keywright.compiler.layout.packing import SLOT_DOUBLINGS
+from keywright.compiler.layout.layout_choice import SLOT_DOUBLINGS
 from keywright.errors import (
     ParameterError,
 )

@@ -18,7 +18,7 @@ from keywright.errors import KeywrightError
 from keywright.errors.service import InvalidObjectError
 from keywright.model.served import framing
 from keywright.model.served.manifest import Manifest
-from keywright.runtime.evaluation import Runner
+from keywright.runtime.runner import Runner
 
 ANSWER_GROWTH = 1.25
 """By how much truncation may increase the error of an answer."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from keywright.compiler.activations.answers import answer_differences
 from keywright.compiler.activations.fit import Fit
-from keywright.compiler.activations.method_choice import escaping, outputs_of
+from keywright.compiler.activations.polynomial_choice import escaping, outputs_of
 from keywright.compiler.activations.spread import outliers_of, spread_of
 from keywright.compiler.approximating import ApproximatedModel
 from keywright.errors import (

@@ -186,8 +186,8 @@ class Manifest:
 
     def answers(self, outputs: ArrayLike) -> dict[str, NDArray[Any]]:
         """Compute the model's own outputs by name, such as labels and probabilities, from decrypted ones.
-        This is the client's part of the model. Without a client's part, the decrypted outputs are the model's
-        own.
+        This is the client's part of the model. The dictionary is empty for a model without such a part: its
+        decrypted results are the model's output.
 
         Args:
             outputs: (count, *output.shape).

@@ -7,8 +7,10 @@ together. `keywright plan` searches further, and proves how good the best plan c
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TypeVar
 
+from keywright._copies import Unpicklable
 from keywright._core import BootstrapperPlan, Parameters
 from keywright._units import format_bytes
 from keywright.errors import (
@@ -183,32 +185,61 @@ def plan_network(
         max_hops: maximum key switches for an automorphism.
         slower: maximum time, relative to the fastest plan.
     """
-    result = _plan_rings(network, parameters, bootstraps, model or CostModel(), name, max_hops)
-    return _execution(_fewest(result, slower), network, parameters, bootstraps)
+    return KeyFrontier(
+        network, parameters, bootstraps, model=model, name=name, max_hops=max_hops, slower=slower
+    ).execution
 
 
-def plan_candidates(
-    network: Program,
-    parameters: Parameters,
-    bootstraps: Sequence[BootstrapperPlan] = (),
-    *,
-    model: CostModel | None = None,
-    name: str = "network",
-    max_hops: int = HOPS,
-) -> list[PlanExecution]:
-    """Return plans of a network's keys, from the fewest bytes to the fastest; arguments as for
-    `plan_network`. Several rings are planned together."""
-    result = _plan_rings(network, parameters, bootstraps, model or CostModel(), name, max_hops)
-    count = min(COMPARED, len(result))
-    places = sorted({round(index * (len(result) - 1) / max(1, count - 1)) for index in range(count)})
-    return [_execution(result[place][0], network, parameters, bootstraps) for place in places]
+class KeyFrontier(
+    Unpicklable,
+    elsewhere="pickle the plan of its execution, and make a PlanExecution of it in the other process",
+):
+    """The keys of a network, of all its rings, from the fewest bytes to the fastest. They are searched once.
+
+    Thread safety: one thread at a time.
+
+    Args:
+        network, parameters, bootstraps, model, name, max_hops, slower: see `plan_network`.
+    """
+
+    def __init__(
+        self,
+        network: Program,
+        parameters: Parameters,
+        bootstraps: Sequence[BootstrapperPlan] = (),
+        *,
+        model: CostModel | None = None,
+        name: str = "network",
+        max_hops: int = HOPS,
+        slower: float = SLOWER,
+    ) -> None:
+        self._network, self._parameters, self._bootstraps = network, parameters, bootstraps
+        self._timed = _plan_rings(network, parameters, bootstraps, model or CostModel(), name, max_hops)
+        self._slower = slower
+
+    @cached_property
+    def execution(self) -> PlanExecution:
+        """The fewest bytes with nearly the best speed."""
+        return self._execution(_fewest(self._timed, self._slower))
+
+    @cached_property
+    def candidates(self) -> list[PlanExecution]:
+        """Some of the plans, from the fewest bytes to the fastest."""
+        last, count = len(self._timed) - 1, min(COMPARED, len(self._timed))
+        places = sorted({round(index * last / max(1, count - 1)) for index in range(count)})
+        return [self._execution(self._timed[place][0]) for place in places]
+
+    def _execution(self, plans: Sequence[KeyPlan]) -> PlanExecution:
+        largest, *smaller = plans
+        whole = replace(largest, subrings=tuple(smaller))
+        return PlanExecution(whole, self._parameters, self._network, self._bootstraps)
 
 
 def fastest_within(candidates: Sequence[PlanExecution], most: int) -> PlanExecution:
     """Return the fastest plan whose keys take at most so many bytes in memory.
 
     Args:
-        candidates: result of `plan_candidates`.
+        candidates: of a `KeyFrontier`.
         most: maximum bytes.
 
     Raises:
@@ -240,13 +271,3 @@ def _plan_rings(
         for ring in smaller_rings(network)
     )
     return plan_jointly([ring.timed for ring in (largest, *smaller)])
-
-
-def _execution(
-    plans: Sequence[KeyPlan],
-    network: Program,
-    parameters: Parameters,
-    bootstraps: Sequence[BootstrapperPlan],
-) -> PlanExecution:
-    largest, *smaller = plans
-    return PlanExecution(replace(largest, subrings=tuple(smaller)), parameters, network, bootstraps)

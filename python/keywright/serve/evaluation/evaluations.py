@@ -19,7 +19,6 @@ from keywright.serve.jobs.job import MAX_PRIORITY, Job, Reservation
 from keywright.serve.logs import request_identifier
 from keywright.serve.tenants.accounts import NOBODY
 from keywright.serve.tenants.audit import alias
-from keywright.serve.uploads.exchanged import ExchangedObject
 from keywright.serve.uploads.secret_scanner import SecretScanner
 from keywright.serve.uploads.uploaded import UploadedKeys
 
@@ -134,21 +133,16 @@ class Evaluations:
 
         Args:
             message: its ciphertexts, see `framing`.
-            held: whether its request waits for the answer (`release`, `keep`). The worker then checks what
-                the message contains.
+            held: whether its request waits for the answer (`release`, `keep`).
 
         Raises:
             SecretRefusedError: the message contains a secret key.
-            BadRequestError, InvalidObjectError: the message does not hold the ciphertexts that the model
-                takes.
+            BadRequestError, InvalidObjectError: the message does not consist of as many objects as the model
+                takes ciphertexts. Whether they are such ciphertexts shows when a worker reads them.
         """
         model = self._catalog.model(admitted.model)
         SecretScanner().scan(message)
-        objects = framing.split(message, model.message.inputs)
-        if not held:
-            for data in objects:
-                model.check(data)
-                admitted.keys.exchanged.append(ExchangedObject.of("received", data))
+        admitted.keys.note("received", framing.split(message, model.message.inputs))
         job = Job(
             secrets.token_hex(16),
             admitted.keys.identifier,

@@ -17,7 +17,6 @@ from keywright.serve.jobs.queue import Jobs
 from keywright.serve.metrics import Metrics
 from keywright.serve.tenants.audit import Audit, alias
 from keywright.serve.tenants.quotas import Usage
-from keywright.serve.uploads.exchanged import Direction, ExchangedObject
 from keywright.serve.uploads.upload_store import UploadStore
 from keywright.serve.uploads.uploaded import UploadedKeys
 from keywright.serve.workers.workers import Worker, Workers
@@ -131,9 +130,12 @@ class Execution:
         self.reports.metrics.count("key_loads_total", place="memory" if end["hit"] else "disk")
         if end["evicted"]:
             self.reports.metrics.count("key_evictions_total", len(end["evicted"]))
-        # Record this before the job counts as done, so that a later `seen` includes it.
         answer = self.jobs.answered(job, end.get("answer"))
-        self._note_objects(job, uploaded, "sent", answer)
+        objects = framing.split(answer, self.catalog.model(job.model).message.outputs)
+        # Record this before the jobs count as done, so that a later `seen` includes it.
+        for each in (job, *job.others):
+            if self.jobs.has(each):
+                uploaded.note("sent", objects)
         return float(end["seconds"])
 
     def _order(self, worker: Worker, job: Job, uploaded: UploadedKeys) -> dict[str, Any]:
@@ -173,8 +175,6 @@ class Execution:
                 self._use(job, error.processor)
                 raise
         self._use(job, end["processor"])
-        for content in passed.get("bodies", ()):
-            self._note_objects(job, uploaded, "received", content)
         return end
 
     def _use(self, job: Job, seconds: float) -> None:
@@ -183,14 +183,6 @@ class Execution:
             self.reports.usage.use(job.tenant, seconds, job.holder)
         except OSError as error:
             self.reports.on_event(f"{seconds:.1f} processor seconds could not be recorded: {error}")
-
-    def _note_objects(self, job: Job, uploaded: UploadedKeys, direction: Direction, message: bytes) -> None:
-        """Record exchanged objects, unless the client is gone."""
-        if self.jobs.has(job):
-            form = self.catalog.model(job.model).message
-            count = form.inputs if direction == "received" else form.outputs
-            for data in framing.split(message, count):
-                uploaded.exchanged.append(ExchangedObject.of(direction, data))
 
     def end(self, job: Job) -> None:
         """Record a job that ended."""

@@ -46,7 +46,7 @@ from .request_checks import (
     count_for,
     refused,
 )
-from .resumable import (
+from .upload_headers import (
     COMPLETE,
     LIMIT,
     OFFSET,

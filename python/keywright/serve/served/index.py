@@ -19,12 +19,11 @@ from keywright.errors.service import InvalidObjectError
 from keywright.keys import set_head
 from keywright.model.served import framing
 from keywright.plan.memory.process import Parts
-from keywright.search import EncryptedIndex, Index, encrypted, index
+from keywright.search import EncryptedIndex, Index, encrypted_index, index
 from keywright.search.directory import Places
-from keywright.search.messages import TAG_BYTES, query_to_bytes, read_answer
 from keywright.search.quantisation import ENCRYPTED_LEVEL
 
-from .interface import Evaluate, KeySet, MessageForm
+from .interface import KeySet, MessageForm
 
 DESCRIPTION = "index.json"
 HEADER_BYTES = 4096
@@ -68,7 +67,7 @@ class ServedIndex(Unpicklable, elsewhere="make one of the folder in the other pr
         self._kind: type[Index | EncryptedIndex] = Index
         form = index.FORMAT
         if not (self.folder / "vectors.npy").exists():
-            self._kind, form = EncryptedIndex, encrypted.FORMAT
+            self._kind, form = EncryptedIndex, encrypted_index.FORMAT
         with refusing(f"{folder}, a search index", FormatError):
             places, self.quantisation = Places.load(self.folder, form)
         places.require_vectors()
@@ -90,17 +89,6 @@ class ServedIndex(Unpicklable, elsewhere="make one of the folder in the other pr
     def key_places(self) -> Sequence[tuple[int, int]]:
         """What an answer needs of a stored set: all of it."""
         return [(0, self.keys.size)]
-
-    def check(self, ciphertext: bytes) -> None:
-        """Check a query.
-
-        Raises:
-            InvalidObjectError: it is not an encrypted vector of the index's parameters.
-        """
-        try:
-            BfvSeededCiphertext.from_bytes(ciphertext, self.parameters)
-        except KeywrightError as error:
-            raise InvalidObjectError(f"a query of the index cannot be read: {error}") from error
 
     def folder_in(self, state: Path) -> Path:
         """Return its folder."""
@@ -139,7 +127,7 @@ class ServedIndex(Unpicklable, elsewhere="make one of the folder in the other pr
         """Load its vectors; arguments and errors as for `plan_service`, without a budget unplanned."""
         if budget is not None:
             self.plan_service(budget, resident_bytes)
-        return IndexRunner(self, self._kind.load(self.folder))
+        return IndexRunner(self._kind.load(self.folder))
 
     def example(self, address: str) -> str:
         """Return a Python program that asks a server at an address."""
@@ -178,23 +166,31 @@ class IndexPlan:
 class IndexRunner:
     """An index in the memory of a worker."""
 
-    def __init__(self, served: ServedIndex, held: Index | EncryptedIndex) -> None:
-        self._served, self._index = served, held
+    def __init__(self, held: Index | EncryptedIndex) -> None:
+        self._index = held
 
     @property
     def working_bytes(self) -> int:
         """Bytes of the vectors."""
         return self._index.nbytes
 
-    def read(self, messages: Sequence[bytes]) -> Evaluate:
-        """Read the query of a message; errors as for `framing.split` and `ServedIndex.check`."""
-        (query,) = framing.split(messages[0], 1)
-        self._served.check(query)
-        message = query_to_bytes(bytes(TAG_BYTES), query)
+    def read(self, messages: Sequence[bytes]) -> BfvSeededCiphertext:
+        """Read the query of a message.
 
-        def evaluate(keys: EvaluationKeys, on_step: Callable[[], object]) -> list[bytes]:
-            (part,) = read_answer(self._index.answer(message, keys))
-            on_step()
-            return [part.scores]
+        Raises:
+            BadRequestError: as for `framing.split`.
+            InvalidObjectError: it is not an encrypted vector of the index's parameters.
+        """
+        (data,) = framing.split(messages[0], 1)
+        try:
+            return BfvSeededCiphertext.from_bytes(data, self._index.parameters)
+        except KeywrightError as error:
+            raise InvalidObjectError(f"a query of the index cannot be read: {error}") from error
 
-        return evaluate
+    def evaluate(
+        self, inputs: BfvSeededCiphertext, keys: EvaluationKeys, on_step: Callable[[], object]
+    ) -> list[bytes]:
+        """Return the scores of a query; see `ServedRunner.evaluate`."""
+        scores = self._index.scores(inputs, keys)
+        on_step()
+        return [scores]

@@ -4,14 +4,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from keywright._core import BfvParameters, EvaluationKeys, KeySpec, Parameters
 from keywright.plan.memory.process import Parts
-
-Evaluate = Callable[[EvaluationKeys, Callable[[], object]], list[bytes]]
-"""Evaluates a message that was read with a client's keys, calls its second argument after each step, and
-returns the objects of the answer."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +65,20 @@ class ServedRunner(Protocol):
     def working_bytes(self) -> int:
         """Planned bytes of an evaluation besides keys; 0 without a plan."""
 
-    def read(self, messages: Sequence[bytes]) -> Evaluate:
-        """Read a message, or several that are evaluated together. Returns what evaluates them.
+    def read(self, messages: Sequence[bytes]) -> Any:
+        """Read a message, or several that are evaluated together. Returns the ciphertexts for `evaluate`.
 
         Raises:
             BadRequestError, InvalidObjectError: these are not messages for it.
+        """
+
+    def evaluate(self, inputs: Any, keys: EvaluationKeys, on_step: Callable[[], object]) -> list[bytes]:
+        """Evaluate ciphertexts with a client's keys. Returns the objects of the answer.
+
+        Args:
+            inputs: result of `read`.
+            keys: the client's keys.
+            on_step: called after each step.
         """
 
 
@@ -119,13 +124,6 @@ class Served(Protocol):
     @property
     def key_places(self) -> Sequence[tuple[int, int]]:
         """Begins and ends of the parts of a stored set, in the order in which an evaluation needs them."""
-
-    def check(self, ciphertext: bytes) -> None:
-        """Check a ciphertext of a message.
-
-        Raises:
-            InvalidObjectError: it cannot be evaluated.
-        """
 
     def folder_in(self, state: Path) -> Path:
         """Return the folder from which workers load it. If it has none, it is written under ``state``."""

@@ -1,15 +1,16 @@
 """A model as a service has it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from keywright._copies import Unpicklable
+from keywright._core import Ciphertext, EvaluationKeys
 from keywright.model.model import Model
 from keywright.plan.memory.process import ProcessPlan
-from keywright.runtime.evaluation import Runner
+from keywright.runtime.runner import Runner
 
-from .interface import Evaluate, KeySet, MessageForm
+from .interface import KeySet, MessageForm
 
 
 class ServedModel(Unpicklable, elsewhere="load the model in the other process with keywright.load"):
@@ -61,10 +62,6 @@ class ServedModel(Unpicklable, elsewhere="load the model in the other process wi
         """Begins and ends of the parts of a stored set, in the order in which an evaluation needs them."""
         return self.model.key_places
 
-    def check(self, ciphertext: bytes) -> None:
-        """Check a ciphertext of a message; errors as for `Requests.read`."""
-        self.model.requests.read(ciphertext)
-
     def folder_in(self, state: Path) -> Path:
         """Return its folder; a compiled model is written under ``state``."""
         if self.model.folder is not None:
@@ -106,10 +103,13 @@ class ModelRunner:
         """Planned bytes of an evaluation besides keys; 0 without a plan."""
         return self._runner.working_bytes
 
-    def read(self, messages: Sequence[bytes]) -> Evaluate:
+    def read(self, messages: Sequence[bytes]) -> list[Ciphertext]:
         """Read messages whose samples are at different places; errors as for `Requests.read_all`."""
-        requests, execution = self._model.requests, self._model.execution
-        inputs = requests.read_all(messages)
-        return lambda keys, on_step: (
-            requests.answer(self._runner, execution.follow(keys), inputs, on_step=on_step).objects
-        )
+        return self._model.requests.read_all(messages)
+
+    def evaluate(
+        self, inputs: Sequence[Ciphertext], keys: EvaluationKeys, on_step: Callable[[], object]
+    ) -> list[bytes]:
+        """Evaluate a batch of samples; see `ServedRunner.evaluate`."""
+        followed = self._model.execution.follow(keys)
+        return self._model.requests.answer(self._runner, followed, inputs, on_step=on_step).objects

@@ -31,6 +31,7 @@ from keywright.serve.tenants.holders import holder_of
 from keywright.serve.workers.workers import Workers
 
 from .admission import Admission
+from .eviction import empty_victims
 from .secret_scanner import scan_all, scan_boundaries
 from .uploaded import DIGITS, LEAST_PART, MAX_RUNS, IncomingRange, UploadedKeys
 
@@ -156,7 +157,7 @@ class UploadStore:
             if tenant != NOBODY:
                 self.admission.require_bytes(sets, tenant, configuration.key_bytes)
             # A tenant can neither evict another's sets nor count them.
-            for victim in self.admission.without_bytes(sets):
+            for victim in empty_victims(sets):
                 self._remove(victim, "room", removed)
             uploaded = UploadedKeys(secrets.token_hex(16), model, configuration, time.time(), tenant, holder)
             self._sets[uploaded.identifier] = uploaded

@@ -3,12 +3,12 @@
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from keywright.serve.configurations import Configuration
+from keywright.serve.exchanged import Direction, ExchangedObject
 from keywright.serve.storage.objects import tenant_digest
-
-from .exchanged import ExchangedObject
 
 STALLED_S, MOVED_BYTES = 60.0, 1 << 16
 """An upload that moves fewer than this many bytes in this many seconds may be evicted if all slots are
@@ -161,6 +161,10 @@ class UploadedKeys:
             stored = self.stored
             if stored - self._mark >= MOVED_BYTES:
                 self.moved, self._mark = time.monotonic(), stored
+
+    def note(self, direction: Direction, objects: Sequence[bytes]) -> None:
+        """Record exchanged objects; errors as for `ExchangedObject.of`, which leave none of them recorded."""
+        self.exchanged.extend([ExchangedObject.of(direction, data) for data in objects])
 
     def busy(self) -> bool:
         """Whether bytes are being received, or the set is being checked."""

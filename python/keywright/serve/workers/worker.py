@@ -129,7 +129,7 @@ class Engine:
     def _evaluate(self, order: Order, descriptor: int | None) -> dict[str, object]:
         model, runner = self._runner(order)
         bodies = order.get("bodies") or [Path(path).read_bytes() for path in order["messages"]]
-        evaluate = runner.read(bodies)
+        inputs = runner.read(bodies)
         loading = None
         if descriptor is not None:
             keys = EvaluationKeys.open_shared(descriptor, model.parameters)
@@ -152,7 +152,7 @@ class Engine:
                 )
 
         try:
-            objects = evaluate(keys, step)
+            objects = runner.evaluate(inputs, keys, step)
         except KeywrightError as error:
             if isinstance(error, ServeError):
                 raise

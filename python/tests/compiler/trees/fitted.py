@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from keywright import compiler
-from keywright.compiler.front_ends.trees.objects import to_source
+from keywright.compiler.front_ends.model_source import to_source
 from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, joined
 from keywright.compiler.trees.last_step import LastStep
 from keywright.compiler.trees.quantising import QuantisedEnsemble, quantise

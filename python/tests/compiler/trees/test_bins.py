@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright import compiler
-from keywright.compiler.front_ends.trees.objects import to_source
+from keywright.compiler.front_ends.model_source import to_source
 from keywright.compiler.trees.bins import private_bins, public_bins
 from keywright.compiler.trees.quantising import quantise
 from keywright.errors import FormatError
@@ -94,7 +94,7 @@ def test_contradictions_are_refused(columns: list[int], edges: list[float], miss
 def test_the_first_step_is_in_the_program_file(tmp_path: Path) -> None:
     model, samples = fitted("tree of three labels")
     fit = compiler.Fit(calibration=samples)
-    program = compiler.compile(to_source(model), compiler.Target(slots=4096, levels=8), fit)
+    program = compiler.compile_program(to_source(model), compiler.Target(slots=4096, levels=8), fit)
     compiler.save(program, tmp_path / "tree.kwp")
     stored = compiler.load(tmp_path / "tree.kwp")
     assert stored.input.steps.binning is not None
@@ -112,7 +112,7 @@ def test_the_first_step_is_in_the_program_file(tmp_path: Path) -> None:
 def test_a_damaged_first_step_is_refused(tmp_path: Path) -> None:
     model, samples = fitted("tree of three labels")
     fit = compiler.Fit(calibration=samples)
-    program = compiler.compile(to_source(model), compiler.Target(slots=4096, levels=8), fit)
+    program = compiler.compile_program(to_source(model), compiler.Target(slots=4096, levels=8), fit)
     assert program.input.steps.binning is not None
     wrong = dataclasses.replace(program.input.steps.binning)
     object.__setattr__(wrong, "edges", wrong.edges[::-1].copy())
@@ -142,7 +142,7 @@ def test_missing_values_are_for_models_that_take_them() -> None:
         model, samples = fitted(name)
         fit = compiler.Fit(calibration=samples)
         target = compiler.Target(slots=8192, levels=8)
-        program = compiler.compile(to_source(model), target, fit)
+        program = compiler.compile_program(to_source(model), target, fit)
         sample = samples[0].copy()
         sample[0] = np.nan
         if taken:

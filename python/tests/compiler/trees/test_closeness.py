@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright import compiler
-from keywright.compiler.front_ends.trees.objects import to_source
+from keywright.compiler.front_ends.model_source import to_source
 from keywright.compiler.trees.bins import private_bins
 from keywright.compiler.trees.calibration.closeness import of_labels, of_values, spread_of
 from keywright.compiler.trees.leaves import STEP_BITS

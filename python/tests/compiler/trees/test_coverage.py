@@ -9,7 +9,7 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright import compiler
-from keywright.compiler.front_ends.trees.objects import to_source
+from keywright.compiler.front_ends.model_source import to_source
 from keywright.compiler.trees.bins import private_bins
 from keywright.compiler.trees.quantising import quantise
 from keywright.errors import FormatError, ModelRefusedError

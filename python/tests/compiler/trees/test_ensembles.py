@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright import compiler
-from keywright.compiler.front_ends.trees.objects import to_source
+from keywright.compiler.front_ends.model_source import to_source
 from keywright.compiler.trees.bins import private_bins, public_bins
 from keywright.compiler.trees.ensemble import Ensemble
 from keywright.compiler.trees.leaves import STEP_BITS

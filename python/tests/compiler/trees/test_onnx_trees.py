@@ -10,7 +10,7 @@ import skl2onnx
 from keywright import compiler
 from keywright.compiler.activations.fit import Thresholds
 from keywright.compiler.approximating import prepare
-from keywright.compiler.front_ends.trees.objects import to_source
+from keywright.compiler.front_ends.model_source import to_source
 from keywright.compiler.trees.ensemble import Ensemble
 from keywright.compiler.trees.quantising import quantise
 from keywright.errors import ModelRefusedError

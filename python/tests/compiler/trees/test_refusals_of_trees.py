@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright import compiler
-from keywright.compiler.front_ends.trees.objects import to_source
+from keywright.compiler.front_ends.model_source import to_source
 from keywright.compiler.trees.ensemble import MAX_TREES, Ensemble, Features, Nodes, joined
 from keywright.errors import ModelRefusedError
 from keywright.errors.engine import EncodeError
@@ -28,7 +28,7 @@ def source(name: str) -> tuple[Any, Any]:
 
 def refused(model: Any, fit: compiler.Fit, match: str, code: str) -> None:
     with pytest.raises(ModelRefusedError) as caught:
-        compiler.compile(model, TARGET, fit)
+        compiler.compile_program(model, TARGET, fit)
     (reason,) = caught.value.exceptions
     assert isinstance(reason, RefusalError)
     assert reason.code == code
@@ -62,14 +62,14 @@ def test_methods_of_activations_are_refused() -> None:
 def test_samples_of_another_width_are_refused() -> None:
     model, samples = source("forest")
     with pytest.raises(EncodeError, match=r"\(count, 6\)", check=lambda error: error.code == "samples"):
-        compiler.compile(model, TARGET, compiler.Fit(calibration=samples[:, :5]))
+        compiler.compile_program(model, TARGET, compiler.Fit(calibration=samples[:, :5]))
     model, samples = source("boosting")
     wrong = samples.copy()
     wrong[3, 2] = np.nan
     with pytest.raises(
         EncodeError, match="1 values that are not finite", check=lambda error: error.code == "samples"
     ):
-        compiler.compile(model, TARGET, compiler.Fit(calibration=wrong))
+        compiler.compile_program(model, TARGET, compiler.Fit(calibration=wrong))
 
 
 def test_a_million_trees_are_refused_before_anything_of_their_size_is_made() -> None:

@@ -24,7 +24,7 @@ from keywright.program.fit_report import (
 
 from .answers import answer_differences
 from .fit import Fit
-from .fitting import Approximation, approximate, replace_activations
+from .fitting import Approximation, fit_activation, replace_activations
 from .ranges import ExactRun, MeasuredRange
 from .spread import half_range_of
 
@@ -274,7 +274,7 @@ class _Search:
 
     def _approximation(self, number: int, method: Method) -> Approximation:
         if (number, method) not in self.approximations:
-            self.approximations[number, method] = approximate(
+            self.approximations[number, method] = fit_activation(
                 self.active[number], self.ranges[number], method
             )
         return self.approximations[number, method]

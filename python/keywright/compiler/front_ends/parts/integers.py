@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from onnx import TensorProto
 
-from .operator_context import OperatorContext
-from .operators.moves import MOVES
+from keywright.compiler.front_ends.operator_context import OperatorContext
+from keywright.compiler.front_ends.operators.moves import MOVES
 
 NARROW = frozenset(
     getattr(TensorProto, name) for name in ("INT8", "INT16", "INT32", "UINT8", "UINT16", "UINT32")

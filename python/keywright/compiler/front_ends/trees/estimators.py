@@ -1,17 +1,10 @@
-"""Objects of other libraries that are tree ensembles."""
+"""Fitted trees of other libraries: which classes they have, and what reads each."""
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-import onnx
-
-from keywright.compiler.front_ends.feature_names import feature_names
-from keywright.compiler.front_ends.scikit_learn.pipeline import unfrozen
-from keywright.compiler.front_ends.to_onnx import to_onnx
 from keywright.compiler.trees.ensemble import Ensemble
-from keywright.program.arrays import table_names
 
 from . import lightgbm, scikit_learn, xgboost
 
@@ -50,17 +43,3 @@ def ensemble_of(model: object) -> Ensemble | None:
         if result is not None and isinstance(model, result):
             return reader(model)
     return None
-
-
-def to_source(model: object, example: Any = None) -> onnx.ModelProto | Ensemble:
-    """Return what the compiler takes: the ensemble of a fitted object of trees, otherwise an ONNX model.
-
-    Args:
-        model, example: see `to_onnx`, also for the errors.
-    """
-    model = unfrozen(model)
-    ensemble = ensemble_of(model)
-    if ensemble is None:
-        return to_onnx(model, example)
-    names = feature_names(model, example) or tuple(map(str, table_names(example) or ()))
-    return replace(ensemble, reads=replace(ensemble.reads, names=names))

@@ -15,18 +15,17 @@ from keywright.errors import (
 from keywright.errors.choices import require_choice
 from keywright.errors.engine import ParameterError
 from keywright.plan.cost.calibration import stored_model
-from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.machine import resident_bytes
 from keywright.plan.memory.planner import bootstrap_bytes
 from keywright.plan.ring.chain_sources import chain_of
 from keywright.plan.ring.entry import Entry, deep_entry, deep_literal, read_entry
 from keywright.plan.ring.preset_plans import bootstrap_plans
-from keywright.plan.search.network_planner import plan_network
+from keywright.plan.search.network_planner import KeyFrontier
 from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
 from keywright.program.program import Program
 
 from .approximating import ApproximatedModel
-from .compiler import compile  # noqa: A004 (the public function)
+from .compiler import compile_program
 from .placement.costs import CostTable
 from .placement.target import Target
 from .presets import BootstrapPreset
@@ -86,7 +85,7 @@ class CompiledProgram(
         choice: what it was compiled for.
         bootstraps: plans of the program's bootstraps, in order.
         entry: how ciphertexts of thin clients enter; None if clients encrypt slots.
-        execution: its keys, if choosing parameters took a plan of them.
+        frontier: of its keys, if choosing parameters took a search of it.
     """
 
     program: Program = field(repr=False)
@@ -94,7 +93,7 @@ class CompiledProgram(
     choice: ParameterChoice
     bootstraps: Sequence[BootstrapperPlan] = field(default=(), repr=False)
     entry: Entry | None = field(default=None, repr=False)
-    execution: PlanExecution | None = field(default=None, repr=False)
+    frontier: KeyFrontier | None = field(default=None, repr=False)
 
     @property
     def seconds(self) -> float:
@@ -221,7 +220,7 @@ class Compilation(
             levels=parameters.max_level if ring.levels is None else ring.levels,
             output_level=_lowest(parameters),
         )
-        program = compile(self.approximated, target, costs=cost_table(parameters))
+        program = compile_program(self.approximated, target, costs=cost_table(parameters))
         return CompiledProgram(program, parameters, choice)
 
     def _of_preset(
@@ -236,7 +235,7 @@ class Compilation(
             options |= {"bootstraps": shipped.options, "rings": shipped.rings}
         costs = None if choice.deep else cost_table(plan.parameters, [])
         target = batching.target(slots=plan.slots, levels=plan.output_level, **options)
-        program = compile(self.approximated, target, costs=costs)
+        program = compile_program(self.approximated, target, costs=costs)
         plans = bootstrap_plans(program)
         parameters = plans[0].parameters if plans else shipped.parameters(program)
         entry = None
@@ -263,14 +262,12 @@ class Compilation(
                 if not _too_deep(refusal) or (not compiled and last):
                     raise
                 needed = max(reason.needed for reason in refusal.reasons)
-        planned = [
-            replace(
-                each,
-                execution=plan_network(each.program, each.parameters, model=stored_model(), name=self._name),
-            )
+        keys = [
+            KeyFrontier(each.program, each.parameters, model=stored_model(), name=self._name)
             for each in compiled
         ]
-        return min(planned, key=lambda each: each.execution.plan.stored_bytes if each.execution else 0)
+        least = min(range(len(keys)), key=lambda index: keys[index].execution.plan.stored_bytes)
+        return replace(compiled[least], frontier=keys[least])
 
     def _thin(self, batching: "_Batching") -> CompiledProgram:
         """Compile for thin clients. Their ciphertexts enter and leave through a bootstrapping, so the program

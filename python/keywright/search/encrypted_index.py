@@ -11,7 +11,8 @@ from keywright._core import BfvCiphertext, EncryptedSearchIndex
 from keywright._reading.records import refusing
 from keywright.errors import FormatError, ParameterError
 
-from .directory import Places, VectorIndex
+from .directory import Places
+from .index import VectorIndex
 from .messages import read_vectors
 from .quantisation import ENCRYPTED_LEVEL, LOG_N, Quantisation
 

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from keywright._core import inspect
+from keywright.errors import KeywrightError
+from keywright.errors.service import InvalidObjectError
 
 Direction = Literal["received", "sent"]
 
@@ -29,7 +31,14 @@ class ExchangedObject:
 
     @staticmethod
     def of(direction: Direction, data: bytes) -> "ExchangedObject":
-        """Describe bytes, as far as that is possible without keys."""
+        """Describe bytes, as far as that is possible without keys.
+
+        Raises:
+            InvalidObjectError: they do not begin as an object of the library does.
+        """
         middle = len(data) // 2
-        kind = str(inspect(data)["kind"])
+        try:
+            kind = str(inspect(data)["kind"])
+        except KeywrightError as error:
+            raise InvalidObjectError(f"a ciphertext cannot be read: {error}") from error
         return ExchangedObject(direction, kind, len(data), data[middle : middle + SAMPLE_BYTES].hex())

@@ -1,0 +1,28 @@
+"""Reads a model object of any library: an ensemble of trees, or what is exported to ONNX."""
+
+from dataclasses import replace
+from typing import Any
+
+import onnx
+
+from keywright.compiler.trees.ensemble import Ensemble
+from keywright.program.arrays import table_names
+
+from .feature_names import feature_names
+from .scikit_learn.pipeline import unfrozen
+from .to_onnx import to_onnx
+from .trees.estimators import ensemble_of
+
+
+def to_source(model: object, example: Any = None) -> onnx.ModelProto | Ensemble:
+    """Return what the compiler takes: the ensemble of a fitted object of trees, otherwise an ONNX model.
+
+    Args:
+        model, example: see `to_onnx`, also for the errors.
+    """
+    model = unfrozen(model)
+    ensemble = ensemble_of(model)
+    if ensemble is None:
+        return to_onnx(model, example)
+    names = feature_names(model, example) or tuple(map(str, table_names(example) or ()))
+    return replace(ensemble, reads=replace(ensemble.reads, names=names))
