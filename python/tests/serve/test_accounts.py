@@ -133,7 +133,7 @@ def test_tenants_are_separate(thin: Model, tmp_path: Path, sample: Sample) -> No
     with listening(after) as server:
         attack(server, keys, job)
         session.remote = RemoteModel(server.url, key=own, insecure=True)
-        answer = session._decrypt(session._evaluated(message, lambda done, total: None), 1)
+        answer = session._decrypt(session._evaluated(keys, message, lambda done, total: None), 1)
         assert np.abs(answer[0] - expected).max() < 1e-3
         session.close()
     after.close()

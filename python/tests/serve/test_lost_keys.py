@@ -4,6 +4,7 @@ bytes and no other keys."""
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from keywright._units import format_bytes
 from keywright.client import RemoteModel, key_upload
 from keywright.client.connection import within
+from keywright.client.exchange import Exchange
 from keywright.client.key_owner import KEY_SETS, UPLOADS
 from keywright.errors.service import BusyError, LimitError, UnknownKeysError
 from keywright.model import Model
@@ -170,20 +172,19 @@ def test_an_upload_pauses_as_long_as_the_server_asks(
     path.write_bytes(bytes(10))
     monkeypatch.setattr("keywright.client.key_upload.time.sleep", pauses.append)
 
-    class Full:
+    class Full(Exchange):
         tries = 0
 
-        def ask(self, method: str, path: str) -> dict[str, Any]:
+        def __init__(self) -> None:
+            pass
+
+        def ask(
+            self, method: str, path: str, entry: Mapping[str, object] | None = None
+        ) -> Mapping[str, object]:
             if method == "POST":
                 self.tries += 1
                 raise BusyError("full", retry_after=stated)
             return {"missing": [[0, 10]] if self.tries < 4 else []}
-
-        def send(self, method: str, path: str, body: bytes) -> dict[str, Any]:
-            raise AssertionError
-
-        def write(self, url: str, body: bytes) -> None:
-            raise AssertionError
 
     server = Full()
     if stated > key_upload.PATIENCE_S:

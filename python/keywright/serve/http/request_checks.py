@@ -21,7 +21,7 @@ from keywright.serve.tenants.accounts import NOBODY
 from keywright.serve.tenants.holders import holder_of
 
 from .connections import CONNECTION, PROBLEM, Connection, problem
-from .resumable import require_fields
+from .upload_headers import require_fields
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
