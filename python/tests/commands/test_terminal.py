@@ -44,6 +44,14 @@ def test_table_shows_units_dashes_and_brackets_as_written() -> None:
     ]
 
 
+def test_people_read_the_first_digits_of_a_hash_and_programs_all() -> None:
+    digest = "0123456789abcdef" * 4
+    for as_json, shown in ((False, "hash 0123456789ab..."), (True, f'{{"hash": "{digest}"}}')):
+        terminal, output, _ = make(json=as_json)
+        terminal.table([Column("hash", "hash", "hash")], [{"hash": digest}])
+        assert " ".join(output.getvalue().split()) == shown
+
+
 def test_json_has_every_key_of_every_row_and_nothing_else() -> None:
     terminal, output, notes = make(json=True, interactive=True)
     terminal.note("not for machines")
