@@ -128,14 +128,14 @@ def _work(model: Model, inference: Inference) -> list[dict[str, Value]]:
             "seconds": inference.preparation.key_seconds,
             "bytes": model.manifest.keys.size,
         },
-        {"work": "server: load keys, encode weights", "seconds": inference.preparation.seconds},
+        {"work": "server: load keys and weights, once", "seconds": inference.preparation.seconds},
         {
-            "work": "client: encrypt a digit and send it",
+            "work": "client: encrypt a digit",
             "seconds": median(inference.batches.encrypt_seconds),
             "bytes": inference.batches.sent_bytes,
         },
         {
-            "work": "server: evaluate and answer",
+            "work": "server: compute the answer",
             "seconds": median(inference.batches.evaluate_seconds),
             "bytes": inference.batches.returned_bytes,
         },
