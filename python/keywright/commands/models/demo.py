@@ -107,14 +107,17 @@ def _show(
     right = sum(row["encrypted"] == row["digit"] for row in rows)
     error = float(np.max([row["difference"] for row in rows]))
     sent = format_bytes(inference.batches.sent_bytes)
+    compared = (
+        f"{same} of {count} answers equal the unencrypted network's, and {right} of {count} are correct."
+    )
+    changed = f"Encryption changed its scores, which are at most {largest:.2g}, by at most {error:.1g}."
     request = f"encrypts {count} digits. For each," if count > 1 else "encrypts a digit. For it,"
     paragraphs = [
         f"The client {request} the server gets {sent} of noise.",
         "The secret key never leaves the client.",
         "The client decrypts the answers:",
         " ".join(str(row["encrypted"]) for row in rows),
-        f"{same} of {count} answers equal the unencrypted network's, and {right} of {count} are correct. "
-        f"Encryption changed its scores, which are at most {largest:.2g}, by at most {error:.1g}.",
+        f"{compared} {changed}",
     ]
     for line in beside(canvas, [line for each in paragraphs for line in wrap(each, 39)]):
         terminal.text(line)
