@@ -134,7 +134,7 @@ def test_long_work_has_lines_where_there_is_no_terminal(monkeypatch: pytest.Monk
     text = notes.getvalue()
     assert text.startswith("layers [all]: layer 2 of 3, [conv], 25%, about ")
     # A quarter of the work took a quarter of the time.
-    assert 3 * advance_seconds(text, "so far") == pytest.approx(advance_seconds(text, "left"), rel=0.05)
+    assert 3 * advance_seconds(text, "on this step") == pytest.approx(advance_seconds(text, "left"), rel=0.05)
     with terminal.progress("compiling", None):
         while "compiling, " not in notes.getvalue():
             time.sleep(0.01)
