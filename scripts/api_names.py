@@ -2,10 +2,10 @@
 
     python scripts/api_names.py [--check]
 
-A site fills the lines ``::: name`` from docstrings; a forge shows them as they are. So each page has a table
-between two comments: names, the first sentence of each docstring, how many threads may use an object at the
-same time, and the members of classes. With ``--check`` nothing is written, and the exit status is 1 if a
-table is not what the docstrings make.
+A site fills the lines ``::: name`` from docstrings; a forge shows them as they are. So each page says
+between two comments where the site has their text, and has a table: names, the first sentence of each
+docstring, how many threads may use an object at the same time, and the members of classes. With ``--check``
+nothing is written, and the exit status is 1 if a table is not what the docstrings make.
 """
 
 import argparse
@@ -66,8 +66,9 @@ def members(documented: object) -> list[str]:
     return sorted(name for name in names if not name.startswith("_"))
 
 
-def table(names: list[str]) -> str:
-    """Return the table of these names, with its comments; without threads if no class has any."""
+def table(page: str, names: list[str]) -> str:
+    """Return where a page's text is and the table of its names, with comments; without threads if no class
+    has any."""
     columns = {"name": [f"`{name.rpartition('.')[2]}`" for name in names]}
     shown = [resolved(name) for name in names]
     columns["what it is"] = [first_sentence(one) for one in shown]
@@ -77,16 +78,21 @@ def table(names: list[str]) -> str:
     rows = [columns, ["---"] * len(columns), *zip(*columns.values(), strict=True)]
     lines = [f"| {' | '.join(row)} |" for row in rows]
     lines[1] = lines[1].replace(" ", "")
-    return "\n".join([BEGIN, *lines, END, "", ""])
+    place = (
+        "On a forge this page shows only the table. `make docs` writes the whole text, with all signatures,"
+    )
+    return "\n".join(
+        [BEGIN, place, f"to `target/site/html/reference/python/{page}/index.html`.", "", *lines, END, "", ""]
+    )
 
 
-def filled(text: str) -> str:
+def filled(page: str, text: str) -> str:
     """Return a page with its table; a page without entries as it is."""
     names = ENTRY.findall(text)
     if not names:
         return text
     bare = TABLE.sub("", text)
-    return bare.replace("::: ", f"{table(names)}::: ", 1)
+    return bare.replace("::: ", f"{table(page, names)}::: ", 1)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -97,7 +103,7 @@ def main(arguments: list[str] | None = None) -> int:
     stale = False
     for page in sorted(PAGES.glob("*.md")):
         text = page.read_text(encoding="utf-8")
-        if (new := filled(text)) != text:
+        if (new := filled(page.stem, text)) != text:
             stale = True
             print(f"{page}: {'not what the docstrings make' if check else 'written'}")
             if not check:

@@ -71,7 +71,9 @@ def table(records: list[dict[str, Any]]) -> str:
         if not record["checked"]:
             raise SystemExit(f"{record['preset']}: the result was not right")
         rows[record["preset"]] = row(record)
-    lines = (HEADINGS, ("---",) * len(HEADINGS), *rows.values())
+    # A wide table scrolls; its cells need not be narrow.
+    whole = [[cell.replace(" ", "\N{NO-BREAK SPACE}") for cell in cells] for cells in rows.values()]
+    lines = (HEADINGS, ("---",) * len(HEADINGS), *whole)
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 

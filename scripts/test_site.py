@@ -140,7 +140,7 @@ def test_pages_list_what_they_show() -> None:
     stale = [
         page.name
         for page in api_names.PAGES.glob("*.md")
-        if page.read_text() != api_names.filled(page.read_text())
+        if page.read_text() != api_names.filled(page.stem, page.read_text())
     ]
     assert not stale, f"run python scripts/api_names.py: {', '.join(stale)}"
 

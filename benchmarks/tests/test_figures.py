@@ -188,7 +188,7 @@ def test_pictures_are_drawings_with_the_figures() -> None:
 
 def test_the_picture_of_rotations_has_the_keys_of_the_demo() -> None:
     picture = (FOLDER / "rotation-table.svg").read_text(encoding="utf-8")
-    keys = records()["demo"].match("planned, used here +([0-9]+) ")
+    keys = records()["demo"].match("plan, used here +([0-9]+) ")
     assert f"{keys:.0f} keys, {keys - 1:.0f} for " in picture
 
 

@@ -60,7 +60,7 @@ class Advance:
             parts.append(
                 f"{share:.0%}" + (f", about {format_seconds(left)} left" if left >= LEAST_LEFT else "")
             )
-        return ", ".join([*parts, f"{format_seconds(elapsed)} so far"])
+        return ", ".join([*parts, f"{format_seconds(elapsed)} on this step"])
 
 
 Progress = Callable[[str, float | None], AbstractContextManager[Advance]]

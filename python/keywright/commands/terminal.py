@@ -20,11 +20,13 @@ from keywright._progress import Advance, bar, lines, silent
 from keywright._units import format_bytes, format_seconds
 
 Value = str | int | float | bool | None
-Kind = Literal["text", "number", "seconds", "bytes", "ratio"]
+Kind = Literal["text", "number", "seconds", "bytes", "ratio", "hash"]
 
 PIPE_WIDTH = 1000
 TEXT_WIDTH = 8
 """Width to which a column of texts is narrowed at least."""
+
+HASH_DIGITS = 12
 
 Level = Literal["error", "warning", "info", "debug"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "info", "debug")
@@ -35,7 +37,8 @@ LEVELS: tuple[Level, ...] = ("error", "warning", "info", "debug")
 class Column:
     """A column of a table: the key of its values in each row, its heading, and the quantity it holds.
 
-    ``seconds`` and ``bytes`` are shown with a unit that suits their size, ``ratio`` as ``2.5x``.
+    ``seconds`` and ``bytes`` are shown with a unit that suits their size, ``ratio`` as ``2.5x``, and of a
+    ``hash`` the first digits: JSON has them all.
     """
 
     key: str
@@ -131,9 +134,9 @@ class Terminal:
         widths = [max(map(len, values), default=0) for values in zip(*cells, strict=True)]
         least: list[int] = []
         for place, column in enumerate(columns):
-            justify: Literal["left", "right"] = "left" if column.kind == "text" else "right"
+            justify: Literal["left", "right"] = "left" if column.kind in ("text", "hash") else "right"
             # Names and numbers stay whole; headings and other texts are wrapped.
-            whole = place == 0 or justify == "right"
+            whole = place == 0 or column.kind != "text"
             least.append(widths[place] if cells and whole else min(len(column.heading), TEXT_WIDTH))
             table.add_column(column.heading, justify=justify, overflow="fold", min_width=least[-1])
         for values in cells:
@@ -207,7 +210,7 @@ def format_value(value: Value, kind: Kind) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
-        return value
+        return f"{value[:HASH_DIGITS]}..." if kind == "hash" else value
     if kind == "seconds":
         return format_seconds(value)
     if kind == "bytes":

@@ -29,7 +29,7 @@ def fails(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     printed = capsys.readouterr()
     assert printed.out == ""
     # Slow machines print progress.
-    line, *below = [entry for entry in printed.err.splitlines() if not entry.endswith("so far")]
+    line, *below = [entry for entry in printed.err.splitlines() if not entry.endswith("on this step")]
     if "--json" in arguments:
         assert not below
         error = json.loads(line)["error"]

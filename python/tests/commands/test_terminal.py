@@ -44,6 +44,14 @@ def test_table_shows_units_dashes_and_brackets_as_written() -> None:
     ]
 
 
+def test_people_read_the_first_digits_of_a_hash_and_programs_all() -> None:
+    digest = "0123456789abcdef" * 4
+    for as_json, shown in ((False, "hash 0123456789ab..."), (True, f'{{"hash": "{digest}"}}')):
+        terminal, output, _ = make(json=as_json)
+        terminal.table([Column("hash", "hash", "hash")], [{"hash": digest}])
+        assert " ".join(output.getvalue().split()) == shown
+
+
 def test_json_has_every_key_of_every_row_and_nothing_else() -> None:
     terminal, output, notes = make(json=True, interactive=True)
     terminal.note("not for machines")
@@ -126,7 +134,7 @@ def test_long_work_has_lines_where_there_is_no_terminal(monkeypatch: pytest.Monk
     text = notes.getvalue()
     assert text.startswith("layers [all]: layer 2 of 3, [conv], 25%, about ")
     # A quarter of the work took a quarter of the time.
-    assert 3 * advance_seconds(text, "so far") == pytest.approx(advance_seconds(text, "left"), rel=0.05)
+    assert 3 * advance_seconds(text, "on this step") == pytest.approx(advance_seconds(text, "left"), rel=0.05)
     with terminal.progress("compiling", None):
         while "compiling, " not in notes.getvalue():
             time.sleep(0.01)

@@ -94,8 +94,7 @@ impl Parameters {
         }
         if literal.security == Security::Classical128 {
             let log_q = widths.log2_product(0..literal.q.len());
-            let object =
-                if is_subring { "the ciphertext modulus of a subring" } else { "the ciphertext modulus" };
+            let object = if is_subring { "a ciphertext of a subring" } else { "a ciphertext" };
             require_secure(|| object.into(), literal.log_n, log_q, literal.secret)?;
         }
         let ring = Ring::new(literal.log_n, &primes, backend)?;

@@ -92,7 +92,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             Column("depth", "levels deep", "number"),
             Column("keys", "keys", "number"),
             Column("key_bytes", "sent once", "bytes"),
-            Column("hash", "hash"),
+            Column("hash", "hash", "hash"),
         ],
         [
             {

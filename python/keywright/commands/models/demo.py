@@ -29,9 +29,9 @@ EXAMPLE = "keywright demo --samples 3"
 
 KEYS = """\
 Evaluation keys (128-bit security) let the server compute, not decrypt. Most are
-for rotations, which move values in a ciphertext. Keys for late rotations can be
-small, so a rotation may have several. Keys are packed to send, not in memory."""
-"""What the table of keys does not say in its words."""
+for rotations, which shift values in a ciphertext. Ciphertexts shrink from layer
+to layer, so plans add smaller keys. Rotations without a key take several steps."""
+"""Why the sets of the table differ in number, bytes and time."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -104,17 +104,20 @@ def _show(
     title = "the last digit" if count > 1 else "the digit"
     canvas = beside([title, *pictures[0]], ["part of the noise", *pictures[1]])
     same = sum(row["encrypted"] == row["clear"] for row in rows)
-    right = f"{sum(row['encrypted'] == row['digit'] for row in rows)} of {count} are the true digit"
+    right = sum(row["encrypted"] == row["digit"] for row in rows)
     error = float(np.max([row["difference"] for row in rows]))
     sent = format_bytes(inference.batches.sent_bytes)
-    compared = f"scores up to {largest:.3g} differ by at most {error:.1g}"
+    compared = (
+        f"{same} of {count} answers equal the unencrypted network's, and {right} of {count} are correct."
+    )
+    changed = f"Encryption changed its scores, which are at most {largest:.2g}, by at most {error:.1g}."
     request = f"encrypts {count} digits. For each," if count > 1 else "encrypts a digit. For it,"
     paragraphs = [
         f"The client {request} the server gets {sent} of noise.",
         "The secret key never leaves the client.",
         "The client decrypts the answers:",
         " ".join(str(row["encrypted"]) for row in rows),
-        f"{same} of {count} answers equal the unencrypted network's; {compared}. {right}.",
+        f"{compared} {changed}",
     ]
     for line in beside(canvas, [line for each in paragraphs for line in wrap(each, 39)]):
         terminal.text(line)
@@ -128,14 +131,14 @@ def _work(model: Model, inference: Inference) -> list[dict[str, Value]]:
             "seconds": inference.preparation.key_seconds,
             "bytes": model.manifest.keys.size,
         },
-        {"work": "server: take keys, encode weights", "seconds": inference.preparation.seconds},
+        {"work": "server: load keys and weights, once", "seconds": inference.preparation.seconds},
         {
-            "work": "client: encrypt a digit and send it",
+            "work": "client: encrypt a digit",
             "seconds": median(inference.batches.encrypt_seconds),
             "bytes": inference.batches.sent_bytes,
         },
         {
-            "work": "server: evaluate and answer",
+            "work": "server: compute the answer",
             "seconds": median(inference.batches.evaluate_seconds),
             "bytes": inference.batches.returned_bytes,
         },

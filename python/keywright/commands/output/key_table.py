@@ -9,8 +9,8 @@ from keywright.model import Model
 from keywright.plan.cost import stored_model
 
 USUAL = {
-    "all-required": "every rotation, full size",
-    "power-of-two": "powers of 2, usual elsewhere",
+    "all-required": "one full-size key for every rotation",
+    "power-of-two": "powers of 2 only, as SEAL makes them",
 }
 """Strategies of other libraries, and what the table calls their keys."""
 
@@ -18,7 +18,6 @@ KEY_COLUMNS = [
     Column("set", "evaluation keys"),
     Column("keys", "keys", "number"),
     Column("sent_bytes", "sent once", "bytes"),
-    Column("held_bytes", "in memory", "bytes"),
     Column("relative", "predicted answer time", "ratio"),
 ]
 
@@ -29,8 +28,8 @@ def key_table(model: Model, candidates: Sequence[planning.PlanExecution]) -> lis
     The second row has the fewest bytes of the candidates among which the first row was chosen; `keywright
     plan` searches further. One strategy has a key for every rotation, as in libraries whose keys have no
     level; another has powers of two, from which other rotations are composed. Each set includes the
-    relinearization keys. Bytes count the file that a client sends and the server's
-    memory, both with seeds. Times are predicted, relative to the model's own plan.
+    relinearization keys. Bytes count the file that a client sends and, in JSON only, the server's memory,
+    both with seeds. Times are predicted, relative to the model's own plan.
     """
     own, costs = model.execution, stored_model()
     seconds = planning.predict_plan(own.plan, costs).seconds
@@ -44,9 +43,9 @@ def key_table(model: Model, candidates: Sequence[planning.PlanExecution]) -> lis
             "relative": planning.predict_plan(plan, costs).seconds / seconds,
         }
 
-    rows = [row("planned, used here", own.plan, own)]
+    rows = [row("Keywright's plan, used here", own.plan, own)]
     smallest = min(candidates, key=lambda execution: execution.plan.stored_bytes)
-    rows.append(row("planned, fewest bytes", smallest.plan, smallest))
+    rows.append(row("Keywright's plan, fewest bytes", smallest.plan, smallest))
     for strategy, name in USUAL.items():
         plan = planning.STRATEGIES[strategy].plan(own.plan.workload, costs)
         rows.append(row(name, plan, model.with_plan(plan).execution))

@@ -1,4 +1,4 @@
-"""Time basic operations on this machine, and compare them with its limits of arithmetic and memory.
+"""Time basic operations on this machine, and compare them with what its arithmetic and memory allow.
 
 Each result is decrypted and compared before the operation is timed. All results of bootstraps are compared.
 """

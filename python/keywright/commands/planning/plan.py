@@ -1,4 +1,4 @@
-"""Plan the keys of a program: which rotations get a key, and how large, within a budget of time or bytes.
+"""Plan the keys of a program: which rotations get a key, and of what size, within a budget of time or bytes.
 
 The program is an ONNX model, a list of key switches in JSON, or a bootstrapping preset. For a bootstrapping,
 the evaluation of its transforms' factors is planned together with the keys.

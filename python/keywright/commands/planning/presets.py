@@ -15,7 +15,7 @@ COLUMNS = [
     Column("log_n", "log2 N", "number"),
     Column("levels", "levels", "number"),
     Column("slots", "slots", "number"),
-    Column("log_scale", "scale", "number"),
+    Column("log_scale", "log2 scale", "number"),
     Column("modulus_bits", "log2 QP", "number"),
     Column("values", "values"),
 ]
@@ -44,6 +44,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     terminal.text("")
     terminal.table(COLUMNS, deep, title="With bootstraps: the levels are those after one")
     terminal.text(
+        "\nA name has log2 N, log2 of the modulus of the largest key (QP), the levels and log2\n"
+        "of the scale (S). The column log2 QP counts all primes: more than the name does if no\n"
+        "key has every prime.\n"
         "\nWithout --preset, a model gets the smallest set with enough levels. A model that\n"
         "needs bootstraps gets the faster of\n"
         f"  {', '.join(DEEP_PRESETS)}\n"

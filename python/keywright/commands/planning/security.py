@@ -3,6 +3,11 @@
 For a preset or a file of parameters, it estimates every kind of key: under the secret key, at the top level
 with all special primes, in every smaller ring, and under the ephemeral secret of a bootstrapping. To estimate
 a single modulus, give --log-n, --log-qp, --secret, --sigma.
+
+The attacks reduce a lattice of a dimension in blocks of a size. usvp and bdd find the secret as a short or a
+close vector, and dual tells keys from random numbers. A hybrid also guesses coefficients of the secret, of
+which some are not 0; mitm stands for meet in the middle, which takes memory to guess faster, and fft for a
+Fourier transform over the guesses.
 """
 
 import argparse
@@ -28,6 +33,12 @@ COLUMNS = [
     Column("zeta", "guessed", "number"),
     Column("weight", "not 0", "number"),
 ]
+
+NOTE = (
+    "\nblock: size of the blocks in which the lattice is reduced. dimension: of the lattice.\n"
+    "guessed: coefficients of the secret that are guessed. not 0: how many of them are not 0.\n"
+    "keywright security --help explains the attacks."
+)
 
 SUMMARY = [
     Column("what", "what"),
@@ -90,6 +101,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         summary.append(about)
     if not terminal.json:
         terminal.table(SUMMARY, summary)
+        terminal.text(NOTE)
 
 
 def _row(name: str, cost: security.Cost) -> dict[str, Value]:

@@ -167,9 +167,9 @@ def with_operands(node: Node, new: Sequence[int]) -> Node:
 
 
 def describe(number: int, node: Node) -> str:
-    """Return a node's name in messages."""
+    """Return a node's name in messages: that of the user's model, or its kind and number if it has none."""
     label = "" if isinstance(node, Input | Shift | Add) else node.label
-    return f"{type(node).__name__} {label!r}" if label else f"{type(node).__name__} {number}"
+    return label or f"{type(node).__name__} {number}"
 
 
 def levels_consumed(node: Node) -> int:
