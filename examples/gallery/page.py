@@ -34,8 +34,10 @@ package, weight or sample is part of this repository.
 CLOSING = """
 Times are processor seconds on one thread: the whole compilation, and for each test its share of keys, the
 encoding of the model, encryption, evaluation and decryption. Keys are the bytes that a client sends once.
-The peak is for one process, which is client and server. The records ({records}) contain parameters and wall
-times, which are long because other programs used the machine.
+The peak is for one process, which is client and server. Records contain parameters and wall times, which are
+long because other programs used the machine:
+
+{records}
 
 ## Data and changes
 
@@ -54,8 +56,8 @@ def text(records: Sequence[Path]) -> str:
     run = [line for line in lines if "refused" not in line]
     refused = [line for line in lines if "refused" in line]
     parts = [INTRODUCTION, *table([HEAD, *map(row, run)])]
-    links = [f"[{each.name}](../../{each.relative_to(ROOT).as_posix()})" for each in records]
-    parts.append(CLOSING.format(records=", ".join(links)))
+    links = [f"* [{each.name}](../../{each.relative_to(ROOT).as_posix()})" for each in records]
+    parts.append(CLOSING.format(records="\n".join(links)))
     parts += table([("`NAME`", "tests", "what differs from the published model"), *map(notes, lines)])
     if refused:
         parts.append("\n## Refused models\n\n")

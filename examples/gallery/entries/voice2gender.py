@@ -48,8 +48,7 @@ def voices(count: int, seed: int) -> tuple[list[bytes], Array]:
 
 
 def recordings(count: int, seed: int) -> tuple[list[bytes], Array]:
-    """Voices with what recordings have beside them: noise, and in some a hum of 15 to 60 Hz or a hiss for a
-    while."""
+    """Voices with noise, and in some for a while a hum of 15 to 60 Hz or a hiss, as recordings have them."""
     rng = np.random.default_rng(seed)
     sounds, women = voices(count, seed)
     size, recorded = int(RATE * SECONDS), []

@@ -40,7 +40,7 @@ WARNED_SHARE = 0.01
 """Errors above this share of an output's spread are warned of; `keywright.compiler.Fit.noise` refuses."""
 
 UNEVEN = 100.0
-"""Ratio of the largest input to the median one from which their sizes are said to be the cause of errors."""
+"""Ratio of the largest feature to the median one from which their sizes count as the cause of errors."""
 
 SHOWN_ROWS = 5
 """Rows that a message names."""
@@ -48,15 +48,18 @@ SHOWN_ROWS = 5
 
 @dataclass(frozen=True, eq=False)
 class Outliers:
-    """Rows of the calibration data with a value far from the others of its feature.
+    """Rows of the calibration data with a value far from the others of its feature, and features far larger
+    than others.
 
     Attributes:
-        rows: their indices.
+        rows: indices of the rows.
         distance: of the furthest value from the median of its feature, in spreads of the feature.
+        unevenness: ratio of the largest feature to the median one, each by its largest absolute value.
     """
 
     rows: tuple[int, ...] = ()
     distance: float = 0.0
+    unevenness: float = 1.0
 
     def __str__(self) -> str:
         return (
@@ -101,7 +104,6 @@ class EncryptedError:
         labels: predictions that may change; None if the model has none.
         outliers: of the calibration data.
         answers: how the model's outputs that are no labels change, behind the client's last steps.
-        unevenness: ratio of the largest input to the median one, each by its largest absolute value.
     """
 
     errors: NDArray[np.float64]
@@ -112,7 +114,6 @@ class EncryptedError:
     labels: Labels | None = None
     outliers: Outliers = Outliers()
     answers: tuple[AnswerDifference, ...] = ()
-    unevenness: float = 1.0
 
     @property
     def worst(self) -> int:
@@ -213,7 +214,7 @@ class EncryptedError:
         return [
             *smaller,
             *(clipped if self.outliers.rows else []),
-            *(even if self.unevenness > UNEVEN else []),
+            *(even if self.outliers.unevenness > UNEVEN else []),
         ]
 
     def __str__(self) -> str:
@@ -264,14 +265,13 @@ def predict_error(
         program.batch,
         errors + np.maximum(np.abs(replaced - model.outputs).max(axis=0), _exported(model)),
         _labels(model, replaced, errors),
-        Outliers(tuple(rows.tolist()), distance),
+        Outliers(tuple(rows.tolist()), distance, _unevenness(model.samples)),
         answers,
-        _unevenness(model.samples),
     )
 
 
 def _unevenness(samples: NDArray[np.float64]) -> float:
-    """Return the ratio of the largest input to the median one that is not always 0."""
+    """Return the ratio of the largest feature to the median one of those that are not always 0."""
     sizes = np.abs(samples.reshape(len(samples), -1)).max(axis=0)
     sizes = sizes[sizes > 0]
     return float(sizes.max() / np.median(sizes)) if len(sizes) else 1.0
