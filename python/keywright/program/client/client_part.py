@@ -115,6 +115,32 @@ ALLOWED = (
 """Operators whose results are no larger than the product of their operands' sizes."""
 
 
+DECIDING = frozenset(
+    [
+        "ArgMax",
+        "ArgMin",
+        "Binarizer",
+        "Ceil",
+        "Equal",
+        "Floor",
+        "Greater",
+        "GreaterOrEqual",
+        "Hardmax",
+        "Less",
+        "LessOrEqual",
+        "LinearClassifier",
+        "Round",
+        "SVMClassifier",
+        "Sign",
+        "TopK",
+    ]
+)
+"""Operators whose results jump, and so may a cast to whole numbers: the smallest error changes them at some
+operands."""
+
+WHOLE = "keywright/whole/"
+"""Prefix of the values of the steps that take scores for whole numbers."""
+
 OF_A_SIGN = frozenset(["Binarizer", "LinearClassifier", "Sigmoid", "Sign", "SVMClassifier"])
 """Operators that turn one score into one of two labels."""
 
@@ -176,6 +202,41 @@ class ClientPart:
         """Names of the model's outputs."""
         return self._steps.outputs
 
+    @cached_property
+    def deciding(self) -> dict[str, str]:
+        """Operators of `DECIDING`, and casts to whole numbers, by the names of their results that jump."""
+        floats = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16)
+        found = {}
+        for node in self._steps.model.graph.node:
+            cast = node.op_type == "Cast" and all(each.i not in floats for each in node.attribute if each.name == "to")
+            if (cast or node.op_type in DECIDING) and not node.output[0].startswith(WHOLE):
+                found[node.output[1 if node.op_type == "TopK" else 0]] = node.op_type
+        return {name: operator for name, operator in found.items() if name}
+
+    @property
+    def keeps_rows_apart(self) -> bool:
+        """Whether many samples are one run."""
+        shapes: dict[str, Shape] = {}
+        try:
+            self._run_one(np.zeros(self.shape), shapes)
+        except FormatError:
+            return False
+        return self._keeps_rows_apart(shapes)
+
+    @cached_property
+    def _whole(self) -> "ClientPart":
+        """The part with the results of `deciding` among its outputs."""
+        model = onnx.ModelProto()
+        model.CopyFrom(self._steps.model)
+        model.graph.output.extend(
+            onnx.ValueInfoProto(name=name) for name in self.deciding if name not in self.names
+        )
+        return ClientPart(model.SerializeToString(), self.shape)
+
+    def run_all(self, scores: ArrayLike) -> dict[str, NDArray[Any]]:
+        """Compute the model's outputs and the results of `deciding` by name; see `run`."""
+        return self._whole.run(scores)
+
     @property
     def takes_signs(self) -> bool:
         """Whether the sign of a single score is a prediction, one of two labels."""
@@ -215,7 +276,8 @@ class ClientPart:
 
     def __str__(self) -> str:
         """What the client gets, in words."""
-        arrays = [each for each in self._steps.constants.values() if each.dtype.kind == "f"]
+        stored = self._steps.constants.items()
+        arrays = [each for name, each in stored if each.dtype.kind == "f" and not name.startswith(WHOLE)]
         numbers = sum(array.size for array in arrays)
         numbers += sum(len(entry.floats) for node in self._steps.model.graph.node for entry in node.attribute)
         holds = f" with {numbers} numbers of the model" if numbers else ""

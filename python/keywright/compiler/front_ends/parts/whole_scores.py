@@ -1,0 +1,63 @@
+"""Scores that are whole numbers on all calibration data: clients take those near one for it, before steps that
+the smallest error changes, such as Floor or a cast to integers."""
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from keywright.program.arrays import Vector
+from keywright.program.client.client_part import WHOLE, ClientPart
+from keywright.program.client.small_model import opset_of
+
+LEAST_OPSET = 9
+"""The first with Where; for older models, clients warn of scores that are near a step."""
+
+LEAST_SAMPLES = 16
+"""Fewer calibration samples do not show that scores are whole numbers."""
+
+ROUNDED = 2.0**-30
+"""Scores are whole numbers but for roundings of this share of their size."""
+
+NEAR, FARTHEST = 2.0**-20, 0.25
+"""Distance from a whole number, as a share of the largest score on the calibration data, and at most, within
+which a score is taken for it."""
+
+
+def with_whole_scores(part: ClientPart, scores: Vector) -> ClientPart:
+    """Return the client's part for scores that, if they are whole numbers on all calibration data, are taken
+    for one within `NEAR`: other scores so near one change by as little. It is returned as it is where no step
+    is changed by the smallest error.
+
+    Args:
+        scores: of the model on the calibration data, (count, scores).
+    """
+    model = onnx.load_model_from_string(part.data)
+    if len(scores) < LEAST_SAMPLES or not part.deciding or opset_of(model.opset_import) < LEAST_OPSET:
+        return part
+    size = np.abs(scores).max(axis=0)
+    whole = (np.abs(scores - np.round(scores)) <= ROUNDED * np.maximum(size, 1.0)).all(axis=0)
+    if not whole.any() or not np.isfinite(size).all():
+        return part
+    near = np.where(whole, np.minimum(NEAR * np.maximum(size, 1.0), FARTHEST), -1.0)
+    graph = model.graph
+    (source,) = graph.input
+    double = source.type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
+    kind = np.float64 if double else np.float32
+    names = {each: WHOLE + each for each in ("above", "number", "less", "distance", "same", "score")}
+    for node in graph.node:
+        node.input[:] = [names["score"] if name == source.name else name for name in node.input]
+    # An output that is a score stays as the server gives it.
+    graph.initializer.append(numpy_helper.from_array(near.reshape(part.shape).astype(kind), WHOLE + "near"))
+    graph.initializer.append(numpy_helper.from_array(np.asarray(0.5, kind), WHOLE + "half"))
+    own = [
+        helper.make_node("Add", [source.name, WHOLE + "half"], [names["above"]]),
+        helper.make_node("Floor", [names["above"]], [names["number"]]),
+        helper.make_node("Sub", [source.name, names["number"]], [names["less"]]),
+        helper.make_node("Abs", [names["less"]], [names["distance"]]),
+        helper.make_node("Less", [names["distance"], WHOLE + "near"], [names["same"]]),
+        helper.make_node("Where", [names["same"], names["number"], source.name], [names["score"]]),
+    ]
+    rest = list(graph.node)
+    del graph.node[:]
+    graph.node.extend([*own, *rest])
+    return ClientPart(model.SerializeToString(), part.shape)
