@@ -1,7 +1,8 @@
 """What errors of scores change behind the client's last steps: labels, values, and values that jump because a
 step such as Floor or a comparison takes another value."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,12 +33,14 @@ class Moved:
         labels: which samples have an output that is no floating-point number and changes, (count,).
         changes: the largest change of each other output, by name, (count,).
         jumps: the part of it that is a jump, by name, (count,).
-        steps: operators that take another value where something jumps, with the names of their results.
+        half_ranges: half the range of each of these outputs, by name, without errors.
+        steps: operators that take another value where something jumps.
     """
 
     labels: NDArray[np.bool_]
     changes: dict[str, Vector]
     jumps: dict[str, Vector]
+    half_ranges: dict[str, float]
     steps: tuple[str, ...]
 
 
@@ -57,7 +60,7 @@ def moved(part: ClientPart, scores: Vector, errors: ArrayLike) -> Moved:
     """
     sizes = np.broadcast_to(np.asarray(errors, np.float64), scores.shape)
     own = _run(part, scores)
-    floats = [name for name in part.names if own[name].dtype.kind == "f"]
+    floats = [name for name in part.names if own[name].dtype.kind == "f" and own[name].size]
     labels = np.zeros(len(scores), np.bool_)
     changes, jumps = ({name: np.zeros(len(scores)) for name in floats} for _ in range(2))
     steps: dict[str, None] = {}
@@ -76,8 +79,25 @@ def moved(part: ClientPart, scores: Vector, errors: ArrayLike) -> Moved:
         for name in floats:
             jumps[name][rows] = np.maximum(jumps[name][rows], found[name])
         jumping = rows[np.any([found[name] > 0 for name in floats], axis=0)]
-        steps.update({f"{part.deciding[name]} at {name!r}": None for name, each in flipped.items() if each[jumping].any()})
-    return Moved(labels, changes, jumps, tuple(steps))
+        steps.update({part.deciding[name]: None for name, each in flipped.items() if each[jumping].any()})
+    halves = {name: float(np.nan_to_num(np.ptp(own[name], axis=0).max() / 2)) for name in floats}
+    return Moved(labels, changes, jumps, halves, tuple(steps))
+
+
+def within(part: ClientPart, scores: Vector, errors: ArrayLike, bounds: Mapping[str, float]) -> NDArray[np.int64]:
+    """Return the samples of which an output may jump, or change by more than its bound, if scores change by up
+    to their errors.
+
+    Args:
+        scores, errors: as for `moved`; the samples that `rows_to_look_at` chooses are looked at.
+        bounds: by the name of the output; those without one count only if they jump.
+    """
+    rows = rows_to_look_at(part, len(scores))
+    outcome = moved(part, scores[rows], np.broadcast_to(np.asarray(errors, np.float64), scores.shape)[rows])
+    close = np.zeros(len(rows), np.bool_)
+    for name, jumps in outcome.jumps.items():
+        close |= (jumps > 0) | ~(outcome.changes[name] <= bounds.get(name, math.inf))
+    return np.asarray(rows[close], np.int64)
 
 
 def _jumps(part: ClientPart, scores: Vector, way: Vector) -> dict[str, Vector]:
