@@ -203,12 +203,13 @@ class EncryptedError:
 
     def undecided(self, outputs: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the rows whose prediction may be another one without errors up to `FACTOR` times the
-        predicted ones, (count,). There are none if the model has no predictions, or ties of its own.
+        predicted ones, (count,). There are none if the model has no predictions, or if its outputs are scores
+        with ties of their own.
 
         Args:
             outputs: decrypted, (count, *output_shape).
         """
-        if self.labels is None or self.labels.ties:
+        if self.labels is None or (self.labels.ties and self.labels.rule.part is None):
             return np.zeros(0, np.int64)
         flat = outputs.reshape(len(outputs), -1)
         return np.flatnonzero(self.labels.rule.undecided(flat, FACTOR * float(self.errors.max())))
@@ -220,12 +221,17 @@ class EncryptedError:
 
     @property
     def _effect(self) -> str:
-        if self.labels is None or not self.labels.undecided:
-            return self._amplified
-        return (
-            f"; that may change the prediction of {self.labels.undecided} of {self.labels.samples} "
-            f"calibration samples{self._amplified}"
-        )
+        effect, labels = "", self.labels
+        if labels is not None and labels.undecided:
+            effect = (
+                f"; that may change the prediction of {labels.undecided} of {labels.samples} calibration samples"
+            )
+        if labels is not None and labels.ties and labels.rule.part is not None:
+            effect += (
+                f"; {labels.ties} of {labels.samples} calibration samples are ties, or so near a step that the "
+                "model's own roundings decide their prediction, and encryption may decide otherwise"
+            )
+        return effect + self._amplified
 
     @property
     def _amplified(self) -> str:

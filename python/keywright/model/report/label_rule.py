@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from keywright.compiler.activations.ranges import ExactRun
 from keywright.program.arrays import Vector
 from keywright.program.client.client_part import ClientPart
+from keywright.program.client.jumps import moved, rows_to_look_at
 
 MOST_ROWS = 128
 """Rows whose labels are computed again with errors; others that are as close count as undecided."""
@@ -47,7 +48,7 @@ class LabelRule:
 
     def undecided(self, outputs: Vector, errors: float | Vector) -> NDArray[np.bool_]:
         """Return which labels change if outputs change by up to an error, (count,): the best two towards each
-        other, the least two, or signs. None of them does without labels.
+        other, the least two, or signs, or by the client's last steps. None of them does without labels.
 
         Args:
             outputs: (count, outputs).
@@ -58,6 +59,10 @@ class LabelRule:
         close |= (np.diff(np.sort(outputs, axis=1), axis=1) <= 2 * size[:, None]).any(axis=1)
         rows = np.flatnonzero(close)[:MOST_ROWS]
         close[rows] = self._changed(outputs[rows], size[rows])
+        if self.part is not None and len(outputs):
+            # Last steps may decide anywhere, as Floor does.
+            others = np.setdiff1d(rows_to_look_at(self.part, len(outputs)), rows)
+            close[others] |= moved(self.part, outputs[others], size[others, None]).labels
         return close
 
     def _changed(self, outputs: Vector, size: Vector) -> NDArray[np.bool_]:
