@@ -69,7 +69,7 @@ class Jumps:
 
     def __str__(self) -> str:
         return (
-            f"{self.near} of {self.samples} samples are within these errors of a step of "
+            f"{self.near} of {self.samples} samples that were looked at are within these errors of a step of "
             f"{', '.join(self.steps)}, where it jumps by up to {self.largest:.2g}"
         )
 
@@ -158,7 +158,8 @@ class FitReport:
         bins: of the feature with most of them, if the thresholds of trees were rounded to the edges of bins;
             otherwise 0.
         export: how the ONNX model differs from what it was exported from.
-        remarks: warnings about trees: what rounding changes, and what the calibration data leave open.
+        remarks: warnings about trees: what rounding changes, and what the calibration data leave open; or that
+            the server computes nothing.
     """
 
     activations: tuple[FittedActivation, ...]

@@ -209,7 +209,7 @@ class EncryptedError:
         Args:
             outputs: decrypted, (count, *output_shape).
         """
-        if self.labels is None or (self.labels.ties and self.labels.rule.part is None):
+        if self.labels is None or (self.labels.ties and not self.labels.rule.of_last_steps):
             return np.zeros(0, np.int64)
         flat = outputs.reshape(len(outputs), -1)
         return np.flatnonzero(self.labels.rule.undecided(flat, FACTOR * float(self.errors.max())))
@@ -226,7 +226,7 @@ class EncryptedError:
             effect = (
                 f"; that may change the prediction of {labels.undecided} of {labels.samples} calibration samples"
             )
-        if labels is not None and labels.ties and labels.rule.part is not None:
+        if labels is not None and labels.ties and labels.rule.of_last_steps:
             effect += (
                 f"; {labels.ties} of {labels.samples} calibration samples are ties, or so near a step that the "
                 "model's own roundings decide their prediction, and encryption may decide otherwise"
@@ -337,7 +337,7 @@ def _answers(
     part = model.output.client_part
     if part is None or model.trees is not None:
         return None
-    rows = np.union1d(rows_to_look_at(part, len(replaced)), simulated)
+    rows = np.union1d(rows_to_look_at(part, replaced, FACTOR * errors), simulated)
     differences = changed_answers(part, replaced[rows], FACTOR * errors, WARNED_SHARE)
     polynomials, _ = answer_differences(part, replaced[rows], model.outputs[rows], None, 0.0)
     before = max([_from_estimator(model), *(each.largest_change for each in polynomials)])

@@ -31,6 +31,11 @@ class LabelRule:
     run: ExactRun
     part: ClientPart | None
 
+    @property
+    def of_last_steps(self) -> bool:
+        """Whether the client's last steps give the labels."""
+        return self.part is not None and self.part.gives_labels
+
     def labels(self, outputs: Vector) -> NDArray[np.str_] | None:
         """Return the labels of outputs, (count, outputs), as texts, (count, labels); None without labels."""
         results = {} if self.part is None else self.part.run(outputs.reshape(-1, *self.part.shape))
@@ -59,9 +64,9 @@ class LabelRule:
         close |= (np.diff(np.sort(outputs, axis=1), axis=1) <= 2 * size[:, None]).any(axis=1)
         rows = np.flatnonzero(close)[:MOST_ROWS]
         close[rows] = self._changed(outputs[rows], size[rows])
-        if self.part is not None and len(outputs):
-            # Last steps may decide anywhere, as Floor does.
-            others = np.setdiff1d(rows_to_look_at(self.part, len(outputs)), rows)
+        if self.part is not None and self.of_last_steps and len(outputs):
+            # They may decide anywhere, as Floor does.
+            others = np.setdiff1d(rows_to_look_at(self.part, outputs, size[:, None]), rows)
             close[others] |= moved(self.part, outputs[others], size[others, None]).labels
         return close
 
@@ -73,7 +78,8 @@ class LabelRule:
         rows, order = np.arange(len(outputs)), np.argsort(outputs, axis=1)
         moved = [np.where(np.abs(outputs) <= size[:, None], -outputs, outputs)]
         if outputs.shape[1] > 1:
-            for first, second, sign in ((-1, -2, -1.0), (0, 1, 1.0)):
+            # Equal ones may be moved in either direction.
+            for first, second, sign in ((-1, -2, -1.0), (-1, -2, 1.0), (0, 1, 1.0), (0, 1, -1.0)):
                 closer = outputs.copy()
                 closer[rows, order[:, first]] += sign * size
                 closer[rows, order[:, second]] -= sign * size

@@ -138,6 +138,8 @@ DECIDING = frozenset(
 """Operators whose results jump, and so may a cast to whole numbers: the smallest error changes them at some
 operands."""
 
+FLOAT, DOUBLE = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
+
 WHOLE = "keywright/whole/"
 """Prefix of the values of the steps that take scores for whole numbers."""
 
@@ -205,13 +207,27 @@ class ClientPart:
     @cached_property
     def deciding(self) -> dict[str, str]:
         """Operators of `DECIDING`, and casts to whole numbers, by the names of their results that jump."""
-        floats = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16)
         found = {}
         for node in self._steps.model.graph.node:
-            cast = node.op_type == "Cast" and all(each.i not in floats for each in node.attribute if each.name == "to")
+            to = next((each.i for each in node.attribute if each.name == "to"), FLOAT)
+            cast = node.op_type == "Cast" and to not in (FLOAT, DOUBLE, onnx.TensorProto.FLOAT16)
             if (cast or node.op_type in DECIDING) and not node.output[0].startswith(WHOLE):
                 found[node.output[1 if node.op_type == "TopK" else 0]] = node.op_type
         return {name: operator for name, operator in found.items() if name}
+
+    @cached_property
+    def equalities(self) -> dict[str, list[str]]:
+        """Operands of each Equal of floating-point numbers, by the name of a value that says which is less."""
+        model = onnx.shape_inference.infer_shapes(self._steps.model)
+        values = [*model.graph.input, *model.graph.value_info, *model.graph.output]
+        floats = {
+            each.name for each in values if each.type.tensor_type.elem_type in (FLOAT, DOUBLE)
+        }
+        return {
+            f"{WHOLE}less/{node.output[0]}": list(node.input)
+            for node in model.graph.node
+            if node.op_type == "Equal" and floats.intersection(node.input)
+        }
 
     @property
     def keeps_rows_apart(self) -> bool:
@@ -225,17 +241,25 @@ class ClientPart:
 
     @cached_property
     def _whole(self) -> "ClientPart":
-        """The part with the results of `deciding` among its outputs."""
+        """The part with the results of `deciding` and of `equalities` among its outputs."""
         model = onnx.ModelProto()
         model.CopyFrom(self._steps.model)
+        for name, operands in self.equalities.items():
+            model.graph.node.append(onnx.helper.make_node("Less", operands, [name]))
+            model.graph.output.append(onnx.ValueInfoProto(name=name))
         model.graph.output.extend(
             onnx.ValueInfoProto(name=name) for name in self.deciding if name not in self.names
         )
         return ClientPart(model.SerializeToString(), self.shape)
 
     def run_all(self, scores: ArrayLike) -> dict[str, NDArray[Any]]:
-        """Compute the model's outputs and the results of `deciding` by name; see `run`."""
+        """Compute the model's outputs, the results of `deciding` and those of `equalities` by name; see `run`."""
         return self._whole.run(scores)
+
+    @cached_property
+    def gives_labels(self) -> bool:
+        """Whether an output is no floating-point number."""
+        return any(each.dtype.kind != "f" for each in self.run(np.zeros((1, *self.shape))).values())
 
     @property
     def takes_signs(self) -> bool:

@@ -44,10 +44,19 @@ class Moved:
     steps: tuple[str, ...]
 
 
-def rows_to_look_at(part: ClientPart, count: int) -> NDArray[np.int64]:
-    """Return the samples to look at, evenly spread."""
+def rows_to_look_at(part: ClientPart, scores: Vector, errors: ArrayLike) -> NDArray[np.int64]:
+    """Return the samples to look at: some evenly spread, and of those whose scores change their signs or their
+    order within the errors the first.
+
+    Args:
+        scores, errors: as for `moved`.
+    """
+    count, sizes = len(scores), np.broadcast_to(np.asarray(errors, np.float64), scores.shape)
     most = MOST_ROWS if part.keeps_rows_apart else FEW_ROWS
-    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
+    spread = np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
+    close = np.any(np.abs(scores) <= sizes, axis=1)
+    close |= np.any(np.diff(np.sort(scores, axis=1), axis=1) <= 2 * sizes.max(axis=1, keepdims=True), axis=1)
+    return np.union1d(spread, np.flatnonzero(close)[:most])
 
 
 def moved(part: ClientPart, scores: Vector, errors: ArrayLike) -> Moved:
@@ -71,6 +80,12 @@ def moved(part: ClientPart, scores: Vector, errors: ArrayLike) -> Moved:
                 labels |= _differ(own[name], other[name])
             else:
                 changes[name] = np.maximum(changes[name], _apart(own[name], other[name]))
+        for name in part.equalities:  # which no change meets exactly
+            met = _differ(own[name], other[name])
+            labels |= met & (len(floats) < len(part.names))
+            for each in floats:
+                jumps[each][met] = np.maximum(jumps[each][met], np.ptp(own[each]))
+                steps.update({"Equal": None} if met.any() else {})
         flipped = {name: _differ(own[name], other[name]) for name in part.deciding}
         rows = np.flatnonzero(np.any([*flipped.values(), np.zeros(len(scores), np.bool_)], axis=0))
         if not len(rows) or not floats:
@@ -92,8 +107,9 @@ def within(part: ClientPart, scores: Vector, errors: ArrayLike, bounds: Mapping[
         scores, errors: as for `moved`; the samples that `rows_to_look_at` chooses are looked at.
         bounds: by the name of the output; those without one count only if they jump.
     """
-    rows = rows_to_look_at(part, len(scores))
-    outcome = moved(part, scores[rows], np.broadcast_to(np.asarray(errors, np.float64), scores.shape)[rows])
+    sizes = np.broadcast_to(np.asarray(errors, np.float64), scores.shape)
+    rows = rows_to_look_at(part, scores, sizes)
+    outcome = moved(part, scores[rows], sizes[rows])
     close = np.zeros(len(rows), np.bool_)
     for name, jumps in outcome.jumps.items():
         close |= (jumps > 0) | ~(outcome.changes[name] <= bounds.get(name, math.inf))
