@@ -61,9 +61,9 @@ LARGEST_CONSTANT = 64.0
 8 bits above the scale, one of them for the sign. They are large where a range reaches far beyond samples."""
 
 NOTHING = (
-    "the server computes nothing: all of the model is in the client's first and last steps, so that the client "
-    "gets it whole; run it on the client alone, or write what looks numbers up as a product of one-hot vectors, "
-    "the client's first step, with weights, which stay on the server"
+    "the server computes nothing: all of the model is in the client's first and last steps, so that the "
+    "client gets it whole; run it on the client alone, or write what looks numbers up as a product of "
+    "one-hot vectors, the client's first step, with weights, which stay on the server"
 )
 
 

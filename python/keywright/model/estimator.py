@@ -71,10 +71,10 @@ def with_estimator(approximated: ApproximatedModel, model: object, calibration: 
 
 
 def _entering(approximated: ApproximatedModel, given: Any) -> NDArray[np.float64]:
-    """Return what the graph takes for some of the calibration samples, all `COMPARED` of them: of trees, the run
-    has only some, and their bits."""
+    """Return what the graph takes for `some_samples` of the calibration data. Of trees, the run has the bits
+    of fewer."""
     trees, run = approximated.trees, approximated.run
     if trees is None:
-        return some_samples(run.samples, COMPARED)
+        return np.asarray(some_samples(run.samples, COMPARED), np.float64)
     features, _ = approximated.steps.read(given, (trees.samples.shape[1],))
     return trees.binning.apply(features.reshape(len(features), -1))

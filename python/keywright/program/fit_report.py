@@ -99,7 +99,9 @@ class AnswerDifference:
 
     def __str__(self) -> str:
         jumps = f"; {self.jumps}" if self.jumps.near else ""
-        return f"{self.name} off by {self.largest_change:.2g} at most (half its range {self.spread:.3g}){jumps}"
+        return (
+            f"{self.name} off by {self.largest_change:.2g} at most (half its range {self.spread:.3g}){jumps}"
+        )
 
 
 @dataclass(frozen=True)
@@ -158,8 +160,8 @@ class FitReport:
         bins: of the feature with most of them, if the thresholds of trees were rounded to the edges of bins;
             otherwise 0.
         export: how the ONNX model differs from what it was exported from.
-        remarks: warnings about trees: what rounding changes, and what the calibration data leave open; or that
-            the server computes nothing.
+        remarks: warnings about trees: what rounding changes, and what the calibration data leave open; or
+            that the server computes nothing.
     """
 
     activations: tuple[FittedActivation, ...]
@@ -276,8 +278,8 @@ class FitReport:
         if missed := _misses(self.outputs):
             results.append(f"{' and '.join(missed)}; the loosest fit is {loosest(self.activations)}")
         results += [
-            f"behind the client's last steps, {each}: these steps amplify errors of the scores; require smaller "
-            "ones by error=, or use the scores"
+            f"behind the client's last steps, {each}: these steps amplify errors of the scores; require "
+            "smaller ones by error=, or use the scores"
             for each in self.outputs.answers
             if each.large
         ]

@@ -1,5 +1,5 @@
-"""Answers behind the client's last steps: where the smallest error changes them, clients know the exact scores,
-or the report and `predict` say which answers it may change."""
+"""Answers behind the client's last steps: where the smallest error changes them, clients know the exact
+scores, or the report and `predict` say which answers it may change."""
 
 import warnings
 from typing import Any
@@ -45,7 +45,11 @@ STEPS: dict[str, tuple[list[onnx.NodeProto], int]] = {
     "same": ([node("Equal", ["a", "t"], ["y"])], TensorProto.BOOL),
     "best": ([node("ArgMax", ["a"], ["y"], axis=1)], TensorProto.INT64),
     "where": (
-        [node("Greater", ["a", "t"], ["b"]), node("Neg", ["a"], ["n"]), node("Where", ["b", "n", "a"], ["y"])],
+        [
+            node("Greater", ["a", "t"], ["b"]),
+            node("Neg", ["a"], ["n"]),
+            node("Where", ["b", "n", "a"], ["y"]),
+        ],
         0,
     ),
 }
@@ -63,7 +67,11 @@ def scoring(steps: str, kind: int, unit: float) -> onnx.ModelProto:
         "points",
         [helper.make_tensor_value_info("x", kind, ["n", 4])],
         [helper.make_tensor_value_info("y", result or kind, ["n", None])],
-        [numpy_helper.from_array(array.astype(own), name) for name, array in constants.items() if name in read],
+        [
+            numpy_helper.from_array(array.astype(own), name)
+            for name, array in constants.items()
+            if name in read
+        ],
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 

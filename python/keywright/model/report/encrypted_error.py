@@ -223,13 +223,12 @@ class EncryptedError:
     def _effect(self) -> str:
         effect, labels = "", self.labels
         if labels is not None and labels.undecided:
-            effect = (
-                f"; that may change the prediction of {labels.undecided} of {labels.samples} calibration samples"
-            )
+            share = f"{labels.undecided} of {labels.samples} calibration samples"
+            effect = f"; that may change the prediction of {share}"
         if labels is not None and labels.ties and labels.rule.of_last_steps:
             effect += (
-                f"; {labels.ties} of {labels.samples} calibration samples are ties, or so near a step that the "
-                "model's own roundings decide their prediction, and encryption may decide otherwise"
+                f"; {labels.ties} of {labels.samples} calibration samples are ties, or so near a step that "
+                "the model's own roundings decide their prediction, and encryption may decide otherwise"
             )
         return effect + self._amplified
 

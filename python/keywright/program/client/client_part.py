@@ -217,12 +217,10 @@ class ClientPart:
 
     @cached_property
     def equalities(self) -> dict[str, list[str]]:
-        """Operands of each Equal of floating-point numbers, by the name of a value that says which is less."""
+        """Operands of each Equal of floating-point numbers, by the name of a value that compares them."""
         model = onnx.shape_inference.infer_shapes(self._steps.model)
         values = [*model.graph.input, *model.graph.value_info, *model.graph.output]
-        floats = {
-            each.name for each in values if each.type.tensor_type.elem_type in (FLOAT, DOUBLE)
-        }
+        floats = {each.name for each in values if each.type.tensor_type.elem_type in (FLOAT, DOUBLE)}
         return {
             f"{WHOLE}less/{node.output[0]}": list(node.input)
             for node in model.graph.node
@@ -241,7 +239,7 @@ class ClientPart:
 
     @cached_property
     def _whole(self) -> "ClientPart":
-        """The part with the results of `deciding` and of `equalities` among its outputs."""
+        """The part with `deciding` and `equalities` among its outputs."""
         model = onnx.ModelProto()
         model.CopyFrom(self._steps.model)
         for name, operands in self.equalities.items():
@@ -253,7 +251,7 @@ class ClientPart:
         return ClientPart(model.SerializeToString(), self.shape)
 
     def run_all(self, scores: ArrayLike) -> dict[str, NDArray[Any]]:
-        """Compute the model's outputs, the results of `deciding` and those of `equalities` by name; see `run`."""
+        """Compute the model's outputs and what `deciding` and `equalities` name, by name; see `run`."""
         return self._whole.run(scores)
 
     @cached_property

@@ -45,8 +45,8 @@ class Moved:
 
 
 def rows_to_look_at(part: ClientPart, scores: Vector, errors: ArrayLike) -> NDArray[np.int64]:
-    """Return the samples to look at: some evenly spread, and of those whose scores change their signs or their
-    order within the errors the first.
+    """Return the samples to look at: some evenly spread, and the first of those whose scores change their
+    signs or their order within the errors.
 
     Args:
         scores, errors: as for `moved`.
@@ -99,9 +99,11 @@ def moved(part: ClientPart, scores: Vector, errors: ArrayLike) -> Moved:
     return Moved(labels, changes, jumps, halves, tuple(steps))
 
 
-def within(part: ClientPart, scores: Vector, errors: ArrayLike, bounds: Mapping[str, float]) -> NDArray[np.int64]:
-    """Return the samples of which an output may jump, or change by more than its bound, if scores change by up
-    to their errors.
+def within(
+    part: ClientPart, scores: Vector, errors: ArrayLike, bounds: Mapping[str, float]
+) -> NDArray[np.int64]:
+    """Return the samples of which an output may jump, or change by more than its bound, if scores change by
+    up to their errors.
 
     Args:
         scores, errors: as for `moved`; the samples that `rows_to_look_at` chooses are looked at.
@@ -137,7 +139,9 @@ def _run(part: ClientPart, scores: Vector) -> dict[str, NDArray[np.generic]]:
     """Return the outputs and the values of steps that decide, by name, each (count, values)."""
     shaped = scores.reshape(-1, *part.shape)
     parts = [part.run_all(shaped[start : start + CHUNK]) for start in range(0, len(shaped), CHUNK)]
-    return {name: np.concatenate([each[name] for each in parts]).reshape(len(scores), -1) for name in parts[0]}
+    return {
+        name: np.concatenate([each[name] for each in parts]).reshape(len(scores), -1) for name in parts[0]
+    }
 
 
 def _differ(own: NDArray[np.generic], other: NDArray[np.generic]) -> NDArray[np.bool_]:
@@ -148,7 +152,8 @@ def _apart(own: NDArray[np.generic], other: NDArray[np.generic]) -> Vector:
     with np.errstate(all="ignore"):
         changes = np.abs(np.asarray(other, np.float64) - np.asarray(own, np.float64))
     # Infinite on both sides is no change.
-    return np.nan_to_num(np.where(own == other, 0.0, changes), nan=LARGEST, posinf=LARGEST).max(axis=1, initial=0.0)
+    known = np.nan_to_num(np.where(own == other, 0.0, changes), nan=LARGEST, posinf=LARGEST)
+    return np.asarray(known.max(axis=1, initial=0.0), np.float64)
 
 
 def _directions(count: int) -> Iterator[Vector]:

@@ -1,5 +1,5 @@
-"""Scores that are multiples of a unit, such as whole numbers, on all calibration data: clients take those near
-one for it, before steps that the smallest error changes, such as Floor or a cast to integers."""
+"""Scores that are multiples of a unit, such as whole numbers, on all calibration data. Clients take those near
+a multiple for it before steps that the smallest error changes, such as Floor or a cast to integers."""
 
 import numpy as np
 import onnx
@@ -16,15 +16,15 @@ LEAST_SAMPLES = 16
 """Fewer calibration samples do not show that scores are multiples of a unit."""
 
 UNITS = tuple(2.0**-power for power in range(9))
-"""Units that are tried, the largest first: powers of two, of which floating-point numbers hold all multiples.
-Where multiples of others are near a step, the model's own roundings decide."""
+"""Units that are tried, the largest first: powers of two, whose multiples floating-point numbers hold. Where
+multiples of others are near a step, the model's own roundings decide."""
 
 ROUNDED = 2.0**-30
 """Scores are multiples but for roundings of this share of their size."""
 
 NEAR, FARTHEST = 2.0**-20, 0.25
-"""Distance from a multiple, as a share of the largest score on the calibration data, and at most as a share of
-the unit, within which a score is taken for it."""
+"""Distance from a multiple, as a share of the largest score on the calibration data, and at most as a share
+of the unit, within which a score is taken for it."""
 
 
 def with_whole_scores(part: ClientPart, scores: Vector) -> ClientPart:
@@ -48,12 +48,17 @@ def with_whole_scores(part: ClientPart, scores: Vector) -> ClientPart:
     (source,) = graph.input
     double = source.type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
     kind = np.float64 if double else np.float32
-    names = {each: WHOLE + each for each in ("units", "above", "number", "multiple", "less", "distance", "same", "score")}
+    names = {
+        each: WHOLE + each
+        for each in ("units", "above", "number", "multiple", "less", "distance", "same", "score")
+    }
     for node in graph.node:
         node.input[:] = [names["score"] if name == source.name else name for name in node.input]
     # An output that is a score stays as the server gives it.
     for name, array in (("unit", unit), ("near", near), ("half", np.full(len(unit), 0.5))):
-        graph.initializer.append(numpy_helper.from_array(array.reshape(part.shape).astype(kind), WHOLE + name))
+        graph.initializer.append(
+            numpy_helper.from_array(array.reshape(part.shape).astype(kind), WHOLE + name)
+        )
     own = [
         helper.make_node("Div", [source.name, WHOLE + "unit"], [names["units"]]),
         helper.make_node("Add", [names["units"], WHOLE + "half"], [names["above"]]),
