@@ -83,6 +83,25 @@ class Labels:
     rule: LabelRule
 
 
+@dataclass(frozen=True)
+class Simulated:
+    """What errors were predicted on.
+
+    Attributes:
+        samples: number of simulated samples.
+        batch: samples that share ciphertexts.
+        rounded: the largest error that clients remove, because they round scores of trees.
+    """
+
+    samples: int
+    batch: int
+    rounded: float = 0.0
+
+    def __str__(self) -> str:
+        shared = "one sample" if self.batch == 1 else f"{self.batch} samples"
+        return f"predicted on {self.samples} calibration samples, with {shared} at a time in ciphertexts"
+
+
 @dataclass(frozen=True, eq=False)
 class Answers:
     """The model's outputs that are no labels, behind the client's last steps.
@@ -121,25 +140,21 @@ class EncryptedError:
         errors: the largest of each output, (outputs,).
         spread: of each output on the calibration data, (outputs,): the standard deviation, or half the
             distance of the quantiles of 16 % and 84 % if that is smaller.
-        samples: number of simulated samples.
-        batch: samples that share ciphertexts.
+        simulated: what they were predicted on.
         change: `FACTOR` times the largest error of each output and the largest change by polynomials, or from
             the estimator that the model was compiled from, together, (outputs,).
         labels: predictions that may change; None if the model has none.
         outliers: of the calibration data.
         answers: the model's outputs that are no labels, behind the client's last steps; None without any.
-        rounded: the largest error that clients remove, because they round scores of trees.
     """
 
     errors: NDArray[np.float64]
     spread: NDArray[np.float64]
-    samples: int
-    batch: int
+    simulated: Simulated
     change: NDArray[np.float64]
     labels: Labels | None = None
     outliers: Outliers = Outliers()
     answers: Answers | None = None
-    rounded: float = 0.0
 
     @property
     def worst(self) -> int:
@@ -248,22 +263,21 @@ class EncryptedError:
     @property
     def ways(self) -> list[str]:
         """Ways to smaller errors with the same parameters."""
-        smaller = [] if self.batch == 1 else ["fewer samples in shared ciphertexts (batch=1)"]
+        smaller = [] if self.simulated.batch == 1 else ["fewer samples in shared ciphertexts (batch=1)"]
         clipped = ["calibration data whose outliers are clipped or left out (calibration=)"]
         return [*smaller, *(clipped if self.outliers.rows else [])]
 
     def __str__(self) -> str:
         worst = self.worst
-        shared = "one sample" if self.batch == 1 else f"{self.batch} samples"
-        held = f"predicted on {self.samples} calibration samples, with {shared} at a time in ciphertexts"
-        if self.rounded and not self.errors.any():
+        rounded = self.simulated.rounded
+        if rounded and not self.errors.any():
             return (
-                f"encryption changes no output: clients round scores, and errors of up to {self.rounded:.2g} "
-                f"are below half of what they round to, {held}"
+                f"encryption changes no output: clients round scores, and errors of up to {rounded:.2g} "
+                f"are below half of what they round to, {self.simulated}"
             )
         return (
             f"encryption changes output {worst} by up to {self.errors[worst]:.2g}, {self.share:.2g} times "
-            f"its spread of {self.spread[worst]:.3g}, {held}"
+            f"its spread of {self.spread[worst]:.3g}, {self.simulated}"
         )
 
 
@@ -300,13 +314,11 @@ def predict_error(
     return EncryptedError(
         errors,
         spread_of(model.outputs),
-        len(chosen),
-        program.batch,
+        Simulated(len(chosen), program.batch, rounded),
         FACTOR * errors + np.maximum(np.abs(replaced - model.outputs).max(axis=0), _exported(model)),
         _labels(model, replaced, errors),
         Outliers(tuple(rows.tolist()), distance),
         _answers(model, replaced, errors, chosen),
-        rounded,
     )
 
 

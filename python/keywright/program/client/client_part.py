@@ -207,13 +207,13 @@ class ClientPart:
     @cached_property
     def deciding(self) -> dict[str, str]:
         """Operators of `DECIDING`, and casts to whole numbers, by the names of their results that jump."""
-        found = {}
+        operators = {}
         for node in self._steps.model.graph.node:
             to = next((each.i for each in node.attribute if each.name == "to"), FLOAT)
             cast = node.op_type == "Cast" and to not in (FLOAT, DOUBLE, onnx.TensorProto.FLOAT16)
             if (cast or node.op_type in DECIDING) and not node.output[0].startswith(WHOLE):
-                found[node.output[1 if node.op_type == "TopK" else 0]] = node.op_type
-        return {name: operator for name, operator in found.items() if name}
+                operators[node.output[1 if node.op_type == "TopK" else 0]] = node.op_type
+        return {name: operator for name, operator in operators.items() if name}
 
     @cached_property
     def equalities(self) -> dict[str, list[str]]:

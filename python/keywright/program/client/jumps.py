@@ -90,10 +90,10 @@ def moved(part: ClientPart, scores: Vector, errors: ArrayLike) -> Moved:
         rows = np.flatnonzero(np.any([*flipped.values(), np.zeros(len(scores), np.bool_)], axis=0))
         if not len(rows) or not floats:
             continue
-        found = _jumps(part, scores[rows], (signs * sizes)[rows])
+        across = _jumps(part, scores[rows], (signs * sizes)[rows])
         for name in floats:
-            jumps[name][rows] = np.maximum(jumps[name][rows], found[name])
-        jumping = rows[np.any([found[name] > 0 for name in floats], axis=0)]
+            jumps[name][rows] = np.maximum(jumps[name][rows], across[name])
+        jumping = rows[np.any([across[name] > 0 for name in floats], axis=0)]
         steps.update({part.deciding[name]: None for name, each in flipped.items() if each[jumping].any()})
     halves = {name: float(np.nan_to_num(np.ptp(own[name], axis=0).max() / 2)) for name in floats}
     return Moved(labels, changes, jumps, halves, tuple(steps))
@@ -127,12 +127,12 @@ def _jumps(part: ClientPart, scores: Vector, way: Vector) -> dict[str, Vector]:
         other = np.any([_differ(start[name], values[name]) for name in part.deciding], axis=0)
         near, far = np.where(other, near, middle), np.where(other, middle, far)
     before, behind = (_run(part, scores + each[:, None] * way) for each in (near, far))
-    end, found = _run(part, scores + way), {}
+    end, across = _run(part, scores + way), {}
     for name in part.names:
         if start[name].dtype.kind == "f":
-            across, whole = _apart(before[name], behind[name]), _apart(start[name], end[name])
-            found[name] = np.where(across > JUMP * whole, across, 0.0)
-    return found
+            jump, whole = _apart(before[name], behind[name]), _apart(start[name], end[name])
+            across[name] = np.where(jump > JUMP * whole, jump, 0.0)
+    return across
 
 
 def _run(part: ClientPart, scores: Vector) -> dict[str, NDArray[np.generic]]:

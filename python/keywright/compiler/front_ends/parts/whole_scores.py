@@ -1,5 +1,5 @@
-"""Scores that are multiples of a unit, such as whole numbers, on all calibration data. Clients take those near
-a multiple for it before steps that the smallest error changes, such as Floor or a cast to integers."""
+"""Scores that are multiples of a unit, such as whole numbers, on all calibration data. Clients take those
+near a multiple for it before steps that the smallest error changes, such as Floor or a cast to integers."""
 
 import numpy as np
 import onnx
@@ -29,8 +29,8 @@ of the unit, within which a score is taken for it."""
 
 def with_whole_scores(part: ClientPart, scores: Vector) -> ClientPart:
     """Return the client's part for scores that, if they are multiples of a unit on all calibration data, are
-    taken for one within `NEAR`: other scores so near one change by as little. It is returned as it is where no
-    step is changed by the smallest error.
+    taken for one within `NEAR`: other scores so near one change by as little. It is returned as it is where
+    no step is changed by the smallest error.
 
     Args:
         scores: of the model on the calibration data, (count, scores).
