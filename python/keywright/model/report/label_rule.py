@@ -67,7 +67,8 @@ class LabelRule:
         if self.part is not None and self.of_last_steps and len(outputs):
             # They may decide anywhere, as Floor does.
             others = np.setdiff1d(rows_to_look_at(self.part, outputs, size[:, None]), rows)
-            close[others] |= moved(self.part, outputs[others], size[others, None]).labels
+            if len(others):
+                close[others] |= moved(self.part, outputs[others], size[others, None]).labels
         return close
 
     def _changed(self, outputs: Vector, size: Vector) -> NDArray[np.bool_]:
