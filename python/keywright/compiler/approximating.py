@@ -26,6 +26,7 @@ from keywright.compiler.front_ends.operators.gating.gates import HIDDEN
 from keywright.compiler.front_ends.parts.batch_axis import require_independent
 from keywright.compiler.front_ends.parts.client_end import split_last_steps
 from keywright.compiler.front_ends.parts.client_start import SplitModel, split_first_steps
+from keywright.compiler.front_ends.parts.whole_scores import with_whole_scores
 from keywright.compiler.front_ends.rewriting.classical import in_standard_operators
 from keywright.compiler.front_ends.rewriting.decomposed_operators import with_softmax
 from keywright.compiler.front_ends.rewriting.quantised import with_real_numbers
@@ -340,13 +341,16 @@ def put_polynomials(read: ReadModel, fit: Fit, *, values: bool = False) -> Appro
         one_scale = np.ndim(fit.calibration) > 2
         joint = JointRange.of(run.samples, one_scale=one_scale)
     steps = ClientSteps(bits=tuple(read.claims.required.tolist()), joint=joint)
+    part = read.client_part
+    if part is not None and not chosen.fitted and len(run.samples):
+        part = with_whole_scores(part, outputs_of(chosen.graph, run.samples))
     return ApproximatedModel(
         chosen.graph,
         chosen.fitted,
         run,
         fit,
         read.output_shape,
-        OutputCodec(image=output_image(graph, run, fit.ranges.margin), client_part=read.client_part),
+        OutputCodec(image=output_image(graph, run, fit.ranges.margin), client_part=part),
         steps=steps,
     )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from keywright.compiler.activations.fit import LARGEST_INPUT, Fit
+from keywright.compiler.activations.image import computes_nothing
 from keywright.compiler.activations.polynomial_choice import report
 from keywright.compiler.activations.ranges import MARGIN, ExactRun
 from keywright.compiler.graph.graph import (
@@ -58,6 +59,12 @@ from .limits import MAX_PLAINTEXT_BYTES
 LARGEST_CONSTANT = 64.0
 """Largest coefficient of a polynomial, or constant of a layer, that computes a result: the lowest level has
 8 bits above the scale, one of them for the sign. They are large where a range reaches far beyond samples."""
+
+NOTHING = (
+    "the server computes nothing: all of the model is in the client's first and last steps, so that the "
+    "client gets it whole; run it on the client alone, or write what looks numbers up as a product of "
+    "one-hot vectors, the client's first step, with weights, which stay on the server"
+)
 
 
 def compile_program(
@@ -217,7 +224,8 @@ def _report(
         return trees and replace(trees, export=model.run.export)
     if not len(run.samples):
         return None
-    return report(graph, run, model.fitted, restored, model.fit, model.output.client_part)
+    result = report(graph, run, model.fitted, restored, model.fit, model.output.client_part)
+    return replace(result, remarks=(NOTHING,)) if computes_nothing(model.graph) else result
 
 
 def _refuse(reasons: Sequence[RefusalError]) -> None:

@@ -167,14 +167,19 @@ class Compilation(
         return self._programs[batch]
 
     def finer_presets(self, log_scale: float) -> tuple[str, ...]:
-        """Return the presets of a larger scale for thin clients, without further bootstraps; other clients
-        have no such list."""
-        names = BOOTSTRAP_PRESETS if self._client == "thin" else ()
-        return tuple(name for name in names if BootstrapperPlan.preset(name).parameters.log_scale > log_scale)
+        """Return the presets of a larger scale without further bootstraps."""
+        if self._client == "thin":
+            scales = {name: BootstrapperPlan.preset(name).parameters.log_scale for name in BOOTSTRAP_PRESETS}
+        elif self._choice is not None and isinstance(self._choice.ring, Ring):
+            scales = {name: Parameters.preset(name).log_scale for name in Parameters.presets()}
+        else:
+            return ()  # a network with bootstraps
+        return tuple(name for name, scale in scales.items() if scale > log_scale)
 
     def with_preset(self, name: str, batch: int) -> CompiledProgram:
         """Return the program for one of `finer_presets`; errors as for `for_batch`."""
-        return self._program(ParameterChoice(name), _Batching(1, batch))
+        ring = Ring(Parameters.preset(name)) if name in Parameters.presets() else name
+        return self._program(ParameterChoice(ring), _Batching(1, batch))
 
     def _compile(self, batching: "_Batching") -> CompiledProgram:
         """Compile for the parameters of the first program, or search others."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from keywright.compiler.activations.polynomial_choice import ANSWER_SHARE, outputs_of
 from keywright.compiler.approximating import ApproximatedModel
 from keywright.compiler.front_ends.feature_names import as_fitted, feature_names
-from keywright.compiler.front_ends.scikit_learn.comparison import own_answers
+from keywright.compiler.front_ends.scikit_learn.comparison import method_of, own_answers
 from keywright.program.client.samples import some_samples
 from keywright.program.fit_report import COMPARED, AnswerDifference
 
@@ -33,20 +33,17 @@ def with_estimator(approximated: ApproximatedModel, model: object, calibration: 
         model, importlib.import_module("sklearn.base").BaseEstimator
     ):
         return approximated
-    total = len(run.samples)
-    if approximated.trees is not None:
-        calibration = approximated.trees.samples
-    if not total or calibration is None:
+    if not len(run.samples) or calibration is None:
         return approximated
-    rows = some_samples(np.arange(total), COMPARED)
-    few = as_fitted(some_samples(calibration, COMPARED), feature_names(model, calibration))
+    given = some_samples(calibration, COMPARED)
+    few = as_fitted(given, feature_names(model, calibration))
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             labels, targets = own_answers(model, few)
     except Exception:  # noqa: BLE001 (of any library: samples that the estimator takes in another form)
         return approximated
-    outputs = outputs_of(approximated.graph, run.samples[rows])
+    outputs = outputs_of(approximated.graph, _entering(approximated, given))
     results: list[NDArray[Any]] = [outputs]
     if (part := approximated.output.client_part) is not None:
         scores = outputs.reshape(-1, *part.shape)
@@ -56,11 +53,11 @@ def with_estimator(approximated: ApproximatedModel, model: object, calibration: 
         results = results[-len(targets) :] if targets else []
     differences = []
     for number, (values, target) in enumerate(zip(results, targets, strict=False)):
-        given = np.asarray(values).reshape(len(rows), -1)
-        if given.shape == target.shape and target.size:
-            apart = np.abs(np.asarray(given, np.float64) - target)
+        own = np.asarray(values).reshape(len(outputs), -1)
+        if own.shape == target.shape and target.size:
+            apart = np.abs(np.asarray(own, np.float64) - target)
             half = float(np.ptp(target, axis=0).max() / 2)
-            name = "predict" if labels is None else "predict_proba"
+            name = method_of(model)
             error = approximated.fit.error
             differences.append(
                 AnswerDifference(
@@ -71,3 +68,13 @@ def with_estimator(approximated: ApproximatedModel, model: object, calibration: 
                 )
             )
     return replace(approximated, run=replace(run, export=replace(run.export, estimator=tuple(differences))))
+
+
+def _entering(approximated: ApproximatedModel, given: Any) -> NDArray[np.float64]:
+    """Return what the graph takes for `some_samples` of the calibration data. Of trees, the run has the bits
+    of fewer."""
+    trees, run = approximated.trees, approximated.run
+    if trees is None:
+        return np.asarray(some_samples(run.samples, COMPARED), np.float64)
+    features, _ = approximated.steps.read(given, (trees.samples.shape[1],))
+    return trees.binning.apply(features.reshape(len(features), -1))

@@ -46,6 +46,35 @@ COMPARED = 4096
 
 
 @dataclass(frozen=True)
+class Jumps:
+    """Samples whose scores are so near a step, such as Floor or a comparison, that errors of the scores may
+    take an output across it.
+
+    Attributes:
+        near: number of such samples.
+        samples: number of samples that were looked at.
+        largest: how far the output jumps at most.
+        steps: operators that it jumps at.
+    """
+
+    near: int = 0
+    samples: int = 0
+    largest: float = 0.0
+    steps: tuple[str, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """The share of such samples."""
+        return self.near / self.samples if self.samples else 0.0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.near} of {self.samples} samples that were looked at are within these errors of a step of "
+            f"{', '.join(self.steps)}, where it jumps by up to {self.largest:.2g}"
+        )
+
+
+@dataclass(frozen=True)
 class AnswerDifference:
     """The difference of one of a model's outputs, behind the last steps of the client, from the model's own.
 
@@ -54,15 +83,25 @@ class AnswerDifference:
         largest_change: the largest absolute difference.
         spread: half the range of the model's own.
         bound: a larger change is warned of.
+        jumps: what errors may do where the output is no continuous function of the scores.
     """
 
     name: str
     largest_change: float
     spread: float
     bound: float
+    jumps: Jumps = Jumps()
+
+    @property
+    def large(self) -> bool:
+        """Whether the output changes by more than the bound, or jumps on more than a few samples."""
+        return not self.largest_change <= self.bound or self.jumps.share > 1 - LEAST_AGREEMENT
 
     def __str__(self) -> str:
-        return f"{self.name} off by {self.largest_change:.2g} at most (half its range {self.spread:.3g})"
+        jumps = f"; {self.jumps}" if self.jumps.near else ""
+        return (
+            f"{self.name} off by {self.largest_change:.2g} at most (half its range {self.spread:.3g}){jumps}"
+        )
 
 
 @dataclass(frozen=True)
@@ -121,7 +160,8 @@ class FitReport:
         bins: of the feature with most of them, if the thresholds of trees were rounded to the edges of bins;
             otherwise 0.
         export: how the ONNX model differs from what it was exported from.
-        remarks: warnings about trees: what rounding changes, and what the calibration data leave open.
+        remarks: warnings about trees: what rounding changes, and what the calibration data leave open; or
+            that the server computes nothing.
     """
 
     activations: tuple[FittedActivation, ...]
@@ -207,7 +247,7 @@ class FitReport:
                 f"without the rounding of the model's integers, {' and '.join(missed)}; the report compares "
                 "with the model in real numbers"
             )
-        if all(each.largest_change <= each.bound for each in self.outputs.answers):
+        if not any(each.large for each in self.outputs.answers):
             results += [
                 f"against the estimator itself, {each.name} changes by up to {each.largest_change:.3g}, "
                 f"above {each.bound:.3g}"
@@ -238,11 +278,10 @@ class FitReport:
         if missed := _misses(self.outputs):
             results.append(f"{' and '.join(missed)}; the loosest fit is {loosest(self.activations)}")
         results += [
-            f"behind the client's last steps, {each.name} changes by up to {each.largest_change:.3g}, above "
-            f"{each.bound:.3g}: these steps amplify errors of the scores; require smaller ones by error=, or "
-            "use the scores"
+            f"behind the client's last steps, {each}: these steps amplify errors of the scores; require "
+            "smaller ones by error=, or use the scores"
             for each in self.outputs.answers
-            if not each.largest_change <= each.bound
+            if each.large
         ]
         return tuple(results)
 

@@ -159,13 +159,15 @@ class OutputCodec:
         decrypted results are the model's output.
 
         Args:
-            outputs: (count, *shape).
+            outputs: of several samples, (count, *shape), or of one, whose answers then have no batch axis.
 
         Raises:
             EncodeError: the shape is wrong, or they are no real numbers.
             FormatError: a step of the client's part cannot be run.
         """
         values = as_numbers(outputs, "outputs")
+        if values.shape == shape:
+            return {name: each[0] for name, each in self.answers(values[None], shape).items()}
         require_samples(values, shape, "results")
         return {} if self.client_part is None else self.client_part.run(values)
 

@@ -4,9 +4,8 @@ import numpy as np
 
 from keywright.program.arrays import Vector
 from keywright.program.client.client_part import ClientPart
-from keywright.program.fit_report import AnswerDifference
-
-LARGEST = float(np.finfo(np.float64).max)
+from keywright.program.client.jumps import LARGEST, Moved, moved, rows_to_look_at
+from keywright.program.fit_report import AnswerDifference, Jumps
 
 
 def answer_differences(
@@ -24,6 +23,8 @@ def answer_differences(
     if part is None or not len(exact):
         return (), None
     own, true = (part.run(values.reshape(-1, *part.shape)) for values in (scores, exact))
+    sizes = np.abs(np.nan_to_num(scores - exact)).max(axis=0)
+    around = moved(part, exact[rows_to_look_at(part, exact, sizes)], sizes)
     results, equal = [], None
     for name, array in true.items():
         expected = np.asarray(array).reshape(len(exact), -1)
@@ -35,5 +36,33 @@ def answer_differences(
             changes = np.abs(np.asarray(given, np.float64) - expected)
             spread = float(np.nan_to_num(np.ptp(expected, axis=0).max() / 2))
             change = float(np.nan_to_num(changes, nan=LARGEST, posinf=LARGEST).max())
-            results.append(AnswerDifference(name, change, spread, share * spread if error is None else error))
+            bound = share * spread if error is None else error
+            results.append(AnswerDifference(name, change, spread, bound, jumps_of(around, name)))
     return tuple(results), None if equal is None else float(equal.mean())
+
+
+def changed_answers(
+    part: ClientPart, exact: Vector, errors: Vector, share: float
+) -> tuple[AnswerDifference, ...]:
+    """Return how each of the model's outputs that is no label may change if scores have errors.
+
+    Args:
+        exact: scores of the model, (count, scores), without too many rows: see `rows_to_look_at`.
+        errors: the largest of each score, (scores,).
+        share: of half an output's range above which a change is warned of.
+    """
+    around = moved(part, exact, errors)
+    results = []
+    for name, changes in around.changes.items():
+        spread = around.half_ranges[name]
+        results.append(
+            AnswerDifference(name, float(changes.max()), spread, share * spread, jumps_of(around, name))
+        )
+    return tuple(results)
+
+
+def jumps_of(around: Moved, name: str) -> Jumps:
+    """Return what errors may do to an output at steps."""
+    jumps = around.jumps.get(name, np.zeros(0))
+    near = int((jumps > 0).sum())
+    return Jumps(near, len(jumps), float(jumps.max(initial=0.0)), around.steps) if near else Jumps()

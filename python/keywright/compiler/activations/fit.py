@@ -88,10 +88,13 @@ class Fit:
         accuracy: minimum share of calibration samples whose prediction, the index of the largest output, must
             not change; a model for which no choice reaches it is refused. Without ``error``, no output may
             change by more than the largest output.
-        error: maximum change of any output of the program on calibration data, by polynomials and by
-            encryption together, for regressors of scikit-learn from ``predict``; polynomials leave a
-            sixteenth of it to encryption. Where the client computes last steps, these outputs are the scores
-            before them; a larger change behind them is warned of.
+        error: maximum change of any output on calibration data, by export, polynomials and encryption
+            together, for regressors of scikit-learn from ``predict``; polynomials leave a sixteenth of it to
+            encryption. Errors of encryption count `keywright.model.report.encrypted_error.FACTOR` times,
+            because those of other samples may be as large, and `Model.predict` holds the bound with its own
+            batch. Outputs that are values, such as exponentials, are judged behind the client's last steps;
+            of models with labels, the scores before them are judged, and a larger change behind them is
+            warned of.
         noise: largest predicted error of encryption, as a share of the spread of any output: its standard
             deviation on the calibration data, or half the distance of their quantiles of 16 % and 84 % if
             that is smaller, so that a few outliers do not count. `keywright.compile` refuses a model above

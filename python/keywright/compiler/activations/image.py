@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keywright.compiler.graph.graph import Activation, Graph, Linear
+from keywright.compiler.graph.graph import Activation, Graph, Input, Linear
 from keywright.compiler.graph.piecewise import Function, PiecewiseLinear
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.program.arrays import Vector
@@ -18,7 +18,7 @@ def output_image(graph: Graph, run: ExactRun, margin: float | None) -> tuple[flo
     """Return the least and the largest output of a graph whose outputs are all results of one function, such
     as a last Relu; None for others."""
     number = graph.output
-    while isinstance(node := graph.nodes[number], Linear) and _selects(node):
+    while isinstance(node := graph.nodes[number], Linear) and selects(node):
         number = node.operands[0]
     if not isinstance(node, Activation) or number not in run.inputs.lows:
         return None
@@ -51,7 +51,7 @@ def _least(values: Vector, *, exact: bool) -> float:
     return float(values[place] - abs(values[place - 1] - 2 * values[place] + values[place + 1]))
 
 
-def _selects(node: Linear) -> bool:
+def selects(node: Linear) -> bool:
     """Whether a map gives elements of one value as they are."""
     if len(node.operands) != 1 or node.bias.any():
         return False
@@ -59,3 +59,11 @@ def _selects(node: Linear) -> bool:
     if not isinstance(matrix, SparseMatrix) or not (matrix.values == 1).all():
         return False
     return np.array_equal(np.sort(matrix.rows), np.arange(matrix.shape[0]))
+
+
+def computes_nothing(graph: Graph) -> bool:
+    """Whether the outputs of a graph are elements of its input, as they are."""
+    number = graph.output
+    while isinstance(node := graph.nodes[number], Linear) and selects(node):
+        number = node.operands[0]
+    return isinstance(node, Input)

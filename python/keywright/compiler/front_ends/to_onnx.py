@@ -83,7 +83,7 @@ def to_onnx(model: object, example: Any = None) -> onnx.ModelProto:
     if _is_of(model, "torch", "torch.nn", "Module"):
         return _from_torch(model, example)
     if _is_of(model, "sklearn", "sklearn.base", "BaseEstimator"):
-        exported = _from_estimator(pipeline.unfrozen(model), example)
+        exported = _from_estimator(pipeline.plain(model), example)
         if _gives_values(model):
             exported.metadata_props.add(key=VALUES, value="true")
         return exported

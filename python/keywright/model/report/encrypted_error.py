@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright.compiler.activations.answers import answer_differences
+from keywright.compiler.activations.answers import answer_differences, changed_answers
 from keywright.compiler.activations.fit import Fit
 from keywright.compiler.activations.polynomial_choice import escaping, outputs_of
 from keywright.compiler.activations.spread import outliers_of, spread_of
@@ -16,6 +16,8 @@ from keywright.errors import (
 )
 from keywright.model.exchange.interface import FRACTION_BITS
 from keywright.plan.keys.execution import PlanExecution
+from keywright.program.client.client_part import ClientPart
+from keywright.program.client.jumps import rows_to_look_at, within
 from keywright.program.fit_report import AnswerDifference
 from keywright.program.program import Program
 from keywright.runtime import simulate
@@ -87,6 +89,53 @@ class Labels:
     rule: LabelRule
 
 
+@dataclass(frozen=True)
+class Simulated:
+    """What errors were predicted on.
+
+    Attributes:
+        samples: number of simulated samples.
+        batch: samples that share ciphertexts.
+        rounded: the largest error that clients remove, because they round scores of trees.
+    """
+
+    samples: int
+    batch: int
+    rounded: float = 0.0
+
+    def __str__(self) -> str:
+        shared = "one sample" if self.batch == 1 else f"{self.batch} samples"
+        return f"predicted on {self.samples} calibration samples, with {shared} at a time in ciphertexts"
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The model's outputs that are no labels, behind the client's last steps.
+
+    Attributes:
+        part: the last steps.
+        differences: how errors of up to `FACTOR` times the predicted ones change each output.
+        change: the largest of these changes, and by export and polynomials, together.
+    """
+
+    part: ClientPart
+    differences: tuple[AnswerDifference, ...]
+    change: float
+
+    @property
+    def large(self) -> str:
+        """Outputs that change much, or jump; empty without any."""
+        named = [str(each) for each in self.differences if each.large or each.jumps.near]
+        if not named:
+            return ""
+        return f"; behind the client's last steps, errors of up to {FACTOR} times that put {', '.join(named)}"
+
+    def may_change(self, scores: NDArray[np.float64], errors: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the samples, by their scores, of which an output may jump or change much."""
+        bounds = {each.name: each.bound for each in self.differences}
+        return within(self.part, scores, errors, bounds)
+
+
 @dataclass(frozen=True, eq=False)
 class EncryptedError:
     """The errors that encryption adds to the outputs of a program, as predicted by
@@ -97,23 +146,21 @@ class EncryptedError:
         errors: the largest of each output, (outputs,).
         spread: of each output on the calibration data, (outputs,): the standard deviation, or half the
             distance of the quantiles of 16 % and 84 % if that is smaller.
-        samples: number of simulated samples.
-        batch: samples that share ciphertexts.
-        change: the largest error of each output and the largest change by polynomials, or from the estimator
-            that the model was compiled from, together, (outputs,).
+        simulated: what they were predicted on.
+        change: `FACTOR` times the largest error of each output and the largest change by polynomials, or from
+            the estimator that the model was compiled from, together, (outputs,).
         labels: predictions that may change; None if the model has none.
         outliers: of the calibration data.
-        answers: how the model's outputs that are no labels change, behind the client's last steps.
+        answers: the model's outputs that are no labels, behind the client's last steps; None without any.
     """
 
     errors: NDArray[np.float64]
     spread: NDArray[np.float64]
-    samples: int
-    batch: int
+    simulated: Simulated
     change: NDArray[np.float64]
     labels: Labels | None = None
     outliers: Outliers = Outliers()
-    answers: tuple[AnswerDifference, ...] = ()
+    answers: Answers | None = None
 
     @property
     def worst(self) -> int:
@@ -141,11 +188,13 @@ class EncryptedError:
         requires."""
         if not self.share <= fit.noise:
             return ""
-        change = float(self.change.max())
+        behind = None if self.answers is None or self.labels is not None else self.answers
+        change = float(self.change.max()) if behind is None else behind.change
         if fit.error is not None and not change <= fit.error:
+            where = "" if behind is None else ", behind the client's last steps,"
             return (
-                f"export, polynomials and encryption change an output by up to {change:.3g}, {fit.error:g} "
-                "is allowed (error=): "
+                f"export, polynomials and encryption change an output{where} by up to {change:.3g}, "
+                f"{fit.error:g} is allowed (error=): "
             )
         if fit.accuracy is not None and self.kept is not None and self.kept < fit.accuracy:
             return (
@@ -155,7 +204,8 @@ class EncryptedError:
         return None
 
     def warnings_about(self, outputs: NDArray[np.float64]) -> tuple[str, ...]:
-        """Return a warning if the share is large, or if errors may have changed one of some predictions.
+        """Return a warning if the share is large, or if errors may have changed one of some predictions, or
+        another output much.
 
         Args:
             outputs: decrypted, (count, *output_shape).
@@ -163,16 +213,24 @@ class EncryptedError:
         rows, effect = self.undecided(outputs), ""
         if len(rows):
             effect = f"; that may have changed the prediction of {_rows(rows.tolist())} of the samples"
+        flat = outputs.reshape(len(outputs), -1)
+        if self.answers is not None and len(rows := self.answers.may_change(flat, FACTOR * self.errors)):
+            names = ", ".join(each.name for each in self.answers.differences)
+            effect += (
+                f"; behind the client's last steps, that may have changed {names} of {_rows(rows.tolist())} "
+                f"of the samples much{self.answers.large}"
+            )
         return () if self.share <= WARNED_SHARE and not effect else (self._warning(effect),)
 
     def undecided(self, outputs: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the rows whose prediction may be another one without errors up to `FACTOR` times the
-        predicted ones, (count,). There are none if the model has no predictions, or ties of its own.
+        predicted ones, (count,). There are none if the model has no predictions, or if its outputs are scores
+        with ties of their own.
 
         Args:
             outputs: decrypted, (count, *output_shape).
         """
-        if self.labels is None or self.labels.ties:
+        if self.labels is None or (self.labels.ties and not self.labels.rule.of_last_steps):
             return np.zeros(0, np.int64)
         flat = outputs.reshape(len(outputs), -1)
         return np.flatnonzero(self.labels.rule.undecided(flat, FACTOR * float(self.errors.max())))
@@ -184,18 +242,21 @@ class EncryptedError:
 
     @property
     def _effect(self) -> str:
-        if self.labels is None or not self.labels.undecided:
-            return self._amplified
-        return (
-            f"; that may change the prediction of {self.labels.undecided} of {self.labels.samples} "
-            f"calibration samples{self._amplified}"
-        )
+        effect, labels = "", self.labels
+        if labels is not None and labels.undecided:
+            share = f"{labels.undecided} of {labels.samples} calibration samples"
+            effect = f"; that may change the prediction of {share}"
+        if labels is not None and labels.ties and labels.rule.of_last_steps:
+            effect += (
+                f"; {labels.ties} of {labels.samples} calibration samples are ties, or so near a step that "
+                "the model's own roundings decide their prediction, and encryption may decide otherwise"
+            )
+        return effect + self._amplified
 
     @property
     def _amplified(self) -> str:
         """Outputs that change much behind the client's last steps."""
-        large = [str(each) for each in self.answers if not each.largest_change <= each.bound]
-        return f"; behind the client's last steps, {', '.join(large)}" if large else ""
+        return "" if self.answers is None else self.answers.large
 
     @property
     def _cause(self) -> str:
@@ -208,7 +269,7 @@ class EncryptedError:
     @property
     def ways(self) -> list[str]:
         """Ways to smaller errors with the same parameters."""
-        smaller = [] if self.batch == 1 else ["fewer samples in shared ciphertexts (batch=1)"]
+        smaller = [] if self.simulated.batch == 1 else ["fewer samples in shared ciphertexts (batch=1)"]
         clipped = ["calibration data whose outliers are clipped or left out (calibration=)"]
         even = ["inputs of similar size, such as those of a scaler before the model"]
         return [
@@ -219,10 +280,15 @@ class EncryptedError:
 
     def __str__(self) -> str:
         worst = self.worst
-        shared = "" if self.batch == 1 else f" with {self.batch} samples in shared ciphertexts"
+        rounded = self.simulated.rounded
+        if rounded and not self.errors.any():
+            return (
+                f"encryption changes no output: clients round scores, and errors of up to {rounded:.2g} "
+                f"are below half of what they round to, {self.simulated}"
+            )
         return (
             f"encryption changes output {worst} by up to {self.errors[worst]:.2g}, {self.share:.2g} times "
-            f"its spread of {self.spread[worst]:.3g}, predicted on {self.samples} calibration samples{shared}"
+            f"its spread of {self.spread[worst]:.3g}, {self.simulated}"
         )
 
 
@@ -249,24 +315,21 @@ def predict_error(
             raise
         return None
     errors = simulated.errors.max(axis=(0, 1))
+    rounded = 0.0
     if model.trees is not None:
         # Clients round scores to units. Other samples have errors of at most `FACTOR` times these.
+        rounded = float(errors.max())
         errors = np.where(FACTOR * errors < model.trees.unit / 2, 0.0, errors)
     replaced = outputs_of(model.graph, model.run.samples) if model.fitted else model.outputs
     rows, distance = outliers_of(model.samples)
-    part = None if model.trees is not None else model.output.client_part
-    noisy = simulated.noisy.reshape(-1, len(errors))
-    exact = np.tile(simulated.outputs.reshape(-1, len(errors)), (REPETITIONS, 1))
-    answers, _ = answer_differences(part, noisy, exact, None, WARNED_SHARE)
     return EncryptedError(
         errors,
         spread_of(model.outputs),
-        len(chosen),
-        program.batch,
-        errors + np.maximum(np.abs(replaced - model.outputs).max(axis=0), _exported(model)),
+        Simulated(len(chosen), program.batch, rounded),
+        FACTOR * errors + np.maximum(np.abs(replaced - model.outputs).max(axis=0), _exported(model)),
         _labels(model, replaced, errors),
         Outliers(tuple(rows.tolist()), distance, _unevenness(model.samples)),
-        answers,
+        _answers(model, replaced, errors, chosen),
     )
 
 
@@ -280,8 +343,35 @@ def _unevenness(samples: NDArray[np.float64]) -> float:
 def _exported(model: ApproximatedModel) -> float:
     """Return the largest difference from the estimator that a model was compiled from, where the outputs are
     the estimator's own."""
-    own = model.run.export.estimator if model.output.client_part is None else ()
-    return max((each.largest_change for each in own), default=0.0)
+    return 0.0 if model.output.client_part is not None else _from_estimator(model)
+
+
+def _from_estimator(model: ApproximatedModel) -> float:
+    return max((each.largest_change for each in model.run.export.estimator), default=0.0)
+
+
+def _answers(
+    model: ApproximatedModel,
+    replaced: NDArray[np.float64],
+    errors: NDArray[np.float64],
+    simulated: NDArray[np.int64],
+) -> Answers | None:
+    """Return how errors change the outputs behind the client's last steps; None without these, or where they
+    round the errors away.
+
+    Args:
+        replaced: outputs of the program on the calibration data, (count, outputs).
+        simulated: samples with large outputs, which are looked at too.
+    """
+    part = model.output.client_part
+    if part is None or model.trees is not None:
+        return None
+    rows = np.union1d(rows_to_look_at(part, replaced, FACTOR * errors), simulated)
+    differences = changed_answers(part, replaced[rows], FACTOR * errors, WARNED_SHARE)
+    polynomials, _ = answer_differences(part, replaced[rows], model.outputs[rows], None, 0.0)
+    before = max([_from_estimator(model), *(each.largest_change for each in polynomials)])
+    after = max((each.largest_change for each in differences), default=0.0)
+    return Answers(part, differences, before + after) if differences else None
 
 
 def _simulated(model: ApproximatedModel, program: Program) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from keywright.compiler.activations.ranges import ExactRun
 from keywright.program.arrays import Vector
 from keywright.program.client.client_part import ClientPart
+from keywright.program.client.jumps import moved, rows_to_look_at
 
 MOST_ROWS = 128
 """Rows whose labels are computed again with errors; others that are as close count as undecided."""
@@ -30,6 +31,11 @@ class LabelRule:
     run: ExactRun
     part: ClientPart | None
 
+    @property
+    def of_last_steps(self) -> bool:
+        """Whether the client's last steps give the labels."""
+        return self.part is not None and self.part.gives_labels
+
     def labels(self, outputs: Vector) -> NDArray[np.str_] | None:
         """Return the labels of outputs, (count, outputs), as texts, (count, labels); None without labels."""
         results = {} if self.part is None else self.part.run(outputs.reshape(-1, *self.part.shape))
@@ -47,7 +53,7 @@ class LabelRule:
 
     def undecided(self, outputs: Vector, errors: float | Vector) -> NDArray[np.bool_]:
         """Return which labels change if outputs change by up to an error, (count,): the best two towards each
-        other, the least two, or signs. None of them does without labels.
+        other, the least two, or signs, or by the client's last steps. None of them does without labels.
 
         Args:
             outputs: (count, outputs).
@@ -58,6 +64,11 @@ class LabelRule:
         close |= (np.diff(np.sort(outputs, axis=1), axis=1) <= 2 * size[:, None]).any(axis=1)
         rows = np.flatnonzero(close)[:MOST_ROWS]
         close[rows] = self._changed(outputs[rows], size[rows])
+        if self.part is not None and self.of_last_steps and len(outputs):
+            # They may decide anywhere, as Floor does.
+            others = np.setdiff1d(rows_to_look_at(self.part, outputs, size[:, None]), rows)
+            if len(others):
+                close[others] |= moved(self.part, outputs[others], size[others, None]).labels
         return close
 
     def _changed(self, outputs: Vector, size: Vector) -> NDArray[np.bool_]:
@@ -68,7 +79,8 @@ class LabelRule:
         rows, order = np.arange(len(outputs)), np.argsort(outputs, axis=1)
         moved = [np.where(np.abs(outputs) <= size[:, None], -outputs, outputs)]
         if outputs.shape[1] > 1:
-            for first, second, sign in ((-1, -2, -1.0), (0, 1, 1.0)):
+            # Equal ones may be moved in either direction.
+            for first, second, sign in ((-1, -2, -1.0), (-1, -2, 1.0), (0, 1, 1.0), (0, 1, -1.0)):
                 closer = outputs.copy()
                 closer[rows, order[:, first]] += sign * size
                 closer[rows, order[:, second]] -= sign * size

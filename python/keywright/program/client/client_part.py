@@ -115,6 +115,34 @@ ALLOWED = (
 """Operators whose results are no larger than the product of their operands' sizes."""
 
 
+DECIDING = frozenset(
+    [
+        "ArgMax",
+        "ArgMin",
+        "Binarizer",
+        "Ceil",
+        "Equal",
+        "Floor",
+        "Greater",
+        "GreaterOrEqual",
+        "Hardmax",
+        "Less",
+        "LessOrEqual",
+        "LinearClassifier",
+        "Round",
+        "SVMClassifier",
+        "Sign",
+        "TopK",
+    ]
+)
+"""Operators whose results jump, and so may a cast to whole numbers: the smallest error changes them at some
+operands."""
+
+FLOAT, DOUBLE = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
+
+WHOLE = "keywright/whole/"
+"""Prefix of the values of the steps that take scores for whole numbers."""
+
 OF_A_SIGN = frozenset(["Binarizer", "LinearClassifier", "Sigmoid", "Sign", "SVMClassifier"])
 """Operators that turn one score into one of two labels."""
 
@@ -176,6 +204,61 @@ class ClientPart:
         """Names of the model's outputs."""
         return self._steps.outputs
 
+    @cached_property
+    def deciding(self) -> dict[str, str]:
+        """Operators of `DECIDING`, and casts to whole numbers, by the names of their results that jump."""
+        operators = {}
+        for node in self._steps.model.graph.node:
+            to = next((each.i for each in node.attribute if each.name == "to"), FLOAT)
+            cast = node.op_type == "Cast" and to not in (FLOAT, DOUBLE, onnx.TensorProto.FLOAT16)
+            if (cast or node.op_type in DECIDING) and not node.output[0].startswith(WHOLE):
+                operators[node.output[1 if node.op_type == "TopK" else 0]] = node.op_type
+        return {name: operator for name, operator in operators.items() if name}
+
+    @cached_property
+    def equalities(self) -> dict[str, list[str]]:
+        """Operands of each Equal of floating-point numbers, by the name of a value that compares them."""
+        model = onnx.shape_inference.infer_shapes(self._steps.model)
+        values = [*model.graph.input, *model.graph.value_info, *model.graph.output]
+        floats = {each.name for each in values if each.type.tensor_type.elem_type in (FLOAT, DOUBLE)}
+        return {
+            f"{WHOLE}less/{node.output[0]}": list(node.input)
+            for node in model.graph.node
+            if node.op_type == "Equal" and floats.intersection(node.input)
+        }
+
+    @property
+    def keeps_rows_apart(self) -> bool:
+        """Whether many samples are one run."""
+        shapes: dict[str, Shape] = {}
+        try:
+            self._run_one(np.zeros(self.shape), shapes)
+        except FormatError:
+            return False
+        return self._keeps_rows_apart(shapes)
+
+    @cached_property
+    def _whole(self) -> "ClientPart":
+        """The part with `deciding` and `equalities` among its outputs."""
+        model = onnx.ModelProto()
+        model.CopyFrom(self._steps.model)
+        for name, operands in self.equalities.items():
+            model.graph.node.append(onnx.helper.make_node("Less", operands, [name]))
+            model.graph.output.append(onnx.ValueInfoProto(name=name))
+        model.graph.output.extend(
+            onnx.ValueInfoProto(name=name) for name in self.deciding if name not in self.names
+        )
+        return ClientPart(model.SerializeToString(), self.shape)
+
+    def run_all(self, scores: ArrayLike) -> dict[str, NDArray[Any]]:
+        """Compute the model's outputs and what `deciding` and `equalities` name, by name; see `run`."""
+        return self._whole.run(scores)
+
+    @cached_property
+    def gives_labels(self) -> bool:
+        """Whether an output is no floating-point number."""
+        return any(each.dtype.kind != "f" for each in self.run(np.zeros((1, *self.shape))).values())
+
     @property
     def takes_signs(self) -> bool:
         """Whether the sign of a single score is a prediction, one of two labels."""
@@ -215,7 +298,8 @@ class ClientPart:
 
     def __str__(self) -> str:
         """What the client gets, in words."""
-        arrays = [each for each in self._steps.constants.values() if each.dtype.kind == "f"]
+        stored = self._steps.constants.items()
+        arrays = [each for name, each in stored if each.dtype.kind == "f" and not name.startswith(WHOLE)]
         numbers = sum(array.size for array in arrays)
         numbers += sum(len(entry.floats) for node in self._steps.model.graph.node for entry in node.attribute)
         holds = f" with {numbers} numbers of the model" if numbers else ""

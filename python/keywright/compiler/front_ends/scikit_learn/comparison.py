@@ -97,7 +97,7 @@ def _share(
             worst = int(np.argmax(largest - most * spread))
             raise differing(
                 model,
-                f"what it writes is off by {largest[worst]:.3g} from {_methods(model)}, whose spread is "
+                f"what it writes is off by {largest[worst]:.3g} from {method_of(model)}, whose spread is "
                 f"{spread[worst]:.3g}",
             )
         known = spread > 0
@@ -109,7 +109,7 @@ def own_answers(model: Any, samples: Any) -> tuple[NDArray[Any] | None, list[NDA
     """Return an estimator's labels, (count, outputs), and its probabilities for each of these, (count,
     classes); None and its values, (count, values), for one without labels."""
     labelled = gives_labels(model)
-    method = _methods(model)
+    method = method_of(model)
     if not labelled:
         return None, [_matrix(getattr(model, method)(samples), len(samples))]
     labels = np.asarray(model.predict(samples))
@@ -136,7 +136,8 @@ def spread_of(target: NDArray[np.float64], shares: bool) -> NDArray[np.float64]:
     return np.asarray(np.where(spread > ROUNDED * size, spread, CONSTANT * size), np.float64)
 
 
-def _methods(model: Any) -> str:
+def method_of(model: Any) -> str:
+    """Return the name of an estimator's method with which its outputs are compared."""
     names = ("predict_proba",) if gives_labels(model) else ("predict", "transform")
     return next((name for name in names if hasattr(model, name)), "predict")
 
