@@ -725,7 +725,7 @@ SINGLE: dict[str, str] = {
     "evaluation.durations.KEPT": "times that are remembered for all",
     "evaluation.evaluations.HELD_BYTES": "one message",
     "uploads.uploaded.LISTED": "objects of one key set",
-    "uploads.exchanged.SAMPLE_BYTES": "one object",
+    "exchanged.SAMPLE_BYTES": "one object",
     "jobs.queue.EACH": "evaluations of one key set",
     "jobs.job.MAX_PRIORITY": "one evaluation",
     "http.admin.HASH_DIGITS": "a page of the operator",
