@@ -87,6 +87,8 @@ def _share(
                 )
     share = 0.0
     for place, (values, target) in enumerate(zip(results, targets, strict=False)):
+        if values.shape[1] == 2 and target.shape[1] == 1:
+            values = values[:, 1:]  # the one score of two classes is that of the second
         if values.shape != target.shape or count < 2:
             continue
         apart, spread = np.abs(values - target), spread_of(target, labels is not None)
@@ -97,7 +99,7 @@ def _share(
             worst = int(np.argmax(largest - most * spread))
             raise differing(
                 model,
-                f"what it writes is off by {largest[worst]:.3g} from {_methods(model)}, whose spread is "
+                f"what it writes is off by {largest[worst]:.3g} from {method_of(model)}, whose spread is "
                 f"{spread[worst]:.3g}",
             )
         known = spread > 0
@@ -106,10 +108,10 @@ def _share(
 
 
 def own_answers(model: Any, samples: Any) -> tuple[NDArray[Any] | None, list[NDArray[np.float64]]]:
-    """Return an estimator's labels, (count, outputs), and its probabilities for each of these, (count,
-    classes); None and its values, (count, values), for one without labels."""
+    """Return an estimator's labels, (count, outputs), and its probabilities for each of these, or else its
+    scores, (count, classes); None and its values, (count, values), for one without labels."""
     labelled = gives_labels(model)
-    method = _methods(model)
+    method = method_of(model)
     if not labelled:
         return None, [_matrix(getattr(model, method)(samples), len(samples))]
     labels = np.asarray(model.predict(samples))
@@ -136,8 +138,9 @@ def spread_of(target: NDArray[np.float64], shares: bool) -> NDArray[np.float64]:
     return np.asarray(np.where(spread > ROUNDED * size, spread, CONSTANT * size), np.float64)
 
 
-def _methods(model: Any) -> str:
-    names = ("predict_proba",) if gives_labels(model) else ("predict", "transform")
+def method_of(model: Any) -> str:
+    """Return the name of an estimator's method with which its outputs are compared."""
+    names = ("predict_proba", "decision_function") if gives_labels(model) else ("predict", "transform")
     return next((name for name in names if hasattr(model, name)), "predict")
 
 
