@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright.compiler import Fit
+from keywright.compiler.activations.method_choice import outputs_of
 from keywright.compiler.approximating import approximate
 from keywright.compiler.front_ends import to_onnx as exporting
 from keywright.compiler.front_ends.to_onnx import to_onnx
@@ -80,3 +81,21 @@ def test_scores_of_another_sign_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
     estimator = SVC().fit(SAMPLES, TARGETS["two"])
     with pytest.raises(ModelRefusedError, match=r"off by .* from decision_function"):
         to_onnx(estimator, SAMPLES)
+
+
+def test_equal_predictions_are_equal_labels() -> None:
+    """The largest score of a pair of classes is no label: the votes of all pairs are."""
+    estimator = SVC(C=10).fit(SAMPLES, TARGETS["three"])
+    fit = Fit(calibration=SAMPLES, accuracy=0.5, activations={"exp": "chebyshev:5"})
+    compiled = approximate(to_onnx(estimator, SAMPLES), fit)
+    part, exact = compiled.output.client_part, compiled.run.outputs
+    assert part is not None
+    outputs = outputs_of(compiled.graph, compiled.run.samples)
+    labels, others = (
+        next(iter(part.run(each.reshape(-1, *part.shape)).values())) for each in (exact, outputs)
+    )
+    found, expected = compiled.run.predictions(outputs), compiled.run.predictions(exact)
+    assert found is not None
+    assert expected is not None
+    assert np.array_equal(found == expected, labels == others)
+    assert (exact.argmax(axis=1) != labels).any()

@@ -97,8 +97,8 @@ class ExactRun:
         scores: whether outputs are known to be scores of one label, which are compared with each other. Those
             of a network without a last step may be scores or values.
         export: how the model differs from what it was exported from.
-        labels: returns the labels of outputs, (count, n), where these are no indices of the largest output, as
-            those of votes of pairs of classes are not; None where they are, or if there are none.
+        labels: returns the labels of outputs, (count, n), where these are no indices of the largest output,
+            as those of votes of pairs of classes are not; None where they are, or if there are none.
     """
 
     samples: Vector
@@ -112,8 +112,8 @@ class ExactRun:
     labels: Labels | None = None
 
     def predictions(self, outputs: Vector) -> NDArray[Any] | None:
-        """Return the predictions of outputs, (count, n), one for each: a label, the index of the largest, or a
-        sign; None if a single output, or each of several, is a value."""
+        """Return the predictions of outputs, (count, n), one for each: a label, the index of the largest, or
+        a sign; None if a single output, or each of several, is a value."""
         if self.labels is not None:
             return self.labels(outputs)
         return None if self.several else predictions(outputs, signed=self.signed)
