@@ -392,7 +392,7 @@ def inaccurate(
     first = ""
     if loosest.startswith(("Greater", "Less")):
         first = (
-            "; clients compute a comparison of features exactly if a Binarizer makes it before the estimator, "
+            "; clients compute a comparison of features exactly in a Binarizer before the estimator, "
             "such as BernoulliNB(binarize=None)"
         )
     less = "require less (accuracy=, error=)" if default is None else "allow more (accuracy=, error=)"
