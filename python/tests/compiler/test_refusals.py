@@ -335,7 +335,8 @@ def test_an_output_without_a_shape_gets_the_inferred_one(declared: int | None) -
 
     def model(node: onnx.NodeProto) -> onnx.ModelProto:
         graph = helper.make_graph([node], "test", [source], [output], [weights])
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("other", 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
     compiler.compile(
         model(helper.make_node("MatMul", ["x", "w"], ["y"])), compiler.Target(slots=16, levels=3)
