@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[1] / "python" / "keywright"
 
 MOST = 8
 
-TABLES = {"Weights", "Work", "Operation"}
+TABLES = {"Weights", "Work", "ExactRun", "Operation"}
 """Tables of one quantity by the kind of work, whose rows have names: seconds, counts. A fit takes them as one
 vector, and calls name the few kinds that are not 0."""
 

@@ -12,6 +12,7 @@ import onnx
 from numpy.typing import ArrayLike, NDArray
 
 from keywright._core import BootstrapperPlan
+from keywright.compiler.activations.answers import labels_behind
 from keywright.compiler.activations.approximation.method import Method
 from keywright.compiler.activations.fit import OPERATORS, Fit
 from keywright.compiler.activations.image import output_image
@@ -330,6 +331,8 @@ def put_polynomials(read: ReadModel, fit: Fit, *, values: bool = False) -> Appro
     several = values or len(read.scores) > 1
     scores = signed or (read.client_part is not None and not several and run.outputs.shape[1] > 1)
     run = replace(run, signed=signed, several=several, scores=scores)
+    if scores and run.outputs.shape[1] > 1:
+        run = replace(run, labels=labels_behind(read.client_part, run.outputs))
     if fit.accuracy is not None and (run.several or (run.outputs.shape[1] == 1 and not signed)):
         raise ModelRefusedError([no_labels()])
     try:

@@ -389,14 +389,22 @@ def inaccurate(
     share = "" if bins else ", of which encryption has a sixteenth"
     required += [] if error is None else [f"outputs within {error:g}{share}"]
     reached = "" if agreement is None else f"{agreement:.4%} equal predictions and "
+    first = ""
+    if loosest.startswith(("Greater", "Less")):
+        first = (
+            "; clients compute a comparison of features exactly in a Binarizer before the estimator, "
+            "such as BernoulliNB(binarize=None)"
+        )
     less = "require less (accuracy=, error=)" if default is None else "allow more (accuracy=, error=)"
-    finest = f"{bins} bins of each feature" if bins else "the finest polynomials"
+    finest = f"{bins} bins of each feature" if bins else "the finest polynomials, or those requested,"
     way_out = (
         f"{less}, allow more bins (bins=), or publish thresholds (thresholds=)"
         if bins
-        else f"the loosest fit is {loosest}; {less}, give calibration data that cover the inputs "
-        "(calibration=), or normalise before activations of large values"
+        else f"the loosest fit is {loosest}; {less}, request a higher degree for it (activations=), "
+        "give calibration data that cover the inputs (calibration=), or normalise before activations of "
+        "large values"
     )
+    way_out += first
     return RefusalError(
         f"the {'requirement' if default is None else 'default'} on calibration data is "
         f"{default or ' and '.join(required)}; {finest} reach {reached}outputs within {change:.3g}, "

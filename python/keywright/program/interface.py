@@ -116,6 +116,26 @@ class InputCodec:
         wrong: NDArray[np.bool_] = ~np.isfinite(features)
         return wrong if self.steps.binning is None else wrong & ~self.steps.binning.absent(features)
 
+    def require_range(self, features: NDArray[np.float64], *, joint: bool = True) -> None:
+        """Refuse features, (count, *shape), outside the range of the inputs or of all of them together, and
+        values other than 0 and 1 where the program needs these.
+
+        Args:
+            joint: whether the range of all of them together is checked.
+
+        Raises:
+            OutOfRangeError: names the value furthest outside, or states the distance.
+        """
+        self.steps.require(features)
+        if self.range is None or self.steps.binning is not None:
+            return
+        low, high = self.range
+        worst = features.flat[np.maximum(low - features, features - high).argmax()]
+        if not low <= worst <= high:
+            raise OutOfRangeError("the model's input", float(worst), low, high)
+        if joint and self.steps.joint is not None:
+            self.steps.joint.require(features)
+
     def entering(self, features: Vector) -> Vector:
         """Return features, (count, *shape), as they are packed: (count, elements)."""
         normal, flat = self.normalisation, features.reshape(len(features), -1)

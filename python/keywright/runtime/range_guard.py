@@ -50,6 +50,8 @@ def guard(program: Program, samples: ArrayLike, largest_output: float | None = N
     values = values[None] if values.shape == program.input.shape else values
     batches = program.batches(values)
     program.input.steps.require(values)
+    if _unwatched(program):
+        program.input.require_range(values)
     for batch in batches:
         watch = _Watch(program)
         backend = ClearBackend(program.slots, program.operands.bootstraps)
@@ -68,6 +70,13 @@ def guard(program: Program, samples: ArrayLike, largest_output: float | None = N
                     most,
                     approximated=watch.approximated,
                 )
+
+
+def _unwatched(program: Program) -> bool:
+    """Whether a function was replaced without a range inside the program, as a stored statistic is, which
+    nothing computes: the features then stay in the range of the calibration data."""
+    fitted = () if program.fit_report is None else program.fit_report.activations
+    return any(not any(each.name.startswith(one.label) for each in program.ranges) for one in fitted)
 
 
 class _Watch:

@@ -97,7 +97,7 @@ def test_samples_of_another_scale_are_refused_before_keys_are_made(
         (["--calibration-count", "0"], "--calibration-count 0"),
         (["--range", "2", "-1"], "--range 2.0 -1.0 is reversed or empty"),
         (["--range", "-1", "1"], "give one that holds them"),
-        (["--error", "1e-9"], "the finest polynomials reach"),
+        (["--error", "1e-9"], "the finest polynomials, or those requested, reach"),
     ],
 )
 def test_arguments_that_cannot_be(

@@ -440,3 +440,10 @@ def test_a_factor_behind_a_function_changes_no_share(build: Build, operator: str
     exact, run = fitted.run.outputs, fitted.run
     changes = np.abs(polynomial_choice.outputs_of(fitted.graph, run.samples) - exact).max(axis=0)
     assert (changes <= np.ptp(exact, axis=0) / 2 / 16).all()
+
+
+def test_a_smooth_function_is_fitted_until_its_methods_end(build: Build) -> None:
+    model = build([node("Sigmoid", ["x"], ["y"], "f")], (10,))
+    program = compiler.compile(model, TARGET, compiler.Fit(calibration=SAMPLES, error=1e-7))
+    (fitted,) = report_of(program).activations
+    assert fitted.max_error < 1e-7

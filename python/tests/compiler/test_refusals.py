@@ -354,3 +354,26 @@ def test_an_exporter_is_refused_with_its_innermost_cause() -> None:
     assert "forward() is missing an argument: 'b'" in text
     plain = str(not_exported("Two", "torch.onnx.export", ValueError("\x1b[96mFailed\x1b[0m here")))
     assert "Failed here" in plain
+
+
+@pytest.mark.parametrize("declared", [None, onnx.TensorProto.FLOAT])
+def test_an_output_without_a_shape_gets_the_inferred_one(declared: int | None) -> None:
+    weights = onnx.numpy_helper.from_array(np.eye(3, dtype=np.float32), "w")
+    source = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["batch", 3])
+    output = onnx.ValueInfoProto(name="y")
+    if declared is not None:
+        output = helper.make_tensor_value_info("y", declared, None)
+
+    def model(node: onnx.NodeProto) -> onnx.ModelProto:
+        graph = helper.make_graph([node], "test", [source], [output], [weights])
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("other", 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+    compiler.compile(
+        model(helper.make_node("MatMul", ["x", "w"], ["y"])), compiler.Target(slots=16, levels=3)
+    )
+    with pytest.raises(ModelRefusedError, match="output 'y' of the ONNX model has no shape"):
+        compiler.compile(
+            model(helper.make_node("Unknown", ["x", "w"], ["y"], domain="other")),
+            compiler.Target(slots=16, levels=3),
+        )

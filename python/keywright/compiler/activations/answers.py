@@ -1,11 +1,38 @@
 """How errors of scores change the model's own outputs, behind the client's last steps."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keywright.program.arrays import Vector
 from keywright.program.client.client_part import ClientPart
 from keywright.program.client.jumps import LARGEST, Moved, moved, rows_to_look_at
 from keywright.program.fit_report import AnswerDifference, Jumps
+
+from .ranges import Labels
+
+
+def labels_behind(part: ClientPart | None, exact: Vector) -> Labels | None:
+    """Return what gives the labels of scores; None if there are none, or if each is the index of the largest
+    score.
+
+    Args:
+        part: the client's last steps.
+        exact: scores of the model, (count, scores).
+    """
+
+    def labels(scores: Vector) -> NDArray[np.int64]:
+        assert part is not None
+        answers = part.run(np.nan_to_num(scores).reshape(-1, *part.shape)).values()
+        each = [np.asarray(array).reshape(len(scores), -1) for array in answers if array.dtype.kind != "f"]
+        rows = [tuple(row) for row in zip(*(array.tolist() for array in each), strict=True)]
+        return np.asarray([known.setdefault(str(row), len(known)) for row in rows], np.int64)
+
+    known: dict[str, int] = {}
+    if part is None or not len(exact):
+        return None
+    own, largest = labels(exact), exact.argmax(axis=1)
+    pairs = len(set(zip(own.tolist(), largest.tolist(), strict=True)))
+    return None if pairs == len(known) == len(set(largest.tolist())) else labels
 
 
 def answer_differences(

@@ -22,7 +22,8 @@ from .ranges import MeasuredRange
 
 MAX_CENTRE = 64.0
 """A quadratic whose vertex is further from the range than this many half-widths is replaced by a line:
-squaring would lose its linear part in cancellation."""
+squaring would lose its linear part in cancellation. A line is a polynomial of degree 1 on its range, and no
+linear map, which layers around it would absorb: the range would be lost with the value that it is of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,7 @@ class Approximation:
     """An approximation of a function on a range.
 
     Attributes:
-        method: the method used.
+        method: the method used; of degree 1 in place of a square that is a line.
         low, high: the range; for a composition an interval around its kinks that contains the range.
         coefficients: of a Chebyshev polynomial on the range mapped to [-1, 1]; empty for a composition.
         max_error: bound on the distance from the function on the range.
@@ -82,6 +83,7 @@ def fit_activation(node: Activation, measured: MeasuredRange, method: Method) ->
         return Approximation(method, low, high, np.zeros(0), error)
     coefficients = fit(function, low, high, method.number, measured.values)
     if method.number == 2 and not _is_quadratic(coefficients):
+        method = Method("chebyshev", 1)
         coefficients = fit(function, low, high, 1, measured.values)
     return Approximation(method, low, high, coefficients, largest_error(function, low, high, coefficients))
 
@@ -127,11 +129,6 @@ def _replace(graph: Graph, number: int, node: Activation, chosen: Approximation)
         nothing = SparseMatrix((size, size), places, places, np.zeros(0))
         bias = np.full(size, coefficients[0])
         graph.nodes[number] = Linear(node.shape, node.operands, (nothing,), bias, label=node.label)
-    elif degree == 1:
-        slope = coefficients[1] / half
-        bias = np.full(size, coefficients[0] - slope * centre)
-        matrix = SparseMatrix.diagonal(np.full(size, slope))
-        graph.nodes[number] = Linear(node.shape, node.operands, (matrix,), bias)
     elif degree == 2:
         _square(graph, number, node, chosen)
     else:

@@ -1,8 +1,9 @@
 """Input ranges of activations, measured on calibration data."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ from keywright.errors.engine import EncodeError
 from keywright.errors.network import ModelRefusedError, out_of_domain
 from keywright.program.arrays import Vector
 from keywright.program.fit_report import ExportDifferences
+
+Labels = Callable[[Vector], NDArray[Any]]
+"""Returns one label for each row of outputs, (count,)."""
 
 HOLD_OUT_EVERY = 5
 LEAST_TO_HOLD_OUT = 50
@@ -93,6 +97,8 @@ class ExactRun:
         scores: whether outputs are known to be scores of one label, which are compared with each other. Those
             of a network without a last step may be scores or values.
         export: how the model differs from what it was exported from.
+        labels: returns the labels of outputs, (count, n), where these are no indices of the largest output,
+            as those of votes of pairs of classes are not; None where they are, or if there are none.
     """
 
     samples: Vector
@@ -103,10 +109,13 @@ class ExactRun:
     several: bool = False
     scores: bool = False
     export: ExportDifferences = field(default_factory=ExportDifferences)
+    labels: Labels | None = None
 
-    def predictions(self, outputs: Vector) -> NDArray[np.int64] | None:
-        """Return the predictions of outputs, (count, n): indices of the largest, or signs; None if a single
-        output, or each of several, is a value."""
+    def predictions(self, outputs: Vector) -> NDArray[Any] | None:
+        """Return the predictions of outputs, (count, n), one for each: a label, the index of the largest, or
+        a sign; None if a single output, or each of several, is a value."""
+        if self.labels is not None:
+            return self.labels(outputs)
         return None if self.several else predictions(outputs, signed=self.signed)
 
     @property

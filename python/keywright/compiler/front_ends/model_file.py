@@ -46,9 +46,40 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
         require_at_most(f"the model {path.name!r} with its weights", "bytes", size, MAX_MODEL_BYTES)
         _parsed(lambda: onnx.external_data_helper.load_external_data_for_model(loaded, str(path.parent)))
     require_inside(loaded)
+    loaded = _with_shapes(loaded)
     standard = _parsed(lambda: with_erf(loaded))
     _parsed(lambda: onnx.checker.check_model(standard))
     return standard
+
+
+def _with_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model whose outputs have types and shapes: the inferred ones where it declares none.
+
+    Raises:
+        RefusalError: those of an output cannot be inferred.
+    """
+
+    def missing(value: onnx.ValueInfoProto) -> bool:
+        kind = value.type
+        return not kind.WhichOneof("value") or (
+            kind.HasField("tensor_type") and not kind.tensor_type.HasField("shape")
+        )
+
+    if not any(map(missing, model.graph.output)):
+        return model
+    result = onnx.ModelProto()
+    result.CopyFrom(model)
+    inferred = _parsed(lambda: onnx.shape_inference.infer_shapes(model)).graph
+    known = {value.name: value for value in [*inferred.value_info, *inferred.output]}
+    for value in result.graph.output:
+        if missing(value):
+            if value.name not in known or missing(known[value.name]):
+                raise RefusalError(
+                    f"output {value.name!r} of the ONNX model has no shape, and none can be inferred; "
+                    "declare it, as onnx.shape_inference.infer_shapes does where it can"
+                )
+            value.type.CopyFrom(known[value.name].type)
+    return result
 
 
 def gives_values(model: onnx.ModelProto) -> bool:

@@ -22,7 +22,7 @@ from keywright.program.arrays import Shape, Vector
 from keywright.program.client.client_part import ONLY_HERE
 from keywright.program.stored_tensors import array_of
 
-from .operator_context import FLOATS, DataClaims, of_sample
+from .operator_context import BITS, FLOATS, DataClaims, of_sample
 from .operators import ANY_ORDER, MASKABLE, OPERATORS, Constant, EncryptedValue, Operand, OperatorContext
 from .operators.gating.gates import GATED, as_gates, as_numbers, limited
 from .operators.gating.required_bits import required_bits
@@ -126,7 +126,7 @@ class _Importer:
                 RefusalError(f"{missing[0]!r}, which the client's last steps read, is not a constant")
             )
         if not self.reasons:
-            self.claims.required = required_bits(self.graph, self.claims.relied)
+            self.claims.required = required_bits(self.graph, self.claims.relied, self.claims.folded)
         return ImportedModel(self.graph, self.scores, self.reasons, self.claims, known)
 
     def _read(self) -> None:
@@ -150,7 +150,9 @@ class _Importer:
             number = self.graph.add(Input(declared))
             if self.bits is not None and self.bits.shape != declared:
                 self.claims.bits = None  # calibration data of another shape are refused where they are read
-            self.values[value.name] = EncryptedValue(number, (1, *declared))
+            known = self.claims.bits
+            numbers = BITS if known is not None and known.size and known.all() else None
+            self.values[value.name] = EncryptedValue(number, (1, *declared), numbers=numbers)
         self.inferred, self.kinds = self._inferred()
         for index, node in enumerate(body.node):
             self._node(node, node.name or f"{node.op_type}_{index}")

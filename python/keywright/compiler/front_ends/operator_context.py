@@ -127,6 +127,7 @@ class DataClaims:
         bits: which elements of the graph's input are 0 or 1; see `operators.gating.gates`.
         masks: the finite masks of softmaxes; see `operators.attention.masks`.
         relied: numbers of the graph's values that are read as bits; see `operators.gating.required_bits`.
+        folded: numbers of such values of which a comparison is the same for both numbers, and a constant.
         required: numbers of the elements of the input that have to be 0 or 1 in every sample, once the graph
             is complete.
     """
@@ -134,6 +135,7 @@ class DataClaims:
     bits: NDArray[np.bool_] | None = None
     masks: list[Any] = field(default_factory=list)
     relied: list[int] = field(default_factory=list)
+    folded: list[int] = field(default_factory=list)
     required: Indices = field(default_factory=lambda: np.zeros(0, np.int64))
 
 

@@ -30,7 +30,7 @@ from .estimator_refusals import not_written, require_table
 from .feature_names import as_fitted, feature_names, with_names
 from .model_file import VALUES, load_model
 from .parts.client_start import CLIENT
-from .scikit_learn import double_precision, pipeline
+from .scikit_learn import double_precision, heads, pipeline
 from .scikit_learn.comparison import DIFFERENT, gives_labels, require_same
 from .scikit_learn.support_vectors import centred
 
@@ -54,6 +54,9 @@ FAR_OFF = 1 / 4
 
 THRESHOLDS = frozenset(["FixedThresholdClassifier", "TunedThresholdClassifierCV"])
 """Classifiers whose threshold the exporter leaves out."""
+
+SCORES, NO_PROBABILITIES = "scores", frozenset(["output_probability", "probabilities"])
+"""The name of an output that is a score of labels, and those that exporters give it."""
 
 COMPARED = 64
 """Samples on which an exported estimator is compared with the estimator."""
@@ -83,7 +86,8 @@ def to_onnx(model: object, example: Any = None) -> onnx.ModelProto:
     if _is_of(model, "torch", "torch.nn", "Module"):
         return _from_torch(model, example)
     if _is_of(model, "sklearn", "sklearn.base", "BaseEstimator"):
-        exported = _from_estimator(pipeline.plain(model), example)
+        estimator = pipeline.plain(model)
+        exported = _with_names_of_scores(estimator, _from_estimator(estimator, example))
         if _gives_values(model):
             exported.metadata_props.add(key=VALUES, value="true")
         return exported
@@ -137,6 +141,21 @@ def _require_features(model: Any, example: Any) -> None:
             f"({width},)",
             code="samples",
         )
+
+
+def _with_names_of_scores(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
+    """Return an exported classifier without probabilities, whose second output has the name of scores:
+    exporters give it that of probabilities."""
+    graph = exported.graph
+    if not gives_labels(model) or hasattr(model, "predict_proba") or not hasattr(model, "decision_function"):
+        return exported
+    for value in graph.output:
+        if (old := value.name) in NO_PROBABILITIES:
+            value.name = SCORES
+            for node in graph.node:
+                node.output[:] = [SCORES if each == old else each for each in node.output]
+                node.input[:] = [SCORES if each == old else each for each in node.input]
+    return exported
 
 
 def _with_own_labels(model: Any, exported: onnx.ModelProto, samples: Any) -> onnx.ModelProto:
@@ -370,6 +389,7 @@ def _from_scikit_learn(model: Any, sample: np.ndarray[Any, np.dtype[Any]]) -> on
         inner = pipe([*steps, ("classifier", last.estimator_)]) if steps else last.estimator_
         return _with_threshold(last, _from_scikit_learn(inner, sample))
     skl2onnx = _exporter("skl2onnx", "skl2onnx", "sklearn")
+    model = _of_one_layer(model)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -382,15 +402,39 @@ def _from_scikit_learn(model: Any, sample: np.ndarray[Any, np.dtype[Any]]) -> on
     return _corrected(model, load_model(exported.SerializeToString()))
 
 
+def _of_one_layer(model: Any) -> Any:
+    """Return an estimator or pipeline whose last step is one linear classifier instead of several, each
+    against the rest and without probabilities, whose scores skl2onnx does not write."""
+    last, members = _last(model), []
+    if type(last).__name__ == "OneVsRestClassifier" and not hasattr(last, "predict_proba"):
+        members = list(last.estimators_)
+    if (
+        not members
+        or last.multilabel_
+        or not all(type(each).__name__ in heads.CLASSIFIERS for each in members)
+    ):
+        return model
+    joined = importlib.import_module("sklearn.svm").LinearSVC()
+    joined.coef_ = np.concatenate([np.atleast_2d(each.coef_) for each in members])
+    joined.intercept_ = np.concatenate([np.broadcast_to(np.ravel(each.intercept_), 1) for each in members])
+    joined.classes_, joined.n_features_in_ = last.classes_, joined.coef_.shape[1]
+    if last is model:
+        return joined
+    return importlib.import_module("sklearn.pipeline").Pipeline([*model.steps[:-1], ("classifier", joined)])
+
+
 def _corrected(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
     """Return an exported estimator that computes what the estimator does, where skl2onnx is known not to.
 
     Of a discriminant analysis of two classes it writes the softmax of -d and d, whose probability is the
     sigmoid of 2 d and not of d; of one against one, the numbers of labels instead of these; of an isotonic
-    calibration, the probability of the nearest threshold instead of a straight line between two.
+    calibration, the probability of the nearest threshold instead of a straight line between two; of a support
+    vector machine of two classes, the scores of libsvm, whose first class is the positive one.
     """
     last = _last(model)
     kind, graph = type(last).__name__, exported.graph
+    if kind in ("NuSVC", "SVC") and len(last.classes_) == 2 and not hasattr(last, "predict_proba"):
+        _negate_scores(graph)
     if kind == "CalibratedClassifierCV" and last.method == "isotonic":
         _interpolate(exported)
     if kind in ("GammaRegressor", "PoissonRegressor", "TweedieRegressor"):
@@ -423,6 +467,17 @@ def _corrected(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
         elements = onnx.TensorProto.STRING if strings else onnx.TensorProto.INT64
         graph.output[0].type.tensor_type.elem_type = elements
     return exported
+
+
+def _negate_scores(graph: onnx.GraphProto) -> None:
+    """Negate the scores of a support vector machine."""
+    nodes = list(graph.node)
+    (place,) = [index for index, node in enumerate(nodes) if node.op_type == "SVMClassifier"]
+    scores = nodes[place].output[1]
+    nodes[place].output[1] = f"{scores}/libsvm"
+    nodes.insert(place + 1, onnx.helper.make_node("Neg", [f"{scores}/libsvm"], [scores], f"{scores}/sign"))
+    del graph.node[:]
+    graph.node.extend(nodes)
 
 
 def _with_threshold(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
@@ -523,6 +578,9 @@ def _last(model: Any) -> Any:
 
 def _options(model: Any) -> dict[int, dict[str, object]]:
     """Return no options for the steps of a pipeline: skl2onnx's default option for classifiers is not
-    supported by LinearSVC."""
+    supported by LinearSVC. One against the rest gives scores where it has no probabilities."""
     steps = [step for _, step in getattr(model, "steps", [])]
-    return {key: {} for step in steps for key in (id(step), *_options(step))}
+    result: dict[int, dict[str, object]] = {key: {} for step in steps for key in (id(step), *_options(step))}
+    if type(last := _last(model)).__name__ == "OneVsRestClassifier" and not hasattr(last, "predict_proba"):
+        result[id(last)] = {"raw_scores": True}
+    return result

@@ -10,7 +10,7 @@ import numpy as np
 
 from keywright.program.arrays import Vector
 
-from .graph import Add, Graph, Linear, Multiply, Node, Shift
+from .graph import Add, Domain, Graph, Linear, Multiply, Node, Shift
 from .sparse import SparseMatrix
 
 MAX_VERTEX = 1e6
@@ -69,6 +69,8 @@ def _completed(graph: Graph, node: Add, form: _Quadratic, vertex: Vector, label:
 def _form(node: Node, forms: dict[int, _Quadratic]) -> _Quadratic | None:
     """Return a node as an elementwise function of degree at most 2 of one value, if it is one."""
     match node:
+        case Multiply(domain=Domain()):
+            return None  # an approximation, whose argument has a range: another square would lose it
         case Shift(operands=(source,), vector=vector):
             form = forms[source]
             return _Quadratic(form.base, form.c0 + vector, form.c1, form.c2)

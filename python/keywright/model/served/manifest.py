@@ -21,7 +21,6 @@ from keywright._reading.documents import Limits, read_json
 from keywright.errors import KeywrightError, SecurityError
 from keywright.errors.choices import require_choice
 from keywright.errors.engine import FormatError
-from keywright.errors.network import OutOfRangeError
 from keywright.program.operands.normalisation import Normalisation
 
 from .demands import Demands, require_message
@@ -140,15 +139,7 @@ class Manifest:
         Raises:
             OutOfRangeError: names the value furthest outside, or states the distance.
         """
-        self.input.steps.require(samples)
-        if self.input.range is None or self.input.steps.binning is not None:
-            return
-        low, high = self.input.range
-        worst = samples.flat[np.maximum(low - samples, samples - high).argmax()]
-        if not low <= worst <= high:
-            raise OutOfRangeError("the model's input", float(worst), low, high)
-        if joint and self.input.steps.joint is not None:
-            self.input.steps.joint.require(samples.reshape(-1, math.prod(self.sample_shape)))
+        self.input.require_range(samples.reshape(-1, *self.sample_shape), joint=joint)
 
     @property
     def input_magnitude(self) -> float:

@@ -87,6 +87,8 @@ def _share(
                 )
     share = 0.0
     for place, (values, target) in enumerate(zip(results, targets, strict=False)):
+        if values.shape[1] == 2 and target.shape[1] == 1:
+            values = values[:, 1:]  # the one score of two classes is that of the second
         if values.shape != target.shape or count < 2:
             continue
         apart, spread = np.abs(values - target), spread_of(target, labels is not None)
@@ -106,8 +108,8 @@ def _share(
 
 
 def own_answers(model: Any, samples: Any) -> tuple[NDArray[Any] | None, list[NDArray[np.float64]]]:
-    """Return an estimator's labels, (count, outputs), and its probabilities for each of these, (count,
-    classes); None and its values, (count, values), for one without labels."""
+    """Return an estimator's labels, (count, outputs), and its probabilities for each of these, or else its
+    scores, (count, classes); None and its values, (count, values), for one without labels."""
     labelled = gives_labels(model)
     method = method_of(model)
     if not labelled:
@@ -138,7 +140,7 @@ def spread_of(target: NDArray[np.float64], shares: bool) -> NDArray[np.float64]:
 
 def method_of(model: Any) -> str:
     """Return the name of an estimator's method with which its outputs are compared."""
-    names = ("predict_proba",) if gives_labels(model) else ("predict", "transform")
+    names = ("predict_proba", "decision_function") if gives_labels(model) else ("predict", "transform")
     return next((name for name in names if hasattr(model, name)), "predict")
 
 

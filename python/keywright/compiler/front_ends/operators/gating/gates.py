@@ -135,6 +135,7 @@ def compared(
     bits = require_bits(context, value)
     no, yes = (bool(function(np.asarray(number))) for number in value.numbers or BITS)
     if no == yes:
+        context.claims.folded.append(bits.number)
         return Constant(np.full(value.shape, yes))
     return bits if yes else inverted(context, bits)
 
