@@ -38,7 +38,7 @@ def test_comparisons_of_flags_are_exact(build: Build, comparison: str, number: f
         "w": np.random.default_rng(1).normal(size=(4, 2)).astype(np.float32),
     }
     model = build(nodes, (4,), constants)
-    program = compiler.compile(model, TARGET, compiler.Fit(calibration=FLAGS))
+    program = compiler.compile_program(model, TARGET, compiler.Fit(calibration=FLAGS))
     assert program.fit_report is not None
     assert not program.fit_report.activations
     samples = np.array([[0, 1, 0, 1], [1, 1, 1, 1], [0, 0, 0, 0]], np.float64)

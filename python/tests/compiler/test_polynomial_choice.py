@@ -444,6 +444,6 @@ def test_a_factor_behind_a_function_changes_no_share(build: Build, operator: str
 
 def test_a_smooth_function_is_fitted_until_its_methods_end(build: Build) -> None:
     model = build([node("Sigmoid", ["x"], ["y"], "f")], (10,))
-    program = compiler.compile(model, TARGET, compiler.Fit(calibration=SAMPLES, error=1e-7))
+    program = compiler.compile_program(model, TARGET, compiler.Fit(calibration=SAMPLES, error=1e-7))
     (fitted,) = report_of(program).activations
     assert fitted.max_error < 1e-7

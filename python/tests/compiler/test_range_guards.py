@@ -101,7 +101,7 @@ def _compiled(model: onnx.ModelProto, samples: Vector, method: str | None) -> Pr
     activations = {} if method is None else {"f": method}
     fit = compiler.Fit(calibration=samples, activations=activations)
     try:
-        return compiler.compile(model, compiler.Target(slots=16, levels=24), fit)
+        return compiler.compile_program(model, compiler.Target(slots=16, levels=24), fit)
     except ModelRefusedError:
         return None
 

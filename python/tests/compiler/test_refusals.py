@@ -369,11 +369,11 @@ def test_an_output_without_a_shape_gets_the_inferred_one(declared: int | None) -
         opsets = [helper.make_opsetid("", 17), helper.make_opsetid("other", 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
-    compiler.compile(
+    compiler.compile_program(
         model(helper.make_node("MatMul", ["x", "w"], ["y"])), compiler.Target(slots=16, levels=3)
     )
     with pytest.raises(ModelRefusedError, match="output 'y' of the ONNX model has no shape"):
-        compiler.compile(
+        compiler.compile_program(
             model(helper.make_node("Unknown", ["x", "w"], ["y"], domain="other")),
             compiler.Target(slots=16, levels=3),
         )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright.compiler import Fit
-from keywright.compiler.activations.method_choice import outputs_of
+from keywright.compiler.activations.polynomial_choice import outputs_of
 from keywright.compiler.approximating import approximate
 from keywright.compiler.front_ends import to_onnx as exporting
 from keywright.compiler.front_ends.to_onnx import to_onnx
