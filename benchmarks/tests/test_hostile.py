@@ -43,7 +43,7 @@ def test_an_honest_client_is_served_beside_every_attack(model: Model, tmp_path: 
 
 
 def test_a_slower_client_and_faults_are_not_within() -> None:
-    fast, slow = Measured([0.1] * 200, [0.15] * 200), Measured([0.1] * 200, [0.15] * 180 + [0.9] * 20)
+    fast, slow = Measured([[0.1] * 200], [[0.15] * 200]), Measured([[0.1] * 200], [[0.15] * 180 + [0.9] * 20])
     assert fast.summary()["median_ratio"] == pytest.approx(1.5)
     assert slow.summary()["p95_ratio"] == pytest.approx(9)
     for measured, faults, within in ((fast, [], True), (slow, [], False), (fast, ["a wrong answer"], False)):
