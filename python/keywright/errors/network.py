@@ -250,6 +250,18 @@ def not_exported(model: str, exporter: str, error: Exception) -> RefusalError:
     )
 
 
+def other_function(model: str, exporter: str, apart: float, largest: float) -> RefusalError:
+    """Return the refusal of a model whose exporter writes another function."""
+    return RefusalError(
+        f"{exporter} writes another function than {model}: an output is off by {apart:.3g}, and the largest "
+        f"is {largest:.3g}; it probably leaves an argument of a layer out: export the layers one by one to "
+        "find it, and compute what it does in the module's forward",
+        code="export",
+        model=model,
+        exporter=exporter,
+    )
+
+
 def single_precision(model: str, lost: float) -> RefusalError:
     """Return the refusal of an estimator that its exporter writes in single precision alone, which rounds a
     feature by ``lost`` of its spread."""

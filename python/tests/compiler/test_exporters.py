@@ -6,6 +6,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from keywright import compiler
+from keywright.compiler.front_ends.to_onnx import require_outputs
 from keywright.errors import (
     EncodeError,
     ModelRefusedError,
@@ -13,6 +14,7 @@ from keywright.errors import (
     RefusalError,
 )
 from keywright.runtime import run_clear
+from onnx import helper
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
@@ -81,6 +83,36 @@ def test_a_transformer_of_torch(batch_first: bool) -> None:
     expected = module.eval()(torch.as_tensor(samples[:4])).detach().numpy()
     outputs = run_clear(program, samples[:4]).reshape(expected.shape)
     assert np.abs(outputs - expected).max() <= np.abs(expected).max() / 16
+
+
+@pytest.mark.parametrize("lost", [1.0, 4 / 3])
+def test_an_exporter_that_leaves_an_argument_of_a_layer_out(lost: float) -> None:
+    """The case: nn.AvgPool2d(2, divisor_override=3) was compiled without its divisor."""
+    node = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2, 2], strides=[2, 2])
+    values = [helper.make_tensor_value_info(name, 1, ["n", 1, s, s]) for name, s in (("x", 4), ("y", 2))]
+    model = helper.make_model(helper.make_graph([node], "pool", values[:1], values[1:]))
+    image = RNG.normal(size=(1, 1, 4, 4)).astype(np.float32)
+    own = lost * image.reshape(1, 1, 2, 2, 2, 2).mean(axis=(3, 5)).astype(np.float64)
+    for inputs in ({0: image}, {"x": image}):
+        if lost == 1.0:
+            require_outputs("AvgPool2d", model, inputs, [own])
+            continue
+        with pytest.raises(ModelRefusedError) as refused:
+            require_outputs("AvgPool2d", model, inputs, [own])
+        assert "torch.onnx.export writes another function than AvgPool2d" in str(refused.value)
+
+
+@pytest.mark.parametrize("divisor", [None, 3])
+def test_a_pool_of_torch_with_a_divisor(divisor: int | None) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed: no module is exported here")
+    pytest.importorskip("onnxscript", reason="onnxscript is not installed: no module is exported here")
+    images = RNG.normal(size=(4, 2, 6, 6)).astype(np.float32)
+    module = torch.nn.AvgPool2d(2, divisor_override=divisor)
+    if divisor is None:
+        compiler.to_onnx(module, images)
+        return
+    with pytest.raises(ModelRefusedError, match="another function than AvgPool2d"):
+        compiler.to_onnx(module, images)
 
 
 def test_a_pipeline_that_ends_in_a_linear_svc() -> None:

@@ -5,7 +5,7 @@ import io
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import ArrayLike
+from onnx.reference import ReferenceEvaluator
 
 from keywright.errors import PackageMissingError
 from keywright.errors.engine import EncodeError
@@ -20,6 +21,7 @@ from keywright.errors.network import (
     ModelRefusedError,
     RefusalError,
     not_exported,
+    other_function,
     samples_mixed,
     single_precision,
 )
@@ -325,6 +327,8 @@ def _from_torch(model: Any, example: Any) -> onnx.ModelProto:
             )
             program.save(file)
             mixed = _mixes(model, *pair)
+            outputs = [each.double().cpu().numpy() for each in _tensors(model(*args, **by_name))]
+            inputs = {name: each.cpu().numpy() for name, each in (dict(enumerate(args)) | by_name).items()}
     except Exception as error:
         refusal = not_exported(type(model).__qualname__, "torch.onnx.export", error)
         raise ModelRefusedError([refusal]) from error
@@ -332,7 +336,41 @@ def _from_torch(model: Any, example: Any) -> onnx.ModelProto:
         model.train(training)
     if mixed:
         raise ModelRefusedError([samples_mixed(type(model).__qualname__)])
-    return load_model(file.getvalue())
+    exported = load_model(file.getvalue())
+    require_outputs(type(model).__qualname__, exported, inputs, outputs)
+    return exported
+
+
+def require_outputs(
+    name: str, exported: onnx.ModelProto, inputs: Mapping[Any, Any], outputs: Sequence[Any]
+) -> None:
+    """Refuse an exported module that computes something else than the module: exporters leave some arguments
+    of layers out, such as ``divisor_override`` of AvgPool2d.
+
+    Args:
+        name: of the module, for the message.
+        exported: what torch wrote.
+        inputs: a sample, by the names of the arguments, or else in order.
+        outputs: the module's outputs of numbers for it.
+
+    Raises:
+        ModelRefusedError: with a `RefusalError`.
+    """
+    taken = [each.name for each in exported.graph.input]
+    values = [inputs[each] for each in taken] if set(taken) <= inputs.keys() else inputs.values()
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            results: Any = ReferenceEvaluator(exported).run(None, dict(zip(taken, values, strict=True)))
+        except Exception:  # noqa: BLE001 - no evaluator for its operators
+            return
+        results = [each for each in map(np.asarray, results) if each.ndim and each.dtype.kind == "f"]
+        if [each.shape for each in results] != [each.shape for each in outputs]:
+            return
+        for result, own in zip(results, outputs, strict=True):
+            apart, largest = np.abs(result - own).max(initial=0.0), np.abs(own).max(initial=0.0)
+            if apart > DIFFERENT * largest:
+                raise ModelRefusedError([other_function(name, "torch.onnx.export", apart, largest)])
 
 
 def _takes(model: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
