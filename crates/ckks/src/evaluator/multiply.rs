@@ -1,3 +1,5 @@
+//! Multiplication, relinearisation and rescaling.
+
 use keywright_ring::Buffer;
 use keywright_rlwe::{Decomposed, Finish, KeyElement, RlweCiphertext, noise};
 

@@ -1,3 +1,5 @@
+//! Rotations of slots, alone or hoisted: several rotations of one ciphertext share its decomposition.
+
 use keywright_ring::rotation_element;
 use keywright_rlwe::switch::images;
 use keywright_rlwe::{KeyUse, RlweCiphertext, noise};

@@ -1,3 +1,5 @@
+//! Rotation keys that a server derives from master keys.
+
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;

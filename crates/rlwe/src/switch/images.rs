@@ -1,3 +1,5 @@
+//! Hoisted automorphisms: several images of one ciphertext share its decomposition.
+
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
