@@ -15,6 +15,8 @@ from keywright.errors.choices import require_choice
 from .array_layout import ArrayLayout
 
 MIN_BITS, MAX_BITS = 2, 40
+MAX_TOTAL = 2**64 - 1
+"""Largest sum of weights that a message states."""
 
 OutOfRange = Literal["refuse", "clip"]
 
@@ -92,18 +94,7 @@ class Encoding:
         Raises:
             ParameterError: it is not a whole number from 1 to ``max_weight``.
         """
-        if (
-            isinstance(weight, (int, float, np.integer))
-            and not isinstance(weight, bool)
-            and weight == weight // 1
-        ):
-            _require("number of samples", int(weight), 1, self.max_weight)
-            return int(weight)
-        raise ParameterError(
-            f"number of samples is {weight!r}; it must be a whole number",
-            what="number of samples",
-            maximum=self.max_weight,
-        )
+        return _whole("number of samples", weight, self.max_weight)
 
     def encode(
         self, values: NDArray[np.generic], weight: int, layout: ArrayLayout | None = None
@@ -111,18 +102,21 @@ class Encoding:
         """Return the weighted values as integers, and the number of clipped values.
 
         Args:
-            values: of all arrays, one after another: real numbers, which are rounded from double precision.
+            values: of all arrays, one after another, (count,): real numbers, which are rounded from double
+                precision.
             weight: number of samples of the client.
             layout: layout of the arrays, which names them in errors.
 
         Raises:
-            EncodeError: the values are not real numbers, or one is not finite, or exceeds the bound and
-                ``out_of_range`` is "refuse".
+            EncodeError: the values have another shape or are not real numbers, or one is not finite, or
+                exceeds the bound and ``out_of_range`` is "refuse".
             ParameterError: the weight is not a whole number from 1 to ``max_weight``.
         """
         weight = self.require_weight(weight)
         if values.dtype.kind not in "buif":
             raise EncodeError(f"values are of type {values.dtype}; they must be real numbers")
+        if values.ndim != 1:
+            raise EncodeError(f"values have shape {values.shape}; pass a vector, for instance values.ravel()")
         values = values.astype(np.float64)
         name = str if layout is None else layout.name
         finite = np.isfinite(values)
@@ -152,12 +146,18 @@ class Encoding:
         return integers, clipped
 
     def decode(self, integers: NDArray[np.int64], total_weight: int) -> NDArray[np.float64]:
-        """Return the weighted averages from the sums of integers and of weights."""
+        """Return the weighted averages from the sums of integers and of weights.
+
+        Raises:
+            ParameterError: the total weight is not a whole number from 1 on.
+        """
+        total_weight = _whole("total weight", total_weight, MAX_TOTAL)
         return integers.astype(np.float64) * (self.step * self.max_weight / total_weight)
 
     def error_bound(self, clients: int, total_weight: int) -> float:
         """Return the largest change of an average by rounding, for values within the bound and apart from
-        double precision."""
+        double precision; errors as for `decode`."""
+        total_weight = _whole("total weight", total_weight, MAX_TOTAL)
         return clients * self.step / 2 * self.max_weight / total_weight
 
 
@@ -166,3 +166,11 @@ def _require(what: str, value: int, low: int, high: int) -> None:
         raise ParameterError(
             f"{what} is {value}, outside {low}..={high}", what=what, value=value, minimum=low, maximum=high
         )
+
+
+def _whole(what: str, value: object, most: int) -> int:
+    """Return a whole number from 1 to ``most`` as an integer."""
+    if isinstance(value, (int, float, np.integer)) and not isinstance(value, bool) and value == value // 1:
+        _require(what, int(value), 1, most)
+        return int(value)
+    raise ParameterError(f"{what} is {value!r}; it must be a whole number", what=what, maximum=most)

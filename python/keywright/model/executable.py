@@ -89,6 +89,11 @@ class Executable(
                 "outputs; give one for each",
                 code="model_folder",
             )
+        if len(set(self.labels)) != len(self.labels):
+            twice = next(text for text in self.labels if self.labels.count(text) > 1)
+            raise FolderError(
+                f"the label {twice!r} is given to several outputs; give each its own", code="model_folder"
+            )
         if self.entry is not None:
             self.entry.require(program)
 

@@ -6,6 +6,7 @@ Rounding moves a vector by at most ``sqrt(dimension) / 2`` levels, so integer ve
 the integers are exact.
 """
 
+import bisect
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -35,6 +36,14 @@ ENCRYPTED_Q_BITS, ENCRYPTED_LEVEL = [50, 50, 40], 1
 
 DEFAULT_LEVELS = 320
 MAX_LEVELS = 2048
+"""Bound on levels of any index; `largest_levels` has that of one."""
+
+TAIL, PRODUCT_TAIL = 9.0, 21.0
+"""Standard deviations in the engine's bounds on sums and on products with the secret, of its noise.rs."""
+
+LARGEST_ERROR = 0.4999
+"""Below the half unit at which rounding a score is wrong, by more than what `largest_levels` leaves out."""
+
 MAX_DIMENSION = 1 << LOG_N
 SMALLEST = float(np.finfo(np.float64).tiny)
 SAMPLED = 1024
@@ -51,7 +60,8 @@ class Quantisation:
     Args:
         dimension: components of a vector, at most 8192.
         metric: "cosine"; "dot", the inner product; or "euclidean", the distance.
-        levels: the norm of integer vectors. More levels are more precise, and answers longer.
+        levels: the norm of integer vectors. More levels are more precise, and answers longer. The most for
+            which answers can be decrypted depend on the metric and the dimension.
         radius: largest norm of a stored vector; for distances, the largest distance from `centre`, also of
             queries. Ignored for cosines.
         centre: the point that is subtracted from all vectors before rounding, for "euclidean" only; by
@@ -73,7 +83,9 @@ class Quantisation:
     def __post_init__(self) -> None:
         require_choice("metric", self.metric, get_args(Metric))
         _require("dimension", self.dimension, 1, MAX_DIMENSION)
-        _require("levels", self.levels, 1, MAX_LEVELS)
+        largest = largest_levels(self.dimension, self.metric, encrypted=self.encrypted)
+        given = f", the most for metric={self.metric!r} and dimension={self.dimension}"
+        _require("levels", self.levels, 1, largest, given)
         if not 0 < self.radius < math.inf:
             raise ParameterError(
                 f"radius={self.radius} is not a positive number; pass the largest norm of a vector",
@@ -138,15 +150,13 @@ class Quantisation:
     @property
     def max_norm2(self) -> int:
         """Largest squared norm of an integer vector."""
-        return math.floor((self.levels + math.sqrt(self.dimension) / 2) ** 2)
+        return _max_norm2(self.levels, self.dimension)
 
     @cached_property
     def parameters(self) -> bfv.Parameters:
         """The ring and the plaintext modulus of queries and answers."""
-        # Inner products have a sign; squared distances are at most (2 R)^2.
-        largest = 4 * self.max_norm2 if self.metric == "euclidean" else 2 * self.max_norm2
         q_bits = ENCRYPTED_Q_BITS if self.encrypted else Q_BITS
-        return bfv.Parameters.from_bits(LOG_N, q_bits, P_BITS, largest + 1)
+        return bfv.Parameters.from_bits(LOG_N, q_bits, P_BITS, _modulus(self.metric, self.max_norm2))
 
     @cached_property
     def key_specs(self) -> list[KeySpec]:
@@ -294,6 +304,37 @@ class Quantisation:
             )
 
 
+def largest_levels(dimension: int, metric: Metric, *, encrypted: bool = False) -> int:
+    """Return the most levels whose answers can be decrypted.
+
+    The server multiplies ciphertexts, whose noise comes from a division by a prime, by vectors in the clear,
+    so the noise of a sum grows with their norm: `docs/explanation/search.md` derives it. For products with
+    encrypted vectors there is another prime, with room for all levels.
+    """
+    if encrypted:
+        return MAX_LEVELS
+    n = 1 << LOG_N
+    rounding = math.sqrt((1 + 2 * n / 3) / 12)
+    widest = Q_BITS[0] - 2 - LOG_N
+
+    def error(levels: int) -> float:
+        norm2 = _max_norm2(levels, dimension)
+        noise = PRODUCT_TAIL * rounding * math.sqrt(n * norm2) / 2.0 ** Q_BITS[0]
+        return _modulus(metric, norm2) * (noise + (TAIL * rounding + 0.5) / 2.0**widest)
+
+    return bisect.bisect_left(range(1, MAX_LEVELS + 1), LARGEST_ERROR, key=error)
+
+
+def _max_norm2(levels: int, dimension: int) -> int:
+    return math.floor((levels + math.sqrt(dimension) / 2) ** 2)
+
+
+def _modulus(metric: Metric, max_norm2: int) -> int:
+    """Return the plaintext modulus for vectors of at most this squared norm."""
+    # Inner products have a sign; squared distances are at most (2 R)^2.
+    return (4 if metric == "euclidean" else 2) * max_norm2 + 1
+
+
 def _refuse_row(
     row: int, first: int | None, problem: str, reason: str, value: float, bound: float | None = None
 ) -> NoReturn:
@@ -352,10 +393,11 @@ def is_whole(value: object, minimum: int, maximum: int) -> bool:
     return minimum <= int(value) <= maximum
 
 
-def _require(what: str, value: object, minimum: int, maximum: int) -> None:
+def _require(what: str, value: object, minimum: int, maximum: int, given: str = "") -> None:
+    """Refuse a value that is no integer of a range; `given` says what the range depends on."""
     if not is_whole(value, minimum, maximum):
         raise ParameterError(
-            f"{what}={value!r} is not an integer in {minimum}..{maximum}",
+            f"{what}={value!r} is not an integer in {minimum}..{maximum}{given}",
             what=what,
             value=value,
             minimum=minimum,

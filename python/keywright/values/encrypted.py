@@ -83,6 +83,9 @@ class _Value(
         def __neg__(self) -> Self: ...
         def __lshift__(self, steps: int) -> Self: ...
         def _squared(self) -> Self: ...
+        @property
+        def _count(self) -> int | None:
+            """The number of slots; None for coefficients, where numbers are a polynomial."""
 
     def __init__(self, evaluator: AnyEvaluator, ciphertext: AnyCiphertext) -> None:
         self.evaluator = evaluator
@@ -118,6 +121,19 @@ class _Value(
     def __rshift__(self, steps: int) -> Self:
         """Rotate to the right: ``<<`` by the negative number of steps."""
         return self << -steps
+
+    def _numbers(self, operand: "ArrayLike") -> "ArrayLike":
+        """Return a copy of numbers, one for every slot or one for all, as numpy broadcasts them."""
+        numbers, shape, slots = deepcopy(operand), _shape(operand), self._count
+        if shape is None or len(shape) != 1 or slots is None or shape[0] >= slots:
+            return numbers
+        if shape == (1,):
+            return np.asarray(numbers).item()  # type: ignore[no-any-return]
+        raise EncodeError(
+            f"{shape[0]} numbers meet {slots} encrypted values; give {slots} numbers, or one for all",
+            count=shape[0],
+            bound=slots,
+        )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.ciphertext!r})"
@@ -159,24 +175,15 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         return result
 
     @property
+    def _count(self) -> int | None:
+        return self.ciphertext.slots
+
+    @property
     def _slots(self) -> int:
-        slots = self.ciphertext.slots
+        slots = self._count
         if slots is None:
             raise OperandError("the values are packed in coefficients; encrypt them in slots", code="packing")
         return slots
-
-    def _numbers(self, operand: "ArrayLike") -> "ArrayLike":
-        """Return a copy of numbers, one for every slot or one for all, as numpy broadcasts them."""
-        numbers, shape, slots = deepcopy(operand), _shape(operand), self.ciphertext.slots
-        if shape is None or len(shape) != 1 or slots is None or shape[0] >= slots:
-            return numbers
-        if shape == (1,):
-            return np.asarray(numbers).item()  # type: ignore[no-any-return]
-        raise EncodeError(
-            f"{shape[0]} numbers meet {slots} encrypted values; give {slots} numbers, or one for all",
-            count=shape[0],
-            bound=slots,
-        )
 
     def _aligned(self, other: "Encrypted") -> tuple[Ciphertext, Ciphertext]:
         """Return both ciphertexts at one scale, if there is a way: a product with numbers has any scale near
@@ -551,9 +558,10 @@ def _ciphertext(operand: "Operand") -> "Ciphertext | ArrayLike":
 class EncryptedIntegers(_Value[BfvEvaluator, BfvCiphertext, "IntegerOperand"]):
     """A BFV ciphertext bound to an evaluator, for formulas; made by ``evaluator(ciphertext)``.
 
-    The operators ``+ - *`` take another value, a ciphertext, or integers on either side; ``**`` takes a
-    positive integer; ``<<`` and ``>>`` rotate both rows of slots. If two operands differ in level, the higher
-    one is switched down.
+    The operators ``+ - *`` take another value, a ciphertext, or integers on either side, one for every slot
+    or one for all; for values in coefficients, integers are a polynomial's. ``**`` takes a positive
+    integer; ``<<`` and ``>>`` rotate both rows of slots. If two operands differ in level, the higher one is
+    switched down.
 
     Thread safety: any number of threads may use one at the same time.
 
@@ -564,11 +572,17 @@ class EncryptedIntegers(_Value[BfvEvaluator, BfvCiphertext, "IntegerOperand"]):
 
     __slots__ = ()
 
+    @property
+    def _count(self) -> int | None:
+        return self.ciphertext.parameters.n if self.ciphertext.packing == "slots" else None
+
     def _operands(self, other: "IntegerOperand") -> "tuple[BfvCiphertext, BfvCiphertext | ArrayLike]":
         """Return both operands, at one level if they are ciphertexts."""
         mine = self.ciphertext
         theirs = other.ciphertext if isinstance(other, EncryptedIntegers) else other
-        if not isinstance(theirs, BfvCiphertext) or mine.level == theirs.level:
+        if not isinstance(theirs, BfvCiphertext):
+            return mine, self._numbers(theirs)
+        if mine.level == theirs.level:
             return mine, theirs
         if mine.level > theirs.level:
             return self.evaluator.mod_switch_to(mine, theirs.level), theirs

@@ -24,6 +24,7 @@ from keywright.commands.models.infer import predicted_speedup
 from keywright.errors import (
     FormatError,
     MismatchError,
+    OutOfRangeError,
     SecretFileWarning,
 )
 from keywright.model import Identity, Model, load_client
@@ -257,6 +258,32 @@ def test_a_served_model_takes_a_batch(folder: Path, tmp_path: Path, client: str)
     manifest = Model.load(tmp_path / "served").manifest
     assert manifest.input.places.batch == manifest.output.places.batch == 4
     assert manifest.input.places.shape == (1, 8, 8)
+
+
+@pytest.mark.parametrize(("client", "who"), [("slots", "clients without the program"), ("thin", "clients")])
+def test_the_printed_range_is_what_clients_refuse(
+    folder: Path, tmp_path: Path, client: str, who: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["compile", str(folder / "digits.onnx"), "--out", str(tmp_path / "served")]
+    assert main([*arguments, "--range", "-1", "1", "--client", client]) == 0
+    assert f"inputs from -1 to 1; {who} refuse others" in "".join(capsys.readouterr())
+    model, sample = Model.load(tmp_path / "served"), np.zeros((1, 1, 8, 8))
+    sample[0, 0, 0, 0] = 1.01
+    with pytest.raises(OutOfRangeError, match="from -1 to 1"):
+        model.manifest.require_range(sample)
+    if client == "slots":
+        model.client().guard(sample)
+    else:
+        with pytest.raises(OutOfRangeError, match="from -1 to 1"):
+            model.client().guard(sample)
+
+
+def test_labels_are_different(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    labels = [*"abcdefghi", "c"]
+    arguments = ["compile", str(folder / "digits.onnx"), "--out", str(tmp_path / "served"), "--labels"]
+    assert main([*arguments, ",".join(labels)]) != 0
+    assert "the label 'c' is given to several outputs" in capsys.readouterr().err
+    assert not (tmp_path / "served").exists()
 
 
 def test_a_served_model_has_the_batch_for_its_samples(

@@ -1,8 +1,10 @@
 """BFV through the package: exact integers, and errors."""
 
+import operator as op
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import keywright as kw
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 T = 65537
+N = 1024
 IntArray: TypeAlias = NDArray[np.int64]
 
 
@@ -40,8 +43,8 @@ def party() -> Party:
         kw.bfv.Encryptor(generator.public_key()),
         kw.bfv.Decryptor(secret),
         kw.bfv.Evaluator(parameters, generator.evaluation_keys(rotations=[3], conjugation=True)),
-        rng.integers(-(T // 2), T // 2 + 1, 1024),
-        rng.integers(0, T, 1024),
+        rng.integers(-(T // 2), T // 2 + 1, N),
+        rng.integers(0, T, N),
     )
 
 
@@ -107,6 +110,31 @@ def test_operators(party: Party) -> None:
     with pytest.raises(TypeError):
         a**1.5  # type: ignore[operator]
     assert repr(a).startswith("EncryptedIntegers(BfvCiphertext(")
+
+
+@pytest.mark.parametrize("operation", [op.add, op.sub, op.mul])
+@pytest.mark.parametrize("count", [0, 1, 2, N - 1, N, N + 1])
+def test_numbers_are_one_for_all_or_one_for_every_slot(
+    party: Party, operation: Callable[[Any, Any], Any], count: int
+) -> None:
+    """On either side, as lists and as arrays. Reals have the same rule."""
+    a = party.evaluator(party.encryptor.encrypt(party.x))
+    numbers = np.arange(5, 5 + count)
+    for operands in ((a, numbers), (numbers, a), (a, numbers.tolist()), (numbers.tolist(), a)):
+        if count in (1, N):
+            expected = operation(*(party.x if part is a else numbers for part in operands))
+            np.testing.assert_array_equal(party.decryptor.decrypt(operation(*operands)), centred(expected))
+            continue
+        with pytest.raises(kw.errors.EncodeError) as refusal:
+            operation(*operands)
+        if count < N:
+            assert f"{count} numbers meet {N} encrypted values" in str(refusal.value)
+
+
+def test_operators_of_coefficients_take_polynomials(party: Party) -> None:
+    a = party.evaluator(party.encryptor.encrypt([1, 2], packing="coefficients"))
+    for value, expected in ((a * [3, 0, 1], [3, 6, 1, 2]), (a - [5], [-4, 2, 0, 0]), (a + 5, [6, 7, 5, 5])):
+        assert party.decryptor.decrypt(value)[:4].tolist() == expected
 
 
 def test_coefficients_multiply_as_polynomials(party: Party) -> None:

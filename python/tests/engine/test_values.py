@@ -528,17 +528,25 @@ def test_circuits_without_parameters() -> None:
             kw.Parameters.for_circuit(**needs)
 
 
-@pytest.mark.parametrize("operation", [op.add, op.sub, op.mul])
-@pytest.mark.parametrize("count", [0, 1, 2, SLOTS - 1, SLOTS])
+@pytest.mark.parametrize("operation", [op.add, op.sub, op.mul, op.truediv])
+@pytest.mark.parametrize("count", [0, 1, 2, SLOTS - 1, SLOTS, SLOTS + 1])
 def test_numbers_are_one_for_all_or_one_for_every_slot(
     pair: Pair, operation: Callable[[Any, Any], Any], count: int
 ) -> None:
+    """On either side. Integers have the same rule."""
     numbers = np.full(count, 0.5)
-    if count in (1, SLOTS):
-        assert pair.error(operation(pair.x, numbers), operation(pair.v, numbers)) < 1e-4
-        return
-    with pytest.raises(kw.errors.EncodeError, match=f"{count} numbers meet {SLOTS} encrypted values"):
-        operation(pair.x, numbers)
+    for swapped in (False,) if operation is op.truediv else (False, True):
+
+        def applied(value: Any, swapped: bool = swapped) -> Any:
+            return operation(numbers, value) if swapped else operation(value, numbers)
+
+        if count in (1, SLOTS):
+            assert pair.error(applied(pair.x), applied(pair.v)) < 1e-4
+            continue
+        with pytest.raises(kw.errors.EncodeError) as refusal:
+            applied(pair.x)
+        if count < SLOTS:
+            assert f"{count} numbers meet {SLOTS} encrypted values" in str(refusal.value)
 
 
 def test_empty_polynomials_and_ranges_of_many_numbers_are_refused(pair: Pair) -> None:

@@ -93,6 +93,19 @@ def test_weights_are_whole_numbers_within_the_declaration(weight: object) -> Non
     assert ENCODING.require_weight(3.0) == 3
 
 
+@pytest.mark.parametrize("total", [0, -1, 1.5, float("nan"), float("inf"), 1 << 64, True])
+def test_total_weights_are_those_of_sums(total: Any) -> None:
+    for refused in (lambda: ENCODING.decode(np.array([5]), total), lambda: ENCODING.error_bound(2, total)):
+        with pytest.raises(ParameterError, match="total weight"):
+            refused()
+
+
+@pytest.mark.parametrize("shape", [(), (2, 2), (0, 3)])
+def test_values_are_a_vector(shape: tuple[int, ...]) -> None:
+    with pytest.raises(EncodeError, match=r"values have shape .* pass a vector"):
+        ENCODING.encode(np.zeros(shape), 5)
+
+
 def test_the_headroom_is_computed_and_one_more_is_refused() -> None:
     parameters = SumParameters(3, 100)
     key = SumKey.generate(parameters)

@@ -13,6 +13,7 @@ from keywright.errors import (
     ParameterError,
     SearchError,
 )
+from keywright.search.quantisation import MAX_LEVELS
 from tests.search.cases import rounded, vectors
 
 METRICS: list[search.Metric] = ["cosine", "dot", "euclidean"]
@@ -64,6 +65,19 @@ def test_scores_are_those_of_rounded_vectors(metric: search.Metric, tmp_path: Pa
     if metric == "cosine":
         with search.IndexProcess(tmp_path / "index", threads=1) as process:
             assert process.answer(query.data, keys) == answer
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_largest_levels_are_answered(metric: search.Metric) -> None:
+    quantisation = search.Quantisation(3, metric, levels=MAX_LEVELS, radius=20, encrypted=True)
+    index = search.EncryptedIndex(quantisation)
+    client = search.Client(index.directory())
+    fill(index, client, 0, 4)
+    query = client.query(QUERY)
+    _, scores = query.scores(index.answer(query.data, client.keys()))
+    np.testing.assert_allclose(scores, rounded(quantisation, STORED[:4], QUERY), rtol=1e-12, atol=1e-12)
+    with pytest.raises(ParameterError):
+        search.Quantisation(3, metric, levels=MAX_LEVELS + 1, encrypted=True)
 
 
 def test_a_message_is_for_one_revision_of_one_index(

@@ -13,8 +13,11 @@ from keywright.errors import (
     KeywrightError,
     MismatchError,
     MissingKeyError,
+    NoiseError,
+    ParameterError,
     SearchError,
 )
+from keywright.search.quantisation import MAX_LEVELS
 from tests.search.cases import exact, rounded, vectors
 
 METRICS: list[search.Metric] = ["cosine", "dot", "euclidean"]
@@ -245,6 +248,35 @@ def test_bad_ids_are_refused(ids: list[float], match: str) -> None:
 def test_bad_quantisations_are_refused(arguments: dict[str, object]) -> None:
     with pytest.raises(KeywrightError):
         search.Quantisation(**{"dimension": 2, **arguments})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dimension", [1, 7, 300])
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_largest_levels_are_answered_and_more_are_refused(
+    metric: search.Metric, dimension: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine, which decides by its own estimate, refuses the next number of levels, too."""
+
+    def answered(levels: int) -> None:
+        quantisation = search.Quantisation(dimension, metric, levels=levels, radius=100.0)
+        stored, query = vectors(5, dimension), vectors(1, dimension, seed=2)[0]
+        index = search.Index(quantisation)
+        index.add(range(5), stored)
+        client = search.Client(index.directory())
+        question = client.query(query)
+        _, scores = question.scores(index.answer(question.data, client.keys()))
+        np.testing.assert_allclose(scores, rounded(quantisation, stored, query), rtol=1e-12, atol=1e-12)
+
+    with pytest.raises(ParameterError, match=f"metric='{metric}' and dimension={dimension}") as refusal:
+        search.Quantisation(dimension, metric, levels=MAX_LEVELS)
+    largest = refusal.value.maximum
+    assert isinstance(largest, int)
+    answered(largest)
+    with pytest.raises(ParameterError):
+        answered(largest + 1)
+    monkeypatch.setattr("keywright.search.quantisation.largest_levels", lambda *_, **__: MAX_LEVELS)
+    with pytest.raises(NoiseError):
+        answered(largest + 1)
 
 
 @pytest.mark.parametrize("k", [0, 3, -1, True, 1.5])

@@ -14,8 +14,9 @@ use crate::parameters::keys::KeyParameters;
 /// Computes on BFV ciphertexts with the keys it was given. `evaluator(ciphertext)` returns a value with operators.
 ///
 /// Every operation returns a new ciphertext. An operand is a ciphertext at the same level, or integers from -t/2 to t -
-/// 1: a vector, or a scalar that stands for every value and costs no transform. Values in slots are multiplied one by
-/// one, coefficients as polynomials modulo X^N + 1.
+/// 1: a vector, whose missing values at the end are 0, or a scalar that stands for every value and costs no transform.
+/// The operators of values take N integers, or one for all. Values in slots are multiplied one by one, coefficients as
+/// polynomials modulo X^N + 1.
 ///
 /// All raise NoiseError if the result may not decrypt by its estimated noise, MismatchError for ciphertexts of
 /// other parameters, OperandError and LevelError for operands that do not match, and EncodeError for integers out of

@@ -19,7 +19,8 @@ use crate::parameters::keys::KeyParameters;
 /// ciphertexts to the lower of their levels.
 ///
 /// Ciphertexts may be of any ring of the parameters: each operation runs in the ring of its operands, with the keys of
-/// that ring.
+/// that ring. An operand of numbers is a scalar, which stands for every value, or a vector, whose missing values at the
+/// end are 0; the operators of values take a number for every slot, or one for all.
 ///
 /// All raise MismatchError for ciphertexts of other parameters, and for two of different rings. Those that need
 /// a key raise MissingKeyError, with element, rotation and level, and the nearest keys.

@@ -110,5 +110,10 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         for warning in model.encrypted_error.warnings:
             terminal.warn(warning)
     if model.input_range is not None:
-        terminal.note("inputs from {:.6g} to {:.6g}; clients refuse others".format(*model.input_range))
+        low, high = model.input_range
+        thin = model.entry is not None
+        who = "clients refuse" if thin else "clients without the program refuse"
+        terminal.note(f"inputs from {low:.6g} to {high:.6g}; {who} others")
+        if not thin:
+            terminal.note("clients with the program refuse what leaves a range inside it or of the outputs")
     terminal.note(f"{model.parameters!r}; serve it with keywright serve {options.out}")

@@ -209,8 +209,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     if terminal.json:
         terminal.record(_summary(compiled, inference, compile_seconds) | _predicted(predicted))
     else:
-        batch = "sample" if compiled.program.batch == 1 else f"{compiled.program.batch} samples"
-        title = f"Time of {batch} by kind of layer; predicted times are of {predicted_speedup()[1]}"
+        batch = "sample" if program.batch == 1 else f"batch of up to {program.batch} samples"
+        title = f"Time of a {batch} by kind of layer; predicted times are of {predicted_speedup()[1]}"
         terminal.table(LAYERS, _kinds(inference), title=title)
     prepared = inference.preparation
     keys, encoded, peak, total = map(
