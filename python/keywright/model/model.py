@@ -364,7 +364,8 @@ class Model(Executable):
             progress: receives the progress of every part.
 
         Returns:
-            An array of shape ``program.output.shape``, or (count, *output_shape).
+            An array of shape ``program.output.shape``, or (count, *output_shape). One number has the shape
+            (1,), where ONNX has none.
 
         Raises:
             OutOfRangeError: a sample leaves a range of the program.

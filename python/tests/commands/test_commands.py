@@ -232,6 +232,8 @@ def test_samples_share_ciphertexts(folder: Path, tmp_path: Path, capsys: pytest.
     *rows, summary = lines(capsys)
     assert [row["prediction"] for row in rows] == labels
     assert summary["batch"] == 4
+    assert main(["infer", model, "--input", images, "--count", "3", "--batch", "4"]) == 0
+    assert "Time of a batch of up to 4 samples" in "".join(capsys.readouterr())
     keys, sent, answer = tmp_path / "keys", tmp_path / "sent", tmp_path / "answer"
     assert main(["keygen", model, "--out", str(keys), "--batch", "2"]) == 0
     assert main(["encrypt", str(keys / "client"), "--input", images, "--out", str(sent)]) == 0

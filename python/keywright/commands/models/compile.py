@@ -115,5 +115,5 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         who = "clients refuse" if thin else "clients without the program refuse"
         terminal.note(f"inputs from {low:.6g} to {high:.6g}; {who} others")
         if not thin:
-            terminal.note("clients with the program refuse what leaves a range inside it or of the outputs")
+            terminal.note("clients with the program check the ranges inside it instead")
     terminal.note(f"{model.parameters!r}; serve it with keywright serve {options.out}")
