@@ -76,7 +76,7 @@ class Paths:
             if about["direction"] == "input"
             for number, bit in enumerate(about["bits"])
         }
-        found: set[tuple[str, int]] = set()
+        sources: set[tuple[str, int]] = set()
         waiting, seen = [module["ports"][port]["bits"][place]], set[Bit]()
         while waiting:
             bit = waiting.pop()
@@ -84,10 +84,10 @@ class Paths:
                 continue
             seen.add(bit)
             if bit in ports:
-                found.add(ports[bit])
+                sources.add(ports[bit])
             elif bit in self.drivers[name]:
                 waiting += self._before(name, *self.drivers[name][bit])
-        return frozenset(found)
+        return frozenset(sources)
 
     def _before(self, name: str, cell_name: str, port: str, place: int) -> list[Bit]:
         """The bits that a cell's output follows in the same cycle."""

@@ -143,7 +143,7 @@ def test_a_quadratic_activation_is_one_product(build: Build) -> None:
     assert program.depth == 3
 
 
-def test_an_odd_function_of_degree_two_becomes_a_line(build: Build) -> None:
+def test_an_odd_function_of_degree_two_becomes_a_line_on_its_range(build: Build) -> None:
     model = build([node("Tanh", ["x"], ["y"])], (4,))
     x = np.linspace(-1, 1, 40).reshape(10, 4)
     program = compiler.compile_program(
@@ -153,7 +153,8 @@ def test_an_odd_function_of_degree_two_becomes_a_line(build: Build) -> None:
     )
     assert program.fit_report is not None
     assert [fitted.degrees for fitted in program.fit_report.activations] == [(1,)]
-    assert program.depth == 1
+    assert [step.opcode for step in program.instructions].count("polynomial") == 1
+    assert program.ranges
 
 
 def test_negative_quadratics(build: Build) -> None:

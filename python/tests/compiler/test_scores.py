@@ -94,8 +94,8 @@ def test_equal_predictions_are_equal_labels() -> None:
     labels, others = (
         next(iter(part.run(each.reshape(-1, *part.shape)).values())) for each in (exact, outputs)
     )
-    found, expected = compiled.run.predictions(outputs), compiled.run.predictions(exact)
-    assert found is not None
+    predicted, expected = compiled.run.predictions(outputs), compiled.run.predictions(exact)
+    assert predicted is not None
     assert expected is not None
-    assert np.array_equal(found == expected, labels == others)
+    assert np.array_equal(predicted == expected, labels == others)
     assert (exact.argmax(axis=1) != labels).any()

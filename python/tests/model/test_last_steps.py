@@ -213,7 +213,7 @@ def test_a_required_error_is_of_the_answers(kind: str) -> None:
 def test_votes_near_a_flip_are_counted() -> None:
     samples = np.random.default_rng(2).normal(size=(600, 5))
     target = np.digitize(np.sin(samples[:, 0]) + samples[:, 1] * samples[:, 2], [-0.7, 0.7])
-    model = kw.compile(SVC(C=10).fit(samples, target), samples)
+    model = kw.compile(SVC(C=10).fit(samples, target), samples, activations={"exp": "chebyshev:9"})
     fit = model.report.fit
     assert fit is not None
     (difference,) = fit.outputs.answers

@@ -720,6 +720,7 @@ def test_a_holder_waits_for_its_share_and_one_item_of_each_other(seed: int) -> N
 
 SINGLE: dict[str, str] = {
     "uploads.eviction.UPLOAD_BYTES_A_SECOND": "the turn of one key set",
+    "cluster.index_actor.RETRIES": "questions to a shard of the operator's own",
     "cluster.deployment.QUEUE": "messages on the way to one replica, whose jobs come from the queue",
     "evaluation.dispatch.ATTEMPTS": "starts of one evaluation",
     "evaluation.durations.KEPT": "times that are remembered for all",

@@ -31,6 +31,8 @@ def labels_behind(part: ClientPart | None, exact: Vector) -> Labels | None:
     if part is None or not len(exact):
         return None
     own, largest = labels(exact), exact.argmax(axis=1)
+    if len(own) != len(largest):
+        return None  # no answer is a label
     pairs = len(set(zip(own.tolist(), largest.tolist(), strict=True)))
     return None if pairs == len(known) == len(set(largest.tolist())) else labels
 
