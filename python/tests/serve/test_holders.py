@@ -739,7 +739,6 @@ SINGLE: dict[str, str] = {
     "http.pages.MAX_PAGE_BYTES": "files of the operator",
     "http.request_checks.LINGER_BYTES": "one connection",
     "http.request_checks.PIECE_BYTES": "one answer",
-    "http.upload_headers.MAX_DIGITS": "one header",
     "http.server.BACKLOG": "connections of the system, until the pace of their address is known",
     "served.index.EXPANDED_AT_ONCE": "one query, whose keys' memory is planned",
     "served.index.HEADER_BYTES": "one query",
