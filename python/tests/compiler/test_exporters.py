@@ -1,5 +1,6 @@
 """Models of other libraries, exported by the libraries themselves."""
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,18 @@ def test_an_exporter_that_leaves_an_argument_of_a_layer_out(lost: float) -> None
         with pytest.raises(ModelRefusedError) as refused:
             require_outputs("AvgPool2d", model, inputs, [own])
         assert "torch.onnx.export writes another function than AvgPool2d" in str(refused.value)
+
+
+@pytest.mark.parametrize(("own", "same"), [(np.nan, False), (np.inf, False), (1.0, True)])
+def test_outputs_that_are_no_numbers_differ_from_those_that_are(own: float, same: bool) -> None:
+    values = [helper.make_tensor_value_info(name, 1, ["n", 2]) for name in "xy"]
+    model = helper.make_model(
+        helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", values[:1], values[1:])
+    )
+    image = np.asarray([[1.0, np.inf]], np.float32)
+    outputs = [np.asarray([[own, np.inf]])]
+    with contextlib.nullcontext() if same else pytest.raises(ModelRefusedError):
+        require_outputs("Own", model, {"x": image}, outputs)
 
 
 @pytest.mark.parametrize("divisor", [None, 3])

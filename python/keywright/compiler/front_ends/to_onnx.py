@@ -60,8 +60,8 @@ THRESHOLDS = frozenset(["FixedThresholdClassifier", "TunedThresholdClassifierCV"
 SCORES, NO_PROBABILITIES = "scores", frozenset(["output_probability", "probabilities"])
 """The name of an output that is a score of labels, and those that exporters give it."""
 
-COMPARED = 64
-"""Samples on which an exported estimator is compared with the estimator."""
+COMPARED, FEW = 64, 4
+"""Samples on which an exported estimator is compared with the estimator, and a module with its export."""
 
 
 def to_onnx(model: object, example: Any = None) -> onnx.ModelProto:
@@ -327,8 +327,7 @@ def _from_torch(model: Any, example: Any) -> onnx.ModelProto:
             )
             program.save(file)
             mixed = _mixes(model, *pair)
-            outputs = [each.double().cpu().numpy() for each in _tensors(model(*args, **by_name))]
-            inputs = {name: each.cpu().numpy() for name, each in (dict(enumerate(args)) | by_name).items()}
+            compared = [_results(model, *_alone(*arguments(FEW), place)) for place in range(FEW)]
     except Exception as error:
         refusal = not_exported(type(model).__qualname__, "torch.onnx.export", error)
         raise ModelRefusedError([refusal]) from error
@@ -337,8 +336,25 @@ def _from_torch(model: Any, example: Any) -> onnx.ModelProto:
     if mixed:
         raise ModelRefusedError([samples_mixed(type(model).__qualname__)])
     exported = load_model(file.getvalue())
-    require_outputs(type(model).__qualname__, exported, inputs, outputs)
+    for inputs, outputs in compared:
+        require_outputs(type(model).__qualname__, exported, inputs, outputs)
     return exported
+
+
+def _alone(args: tuple[Any, ...], named: Mapping[str, Any], place: int) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments with one of their samples; the last one beyond their number."""
+
+    def row(values: Any) -> Any:
+        begin = min(place, len(values) - 1)
+        return values[begin : begin + 1]
+
+    return [row(each) for each in args], {name: row(each) for name, each in named.items()}
+
+
+def _results(model: Any, args: list[Any], named: Mapping[str, Any]) -> tuple[dict[Any, Any], list[Any]]:
+    """Return the arguments of a module, by their names or places, and its outputs of numbers, as arrays."""
+    given = {name: each.cpu().numpy() for name, each in (dict(enumerate(args)) | dict(named)).items()}
+    return given, [each.double().cpu().numpy() for each in _tensors(model(*args, **named))]
 
 
 def require_outputs(
@@ -368,8 +384,10 @@ def require_outputs(
         if [each.shape for each in results] != [each.shape for each in outputs]:
             return
         for result, own in zip(results, outputs, strict=True):
-            apart, largest = np.abs(result - own).max(initial=0.0), np.abs(own).max(initial=0.0)
-            if apart > DIFFERENT * largest:
+            same = (result == own) | (np.isnan(result) & np.isnan(own))
+            apart = np.abs(np.where(same, 0.0, result - own)).max(initial=0.0)
+            largest = np.abs(own[np.isfinite(own)]).max(initial=0.0)
+            if not apart <= DIFFERENT * largest:
                 raise ModelRefusedError([other_function(name, "torch.onnx.export", apart, largest)])
 
 
@@ -391,12 +409,10 @@ def _mixes(model: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
     """
     if any(len(each) < 2 for each in (*args, *named.values())):
         return False
-    alone = [
-        _tensors(
-            model(*(each[i : i + 1] for each in args), **{n: each[i : i + 1] for n, each in named.items()})
-        )
-        for i in range(2)
-    ]
+    alone = []
+    for place in range(2):
+        one, keyed = _alone(args, named, place)
+        alone.append(_tensors(model(*one, **keyed)))
     try:
         outputs = _tensors(model(*args, **named))
     except (RuntimeError, TypeError, ValueError):
