@@ -209,13 +209,18 @@ def mask_without_effect(node: str, constant: float, gap: float) -> RefusalError:
     )
 
 
-def no_batch_axis(name: str, shape: Sequence[int]) -> RefusalError:
-    """Return the refusal of an input whose samples have its own shape, so that its first axis is no batch."""
+def no_batch_axis(name: str, shape: Sequence[int], *, calibrated: bool) -> RefusalError:
+    """Return the refusal of an input whose first axis is no batch.
+
+    Args:
+        calibrated: whether the samples of calibration data have the input's own shape, which shows it.
+            Otherwise the model can use the input in no other way.
+    """
     shown = ", ".join(map(str, shape))
+    why = f"the calibration data have samples of shape ({shown})" if calibrated else "no sample would be left"
     return RefusalError(
-        f"input {name!r} has shape ({shown}), of which the first axis would be the batch, and the "
-        f"calibration data have samples of shape ({shown}); export the model with a batch axis, for inputs "
-        f"of shape (batch, {shown})",
+        f"input {name!r} has shape ({shown}), of which the first axis would be the batch, and {why}; export "
+        f"the model with a batch axis, for inputs of shape (batch, {shown})",
         code="dynamic_shape",
         name=name,
     )

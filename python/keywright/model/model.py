@@ -50,7 +50,11 @@ from .session import Inference, infer
 
 
 @dataclass(frozen=True, eq=False)
-class Model(Executable):
+class Model(
+    Executable,
+    elsewhere="save() it, and load it in the other process with keywright.load, keywright.load_client or "
+    "keywright.load_server",
+):
     """A program with its parameters, compiled (`keywright.compile`) or read from a folder (`Model.load`). It
     predicts and simulates in this process, `save` writes it, and `keywright.serve.serve` serves it.
 

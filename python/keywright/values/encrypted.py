@@ -397,9 +397,10 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         if error is not None and not 0 < error < math.inf:
             raise ValueError(f"error must be a finite number above 0, got {error}")
         if function.positive and low <= 0:
+            side = "on one side of 0" if name == "inverse" else "above 0"
             raise OperandError(
-                f"{name} is computed for values above 0, and these are declared to be between {low:.6g} and "
-                f"{high:.6g}; declare a range above 0 by within(), or add a number before",
+                f"{name} is computed for values {side}, and these are declared to be between {low:.6g} and "
+                f"{high:.6g}; declare a range {side} by within(), or add a number before",
                 code="range",
             )
         least, largest = function.image(low, high)

@@ -16,6 +16,7 @@ from keywright.errors import (
 )
 from keywright.errors.network import (
     dynamic_shape,
+    no_batch_axis,
     unsupported_operator,
 )
 from keywright.program.arrays import Shape, Vector
@@ -30,7 +31,10 @@ from .parts.integers import require_exact
 from .reference import Reference
 
 DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
-AT_THE_END = "it is supported only at the end of a model, where the client computes it after decryption"
+AT_THE_END = (
+    "it is supported only at the end of a model, behind encrypted steps, where the client computes it after "
+    "decryption"
+)
 LOOPS = (
     "loops and branches have no encrypted form; write the steps out, in Keras by unroll=True of the "
     "layer, or export RNN, GRU and LSTM as these operators"
@@ -114,6 +118,7 @@ class _Importer:
         self.values: dict[str, Operand] = {}
         self.reference = Reference(list(model.opset_import))
         self.batch = 1
+        self.alone: dict[str, int] = {}  # sizes of inputs whose only axis is not open
         self.scores: tuple[Shape, ...] = ()
 
     def run(self) -> ImportedModel:
@@ -125,6 +130,10 @@ class _Importer:
             self.reasons.append(
                 RefusalError(f"{missing[0]!r}, which the client's last steps read, is not a constant")
             )
+        if self.reasons and len(self.alone) == 1:  # operators would not fit one number as a sample
+            ((name, size),) = self.alone.items()
+            self.reasons = [reason for reason in self.reasons if reason.code != "attribute"]
+            self.reasons.insert(0, no_batch_axis(name, (size,), calibrated=False))
         if not self.reasons:
             self.claims.required = required_bits(self.graph, self.claims.relied, self.claims.folded)
         return ImportedModel(self.graph, self.scores, self.reasons, self.claims, known)
@@ -232,6 +241,8 @@ class _Importer:
             return None
         if isinstance(sizes[0], int) and sizes[0] > 0:
             self.batch = sizes[0]
+            if len(sizes) == 1 and self.batch > 1:
+                self.alone[value.name] = self.batch
         require_elements(f"input {value.name!r}", fixed)
         return fixed
 

@@ -175,7 +175,7 @@ class _Flow:
                 declared.dim.extend([onnx.TensorShapeProto.Dimension(dim_param="batch") for _ in shape])
             sizes = tuple(axis.dim_value for axis in declared.dim)
             if sizes and 0 not in sizes and sizes == shape[1:]:
-                raise no_batch_axis(name, sizes)
+                raise no_batch_axis(name, sizes, calibrated=True)
             if len(declared.dim) == len(shape):
                 for axis, size in zip(declared.dim[1:], shape[1:], strict=True):
                     if axis.dim_value <= 0:
