@@ -8,7 +8,8 @@ leaves on 83 features, fitted to made data. `fraudurl` and `voice2gender` are pu
 gallery of `examples` installs. Thresholds are private unless `--thresholds public`. Labels of encrypted
 answers, of one batch or of `--labels` samples, are compared with those of the quantised model in the clear,
 and those in turn with the model's own on a thousand samples. Times are of the evaluation, without keys and
-encoding. On a machine that others use, compare processor times.
+encoding. On a machine that others use, compare processor times. Labels are written batch by batch, and a
+batch that has them is left out, so the command can be stopped and given again.
 """
 
 from __future__ import annotations
@@ -144,8 +145,27 @@ ENSEMBLES = {"forest": forest, "boosting": boosting} | {
 }
 
 
-def measure(name: str, options: argparse.Namespace, batch: int) -> Row:
-    """Compile, make keys, evaluate a batch several times, decrypt and compare."""
+def in_batches(labels: Callable[[Array], Array], samples: Array, count: int, path: Path) -> Array:
+    """Labels of samples, but for the rest of the last batch. Those of a file are of batches evaluated before,
+    and others are added to it."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    ready = {line["first"]: line["labels"] for line in map(json.loads, lines)}
+    firsts = range(0, len(samples) - count + 1, count)
+    with path.open("a") as file:
+        for first in firsts:
+            if first not in ready:
+                ready[first] = labels(samples[first : first + count]).tolist()
+                file.write(json.dumps({"first": first, "labels": ready[first]}) + "\n")
+                file.flush()
+    return np.concatenate([ready[first] for first in firsts])
+
+
+def measure(name: str, options: argparse.Namespace, batch: int, path: Path) -> Row:
+    """Compile, make keys, evaluate a batch several times, decrypt and compare.
+
+    Args:
+        path: the file of encrypted labels.
+    """
     subject = ENSEMBLES[name]()
     model, typical, tests = subject.model, subject.typical, subject.tests
     choices = {"thresholds": options.thresholds, "bins": options.bins}
@@ -160,12 +180,11 @@ def measure(name: str, options: argparse.Namespace, batch: int) -> Row:
     for _ in range(options.runs):
         answer, seconds = timed(server.run, message)
         times.append(seconds)
-    decrypted = [client.decrypt(answer)]
-    decrypted.extend(
-        client.decrypt(server.run(client.encrypt(tests[first : first + count])))
-        for first in range(count, options.labels - count + 1, count)
-    )
-    plaintext = np.concatenate([subject.label(compiled, each) for each in decrypted])
+
+    def labels(samples: Array) -> Array:
+        return subject.label(compiled, client.decrypt(server.run(client.encrypt(samples))))
+
+    plaintext = in_batches(labels, tests[: max(options.labels, count)], count, path)
     checked = tests[: max(LABELS, len(plaintext))]
     # The graph of the program, which is many times faster than its rotations in the clear.
     graph = kw.compiler.approximate(to_source(model), kw.compiler.Fit(calibration=typical, **choices)).graph
@@ -236,7 +255,8 @@ def main() -> None:
     with path.open("a") as file:
         for name in options.ensembles:
             for batch in options.batch or [1]:
-                row = measure(name, options, batch)
+                labels = folder / f"{name}-{options.thresholds}-{options.bins or 'default'}-{batch}.jsonl"
+                row = measure(name, options, batch, labels)
                 file.write(json.dumps(asdict(row)) + "\n")
                 file.flush()
                 print(table([row])[-1], flush=True)
