@@ -16,8 +16,8 @@ from keywright.errors import (
 )
 from keywright.model.exchange.interface import FRACTION_BITS
 from keywright.plan.keys.execution import PlanExecution
-from keywright.program.client.client_part import ClientPart
 from keywright.program.client.jumps import rows_to_look_at, within
+from keywright.program.client.last_steps import ClientPart
 from keywright.program.fit_report import AnswerDifference
 from keywright.program.program import Program
 from keywright.runtime import simulate
