@@ -11,7 +11,7 @@ import onnx
 import pytest
 from keywright import compiler, runtime
 from keywright import plan as planning
-from keywright.plan import plan_network
+from keywright.plan import KeyFrontier
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.search.frontier import FrontierSearch
@@ -112,7 +112,7 @@ def party(build: Build) -> Party:
     )
     secret = kw.SecretKey.generate(plan.parameters, ENTROPY)
     generator = kw.KeyGenerator(secret, ENTROPY)
-    execution = plan_network(program, plan.parameters, [plan])
+    execution = KeyFrontier(program, plan.parameters, [plan]).execution
     keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs)
     return Party(plan, model, program, samples, secret, generator, execution, execution.follow(keys))
 
@@ -206,7 +206,7 @@ def test_a_composition_is_bootstrapped_between_its_polynomials(build: Build) -> 
     runtime.guard(program, samples)
     secret = kw.SecretKey.generate(plan.parameters, ENTROPY)
     generator = kw.KeyGenerator(secret, ENTROPY)
-    execution = plan_network(program, plan.parameters, [plan])
+    execution = KeyFrontier(program, plan.parameters, [plan]).execution
     specs = execution.key_specs
     keys = execution.follow(generator.evaluation_keys(relinearization=False, specs=specs))
     bootstrappers = [kw.Bootstrapper(each) for each in execution.bootstrapper_plans]
