@@ -128,17 +128,17 @@ class Executable(
         """
         if self.key_plan is not None:
             return PlanExecution(self.key_plan, self.parameters, self._entered, self._plans)
-        return self._frontier.execution
+        return self.key_frontier.execution
 
     @cached_property
     def candidates(self) -> list[PlanExecution]:
         """Plans of the keys, from the fewest bytes to the fastest, predicted with the calibration of this
         machine if there is one; only the given plan if there is one."""
-        return self._frontier.candidates if self.key_plan is None else [self.execution]
+        return self.key_frontier.candidates if self.key_plan is None else [self.execution]
 
     @cached_property
-    def _frontier(self) -> KeyFrontier:
-        """Return the keys among which those of `execution` and `candidates` are."""
+    def key_frontier(self) -> KeyFrontier:
+        """The keys among which those of `execution` and `candidates` are; searched at the first use."""
         thin = self.entry is not None
         return self.frontier or KeyFrontier(
             self._entered,

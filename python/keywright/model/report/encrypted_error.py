@@ -377,7 +377,7 @@ def _answers(
 def _simulated(model: ApproximatedModel, program: Program) -> NDArray[np.int64]:
     """Return the calibration samples to simulate, (count,): in turn the next of the largest outputs, of the
     largest inputs, and of all. Samples that leave a range are left out: clients refuse them."""
-    seconds = sum(layer.seconds for layer in program.layers)
+    seconds = program.seconds
     batches = min(MOST_SAMPLES // program.batch, int(WORK / seconds) if seconds > 0 else MOST_SAMPLES)
     count = max(SAMPLES, program.batch * max(batches, 1))
     orders = [np.arange(len(model.samples))]
