@@ -8,9 +8,10 @@ from dataclasses import replace
 from keywright.errors import InfeasibleBudgetError
 from keywright.plan import STRATEGIES, Budget, CostModel, KeyPlan, KeyPolicy, Planner, Workload
 from keywright.plan.keys.time_prediction import predict_plan
-from keywright.plan.ring.chain import published_bytes
 from keywright.plan.search.network_planner import quick_plans
 from keywright.plan.workload.workload import Group
+
+from studies.network_keys.kds import published_bytes
 
 INDICES = {"pot": "signed-power-of-two", "all": "all-required"}
 """Of KDS."""

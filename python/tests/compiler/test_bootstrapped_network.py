@@ -14,7 +14,7 @@ from keywright import plan as planning
 from keywright.plan import KeyFrontier
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
-from keywright.plan.search.frontier import FrontierSearch
+from keywright.plan.search.frontier import descend, fastest_state
 from keywright.plan.workload.network import convert, open_bootstraps, planned_part
 from keywright.runtime import run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend
@@ -159,9 +159,9 @@ def test_a_plan_with_open_factors_is_followed(party: Party) -> None:
     assert planned_part(variants[0].published) == planned_part(
         convert(program, parameters, "network", [party.plan])
     )
-    search = FrontierSearch(variants[-1], planning.CostModel(), max_hops=2)
-    smallest = min(search.descend(), key=lambda point: point.stored_bytes)
-    planned = plan_file.from_json(plan_file.to_json(search.plan("optimal", smallest)))
+    state = fastest_state(variants[-1], planning.CostModel(), max_hops=2)
+    smallest = min(descend(state), key=lambda point: point.stored_bytes)
+    planned = plan_file.from_json(plan_file.to_json(state.plan("optimal", smallest)))
     assert planned.workload.common.bootstraps != (tuple(party.plan.factors),)
     execution = PlanExecution(planned, parameters, program, [party.plan])
     specs = execution.key_specs

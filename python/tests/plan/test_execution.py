@@ -28,7 +28,7 @@ from keywright.plan.keys.execution import PlanExecution, keys_digest
 from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.memory.scratch import Scratch
 from keywright.plan.ring.chain_sources import chain_of
-from keywright.plan.search.frontier import FrontierSearch
+from keywright.plan.search.frontier import descend, fastest_state
 from keywright.plan.search.joint_planner import JointPlanner
 from keywright.plan.workload.network import (
     convert,
@@ -68,9 +68,9 @@ def make_plan(name: str, workload: planning.Workload) -> planning.KeyPlan:
     if name in planning.STRATEGIES:
         return planning.STRATEGIES[name].plan(workload, MODEL)
     # From the frontier: the integer program's decisions are not needed here.
-    search = FrontierSearch(workload, MODEL, max_hops=4)
-    points = sorted(search.descend(), key=lambda point: point.stored_bytes)
-    return search.plan("optimal", points[0] if name == "optimal-small" else points[len(points) // 2])
+    state = fastest_state(workload, MODEL, max_hops=4)
+    points = sorted(descend(state), key=lambda point: point.stored_bytes)
+    return state.plan("optimal", points[0] if name == "optimal-small" else points[len(points) // 2])
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,7 @@ class EncryptedBackend(
         self._slots = program.slots
         self._largest = {each.result: max(abs(each.low), abs(each.high)) for each in program.ranges}
         values: list[Value] = list(inputs)
-        results = execute(program, self, values, self._declare)
+        results = execute(program, self, values, self.before)
         return [self._fitting(as_ciphertext(result)) for result in results]
 
     def _fitting(self, result: Ciphertext) -> Ciphertext:
@@ -147,9 +147,9 @@ class EncryptedBackend(
             return result
         return self.evaluator.declare(result, largest)
 
-    def _declare(self, step: Instruction, operands: list[Value]) -> None:
-        """Declare the operands of an instruction with a calibrated range, which clients keep to (`guard`).
-        Bounds that follow from operations alone exceed all numbers after a few layers."""
+    def before(self, step: Instruction, operands: list[Value]) -> None:
+        """Declare the operands of the next instruction if they have a calibrated range, which clients keep
+        to (`guard`). Bounds that follow from operations alone exceed all numbers after a few layers."""
         largest = self._largest.get(step.result)
         if largest is not None:
             operand = as_ciphertext(operands[0])
