@@ -20,9 +20,9 @@ from keywright.plan import (
 )
 from keywright.plan.cost.error_budget import error_budget
 from keywright.plan.keys.key_plan import PlannedKey, tree_seconds
+from keywright.plan.search.cheapest_routes import CheapestRoutes, automorphism_of, code_of
 from keywright.plan.search.frontier import candidate_shapes, descend, fastest_keys, fastest_state
 from keywright.plan.search.recombination import Recombination, frontier
-from keywright.plan.search.routes import Routes, automorphism_of, code_of
 from keywright.plan.search.search_state import INFINITY, FrontierPoint, SearchState
 from keywright.plan.search.serving import CandidateKeys
 from keywright.plan.workload import Choice
@@ -65,7 +65,7 @@ def test_the_cheapest_sums_against_all_of_them(seed: int) -> None:
     group, rng = AutomorphismGroup(5), random.Random(seed)
     every = range(2 * group.slots)
     for hops in (1, 2, 3, 4):
-        routes = Routes(group, hops)
+        routes = CheapestRoutes(group, hops)
         prices = {code: rng.choice((1.0, 1.5, 2.0, 7.0)) for code in rng.sample(every[1:], 5)}
         for code, price in prices.items():
             routes.set(code, price)
