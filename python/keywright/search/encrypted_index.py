@@ -36,7 +36,7 @@ class EncryptedIndex(
         ParameterError: the quantisation is for vectors in the clear.
     """
 
-    _FORMAT, _KIND = "keywright-search-encrypted-1", "an encrypted search index"
+    FORMAT, _KIND = "keywright-search-encrypted-1", "an encrypted search index"
 
     @staticmethod
     def _empty(quantisation: Quantisation) -> EncryptedSearchIndex:

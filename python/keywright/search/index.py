@@ -36,7 +36,7 @@ class VectorIndex(Unpicklable, Generic[Engine], elsewhere="save() it, and load i
         ParameterError: the quantisation is for the other kind.
     """
 
-    _FORMAT: ClassVar[str]
+    FORMAT: ClassVar[str]
     _KIND: ClassVar[str]
 
     def __init__(self, quantisation: Quantisation) -> None:
@@ -111,7 +111,7 @@ class VectorIndex(Unpicklable, Generic[Engine], elsewhere="save() it, and load i
         folder.mkdir()
         with self._lock:
             self._write(folder)
-            self._places.save(folder, self.quantisation, self._FORMAT)
+            self._places.save(folder, self.quantisation, self.FORMAT)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -124,7 +124,7 @@ class VectorIndex(Unpicklable, Generic[Engine], elsewhere="save() it, and load i
         """
         folder = Path(folder)
         with refusing(f"{folder}, {cls._KIND}", FormatError):
-            places, quantisation = Places.load(folder, cls._FORMAT)
+            places, quantisation = Places.load(folder, cls.FORMAT)
             index = cls(quantisation)
             index._fill(folder, len(places.ids))
             index._places = places
@@ -153,7 +153,7 @@ class Index(
         ParameterError: the quantisation is for encrypted vectors.
     """
 
-    _FORMAT, _KIND = "keywright-search-index-1", "a search index"
+    FORMAT, _KIND = "keywright-search-index-1", "a search index"
 
     @staticmethod
     def _empty(quantisation: Quantisation) -> SearchIndex:
