@@ -1,7 +1,8 @@
 """The server's work: evaluates a program on ciphertexts with evaluation keys, without any secret key."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from keywright._copies import Unpicklable
 from keywright._core import Bootstrapper, Ciphertext, EvaluationKeys, Evaluator
@@ -12,7 +13,10 @@ from keywright.plan.memory.process import ProcessPlan
 from keywright.program.program import Program
 from keywright.runtime.encrypted.backend import EncryptedBackend
 
-from .timing import Advance, LayerClock, OnStep
+from .timing import Advance, LayerClock
+
+OnStep = Callable[[], object]
+"""Called after every operation."""
 
 
 class Runner(Unpicklable, elsewhere="load the model in the other process with keywright.load_server"):
@@ -97,8 +101,9 @@ class Runner(Unpicklable, elsewhere="load the model in the other process with ke
         """
         evaluator = Evaluator(self.execution.parameters, keys)
         values = [self._enter(evaluator, value, on_step) for value in inputs]
-        self.clock.start(advance, on_step)
-        results = self._backend.with_keys(evaluator, self.clock.step).run(self.program, values)
+        self.clock.start(advance)
+        step = self.clock.step if on_step is None else partial(_both, self.clock.step, on_step)
+        results = self._backend.with_keys(evaluator, step).run(self.program, values)
         return [self._leave(evaluator, result, on_step) for result in results]
 
     def _enter(self, evaluator: Evaluator, value: Ciphertext, on_step: OnStep | None) -> Ciphertext:
@@ -121,3 +126,8 @@ class Runner(Unpicklable, elsewhere="load the model in the other process with ke
         if on_step is not None:
             on_step()
         return left
+
+
+def _both(first: OnStep, second: OnStep) -> None:
+    first()
+    second()

@@ -9,9 +9,6 @@ from keywright.program.program import Program
 Advance = Callable[[float, str], object]
 """A progress bar: called with the predicted seconds of an operation that has ended, and the next layer."""
 
-OnStep = Callable[[], object]
-"""Called after every operation."""
-
 
 def _silent(*_: object) -> None:
     """Report nothing."""
@@ -41,19 +38,17 @@ class LayerClock:
         self._order = [index for index, step in enumerate(program.instructions) if step.opcode != "input"]
         self._steps = Counter(self._layer.get(index) for index in self._order)
         self._advance: Advance = _silent
-        self._on_step: OnStep = _silent
         self._done, self._last = 0, 0.0
         self.layers = program.layers
         self.seconds = [0.0] * len(program.layers)
 
-    def start(self, advance: Advance | None = None, on_step: OnStep | None = None) -> None:
+    def start(self, advance: Advance | None = None) -> None:
         """Start a run.
 
         Args:
             advance: called now, and after every operation.
-            on_step: called after every operation.
         """
-        self._advance, self._on_step = advance or _silent, on_step or _silent
+        self._advance = advance or _silent
         self._done, self._last = 0, time.perf_counter()
         self._advance(0.0, self._label())
 
@@ -66,7 +61,6 @@ class LayerClock:
         self._done, self._last = self._done + 1, now
         seconds = 0.0 if layer is None else self.layers[layer].seconds / self._steps[layer]
         self._advance(seconds, self._label())
-        self._on_step()
 
     def _current(self) -> int | None:
         """Return the layer of the next operation; None if inputs of a higher level caused an additional
