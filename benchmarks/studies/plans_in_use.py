@@ -35,7 +35,7 @@ from keywright import plan as planning
 from keywright.plan.cost.calibration import Calibration
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
-from keywright.plan.search.frontier import FrontierSearch
+from keywright.plan.search.frontier import descend, fastest_state
 from keywright.plan.workload.network import convert, convert_bootstrap
 from keywright.runtime import run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend
@@ -80,13 +80,13 @@ def plans(
     out = {"kds": planning.STRATEGIES["kds"].plan(workload, model)}
     if set(names) <= set(out):
         return out
-    search = FrontierSearch(workload, model, max_hops=2)
-    points = sorted(search.descend(), key=lambda point: point.seconds)
+    state = fastest_state(workload, model, max_hops=2)
+    points = sorted(descend(state), key=lambda point: point.seconds)
     for name, share in SHARES.items():
         most = share * out["kds"].stored_bytes
         fitting = [point for point in points if point.stored_bytes <= most]
         smallest = min(points, key=lambda point: point.stored_bytes)
-        out[name] = search.plan(name, fitting[0] if fitting else smallest)
+        out[name] = state.plan(name, fitting[0] if fitting else smallest)
     return {name: plan for name, plan in out.items() if name in names}
 
 

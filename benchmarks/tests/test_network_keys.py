@@ -24,6 +24,7 @@ def test_tables_of_ark_have_the_extremes_of_its_text() -> None:
 
 
 def test_tables_of_kds_are_keys_of_two_to_the_thirty() -> None:
+    assert kds.published_bytes(16, 30, 1) == 1040187392
     assert "257 | 275.952 |" in kds.key_bytes()
     assert "553.648 (515.6)" in kds.as_printed()
 

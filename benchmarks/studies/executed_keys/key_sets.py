@@ -8,9 +8,10 @@ from dataclasses import replace
 from keywright.errors import InfeasibleBudgetError
 from keywright.plan import STRATEGIES, Budget, CostModel, KeyPlan, KeyPolicy, Planner, Workload
 from keywright.plan.keys.time_prediction import predict_plan
-from keywright.plan.ring.chain import published_bytes
-from keywright.plan.search.network_planner import QuickPlanner
+from keywright.plan.search.network_planner import quick_plans
 from keywright.plan.workload.workload import Group
+
+from studies.network_keys.kds import published_bytes
 
 INDICES = {"pot": "signed-power-of-two", "all": "all-required"}
 """Of KDS."""
@@ -68,7 +69,7 @@ def planned(workload: Workload, model: CostModel, names: list[str]) -> Iterator[
         return
     fastest = predict_plan(published(workload, model, BEST), model).seconds
     if workload.common.bootstraps:
-        yield from _of_frontier(QuickPlanner(workload, model, max_hops=HOPS).timed, fastest, names)
+        yield from _of_frontier(quick_plans(workload, model, max_hops=HOPS), fastest, names)
         return
     planner = Planner(workload, model, max_hops=HOPS)
     for name in names:

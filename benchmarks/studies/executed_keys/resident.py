@@ -15,7 +15,7 @@ import keywright as kw
 from keywright import compiler
 from keywright.plan.keys.execution import PlanExecution
 from keywright.program.instructions import Instruction
-from keywright.runtime.encrypted.backend import EncryptedBackend
+from keywright.runtime.encrypted.backend import EncryptedBackend, Value
 
 PARTS = ("linear", "bootstrap", "rest")
 """Of a run: linear layers (rotations, and the products with diagonals that are done with them), bootstraps,
@@ -48,6 +48,26 @@ def segments(execution: PlanExecution, most: int) -> list[Segment]:
                 continue
         segments.append(Segment(frozenset({index}), tuple(specs)))
     return segments
+
+
+class _Backend(EncryptedBackend):
+    """Has a run prepare each instruction."""
+
+    def __init__(
+        self,
+        run: Run,
+        evaluator: kw.Evaluator,
+        bootstrappers: Sequence[kw.Bootstrapper],
+        *,
+        plan: PlanExecution,
+    ) -> None:
+        super().__init__(evaluator, bootstrappers, plan=plan)
+        self._run = run
+
+    def before(self, step: Instruction, operands: list[Value]) -> None:
+        """Have the run prepare the instruction."""
+        self._run.before(step)
+        super().before(step, operands)
 
 
 class Run:
@@ -90,7 +110,7 @@ class Run:
         self._part = "rest"
         self._since = self._on_processor = 0.0
         empty = kw.Evaluator(execution.parameters, kw.EvaluationKeys(execution.parameters))
-        self.backend = EncryptedBackend(empty, bootstrappers, plan=execution)
+        self.backend = _Backend(self, empty, bootstrappers, plan=execution)
         self._whole = len(self.segments) == 1
         if self._whole:
             self.backend.prepare(program)
@@ -101,13 +121,12 @@ class Run:
         """The encrypted result."""
         kw.set_threads(self._threads)
         self._begin("rest")
-        results = self.backend.run(self.program, inputs, self._look)
+        results = self.backend.run(self.program, inputs)
         self._end()
         return results
 
-    def _look(self, step: Instruction, operands: object) -> None:
-        """Before each instruction."""
-        del operands
+    def before(self, step: Instruction) -> None:
+        """Make the keys and diagonals of an instruction where not all are in memory, and start its clock."""
         self._end()
         segment = self._segment_of.get(self._places[step.result])
         if segment is not None and segment is not self._current:

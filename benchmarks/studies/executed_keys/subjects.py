@@ -11,7 +11,7 @@ import keywright as kw
 import numpy as np
 from harness.folders import HERE
 from keywright import compiler
-from keywright.compiler.presets import BootstrapPreset
+from keywright.model.parameters.presets import BootstrapPreset
 from keywright.plan import CostModel
 from keywright.plan.ring.preset_plans import bootstrap_plans
 from numpy.typing import NDArray

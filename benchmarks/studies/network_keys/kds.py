@@ -17,7 +17,6 @@ from keywright.plan import (
     Planner,
     Workload,
 )
-from keywright.plan.ring.chain import published_bytes
 from keywright.plan.workload.workload import Group
 
 from studies.network_keys.page_parts import GB, require, step, table
@@ -59,6 +58,12 @@ BUDGETS: tuple[tuple[Row, float], ...] = (
 """Rows, and in how much of their time `optimal` is planned."""
 POWERS = STRATEGIES["signed-power-of-two"]
 EVERY = STRATEGIES["all-required"]
+
+
+def published_bytes(log_n: int, level: int, alpha: int) -> int:
+    """Return the bytes of a key by the formula of the paper: 2 N dnum (1 + level + alpha) 8, dnum =
+    ceil((1 + level) / alpha)."""
+    return 16 * (1 << log_n) * -(-(1 + level) // alpha) * (1 + level + alpha)
 
 
 def key_bytes() -> str:

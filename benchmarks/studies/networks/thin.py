@@ -94,7 +94,7 @@ def compiled(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "plan_s": plan_s,
         "predicted_error": runtime.simulate(model.program, model.execution, samples).worst_error
         + entry_error(model, samples),
-        "predicted_s": sum(layer.seconds for layer in model.program.layers),
+        "predicted_s": model.program.seconds,
         "parameters": repr(model.parameters),
         "entry": repr(model.entry and model.entry.plan),
         "keys": len(model.specs),

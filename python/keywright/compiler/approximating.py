@@ -50,9 +50,9 @@ from keywright.errors.network import (
     unknown_activation,
 )
 from keywright.program.arrays import Shape, Vector, as_numbers, require_samples
-from keywright.program.client.client_part import ClientPart
 from keywright.program.client.first_steps import FirstSteps
 from keywright.program.client.joint_range import JointRange
+from keywright.program.client.last_steps import ClientPart
 from keywright.program.client.samples import in_order
 from keywright.program.fit_report import ExportDifferences, FittedActivation, OutputDifference
 from keywright.program.interface import ClientSteps, OutputCodec

@@ -6,7 +6,6 @@
 >>> scores = model.predict(samples[:8])                     # doctest: +SKIP
 """
 
-from keywright.compiler.parameter_choice import BOOTSTRAP_PRESETS, DEEP_PRESETS, Client, Ring
 from keywright.plan.ring.entry import Entry
 
 from .client import ModelClient, save_keys
@@ -18,6 +17,7 @@ from .exchange.requests import Answer, Requests
 from .executable import Executable
 from .loading import load_client, load_server
 from .model import Model
+from .parameters.parameter_choice import BOOTSTRAP_PRESETS, DEEP_PRESETS, Client, Ring
 from .report.encrypted_error import EncryptedError
 from .report.report import ModelReport, RingFigures, RunFigures, Sizes
 from .served.demands import Demands

@@ -13,13 +13,13 @@ from keywright.compiler.activations.fit import Thresholds
 from keywright.compiler.front_ends.estimator_refusals import in_its_words
 from keywright.compiler.front_ends.model_file import with_fixed_inputs
 from keywright.compiler.front_ends.model_source import to_source
-from keywright.compiler.parameter_choice import Client, Compilation, Ring
 from keywright.errors import ModelRefusedError
 from keywright.errors.choices import require_choice
 from keywright.errors.network import RefusalError
 
 from .estimator import with_estimator
 from .model import Model
+from .parameters.parameter_choice import Client, Compilation, Ring
 
 
 class FitOptions(TypedDict, total=False):
@@ -97,10 +97,10 @@ def compile(  # noqa: A001 (read as keywright.compile)
         approximated = with_estimator(approximated, model, calibration)
     name = Path(model).stem if isinstance(model, str | Path) else "model"
     ring = Ring(parameters) if isinstance(parameters, Parameters) else parameters
-    compilation = Compilation(approximated, ring, client=client, name=name)
+    compilation = Compilation(approximated, ring, client=client, name=name, labels=tuple(labels))
     with progress("choosing parameters and layouts, planning keys", None):
         own = compilation.for_samples(samples) if batch is None else compilation.for_batch(batch)
-        compiled = Model.of(own, compilation, name, tuple(labels), fixed_batch=batch is not None)
+        compiled = Model.of(own, compilation, fixed_batch=batch is not None)
         compiled.require_precision()
     return compiled
 

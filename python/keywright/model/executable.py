@@ -11,6 +11,7 @@ import numpy as np
 
 from keywright._copies import Unchanging
 from keywright._core import BootstrapperPlan, ClientParameters, KeySpec, Parameters, inspect, key_set_head
+from keywright._progress import Progress, silent
 from keywright.errors import OutOfRangeError
 from keywright.errors.model import FolderError
 from keywright.plan.cost.calibration import stored_model
@@ -128,17 +129,17 @@ class Executable(
         """
         if self.key_plan is not None:
             return PlanExecution(self.key_plan, self.parameters, self._entered, self._plans)
-        return self._frontier.execution
+        return self.key_frontier.execution
 
     @cached_property
     def candidates(self) -> list[PlanExecution]:
         """Plans of the keys, from the fewest bytes to the fastest, predicted with the calibration of this
         machine if there is one; only the given plan if there is one."""
-        return self._frontier.candidates if self.key_plan is None else [self.execution]
+        return self.key_frontier.candidates if self.key_plan is None else [self.execution]
 
     @cached_property
-    def _frontier(self) -> KeyFrontier:
-        """Return the keys among which those of `execution` and `candidates` are."""
+    def key_frontier(self) -> KeyFrontier:
+        """The keys among which those of `execution` and `candidates` are; searched at the first use."""
         thin = self.entry is not None
         return self.frontier or KeyFrontier(
             self._entered,
@@ -183,24 +184,32 @@ class Executable(
             OutOfMemoryError: the model does not fit.
         """
         process = Process(resident_bytes, makes_keys=False, streams=False, key_sets=0)
-        return plan_process([self.execution], self._entered, process, budget, stored_model())
+        return self.plan_memory(process, budget, [self.execution])
 
-    def plan_memory(self, process: Process, budget: int | None) -> ProcessPlan:
-        """Plan keys and diagonals of a process of at most ``budget`` bytes; None as for
-        `keywright.plan.plan_process`.
+    def plan_memory(
+        self, process: Process, budget: int | None, candidates: Sequence[PlanExecution] | None = None
+    ) -> ProcessPlan:
+        """Plan keys and diagonals of a process.
+
+        Args:
+            process: the process.
+            budget: its maximum bytes; None as for `keywright.plan.plan_process`.
+            candidates: plans of keys to choose from; by default `candidates`.
 
         Raises:
             OutOfMemoryError: nothing fits the budget.
         """
-        return plan_process(self.candidates, self._entered, process, budget, stored_model())
+        return plan_process(candidates or self.candidates, self._entered, process, budget, stored_model())
 
-    def runner(self, planned: ProcessPlan | None = None) -> Runner:
+    def runner(self, planned: ProcessPlan | None = None, progress: Progress = silent) -> Runner:
         """Return the program with its diagonals encoded, which runs with the keys of any client.
 
         Args:
-            planned: how diagonals are stored, from `plan_service`; by default they are kept encoded.
+            planned: keys, and how diagonals are stored; by default those of `execution`, kept encoded.
+            progress: reports the encoding.
         """
-        return Runner(self.program, self.execution, planned, self.entry_index)
+        execution = self.execution if planned is None else planned.execution
+        return Runner(self.program, execution, planned, self.entry_index, progress)
 
     # Exchange with clients
 

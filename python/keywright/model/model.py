@@ -1,7 +1,7 @@
 """A model: a program with its parameters, for clients that encrypt slots or for thin clients."""
 
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from keywright._core import Parameters, SecretKey, inspect, key_set_head
 from keywright._progress import Progress, silent
 from keywright.compiler.approximating import ApproximatedModel
-from keywright.compiler.parameter_choice import Compilation, CompiledProgram, smaller_presets
 from keywright.errors.engine import OutOfMemoryError, ParameterError
 from keywright.errors.model import FolderError
 from keywright.errors.network import ModelRefusedError, imprecise
@@ -35,6 +34,7 @@ from .client import ModelClient
 from .executable import Executable
 from .folder.description import Description
 from .folder.files import DESCRIPTION, PARAMETERS, PLAN, PROGRAM, has_file, new_folder
+from .parameters.parameter_choice import Compilation, smaller_presets
 from .report.encrypted_error import EncryptedError, predict_error
 from .report.report import (
     ModelReport,
@@ -73,26 +73,11 @@ class Model(
     fixed_batch: bool = field(default=True, repr=False)
 
     @staticmethod
-    def of(
-        compiled: CompiledProgram,
-        compilation: Compilation,
-        name: str,
-        labels: tuple[str, ...] = (),
-        *,
-        fixed_batch: bool = True,
-    ) -> "Model":
-        """Return the model of a compiled program."""
-        return Model(
-            name,
-            compiled.program,
-            compiled.parameters,
-            compiled.bootstraps,
-            compiled.entry,
-            labels,
-            frontier=compiled.frontier,
-            compilation=compilation,
-            fixed_batch=fixed_batch,
-        )
+    def of(executable: Executable, compilation: Compilation, *, fixed_batch: bool = True) -> "Model":
+        """Return the model of a program that a compilation made."""
+        own = {each.name: getattr(executable, each.name) for each in fields(Executable)}
+        own["frontier"] = executable.key_frontier
+        return Model(**own, compilation=compilation, fixed_batch=fixed_batch)
 
     @property
     def approximated(self) -> ApproximatedModel | None:
@@ -191,12 +176,11 @@ class Model(
         model.require_precision()
         return model
 
-    def _compiled(self, compiled: CompiledProgram, compilation: Compilation) -> "Model":
+    def _compiled(self, compiled: Executable, compilation: Compilation) -> "Model":
         """Return the model of another program of the same compilation."""
         if compiled.program is self.program:
             return self
-        model = Model.of(compiled, compilation, self.name, self.labels)
-        return self._models.setdefault(compiled.program.batch, model)
+        return self._models.setdefault(compiled.program.batch, Model.of(compiled, compilation))
 
     @cached_property
     def _models(self) -> dict[int, "Model"]:
@@ -246,7 +230,7 @@ class Model(
     def predicted_seconds(self) -> float:
         """Return the predicted seconds of a batch, one thread, with a bootstrap for each ciphertext that
         enters: a thin client's answers leave by its first stage."""
-        seconds = sum(layer.seconds for layer in self.program.layers)
+        seconds = self.program.seconds
         if self.entry is None:
             return seconds
         each = predict_bootstrap(self.entry.plan, stored_model())
@@ -312,7 +296,7 @@ class Model(
             return None
         for name in compilation.finer_presets(self.parameters.log_scale):
             try:
-                other = Model.of(compilation.with_preset(name, self.program.batch), compilation, self.name)
+                other = Model.of(compilation.with_preset(name, self.program.batch), compilation)
                 if other._follows(other.execution):
                     return name
             except (ModelRefusedError, ParameterError):

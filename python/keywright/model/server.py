@@ -12,10 +12,9 @@ from keywright.errors.engine import (
     MissingKeyError,
 )
 from keywright.errors.service import InvalidObjectError
-from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.machine import resident_bytes
-from keywright.plan.memory.planner import Process, plan_process
+from keywright.plan.memory.planner import Process
 from keywright.plan.memory.process import ProcessPlan
 from keywright.runtime.runner import Runner
 
@@ -113,9 +112,7 @@ class ModelServer(
 
     def take_keys(self, keys: EvaluationKeys, planned: ProcessPlan, progress: Progress = silent) -> None:
         """Take keys that follow the execution, and encode the model as planned."""
-        entry = self._executable.entry_index
-        runner = Runner(self.program, planned.execution, planned, entry, progress)
-        self._loaded = runner, keys
+        self._loaded = self._executable.runner(planned, progress), keys
 
     @property
     def runner(self) -> Runner:
@@ -192,6 +189,4 @@ class ModelServer(
             streams=streams,
             key_memory=self._key_memory if streams else None,
         )
-        network = self.execution.network
-        assert network is not None
-        return plan_process([self.execution], network, process, self._memory, stored_model())
+        return self._executable.plan_memory(process, self._memory, [self.execution])

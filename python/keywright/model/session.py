@@ -123,7 +123,7 @@ def _evaluate(
     program, runner, clock = client.program, server.runner, time.perf_counter
     parts, costs = program.batches(samples), Batches()
     outputs, error_bound = [], 0.0
-    predicted = sum(layer.seconds for layer in program.layers)
+    predicted = program.seconds
     with progress(f"{len(samples)} samples", predicted * len(parts)) as advance:
         for part in parts:
             costs.samples.append(len(part))

@@ -14,7 +14,7 @@ from .memory.planner import Process, plan_process
 from .problem import PlanningProblem, ProblemPlanner
 from .ring.chain import Chain
 from .ring.galois import AutomorphismGroup
-from .search.network_planner import plan_network
+from .search.network_planner import KeyFrontier
 from .search.planner import Planner
 from .strategies import STRATEGIES
 from .strategies.policy import KeyPolicy
@@ -28,6 +28,7 @@ __all__ = [
     "Chain",
     "CostModel",
     "DerivationPlanner",
+    "KeyFrontier",
     "KeyPlan",
     "KeyPolicy",
     "OpenWorkload",
@@ -41,7 +42,6 @@ __all__ = [
     "Workload",
     "load",
     "make_group",
-    "plan_network",
     "plan_process",
     "predict_plan",
     "save",

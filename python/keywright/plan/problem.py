@@ -12,7 +12,7 @@ from .keys.budget import Budget
 from .keys.execution import smaller_rings
 from .keys.key_plan import KeyPlan
 from .search.joint_planner import JointPlanner, divide_budget
-from .search.network_planner import QuickPlanner, open_ring
+from .search.network_planner import open_ring, quick_plans
 from .search.planner import DEFAULT_HOPS
 from .strategies import STRATEGIES
 from .workload.network import convert, convert_bootstrap, open_bootstraps
@@ -123,7 +123,7 @@ class ProblemPlanner:
         subrings: tuple[KeyPlan, ...] = ()
         if smaller := self.problem.smaller:
             opened = self.problem.variants[0] if self.problem.variants else self.problem.workload
-            timed = [QuickPlanner(each, self.model).timed for each in (opened, *smaller)]
+            timed = [quick_plans(each, self.model) for each in (opened, *smaller)]
             subrings, budget = divide_budget(timed[0], timed[1:], budget)
         return replace(self._joint.best(budget), subrings=subrings)
 

@@ -12,9 +12,9 @@ from keywright.program.operands.layout import Layout
 from keywright.program.operands.normalisation import Normalisation, declared_magnitude
 
 from .arrays import Shape, Vector, as_numbers, require_samples
-from .client.client_part import ClientPart
 from .client.first_steps import FirstSteps
 from .client.joint_range import JointRange
+from .client.last_steps import ClientPart
 from .client.samples import in_order
 
 

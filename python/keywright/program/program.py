@@ -56,6 +56,11 @@ class Program(
         """Number of samples that the program takes at a time."""
         return self.input.layout.batch
 
+    @property
+    def seconds(self) -> float:
+        """Predicted time of a batch, one thread."""
+        return sum(layer.seconds for layer in self.layers)
+
     @cached_property
     def key_switches(self) -> tuple[KeySwitch, ...]:
         """Every key switch, in order of execution."""

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from keywright._copies import Unpicklable
 from keywright._core import Bootstrapper, Ciphertext, EvaluationKeys, Evaluator
@@ -12,7 +13,10 @@ from keywright.plan.memory.process import ProcessPlan
 from keywright.program.program import Program
 from keywright.runtime.encrypted.backend import EncryptedBackend
 
-from .timing import LayerClock
+from .timing import Advance, LayerClock
+
+OnStep = Callable[[], object]
+"""Called after every operation."""
 
 
 class Runner(Unpicklable, elsewhere="load the model in the other process with keywright.load_server"):
@@ -80,8 +84,8 @@ class Runner(Unpicklable, elsewhere="load the model in the other process with ke
         self,
         keys: EvaluationKeys,
         inputs: Sequence[Ciphertext],
-        advance: Callable[[float, str], object] | None = None,
-        on_step: Callable[[], object] | None = None,
+        advance: Advance | None = None,
+        on_step: OnStep | None = None,
     ) -> list[Ciphertext]:
         """Evaluate a batch of samples.
 
@@ -95,32 +99,35 @@ class Runner(Unpicklable, elsewhere="load the model in the other process with ke
         Raises:
             OperandError: these are not the ciphertexts that the program takes.
         """
-
-        def step() -> None:
-            self.clock.step()
-            if on_step is not None:
-                on_step()
-
-        program, entry = self.program, self._entry
         evaluator = Evaluator(self.execution.parameters, keys)
-        values, results = list(inputs), []
-        if entry is not None:
-            for index, value in enumerate(values):
-                slots = entry.bootstrap_coefficients(evaluator, value)
-                repeated = evaluator.view_slots(slots, program.slots)
-                values[index] = evaluator.drop_to_level(repeated, program.input.level)
-                if on_step is not None:
-                    on_step()
-        if advance is None:
-            self.clock.start()
-        else:
-            self.clock.start(advance)
-        for output in self._backend.with_keys(evaluator, step).run(program, values):
-            if entry is None:
-                results.append(output)
-                continue
-            once = evaluator.view_slots(output, entry.plan.slots)
-            results.append(evaluator.drop_to_level(entry.slots_to_coeffs(evaluator, once), 0))
-            if on_step is not None:
-                on_step()
-        return results
+        values = [self._enter(evaluator, value, on_step) for value in inputs]
+        self.clock.start(advance)
+        step = self.clock.step if on_step is None else partial(_both, self.clock.step, on_step)
+        results = self._backend.with_keys(evaluator, step).run(self.program, values)
+        return [self._leave(evaluator, result, on_step) for result in results]
+
+    def _enter(self, evaluator: Evaluator, value: Ciphertext, on_step: OnStep | None) -> Ciphertext:
+        """Return a client's ciphertext as the program takes it."""
+        if self._entry is None:
+            return value
+        slots = self._entry.bootstrap_coefficients(evaluator, value)
+        repeated = evaluator.view_slots(slots, self.program.slots)
+        entered = evaluator.drop_to_level(repeated, self.program.input.level)
+        if on_step is not None:
+            on_step()
+        return entered
+
+    def _leave(self, evaluator: Evaluator, result: Ciphertext, on_step: OnStep | None) -> Ciphertext:
+        """Return a result of the program as the client takes it."""
+        if self._entry is None:
+            return result
+        once = evaluator.view_slots(result, self._entry.plan.slots)
+        left = evaluator.drop_to_level(self._entry.slots_to_coeffs(evaluator, once), 0)
+        if on_step is not None:
+            on_step()
+        return left
+
+
+def _both(first: OnStep, second: OnStep) -> None:
+    first()
+    second()

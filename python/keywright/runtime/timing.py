@@ -6,8 +6,11 @@ from collections.abc import Callable
 
 from keywright.program.program import Program
 
+Advance = Callable[[float, str], object]
+"""A progress bar: called with the predicted seconds of an operation that has ended, and the next layer."""
 
-def _silent(seconds: float, label: str) -> None:
+
+def _silent(*_: object) -> None:
     """Report nothing."""
 
 
@@ -34,19 +37,18 @@ class LayerClock:
             self._switches[self._layer.get(switch.instruction)] += switch.count
         self._order = [index for index, step in enumerate(program.instructions) if step.opcode != "input"]
         self._steps = Counter(self._layer.get(index) for index in self._order)
-        self._advance: Callable[[float, str], object] = _silent
+        self._advance: Advance = _silent
         self._done, self._last = 0, 0.0
         self.layers = program.layers
         self.seconds = [0.0] * len(program.layers)
 
-    def start(self, advance: Callable[[float, str], object] = _silent) -> None:
+    def start(self, advance: Advance | None = None) -> None:
         """Start a run.
 
         Args:
-            advance: a progress bar: called now, and after every operation with its predicted seconds and the
-                next layer.
+            advance: called now, and after every operation.
         """
-        self._advance = advance
+        self._advance = advance or _silent
         self._done, self._last = 0, time.perf_counter()
         self._advance(0.0, self._label())
 

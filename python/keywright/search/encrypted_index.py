@@ -8,15 +8,12 @@ from numpy.typing import ArrayLike
 
 from keywright import bfv
 from keywright._core import BfvCiphertext, EncryptedSearchIndex
-from keywright._reading.records import refusing
 from keywright.errors import FormatError, ParameterError
 
-from .directory import Places
 from .index import VectorIndex
 from .messages import read_vectors
 from .quantisation import ENCRYPTED_LEVEL, LOG_N, Quantisation
 
-FORMAT = "keywright-search-encrypted-1"
 BLOCK = 1 << LOG_N
 """Vectors of a full block."""
 
@@ -39,17 +36,17 @@ class EncryptedIndex(
         ParameterError: the quantisation is for vectors in the clear.
     """
 
-    def __init__(self, quantisation: Quantisation) -> None:
+    FORMAT, _KIND = "keywright-search-encrypted-1", "an encrypted search index"
+
+    @staticmethod
+    def _empty(quantisation: Quantisation) -> EncryptedSearchIndex:
         if not quantisation.encrypted:
             raise ParameterError(
                 "this quantisation is for vectors in the clear; pass Quantisation(..., encrypted=True)",
                 what="encrypted",
                 value=False,
             )
-        super().__init__(
-            quantisation,
-            EncryptedSearchIndex(quantisation.parameters, quantisation.dimension, ENCRYPTED_LEVEL),
-        )
+        return EncryptedSearchIndex(quantisation.parameters, quantisation.dimension, ENCRYPTED_LEVEL)
 
     def add(self, vectors: bytes) -> None:
         """Add encrypted vectors. Nothing is added if anything is refused.
@@ -93,39 +90,16 @@ class EncryptedIndex(
         with self._lock:
             self._places.release(self._places.of(ids))
 
-    def save(self, folder: str | Path) -> None:
-        """Write the index to a new folder: ciphertexts by block, ids, and a description in JSON.
+    def _write(self, folder: Path) -> None:
+        for block in range(-(-self._engine.rows // BLOCK)):
+            with (folder / f"block-{block}.bin").open("wb") as file:
+                for ciphertext in self._engine.read(block):
+                    file.write(ciphertext.to_bytes())
 
-        Raises:
-            FileExistsError: the folder exists.
-        """
-        folder = Path(folder)
-        folder.mkdir()
-        with self._lock:
-            for block in range(-(-self._engine.rows // BLOCK)):
-                with (folder / f"block-{block}.bin").open("wb") as file:
-                    for ciphertext in self._engine.read(block):
-                        file.write(ciphertext.to_bytes())
-            self._places.save(folder, self.quantisation, FORMAT)
-
-    @classmethod
-    def load(cls, folder: str | Path) -> "EncryptedIndex":
-        """Read the folder of `save`.
-
-        Raises:
-            FormatError: a file is damaged, or does not fit the others.
-            MismatchError: ciphertexts have different owners.
-            FileNotFoundError: a file is missing.
-        """
-        folder = Path(folder)
-        with refusing(f"{folder}, an encrypted search index", FormatError):
-            places, quantisation = Places.load(folder, FORMAT)
-            index = cls(quantisation)
-            for start in range(0, len(places.ids), BLOCK):
-                rows = min(BLOCK, len(places.ids) - start)
-                index._engine.append(rows, list(index._read(folder / f"block-{start // BLOCK}.bin")))
-            index._places = places
-        return index
+    def _fill(self, folder: Path, count: int) -> None:
+        for start in range(0, count, BLOCK):
+            rows = min(BLOCK, count - start)
+            self._engine.append(rows, list(self._read(folder / f"block-{start // BLOCK}.bin")))
 
     def _read(self, path: Path) -> Iterator[BfvCiphertext]:
         """Read the ciphertexts of a block."""

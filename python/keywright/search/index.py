@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from threading import RLock
-from typing import Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,8 +23,6 @@ from .directory import Places, load_array
 from .messages import AnswerPart, read_query
 from .quantisation import CHUNK, DEFAULT_LEVELS, Metric, Quantisation, as_vectors, norms_of
 
-FORMAT = "keywright-search-index-1"
-
 Engine = TypeVar("Engine", SearchIndex, EncryptedSearchIndex)
 
 
@@ -33,12 +31,22 @@ class VectorIndex(Unpicklable, Generic[Engine], elsewhere="save() it, and load i
 
     Args:
         quantisation: how vectors are rounded.
-        engine: their vectors.
+
+    Raises:
+        ParameterError: the quantisation is for the other kind.
     """
 
-    def __init__(self, quantisation: Quantisation, engine: Engine) -> None:
-        self._engine: Engine = engine
+    FORMAT: ClassVar[str]
+    _KIND: ClassVar[str]
+
+    def __init__(self, quantisation: Quantisation) -> None:
+        self._engine: Engine = self._empty(quantisation)
         self.quantisation, self._places, self._lock = quantisation, Places(), RLock()
+
+    @staticmethod
+    def _empty(quantisation: Quantisation) -> Any:
+        """Return an engine without vectors."""
+        raise NotImplementedError
 
     def __len__(self) -> int:
         """Number of vectors."""
@@ -93,6 +101,43 @@ class VectorIndex(Unpicklable, Generic[Engine], elsewhere="save() it, and load i
             self._places.require_vectors()
             return bytes(self._engine.answer(query, keys).to_bytes())
 
+    def save(self, folder: str | Path) -> None:
+        """Write the index to a new folder: its vectors, their ids, and a description in JSON.
+
+        Raises:
+            FileExistsError: the folder exists.
+        """
+        folder = Path(folder)
+        folder.mkdir()
+        with self._lock:
+            self._write(folder)
+            self._places.save(folder, self.quantisation, self.FORMAT)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Read the folder of `save`.
+
+        Raises:
+            FormatError: a file is damaged, or does not fit the others.
+            MismatchError: encrypted vectors have different owners.
+            FileNotFoundError: a file is missing.
+        """
+        folder = Path(folder)
+        with refusing(f"{folder}, {cls._KIND}", FormatError):
+            places, quantisation = Places.load(folder, cls.FORMAT)
+            index = cls(quantisation)
+            index._fill(folder, len(places.ids))
+            index._places = places
+        return index
+
+    def _write(self, folder: Path) -> None:
+        """Write the vectors."""
+        raise NotImplementedError
+
+    def _fill(self, folder: Path, count: int) -> None:
+        """Read the vectors of a folder into an empty index."""
+        raise NotImplementedError
+
 
 class Index(
     VectorIndex[SearchIndex], elsewhere="save() it, and load it in the other process with Index.load"
@@ -108,17 +153,17 @@ class Index(
         ParameterError: the quantisation is for encrypted vectors.
     """
 
-    def __init__(self, quantisation: Quantisation) -> None:
+    FORMAT, _KIND = "keywright-search-index-1", "a search index"
+
+    @staticmethod
+    def _empty(quantisation: Quantisation) -> SearchIndex:
         if quantisation.encrypted:
             raise ParameterError(
                 "this quantisation is for encrypted vectors; use EncryptedIndex, or leave out encrypted=True",
                 what="encrypted",
                 value=True,
             )
-        super().__init__(
-            quantisation,
-            SearchIndex(quantisation.parameters, quantisation.dimension, quantisation.max_norm2),
-        )
+        return SearchIndex(quantisation.parameters, quantisation.dimension, quantisation.max_norm2)
 
     @classmethod
     def of(
@@ -203,42 +248,17 @@ class Index(
                 self._engine.write(part, zeros, np.zeros(0, dtype=np.int64))
             self._places.release(places)
 
-    def save(self, folder: str | Path) -> None:
-        """Write the index to a new folder: the rounded vectors, their ids, and a description in JSON.
+    def _write(self, folder: Path) -> None:
+        places = np.arange(len(self._places.ids))
+        with (folder / "vectors.npy").open("wb") as file:
+            shape = (len(places), self.quantisation.dimension)
+            header = {"descr": "<i2", "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            for start in range(0, len(places), CHUNK):
+                file.write(self._engine.read(places[start : start + CHUNK]).astype("<i2").tobytes())
 
-        Raises:
-            FileExistsError: the folder exists.
-        """
-        folder = Path(folder)
-        folder.mkdir()
-        with self._lock:
-            places = np.arange(len(self._places.ids))
-            with (folder / "vectors.npy").open("wb") as file:
-                shape = (len(places), self.quantisation.dimension)
-                header = {"descr": "<i2", "fortran_order": False, "shape": shape}
-                np.lib.format.write_array_header_1_0(file, header)
-                for start in range(0, len(places), CHUNK):
-                    file.write(self._engine.read(places[start : start + CHUNK]).astype("<i2").tobytes())
-            self._places.save(folder, self.quantisation, FORMAT)
-
-    @classmethod
-    def load(cls, folder: str | Path) -> "Index":
-        """Read the folder of `save`.
-
-        Raises:
-            FormatError: a file is damaged, or does not fit the others.
-            FileNotFoundError: a file is missing.
-        """
-        folder = Path(folder)
-        with refusing(f"{folder}, a search index", FormatError):
-            places, quantisation = Places.load(folder, FORMAT)
-            index = cls(quantisation)
-            index._fill(folder, places)
-        return index
-
-    def _fill(self, folder: Path, places: Places) -> None:
-        """Read the vectors of a folder into an empty index."""
-        count, dimension = len(places.ids), self.quantisation.dimension
+    def _fill(self, folder: Path, count: int) -> None:
+        dimension = self.quantisation.dimension
         vectors = load_array(folder / "vectors.npy", count * dimension, "int16")
         if vectors.shape != (count, dimension):
             raise ValueError(f"its vectors have the shape {vectors.shape}, with {count} ids")
@@ -248,7 +268,6 @@ class Index(
                 self._engine.write(np.arange(start, start + len(rows)), rows, self.quantisation.addends(rows))
             except KeywrightError as error:
                 raise ValueError(str(error)) from None
-        self._places = places
 
 
 def _radius(array: NDArray[np.generic], centre: NDArray[np.float64] | None) -> float:

@@ -129,8 +129,12 @@ def load_index(folder: Path) -> Index | EncryptedIndex:
     Raises:
         FormatError, FileNotFoundError: as for `Index.load`.
     """
-    kind = Index if (folder / "vectors.npy").exists() else EncryptedIndex
-    return kind.load(folder)
+    return kind_of(folder).load(folder)
+
+
+def kind_of(folder: Path) -> type[Index | EncryptedIndex]:
+    """Return the kind of the index of a folder."""
+    return Index if (folder / "vectors.npy").exists() else EncryptedIndex
 
 
 _INDEX: list[Index | EncryptedIndex] = []

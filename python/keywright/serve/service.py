@@ -18,7 +18,7 @@ from keywright.errors.service import (
 )
 from keywright.model.model import Model
 from keywright.serve.evaluation.evaluations import Evaluations
-from keywright.serve.evaluation.execution import Execution, Reports
+from keywright.serve.evaluation.job_execution import JobExecution, Reports
 from keywright.serve.exchanged import SAMPLE_BYTES, ExchangedObject
 from keywright.serve.jobs.queue import Jobs
 from keywright.serve.storage.state_folder import StateFolder, operator_key
@@ -163,7 +163,7 @@ class Service(
             self._note_keys(uploaded)
         reports = Reports(self._usage, self._audit, self.metrics, self._event)
         self.evaluations = Evaluations(
-            Execution(self.catalog, self.store, self.jobs, self._workers, reports, state, limits.budget)
+            JobExecution(self.catalog, self.store, self.jobs, self._workers, reports, state, limits.budget)
         )
         self.evaluations.dispatcher.start()
 

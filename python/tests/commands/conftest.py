@@ -13,14 +13,15 @@ import pytest
 from keywright import compiler
 from keywright.cli import main
 from keywright.compiler.approximating import ApproximatedModel
-from keywright.compiler.parameter_choice import Compilation, CompiledProgram
+from keywright.model import Executable
+from keywright.model.parameters.parameter_choice import Compilation
 
 DATA = files("keywright") / "data"
 COUNT = 3
 
 
 APPROXIMATED: dict[tuple[object, ...], ApproximatedModel] = {}
-COMPILED: dict[tuple[object, ...], tuple[ApproximatedModel, CompiledProgram]] = {}
+COMPILED: dict[tuple[object, ...], tuple[ApproximatedModel, Executable]] = {}
 
 
 @pytest.fixture(autouse=True)
@@ -35,8 +36,8 @@ def _compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
             APPROXIMATED[key] = approximate(model, fit)
         return APPROXIMATED[key]
 
-    def compile_once(self: Compilation, batching: Any) -> CompiledProgram:
-        key = (id(self.approximated), self._ring, self._client, self._name, batching)
+    def compile_once(self: Compilation, batching: Any) -> Executable:
+        key = (id(self.approximated), self._ring, self._client, self._name, self._labels, batching)
         if key not in COMPILED:
             COMPILED[key] = self.approximated, compile_batch(self, batching)
         return COMPILED[key][1]

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import keywright as kw
 import pytest
-from keywright.compiler.parameter_choice import Compilation, CompiledProgram
 from keywright.errors import (
     OutOfMemoryError,
 )
-from keywright.model import Model, executable
+from keywright.model import Executable, Model, executable
+from keywright.model.parameters.parameter_choice import Compilation
 
 
 def test_a_batch_that_does_not_fit_is_made_smaller(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     for_batch = Compilation.for_batch
 
-    def noted(self: Compilation, batch: int) -> CompiledProgram:
+    def noted(self: Compilation, batch: int) -> Executable:
         asked.append(batch)
         return for_batch(self, batch)
 

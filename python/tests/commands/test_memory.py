@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from keywright.cli import main
 from keywright.commands.helpers.memory import memory_budget
-from keywright.compiler.parameter_choice import BOOTSTRAP_PRESETS, Compilation, CompiledProgram
+from keywright.model import Executable
+from keywright.model.parameters.parameter_choice import BOOTSTRAP_PRESETS, Compilation
 from tests.commands.test_infer import Write, squares  # noqa: F401 (a fixture)
 
 SHARE = 0.1
@@ -76,12 +77,12 @@ def test_what_cannot_fit_is_refused_before_any_key(
 
 
 def test_a_refusal_names_the_presets_that_take_less(squares: Write, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    for module in ("model.executable", "compiler.parameter_choice"):
+    for module in ("model.executable", "model.parameters.parameter_choice"):
         monkeypatch.setattr(f"keywright.{module}.resident_bytes", lambda: 100 << 20)
     folder = squares(8)
     inputs = np.load(folder / "inputs.npy")
 
-    def compiles(self: Compilation, batching: object) -> CompiledProgram:
+    def compiles(self: Compilation, batching: object) -> Executable:
         raise AssertionError("a refusal compiles nothing")
 
     def refused(preset: str) -> kw.errors.OutOfMemoryError:

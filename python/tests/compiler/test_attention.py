@@ -20,7 +20,7 @@ from keywright.errors import (
 )
 from keywright.model.exchange.interface import interface
 from keywright.model.served.manifest import Manifest
-from keywright.plan import plan_network
+from keywright.plan import KeyFrontier
 from keywright.program.arrays import Vector
 from keywright.program.file import storage
 from keywright.runtime import guard, run_clear
@@ -377,7 +377,7 @@ def test_encrypted_attention_agrees_with_the_clear_run() -> None:
     parameters = kw.Parameters.from_bits(12, [50] + [40] * 26, [50] * 4, 40, insecure=True)
     target = compiler.Target(slots=parameters.max_slots, levels=parameters.max_level)
     program = compiler.compile_program(model, target, compiler.Fit(calibration=samples, error=0.05))
-    execution = plan_network(program, parameters)
+    execution = KeyFrontier(program, parameters).execution
     secret = kw.SecretKey.generate(parameters)
     generator = kw.KeyGenerator(secret)
     keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs)

@@ -21,7 +21,7 @@ from keywright.errors import (
     EncodeError,
     FormatError,
 )
-from keywright.plan import plan_network
+from keywright.plan import KeyFrontier
 from keywright.program.operands.diagonals import DiagonalMatrix
 from keywright.runtime import run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend
@@ -133,7 +133,7 @@ def test_the_compiler_chooses_the_batch_of_least_time(
     residual: onnx.ModelProto, fit: compiler.Fit, count: int
 ) -> None:
     def seconds(program: compiler.Program) -> float:
-        return sum(layer.seconds for layer in program.layers) * -(-count // program.batch)
+        return program.seconds * -(-count // program.batch)
 
     chosen = compiler.compile_program(residual, replace(TARGET, samples=count), fit)
     largest = max(len(chosen.input.layout.positions), 2 * 6 * 6)
@@ -227,7 +227,7 @@ def test_ciphertexts_of_several_samples(
     assert len(program.pack(samples[:2])) == ciphertexts
     secret = kw.SecretKey.generate(parameters)
     generator, decryptor = kw.KeyGenerator(secret), kw.Decryptor(secret)
-    execution = plan_network(program, parameters)
+    execution = KeyFrontier(program, parameters).execution
     keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs)
     server = EncryptedBackend(kw.Evaluator(parameters, execution.follow(keys)), plan=execution)
     expected, rows_of_outputs = run_clear(program, samples), []

@@ -11,10 +11,10 @@ import onnx
 import pytest
 from keywright import compiler, runtime
 from keywright import plan as planning
-from keywright.plan import plan_network
+from keywright.plan import KeyFrontier
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
-from keywright.plan.search.frontier import FrontierSearch
+from keywright.plan.search.frontier import descend, fastest_state
 from keywright.plan.workload.network import convert, open_bootstraps, planned_part
 from keywright.runtime import run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend
@@ -112,7 +112,7 @@ def party(build: Build) -> Party:
     )
     secret = kw.SecretKey.generate(plan.parameters, ENTROPY)
     generator = kw.KeyGenerator(secret, ENTROPY)
-    execution = plan_network(program, plan.parameters, [plan])
+    execution = KeyFrontier(program, plan.parameters, [plan]).execution
     keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs)
     return Party(plan, model, program, samples, secret, generator, execution, execution.follow(keys))
 
@@ -159,9 +159,9 @@ def test_a_plan_with_open_factors_is_followed(party: Party) -> None:
     assert planned_part(variants[0].published) == planned_part(
         convert(program, parameters, "network", [party.plan])
     )
-    search = FrontierSearch(variants[-1], planning.CostModel(), max_hops=2)
-    smallest = min(search.descend(), key=lambda point: point.stored_bytes)
-    planned = plan_file.from_json(plan_file.to_json(search.plan("optimal", smallest)))
+    state = fastest_state(variants[-1], planning.CostModel(), max_hops=2)
+    smallest = min(descend(state), key=lambda point: point.stored_bytes)
+    planned = plan_file.from_json(plan_file.to_json(state.plan("optimal", smallest)))
     assert planned.workload.common.bootstraps != (tuple(party.plan.factors),)
     execution = PlanExecution(planned, parameters, program, [party.plan])
     specs = execution.key_specs
@@ -206,7 +206,7 @@ def test_a_composition_is_bootstrapped_between_its_polynomials(build: Build) -> 
     runtime.guard(program, samples)
     secret = kw.SecretKey.generate(plan.parameters, ENTROPY)
     generator = kw.KeyGenerator(secret, ENTROPY)
-    execution = plan_network(program, plan.parameters, [plan])
+    execution = KeyFrontier(program, plan.parameters, [plan]).execution
     specs = execution.key_specs
     keys = execution.follow(generator.evaluation_keys(relinearization=False, specs=specs))
     bootstrappers = [kw.Bootstrapper(each) for each in execution.bootstrapper_plans]

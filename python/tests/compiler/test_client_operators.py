@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from keywright.program.client.client_part import ALLOWED
+from keywright.program.client.last_steps import ALLOWED
 from keywright.program.client.small_model import SmallModel
 from onnx import TensorProto, helper, numpy_helper
 

@@ -18,7 +18,7 @@ from keywright.errors import (
     ModelRefusedError,
     RefusalError,
 )
-from keywright.program.client.client_part import ClientPart
+from keywright.program.client.last_steps import ClientPart
 from keywright.runtime import run_clear
 from onnx import TensorProto, helper, numpy_helper
 from skl2onnx import to_onnx

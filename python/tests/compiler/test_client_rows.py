@@ -5,7 +5,7 @@ from unittest.mock import patch
 import numpy as np
 import onnx.parser
 import pytest
-from keywright.program.client.client_part import ClientPart
+from keywright.program.client.last_steps import ClientPart
 from keywright.program.client.small_model import SmallModel
 
 COUNT = 7

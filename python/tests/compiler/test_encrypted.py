@@ -11,7 +11,7 @@ import pytest
 from keywright import compiler
 from keywright.compiler.layout.cyclic import REPACKED
 from keywright.compiler.placement.costs import CostTable
-from keywright.plan import plan_network
+from keywright.plan import KeyFrontier
 from keywright.plan.keys.execution import PlanExecution
 from keywright.runtime import run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend
@@ -48,7 +48,7 @@ def evaluation_keys(
 
 def compare(program: compiler.Program, generator: kw.KeyGenerator, samples: Samples) -> None:
     """Decrypted results are within the ciphertexts' own error bounds of the clear ones."""
-    execution = plan_network(program, parameters())
+    execution = KeyFrontier(program, parameters()).execution
     keys = execution.follow(evaluation_keys(execution, generator))
     backend = EncryptedBackend(kw.Evaluator(parameters(), keys), plan=execution)
     encryptor, decryptor = kw.Encryptor(generator.public_key(), bytes(32)), kw.Decryptor(secret())
@@ -179,7 +179,7 @@ def test_every_planned_key_is_needed(generator: kw.KeyGenerator, build: Build) -
     )
     program = compiler.compile_program(model, compiler.Target(slots=8, levels=2))
     encrypted = encrypt_sample(program, kw.Encryptor(generator.public_key()), np.ones(8))
-    execution = plan_network(program, parameters())
+    execution = KeyFrontier(program, parameters()).execution
     for skip in range(len(execution.key_specs)):
         keys = evaluation_keys(execution, generator, skip)
         with pytest.raises(kw.errors.MismatchError, check=lambda error: error.code == "plan"):

@@ -13,7 +13,7 @@ from keywright.errors import (
     EncodeError,
     OperandError,
 )
-from keywright.plan import plan_network
+from keywright.plan import KeyFrontier
 from keywright.plan.keys.execution import PlanExecution
 from keywright.program.operands.polynomials import PolynomialSpec
 from keywright.runtime import run_clear
@@ -47,7 +47,7 @@ def digits() -> Digits:
         images = np.load(file)["images"]
     secret = kw.SecretKey.generate(parameters)
     generator = kw.KeyGenerator(secret)
-    execution = plan_network(program, parameters)
+    execution = KeyFrontier(program, parameters).execution
     keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs)
     backend = EncryptedBackend(kw.Evaluator(parameters, execution.follow(keys)), plan=execution)
     return Digits(parameters, program, images, generator, kw.Decryptor(secret), execution, backend)

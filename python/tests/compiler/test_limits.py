@@ -17,7 +17,7 @@ from keywright.errors import (
     ModelRefusedError,
     RefusalError,
 )
-from keywright.program.client.client_part import ClientPart
+from keywright.program.client.last_steps import ClientPart
 from onnx import TensorProto, helper, numpy_helper
 
 node = helper.make_node

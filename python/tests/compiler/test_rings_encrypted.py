@@ -18,7 +18,7 @@ from keywright.errors import (
     OperandError,
     WorkloadError,
 )
-from keywright.plan import CostModel, plan_network, predict_plan
+from keywright.plan import CostModel, KeyFrontier, predict_plan
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.ring.chain_sources import chain_of
@@ -82,7 +82,7 @@ def party(build: Build) -> Party:
         compiler.Fit(calibration=samples),
     )
     secret = kw.SecretKey.generate(plan.parameters, ENTROPY)
-    execution = plan_network(program, plan.parameters, [plan])
+    execution = KeyFrontier(program, plan.parameters, [plan]).execution
     return Party(plan, program, samples, secret, kw.KeyGenerator(secret, ENTROPY), execution)
 
 

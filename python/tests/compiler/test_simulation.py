@@ -17,7 +17,7 @@ from keywright.errors import (
     OutOfRangeError,
 )
 from keywright.plan.keys.execution import PlanExecution
-from keywright.plan.search.network_planner import plan_network
+from keywright.plan.search.network_planner import KeyFrontier
 from keywright.runtime import run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend
 from keywright.runtime.simulation.noise import BootstrapErrors, NoiseSource
@@ -64,7 +64,7 @@ def run(
     public: bool = False,
     runs: int = 3,
 ) -> Case:
-    plan = plan_network(program, parameters, bootstraps)
+    plan = KeyFrontier(program, parameters, bootstraps).execution
     errors = []
     for number in range(runs):
         secret = kw.SecretKey.generate(parameters, bytes([number]) * 32)
@@ -190,7 +190,7 @@ def test_what_cannot_be_simulated_is_refused(build: Build) -> None:
     samples = np.random.default_rng(4).uniform(-1, 1, (4, 12))
     target = compiler.Target(slots=1024, levels=parameters.max_level)
     program = compiler.compile_program(perceptron(build), target, compiler.Fit(calibration=samples))
-    plan = plan_network(program, parameters)
+    plan = KeyFrontier(program, parameters).execution
     with pytest.raises(EncodeError, check=lambda error: error.code == "samples"):
         runtime.simulate(program, plan, samples[:0])
     with pytest.raises(EncodeError, check=lambda error: error.code == "samples"):

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from keywright.compiler.parameter_choice import DEEP_PRESETS, Compilation, ParameterChoice
-from keywright.compiler.presets import BootstrapPreset
 from keywright.errors import ModelRefusedError
 from keywright.errors.network import too_deep
+from keywright.model.parameters.parameter_choice import DEEP_PRESETS, Compilation, ParameterChoice
+from keywright.model.parameters.presets import BootstrapPreset
 from keywright.plan import CostModel
 
 
@@ -22,12 +22,12 @@ def compiled_for(seconds: dict[str, float], depth: int) -> tuple[str, list[str]]
         asked.append(name)
         if seconds[name] < 0:
             raise ModelRefusedError([too_deep(depth, 0, [name])])
-        return SimpleNamespace(seconds=seconds[name], choice=choice)
+        return SimpleNamespace(program=SimpleNamespace(seconds=seconds[name]))
 
     model: Any = SimpleNamespace(graph=SimpleNamespace(depth=lambda: depth))
     compilation: Any = Compilation(model)
     compilation._program = compiled
-    return compilation._faster(DEEP_PRESETS, None).choice.ring, asked
+    return compilation._faster(DEEP_PRESETS, None)[0].ring, asked
 
 
 def test_a_preset_whose_bootstraps_alone_take_longer_is_not_compiled_for() -> None:

@@ -11,8 +11,8 @@ import pytest
 from keywright.errors import ModelRefusedError
 from keywright.errors.engine import EncodeError
 from keywright.model import Model
-from keywright.program.client.client_part import DECIDING, ONLY_HERE, ClientPart
 from keywright.program.client.jumps import moved
+from keywright.program.client.last_steps import DECIDING, ONLY_HERE, ClientPart
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from sklearn.compose import TransformedTargetRegressor

@@ -291,7 +291,7 @@ def test_each_batch_is_compiled_once(
         compiled.append(program.batch)
         return program
 
-    monkeypatch.setattr("keywright.compiler.parameter_choice.compile_program", noted)
+    monkeypatch.setattr("keywright.model.parameters.parameter_choice.compile_program", noted)
     one = kw.compile(perceptron, typical, parameters=small())
     assert compiled == [1]
     for count in (1, 1, 16, 9, 16):
@@ -379,7 +379,7 @@ def test_the_report_says_how_requests_enter() -> None:
     assert full.report.lines["levels"] == "3 deep, no bootstraps"
     assert thin.entry is not None
     entering = predict_bootstrap(thin.entry.plan, stored_model())
-    layers = sum(layer.seconds for layer in thin.program.layers)
+    layers = thin.program.seconds
     assert thin.report.run.seconds == pytest.approx(layers + entering)
     assert entering > 0
 

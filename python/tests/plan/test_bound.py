@@ -22,7 +22,7 @@ from keywright.plan.exact.linear_program import LinearProgram
 from keywright.plan.keys.key_plan import IDENTITY, Hop, PlannedKey
 from keywright.plan.ring.chain import shapes
 from keywright.plan.ring.galois import Automorphism
-from keywright.plan.search.frontier import FrontierSearch
+from keywright.plan.search.frontier import descend, fastest_state
 from keywright.plan.workload import Choice
 from keywright.plan.workload.open_workload import Alternative
 from keywright.plan.workload.workload import Group
@@ -146,7 +146,7 @@ def test_no_plan_that_is_found_is_below_the_bound(hops: int) -> None:
     bound = LowerBound(workload, MODEL, max_hops=hops)
     points = [
         (point.stored_bytes, point.seconds)
-        for point in FrontierSearch(workload, MODEL, max_hops=hops).descend()[::12]
+        for point in descend(fastest_state(workload, MODEL, max_hops=hops))[::12]
     ]
     if hops > 2:
         plans = [strategy.plan(workload, MODEL) for strategy in STRATEGIES.values()]

@@ -28,7 +28,7 @@ from keywright.plan.keys.execution import PlanExecution, keys_digest
 from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.memory.scratch import Scratch
 from keywright.plan.ring.chain_sources import chain_of
-from keywright.plan.search.frontier import FrontierSearch
+from keywright.plan.search.frontier import descend, fastest_state
 from keywright.plan.search.joint_planner import JointPlanner
 from keywright.plan.workload.network import (
     convert,
@@ -68,9 +68,9 @@ def make_plan(name: str, workload: planning.Workload) -> planning.KeyPlan:
     if name in planning.STRATEGIES:
         return planning.STRATEGIES[name].plan(workload, MODEL)
     # From the frontier: the integer program's decisions are not needed here.
-    search = FrontierSearch(workload, MODEL, max_hops=4)
-    points = sorted(search.descend(), key=lambda point: point.stored_bytes)
-    return search.plan("optimal", points[0] if name == "optimal-small" else points[len(points) // 2])
+    state = fastest_state(workload, MODEL, max_hops=4)
+    points = sorted(descend(state), key=lambda point: point.stored_bytes)
+    return state.plan("optimal", points[0] if name == "optimal-small" else points[len(points) // 2])
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def test_digits_under_every_strategy(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_transforms_hold_what_is_predicted(name: str) -> None:
+def test_transforms_hold_what_is_predicted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Results of hops, and of keys that do not fit the diagonals, are held until the sums of baby steps."""
     side, threads = digits(), kw.threads()
     execution = side.execution(name)
@@ -150,30 +150,27 @@ def test_transforms_hold_what_is_predicted(name: str) -> None:
         plan=execution,
     )
     backend.prepare(side.program)
-    scratch, held = Scratch(execution), {}
-    running: list[tuple[int, int]] = []
+    held: list[int] = []
+    linear_transform = backend.linear_transform
 
-    def end() -> None:
-        for result, before in running:
-            held[result] = memory_use()["peak"] - before
-
-    def begin(step: Any, operands: object) -> None:
-        del operands
-        end()
+    def measured(*arguments: Any) -> Any:
         reset_memory_peak()
-        running[:] = [(step.result, memory_use()["live"])]
+        before = memory_use()["live"]
+        result = linear_transform(*arguments)
+        held.append(memory_use()["peak"] - before)
+        return result
 
+    monkeypatch.setattr(backend, "linear_transform", measured)
     try:
         kw.set_threads(1)
-        backend.run(side.program, side.inputs, begin)
+        backend.run(side.program, side.inputs)
     finally:
         kw.set_threads(threads)
-    end()
     transforms = [step for step in side.program.instructions if step.opcode == "linear_transform"]
     assert transforms
-    for step in transforms:
-        predicted = scratch.instruction(side.program, step, "encoded")
-        assert 0.95 < predicted / held[step.result] < 1.05, (name, step)
+    for step, taken in zip(transforms, held, strict=True):
+        predicted = Scratch(execution).instruction(side.program, step, "encoded")
+        assert 0.95 < predicted / taken < 1.05, (name, step)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -74,7 +74,7 @@ def test_digits_are_what_the_special_primes_hold() -> None:
             assert key.shape.level == level
             assert key.shape.digits == tuple(range(0, level + 1, alpha))
             # The fewest special primes that hold them.
-            held = key.shape.special_bits
+            held = sum((*q, *p)[prime] for prime in key.shape.special_primes)
             widest = max(sum(q[start : min(start + alpha, level + 1)]) for start in key.shape.digits)
             assert widest <= held
             last = key.shape.special_primes[-1]

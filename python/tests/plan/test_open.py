@@ -23,7 +23,7 @@ from keywright.plan.cost.ephemeral import EphemeralSwitch
 from keywright.plan.exact.bound import LowerBound
 from keywright.plan.exact.optimizer import Optimizer
 from keywright.plan.ring.galois import Automorphism
-from keywright.plan.search.frontier import FrontierSearch
+from keywright.plan.search.frontier import descend, fastest_state
 from keywright.plan.search.joint_planner import JointPlanner
 from keywright.plan.workload import Choice
 from keywright.plan.workload.factors import COUNTS, factor_alternatives
@@ -146,7 +146,7 @@ def test_time_is_bounded_by_counting_keys() -> None:
     smallest = min(key.shape.stored_bytes for key in STRATEGIES["kds"].plan(workload, MODEL).keys)
     for hops in (1, 2, 3, 4):
         bound = LowerBound(workload, MODEL, max_hops=hops)
-        points = FrontierSearch(workload, MODEL, max_hops=hops).descend()
+        points = descend(fastest_state(workload, MODEL, max_hops=hops))
         fastest = points[0].seconds
         for point in points:
             assert bound.seconds(point.stored_bytes) <= point.seconds * (1 + 1e-9)

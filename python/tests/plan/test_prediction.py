@@ -20,7 +20,7 @@ from keywright.plan.cost.measuring import cases
 from keywright.plan.cost.model import TYPICAL_WEIGHTS, Work, engine_use
 from keywright.plan.cost.operations import Operation
 from keywright.plan.keys.key_plan import Hop, PlannedKey
-from keywright.plan.keys.time_prediction import plan_work, removed_at
+from keywright.plan.keys.time_prediction import part_work, removed_at, rest_work, switch_parts
 from keywright.plan.ring.chain import shapes
 from keywright.plan.ring.galois import Automorphism
 from keywright.plan.workload.network import convert, convert_bootstrap
@@ -31,6 +31,14 @@ if TYPE_CHECKING:
 
 MODEL = planning.CostModel()
 CHAIN = planning.Chain(16, (60, 45, 45, 45, 45), (60, 60))
+
+
+def plan_work(plan: planning.KeyPlan) -> Work:
+    """Return all work of the engine to run a workload with a plan."""
+    total = rest_work(plan)
+    for (shape, level, part), count in switch_parts(plan).items():
+        total = total.plus(part_work(shape, level, part), count)
+    return total
 
 
 def planned_network(side: Side) -> planning.KeyPlan:

@@ -20,9 +20,9 @@ from keywright.plan import (
 )
 from keywright.plan.cost.error_budget import error_budget
 from keywright.plan.keys.key_plan import PlannedKey, tree_seconds
-from keywright.plan.search.frontier import FrontierSearch, candidate_shapes, fastest_keys
+from keywright.plan.search.cheapest_routes import CheapestRoutes, automorphism_of, code_of
+from keywright.plan.search.frontier import candidate_shapes, descend, fastest_keys, fastest_state
 from keywright.plan.search.recombination import Recombination, frontier
-from keywright.plan.search.routes import Routes, automorphism_of, code_of
 from keywright.plan.search.search_state import INFINITY, FrontierPoint, SearchState
 from keywright.plan.search.serving import CandidateKeys
 from keywright.plan.workload import Choice
@@ -65,7 +65,7 @@ def test_the_cheapest_sums_against_all_of_them(seed: int) -> None:
     group, rng = AutomorphismGroup(5), random.Random(seed)
     every = range(2 * group.slots)
     for hops in (1, 2, 3, 4):
-        routes = Routes(group, hops)
+        routes = CheapestRoutes(group, hops)
         prices = {code: rng.choice((1.0, 1.5, 2.0, 7.0)) for code in rng.sample(every[1:], 5)}
         for code, price in prices.items():
             routes.set(code, price)
@@ -144,7 +144,7 @@ def test_recombined_points_are_never_worse_than_one_descent(seed: int) -> None:
     assert points == frontier(points)
     for point in points:
         check(start(opened), point)
-    for point in FrontierSearch(opened, MODEL, max_hops=3).descend():
+    for point in descend(fastest_state(opened, MODEL, max_hops=3)):
         assert any(
             other.stored_bytes <= point.stored_bytes and other.seconds <= point.seconds for other in points
         )
@@ -211,7 +211,7 @@ def test_keys_of_automorphisms_that_nothing_needs() -> None:
     """Sums of two of eight powers of two: eight keys make all 28, which targets alone do not."""
     sums = [(1 << a) + (1 << b) for a in range(8) for b in range(a)]
     workload = Workload("sums", CHAIN, tuple(make_group(GROUP, f"g{step}", 2, [step]) for step in sums))
-    alone = FrontierSearch(workload, MODEL, max_hops=2).descend()[-1]
+    alone = descend(fastest_state(workload, MODEL, max_hops=2))[-1]
     smallest = Recombination(workload, MODEL, max_hops=2).search()[0]
     targets = {GROUP.rotation(step) for step in sums}
     assert not {key.automorphism for key in smallest.keys} <= targets

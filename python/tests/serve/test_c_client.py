@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright.model import Model
-from keywright.plan import plan_network
+from keywright.plan import KeyFrontier
 from keywright.runtime import run_clear
 from keywright.serve import Server, Service
 from tests.serve import network
@@ -122,7 +122,7 @@ def test_clients_switch_to_the_next_version_of_a_model(
     old, same = make_thin(), make_thin(seed=4)
     assert same.entry is not None
     entered, plans = same.program.entered(0), [same.entry.plan]
-    execution = plan_network(entered, same.parameters, plans, name="small", max_hops=1)
+    execution = KeyFrontier(entered, same.parameters, plans, name="small", max_hops=1).execution
     other = replace(same, key_plan=execution.plan, labels=("a", "b", "c", "d"))
     assert other.manifest.keys.head != same.manifest.keys.head
     monkeypatch.setattr(network, "Q_BITS", [*network.Q_BITS[:-1], 49])

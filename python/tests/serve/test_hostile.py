@@ -34,7 +34,7 @@ from keywright.errors.service import (
 from keywright.model import Entry as ModelEntry
 from keywright.model import Manifest, Model
 from keywright.model.served.demands import KEY_BYTES, MESSAGE_BYTES, Demands, require_address, require_message
-from keywright.plan import plan_network
+from keywright.plan import KeyFrontier
 from keywright.plan.keys import plan_file
 from keywright.program.operands.normalisation import Normalisation
 from tests.serve import network
@@ -580,7 +580,7 @@ def test_keygen_refuses_the_parameters_and_the_keys_of_others(
 ) -> None:
     model = make_full()
     plan, parameters, out = tmp_path / "plan.json", tmp_path / "parameters.kw", tmp_path / "out"
-    plan.write_text(plan_file.to_json(plan_network(model.program, model.parameters, name="x").plan))
+    plan.write_text(plan_file.to_json(KeyFrontier(model.program, model.parameters, name="x").execution.plan))
     model.parameters.save(parameters)
     command = ["keygen", "--plan", str(plan), "--parameters", str(parameters), "--out", str(out)]
     for options, what in (

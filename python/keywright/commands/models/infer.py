@@ -105,7 +105,7 @@ def predicted_speedup() -> tuple[float, str]:
 def explain(program: compiler.Program, terminal: Terminal) -> None:
     """Print what a program does at each level, and why."""
     times, of_threads = predicted_speedup()
-    whole = sum(layer.seconds for layer in program.layers) / times
+    whole = program.seconds / times
     terminal.table(
         [
             Column("layer", "layer"),
@@ -155,7 +155,7 @@ def batch_row(compiled: Model) -> dict[str, int | float]:
     program, report = compiled.program, compiled.report
     return {
         "batch": program.batch,
-        "seconds": sum(layer.seconds for layer in program.layers) / predicted_speedup()[0] / program.batch,
+        "seconds": program.seconds / predicted_speedup()[0] / program.batch,
         "sent_bytes": report.sizes.sent_bytes / program.batch,
         "returned_bytes": report.sizes.returned_bytes / program.batch,
     }

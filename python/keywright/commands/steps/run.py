@@ -44,7 +44,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     Identity.load(options.input, "request").require(server.identity, "server", "client")
     planned = server.open_keys(options.keys, len(batches), terminal.progress)
     samples = sum(batch.count for batch in batches)
-    predicted = sum(layer.seconds for layer in program.layers)
+    predicted = program.seconds
     with (
         new_folder(options.out) as folder,
         terminal.progress(f"{samples} samples", predicted * len(batches)) as advance,

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.program.arrays import Vector
-from keywright.program.client.client_part import ClientPart
 from keywright.program.client.jumps import LARGEST, Moved, moved, rows_to_look_at
+from keywright.program.client.last_steps import ClientPart
 from keywright.program.fit_report import AnswerDifference, Jumps
 
 from .ranges import Labels

@@ -12,7 +12,7 @@ from keywright.compiler.graph.piecewise import PiecewiseLinear
 from keywright.compiler.graph.simplify import simplify
 from keywright.errors.network import inaccurate, overflowing
 from keywright.program.arrays import Vector
-from keywright.program.client.client_part import ClientPart
+from keywright.program.client.last_steps import ClientPart
 from keywright.program.fit_report import (
     DEFAULT_CHANGE,
     AnswerDifference,

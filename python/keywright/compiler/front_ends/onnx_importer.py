@@ -20,7 +20,7 @@ from keywright.errors.network import (
     unsupported_operator,
 )
 from keywright.program.arrays import Shape, Vector
-from keywright.program.client.client_part import ONLY_HERE
+from keywright.program.client.last_steps import ONLY_HERE
 from keywright.program.stored_tensors import array_of
 
 from .operator_context import BITS, FLOATS, DataClaims, of_sample

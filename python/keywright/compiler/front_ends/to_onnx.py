@@ -32,9 +32,9 @@ from .estimator_refusals import not_written, require_table
 from .feature_names import as_fitted, feature_names, with_names
 from .model_file import VALUES, load_model
 from .parts.client_start import CLIENT
-from .scikit_learn import double_precision, heads, pipeline
+from .scikit_learn import double_precision, pipeline
 from .scikit_learn.comparison import DIFFERENT, gives_labels, require_same
-from .scikit_learn.support_vectors import centred
+from .scikit_learn.equivalents import EXACT, WITHOUT_LOOK_UPS, with_equivalent
 
 OPSET = 18
 """Opset of exported models: the newest that every exporter here writes without conversion."""
@@ -88,7 +88,7 @@ def to_onnx(model: object, example: Any = None) -> onnx.ModelProto:
     if _is_of(model, "torch", "torch.nn", "Module"):
         return _from_torch(model, example)
     if _is_of(model, "sklearn", "sklearn.base", "BaseEstimator"):
-        estimator = pipeline.plain(model)
+        estimator = with_equivalent(pipeline.unfrozen(model), WITHOUT_LOOK_UPS)
         exported = _with_names_of_scores(estimator, _from_estimator(estimator, example))
         if _gives_values(model):
             exported.metadata_props.add(key=VALUES, value="true")
@@ -443,38 +443,16 @@ def _from_scikit_learn(model: Any, sample: np.ndarray[Any, np.dtype[Any]]) -> on
         inner = pipe([*steps, ("classifier", last.estimator_)]) if steps else last.estimator_
         return _with_threshold(last, _from_scikit_learn(inner, sample))
     skl2onnx = _exporter("skl2onnx", "skl2onnx", "sklearn")
-    model = _of_one_layer(model)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            moved = centred(model)
+            exact = with_equivalent(model, EXACT)
             exported = skl2onnx.to_onnx(
-                moved, sample, target_opset={"": OPSET, "ai.onnx.ml": 3}, options=_options(moved)
+                exact, sample, target_opset={"": OPSET, "ai.onnx.ml": 3}, options=_options(exact)
             )
     except Exception as error:
         raise not_written(model, error) from error
-    return _corrected(model, load_model(exported.SerializeToString()))
-
-
-def _of_one_layer(model: Any) -> Any:
-    """Return an estimator or pipeline whose last step is one linear classifier instead of several, each
-    against the rest and without probabilities, whose scores skl2onnx does not write."""
-    last, members = _last(model), []
-    if type(last).__name__ == "OneVsRestClassifier" and not hasattr(last, "predict_proba"):
-        members = list(last.estimators_)
-    if (
-        not members
-        or last.multilabel_
-        or not all(type(each).__name__ in heads.CLASSIFIERS for each in members)
-    ):
-        return model
-    joined = importlib.import_module("sklearn.svm").LinearSVC()
-    joined.coef_ = np.concatenate([np.atleast_2d(each.coef_) for each in members])
-    joined.intercept_ = np.concatenate([np.broadcast_to(np.ravel(each.intercept_), 1) for each in members])
-    joined.classes_, joined.n_features_in_ = last.classes_, joined.coef_.shape[1]
-    if last is model:
-        return joined
-    return importlib.import_module("sklearn.pipeline").Pipeline([*model.steps[:-1], ("classifier", joined)])
+    return _corrected(exact, load_model(exported.SerializeToString()))
 
 
 def _corrected(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from keywright.program.arrays import Vector
-from keywright.program.client.client_part import ClientPart
+from keywright.program.client.last_steps import ClientPart
 
 OPSET, CLASSICAL_OPSET = 18, 3
 

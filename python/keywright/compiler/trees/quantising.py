@@ -18,7 +18,7 @@ from keywright.errors.network import (
     unknown_activation,
 )
 from keywright.program.arrays import Vector, as_numbers, require_samples
-from keywright.program.client.client_part import ClientPart
+from keywright.program.client.last_steps import ClientPart
 from keywright.program.fit_report import FitReport, OutputDifference
 from keywright.program.operands.binning import Binning
 from keywright.program.operands.normalisation import Normalisation

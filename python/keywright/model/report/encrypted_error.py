@@ -16,8 +16,8 @@ from keywright.errors import (
 )
 from keywright.model.exchange.interface import FRACTION_BITS
 from keywright.plan.keys.execution import PlanExecution
-from keywright.program.client.client_part import ClientPart
 from keywright.program.client.jumps import rows_to_look_at, within
+from keywright.program.client.last_steps import ClientPart
 from keywright.program.fit_report import AnswerDifference
 from keywright.program.program import Program
 from keywright.runtime import simulate
@@ -377,7 +377,7 @@ def _answers(
 def _simulated(model: ApproximatedModel, program: Program) -> NDArray[np.int64]:
     """Return the calibration samples to simulate, (count,): in turn the next of the largest outputs, of the
     largest inputs, and of all. Samples that leave a range are left out: clients refuse them."""
-    seconds = sum(layer.seconds for layer in program.layers)
+    seconds = program.seconds
     batches = min(MOST_SAMPLES // program.batch, int(WORK / seconds) if seconds > 0 else MOST_SAMPLES)
     count = max(SAMPLES, program.batch * max(batches, 1))
     orders = [np.arange(len(model.samples))]

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from keywright.compiler.activations.ranges import ExactRun
 from keywright.program.arrays import Vector
-from keywright.program.client.client_part import ClientPart
 from keywright.program.client.jumps import moved, rows_to_look_at
+from keywright.program.client.last_steps import ClientPart
 
 MOST_ROWS = 128
 """Rows whose labels are computed again with errors; others that are as close count as undecided."""

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from keywright.errors.engine import FormatError
-from keywright.program.client.client_part import ClientPart
 from keywright.program.client.first_steps import MAX_NAME, FirstSteps
 from keywright.program.client.joint_range import JointRange
+from keywright.program.client.last_steps import ClientPart
 from keywright.program.interface import ClientSteps
 from keywright.program.operands.binning import Binning
 from keywright.program.operands.normalisation import Normalisation

@@ -54,14 +54,6 @@ def predict_plan(plan: KeyPlan, model: CostModel) -> TimePrediction:
     )
 
 
-def plan_work(plan: KeyPlan) -> Work:
-    """Return all work of the engine to run a workload with a plan."""
-    total = rest_work(plan)
-    for (shape, level, part), count in switch_parts(plan).items():
-        total = total.plus(part_work(shape, level, part), count)
-    return total
-
-
 def rest_work(plan: KeyPlan) -> Work:
     """Return the work besides the key switches for which plans choose keys.
 

@@ -121,12 +121,6 @@ class Shape:
         return self._hash
 
     @cached_property
-    def special_bits(self) -> float:
-        """Bits of the product of the special primes."""
-        widths = (*self.chain.q, *self.chain.p)
-        return sum(widths[prime] for prime in self.special_primes)
-
-    @cached_property
     def special_primes(self) -> tuple[int, ...]:
         """The special primes, numbered through q_0 .. q_L, p_0, ..."""
         return self.chain.special_candidates(self.level)[: self.special]
@@ -148,12 +142,6 @@ class Shape:
         """Bytes in memory: residues, and the seed of a seeded key."""
         primes = self.level + 1 + self.special
         return self.chain.widths.key_bytes(len(self.digits), primes, self.seeded)
-
-
-def published_bytes(log_n: int, level: int, alpha: int) -> int:
-    """Return the bytes of a key by the formula of the KDS paper: 2 N dnum (1 + level + alpha) 8, dnum =
-    ceil((1 + level) / alpha)."""
-    return 16 * (1 << log_n) * -(-(1 + level) // alpha) * (1 + level + alpha)
 
 
 @cache

@@ -9,10 +9,10 @@ are removed.
 
 import heapq
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from keywright.plan.cost.model import CostModel
-from keywright.plan.keys.key_plan import KeyPlan, PlannedKey
+from keywright.plan.keys.key_plan import PlannedKey
 from keywright.plan.ring.chain import Shape, shapes
 from keywright.plan.ring.galois import Automorphism
 from keywright.plan.workload.open_workload import OpenWorkload
@@ -21,40 +21,16 @@ from keywright.plan.workload.workload import Workload
 from .search_state import INFINITY, FrontierPoint, SearchState
 
 
-class FrontierSearch:
-    """The state of one descent."""
+def fastest_state(workload: Workload | OpenWorkload, model: CostModel, *, max_hops: int = 2) -> SearchState:
+    """Return the state with the fastest key for each automorphism and level of use, in any alternative.
 
-    def __init__(
-        self,
-        workload: Workload | OpenWorkload,
-        model: CostModel,
-        start: Sequence[PlannedKey] | None = None,
-        *,
-        max_hops: int = 2,
-    ) -> None:
-        """Start with a key set.
-
-        Args:
-            workload: the workload.
-            model: predicts times.
-            start: keys; by default the fastest one for each automorphism and level of use, in any
-                alternative.
-            max_hops: maximum hops of a target, from 1 to 4.
-
-        Raises:
-            ValueError: the keys do not serve the workload.
-        """
-        opened = OpenWorkload.of(workload)
-        keys = list(start) if start is not None else fastest_keys(opened.every(), model)
-        self.state = SearchState(opened, model, keys, max_hops=max_hops)
-
-    def descend(self) -> list[FrontierPoint]:
-        """Return the points from the start to a minimal set."""
-        return descend(self.state)
-
-    def plan(self, name: str, point: FrontierPoint) -> KeyPlan:
-        """Return the plan of a point of this search."""
-        return self.state.plan(name, point)
+    Args:
+        workload: the workload.
+        model: predicts times.
+        max_hops: maximum hops of a target, from 1 to 4.
+    """
+    opened = OpenWorkload.of(workload)
+    return SearchState(opened, model, fastest_keys(opened.every(), model), max_hops=max_hops)
 
 
 def descend(state: SearchState, kept: Collection[PlannedKey] = ()) -> list[FrontierPoint]:

@@ -8,7 +8,6 @@ together. `keywright plan` searches further, and proves how good the best plan c
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TypeVar
 
 from keywright._copies import Unpicklable
 from keywright._core import BootstrapperPlan, Parameters
@@ -39,56 +38,33 @@ SLOWER = 1.05
 """Maximum time of a smaller plan, relative to the fastest one."""
 
 
-Plans = TypeVar("Plans")
-"""Plans of one ring or of several."""
-
 TimedPlan = tuple[KeyPlan, float]
 """Keys of one ring, and the predicted seconds of their workload."""
 
 
-class QuickPlanner:
-    """A workload with the frontier of its key sets.
+def quick_plans(
+    workload: Workload | OpenWorkload, model: CostModel, *, max_hops: int = HOPS
+) -> list[TimedPlan]:
+    """Search the frontier of a workload's key sets, and return plans of some of its points, from the fewest
+    bytes to the fastest; at least one.
 
-    Attributes:
-        plans: of some points of the frontier, from the fewest bytes to the fastest; at least one.
+    Args:
+        workload: the workload. Points above its error budget are left out; if all are, only the least noisy
+            one is kept.
+        model: predicts times.
+        max_hops: maximum key switches for an automorphism.
     """
-
-    def __init__(self, workload: Workload | OpenWorkload, model: CostModel, *, max_hops: int = HOPS) -> None:
-        """Search the frontier.
-
-        Args:
-            workload: the workload. Points above its error budget are left out; if all are, only the least
-                noisy one is kept.
-            model: predicts times.
-            max_hops: maximum key switches for an automorphism.
-        """
-        opened = OpenWorkload.of(workload)
-        search = Recombination(opened, model, max_hops=max_hops)
-        points = search.begin()
-        most = opened.workload.noise_bits
-        quiet = [point for point in points if most is None or point.noise_bits <= most]
-        if not quiet:
-            quiet = [min(points, key=lambda point: (point.noise_bits, point.seconds))]
-        count = min(COMPARED, len(quiet))
-        places = {round(index * (len(quiet) - 1) / max(1, count - 1)) for index in range(count)}
-        self.model = model
-        self.plans = [search.plan("quick", quiet[place]) for place in sorted(places)]
-        self._seconds = [predict_plan(plan, model).seconds for plan in self.plans]
-
-    @property
-    def timed(self) -> list[TimedPlan]:
-        """Return the plans with their predicted times of the whole workload."""
-        return list(zip(self.plans, self._seconds, strict=True))
-
-    def best(self) -> KeyPlan:
-        """Return the smallest plan that takes at most `SLOWER` times as long as the fastest."""
-        return _fewest(self.timed)
-
-
-def _fewest(timed: Sequence[tuple[Plans, float]], slower: float = SLOWER) -> Plans:
-    """Return the first that takes at most `slower` times as long as the fastest."""
-    limit = slower * min(seconds for _, seconds in timed)
-    return next(plans for plans, seconds in timed if seconds <= limit)
+    opened = OpenWorkload.of(workload)
+    search = Recombination(opened, model, max_hops=max_hops)
+    points = search.begin()
+    most = opened.workload.noise_bits
+    quiet = [point for point in points if most is None or point.noise_bits <= most]
+    if not quiet:
+        quiet = [min(points, key=lambda point: (point.noise_bits, point.seconds))]
+    count = min(COMPARED, len(quiet))
+    places = {round(index * (len(quiet) - 1) / max(1, count - 1)) for index in range(count)}
+    plans = [search.plan("quick", quiet[place]) for place in sorted(places)]
+    return [(plan, predict_plan(plan, model).seconds) for plan in plans]
 
 
 def plan_jointly(rings: Sequence[Sequence[TimedPlan]]) -> list[tuple[tuple[KeyPlan, ...], float]]:
@@ -164,32 +140,6 @@ def open_ring(
     return OpenWorkload.of(workload).with_noise(error_budget())
 
 
-def plan_network(
-    network: Program,
-    parameters: Parameters,
-    bootstraps: Sequence[BootstrapperPlan] = (),
-    *,
-    model: CostModel | None = None,
-    name: str = "network",
-    max_hops: int = HOPS,
-    slower: float = SLOWER,
-) -> PlanExecution:
-    """Plan the keys of a network: the fewest bytes with nearly the best speed.
-
-    Args:
-        network: the compiled network.
-        parameters: the parameters that it was compiled for.
-        bootstraps: plans of its bootstraps, in order.
-        model: predicts times; built-in weights by default.
-        name: a name for the program.
-        max_hops: maximum key switches for an automorphism.
-        slower: maximum time, relative to the fastest plan.
-    """
-    return KeyFrontier(
-        network, parameters, bootstraps, model=model, name=name, max_hops=max_hops, slower=slower
-    ).execution
-
-
 class KeyFrontier(
     Unpicklable,
     elsewhere="pickle the plan of its execution, and make a PlanExecution of it in the other process",
@@ -199,7 +149,13 @@ class KeyFrontier(
     Thread safety: one thread at a time.
 
     Args:
-        network, parameters, bootstraps, model, name, max_hops, slower: see `plan_network`.
+        network: the compiled network.
+        parameters: the parameters that it was compiled for.
+        bootstraps: plans of its bootstraps, in order.
+        model: predicts times; built-in weights by default.
+        name: a name for the program.
+        max_hops: maximum key switches for an automorphism.
+        slower: maximum time of `execution`, relative to the fastest plan.
     """
 
     def __init__(
@@ -220,7 +176,8 @@ class KeyFrontier(
     @cached_property
     def execution(self) -> PlanExecution:
         """The fewest bytes with nearly the best speed."""
-        return self._execution(_fewest(self._timed, self._slower))
+        limit = self._slower * min(seconds for _, seconds in self._timed)
+        return self._execution(next(plans for plans, seconds in self._timed if seconds <= limit))
 
     @cached_property
     def candidates(self) -> list[PlanExecution]:
@@ -264,10 +221,10 @@ def _plan_rings(
 ) -> list[tuple[tuple[KeyPlan, ...], float]]:
     """Return plans of the largest ring and of the smaller ones; see `plan_jointly`. The bootstraps' work in a
     smaller ring is the same in all plans of the largest."""
-    largest = QuickPlanner(open_network(network, parameters, bootstraps, name), model, max_hops=max_hops)
-    planned = as_planned(largest.plans[0].workload, bootstraps)
+    largest = quick_plans(open_network(network, parameters, bootstraps, name), model, max_hops=max_hops)
+    planned = as_planned(largest[0][0].workload, bootstraps)
     smaller = (
-        QuickPlanner(open_ring(network, parameters, planned, name, ring), model, max_hops=max_hops)
+        quick_plans(open_ring(network, parameters, planned, name, ring), model, max_hops=max_hops)
         for ring in smaller_rings(network)
     )
-    return plan_jointly([ring.timed for ring in (largest, *smaller)])
+    return plan_jointly([largest, *smaller])

@@ -24,8 +24,8 @@ from keywright.plan.ring.galois import Automorphism
 from keywright.plan.workload.open_workload import OpenWorkload
 from keywright.plan.workload.workload import Workload
 
+from .cheapest_routes import code_of
 from .frontier import descend, fastest_keys, fastest_shape
-from .routes import code_of
 from .search_state import INFINITY, FrontierPoint, SearchState
 
 WORK = 100_000

@@ -18,7 +18,7 @@ from keywright.plan.ring.galois import Automorphism
 from keywright.plan.workload.open_workload import OpenWorkload
 from keywright.plan.workload.workload import Group, Workload
 
-from .routes import Codes, Floats, code_of
+from .cheapest_routes import Codes, Floats, code_of
 from .serving import CandidateKeys, Serving
 
 INFINITY = float("inf")

@@ -14,7 +14,7 @@ from keywright.plan.keys.key_plan import Digits, Hop, PlannedKey, digits_of
 from keywright.plan.ring.galois import Automorphism, AutomorphismGroup
 from keywright.plan.workload.workload import Group
 
-from .routes import Routes, automorphism_of, code_of
+from .cheapest_routes import CheapestRoutes, automorphism_of, code_of
 
 INFINITY = float("inf")
 
@@ -87,7 +87,7 @@ class _Level:
 
     def __init__(self, group: AutomorphismGroup, max_hops: int) -> None:
         self.usable: dict[int, KeyAtLevel] = {}
-        self.routes = Routes(group, max_hops)
+        self.routes = CheapestRoutes(group, max_hops)
 
     def set(self, code: int, usable: KeyAtLevel | None) -> None:
         if usable is None:
@@ -151,7 +151,7 @@ class CandidateKeys:
         result = self._find(automorphism, level)
         return None if result is None else (result.key, result.cost)
 
-    def routes(self, level: int) -> Routes:
+    def routes(self, level: int) -> CheapestRoutes:
         """Return the automorphisms that have a key for a level, with the seconds of a switch alone."""
         return self._level(level).routes
 

@@ -19,7 +19,7 @@ from keywright.errors.engine import (
 )
 from keywright.program.arrays import Shape, Vector
 
-from .client_part import ALLOWED
+from .last_steps import ALLOWED
 from .samples import KINDS, MAX_TEXT, Column, SampleInput, read_arrays, read_table
 from .small_model import MAX_RANK, MAX_VALUES, SmallModel
 

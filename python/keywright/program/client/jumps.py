@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keywright.program.arrays import Vector
 
-from .client_part import ClientPart
+from .last_steps import ClientPart
 
 MOST_ROWS, FEW_ROWS = 4096, 32
 """Samples that are looked at, of last steps that take many at once and of others."""

@@ -28,9 +28,9 @@ from keywright._reading.arrays import read_array, require_file
 from keywright._reading.documents import Limits, read_json
 from keywright._reading.records import read_record
 from keywright.errors.engine import FormatError
-from keywright.program.client.client_part import ClientPart
 from keywright.program.client.first_steps import MAX_NAME, FirstSteps
 from keywright.program.client.joint_range import JointRange
+from keywright.program.client.last_steps import ClientPart
 from keywright.program.instructions import Instruction, Layer
 from keywright.program.interface import ClientSteps, ProgramInput, ProgramOutput
 from keywright.program.operands.binning import Binning

@@ -76,6 +76,7 @@ class EncryptedBackend(
     ) -> None:
         self.evaluator, self.bootstrappers = evaluator, tuple(bootstrappers)
         self._on_step, self._slots = on_step, 0
+        self._largest: dict[int, float] = {}
         for way in (storage or {}).values():
             require_choice("storage", way, get_args(Storage))
         self._transforms = Transforms(plan, storage or {})
@@ -110,14 +111,11 @@ class EncryptedBackend(
         self,
         program: Program,
         inputs: Sequence[Ciphertext],
-        look: "Callable[[Instruction, list[Value]], object] | None" = None,
     ) -> list[Ciphertext]:
         """Evaluate a program and return its encrypted result.
 
         Args:
             inputs: the ciphertexts of one batch, as `Program.pack` packs it.
-            look: called with every instruction and its operands before it is executed; it may exchange
-                `evaluator`.
 
         Raises:
             OperandError: another number of ciphertexts or of slots than the program takes, low levels,
@@ -134,9 +132,10 @@ class EncryptedBackend(
                     f"2^{ring or self.evaluator.parameters.log_n}, got {ciphertext!r}"
                 )
         self._slots = program.slots
+        self._largest = {each.result: max(abs(each.low), abs(each.high)) for each in program.ranges}
         values: list[Value] = list(inputs)
-        declare = self._declaring(program, look)
-        return [self._fitting(as_ciphertext(output)) for output in execute(program, self, values, declare)]
+        results = execute(program, self, values, self.before)
+        return [self._fitting(as_ciphertext(result)) for result in results]
 
     def _fitting(self, result: Ciphertext) -> Ciphertext:
         """Return a result that declares at most `RESULT_SHARE` of what its modulus holds. Programs divide
@@ -148,23 +147,14 @@ class EncryptedBackend(
             return result
         return self.evaluator.declare(result, largest)
 
-    def _declaring(
-        self, program: Program, look: "Callable[[Instruction, list[Value]], object] | None"
-    ) -> "Callable[[Instruction, list[Value]], None]":
-        """Return a function that declares the operands of instructions with a calibrated range, which clients
-        keep to (`guard`). Bounds that follow from operations alone exceed all numbers after a few layers."""
-        ranges = {each.result: max(abs(each.low), abs(each.high)) for each in program.ranges}
-
-        def declare(step: Instruction, operands: "list[Value]") -> None:
-            if look is not None:
-                look(step, operands)
-            largest = ranges.get(step.result)
-            if largest is not None:
-                operand = as_ciphertext(operands[0])
-                if operand.magnitude_bound > largest:
-                    operands[:] = [self.evaluator.declare(operand, largest)] * len(operands)
-
-        return declare
+    def before(self, step: Instruction, operands: list[Value]) -> None:
+        """Declare the operands of the next instruction if they have a calibrated range, which clients keep
+        to (`guard`). Bounds that follow from operations alone exceed all numbers after a few layers."""
+        largest = self._largest.get(step.result)
+        if largest is not None:
+            operand = as_ciphertext(operands[0])
+            if operand.magnitude_bound > largest:
+                operands[:] = [self.evaluator.declare(operand, largest)] * len(operands)
 
     def level(self, ct: Value) -> int:
         """See `Backend.level`."""

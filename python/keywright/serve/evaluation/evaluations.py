@@ -23,7 +23,7 @@ from keywright.serve.uploads.secret_scanner import SecretScanner
 from keywright.serve.uploads.uploaded import UploadedKeys
 
 from .dispatch import Dispatcher
-from .execution import Execution
+from .job_execution import JobExecution
 
 UNKNOWN = ""
 """An identifier that no job has."""
@@ -61,7 +61,7 @@ class Evaluations:
         execution: as given.
     """
 
-    def __init__(self, execution: Execution) -> None:
+    def __init__(self, execution: JobExecution) -> None:
         self.execution = execution
         self._catalog, self._store, self._jobs = execution.catalog, execution.store, execution.jobs
         self._workers, self._reports = execution.workers, execution.reports

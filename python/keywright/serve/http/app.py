@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
@@ -77,34 +77,6 @@ SETTLE_S = 1.0
 """How long a request for an upload's state waits for the range that is being written. All bytes that arrived
 before a connection broke must count."""
 
-ROUTES = (
-    ("/health", "GET", "health"),
-    ("/ready", "GET", "ready"),
-    ("/metrics", "GET", "metrics"),
-    ("/admin", "GET", "admin"),
-    ("/v1/model", "GET", "manifest"),
-    ("/v1/models", "GET", "models"),
-    ("/v1/models/{model}", "GET", "manifest_of"),
-    ("/v1/configurations/{configuration}", "GET", "configuration"),
-    ("/v1/keys", "POST", "create_keys"),
-    ("/v1/keys", "GET", "key_sets"),
-    ("/v1/keys", "OPTIONS", "upload_limits"),
-    ("/v1/keys/{keys}", "HEAD", "upload_state"),
-    ("/v1/keys/{keys}", "GET", "keys"),
-    ("/v1/keys/{keys}", "PATCH", "append_keys"),
-    ("/v1/keys/{keys}/parts", "PUT", "receive_part"),
-    ("/v1/keys/{keys}/direct", "POST", "grant_part"),
-    ("/v1/keys/{keys}/direct", "PUT", "take_part"),
-    ("/v1/keys/{keys}", "DELETE", "delete_keys"),
-    ("/v1/keys/{keys}/delete", "POST", "delete_keys"),
-    ("/v1/keys/{keys}/seen", "GET", "seen"),
-    ("/v1/keys/{keys}/jobs", "POST", "submit"),
-    ("/v1/jobs/{job}", "GET", "job"),
-    ("/v1/jobs/{job}", "DELETE", "cancel"),
-    ("/v1/jobs/{job}/result", "GET", "result"),
-)
-"""Path, method, and the method of `Routes` that answers."""
-
 
 def application(
     service: Service,
@@ -133,7 +105,7 @@ def application(
     async def refuse(request: Request, error: Exception) -> Response:
         known, headers = refused(error), error.headers if isinstance(error, HTTPException) else None
         if known.code == "no_such_method" and not any(
-            route.matches(request.scope)[0] != Match.NONE for route in routes
+            route.matches(request.scope)[0] != Match.NONE for route in routes[:-1]
         ):
             # An unknown path may be a file of the page, which only supports GET.
             known, headers = (
@@ -144,9 +116,9 @@ def application(
         return Problem(known, headers)
 
     calls = Routes(service, page or {})
-    routes = [Route(path, getattr(calls, name), methods=[method]) for path, method, name in ROUTES]
+    routes = [Route(path, call.__get__(calls), methods=[method]) for path, method, call in ROUTES]
     app = Starlette(
-        routes=[*routes, Route("/{path:path}", calls.page, methods=["GET"])],
+        routes=routes,
         lifespan=lifespan,
         exception_handlers=dict.fromkeys(
             (ServeError, HTTPException, ClientDisconnect, OSError, Exception), refuse
@@ -511,6 +483,36 @@ class Routes:
                 "there is no such page here; the service is under /v1/", code="no_such_path"
             )
         return Response(file[1], media_type=file[0])
+
+
+ROUTES: tuple[tuple[str, str, Callable[[Routes, Request], Awaitable[Response]]], ...] = (
+    ("/health", "GET", Routes.health),
+    ("/ready", "GET", Routes.ready),
+    ("/metrics", "GET", Routes.metrics),
+    ("/admin", "GET", Routes.admin),
+    ("/v1/model", "GET", Routes.manifest),
+    ("/v1/models", "GET", Routes.models),
+    ("/v1/models/{model}", "GET", Routes.manifest_of),
+    ("/v1/configurations/{configuration}", "GET", Routes.configuration),
+    ("/v1/keys", "POST", Routes.create_keys),
+    ("/v1/keys", "GET", Routes.key_sets),
+    ("/v1/keys", "OPTIONS", Routes.upload_limits),
+    ("/v1/keys/{keys}", "HEAD", Routes.upload_state),
+    ("/v1/keys/{keys}", "GET", Routes.keys),
+    ("/v1/keys/{keys}", "PATCH", Routes.append_keys),
+    ("/v1/keys/{keys}/parts", "PUT", Routes.receive_part),
+    ("/v1/keys/{keys}/direct", "POST", Routes.grant_part),
+    ("/v1/keys/{keys}/direct", "PUT", Routes.take_part),
+    ("/v1/keys/{keys}", "DELETE", Routes.delete_keys),
+    ("/v1/keys/{keys}/delete", "POST", Routes.delete_keys),
+    ("/v1/keys/{keys}/seen", "GET", Routes.seen),
+    ("/v1/keys/{keys}/jobs", "POST", Routes.submit),
+    ("/v1/jobs/{job}", "GET", Routes.job),
+    ("/v1/jobs/{job}", "DELETE", Routes.cancel),
+    ("/v1/jobs/{job}/result", "GET", Routes.result),
+    ("/{path:path}", "GET", Routes.page),
+)
+"""Path, method, and what answers, in the order in which they are tried; the last has all other paths."""
 
 
 def _manifest(data: bytes) -> Response:

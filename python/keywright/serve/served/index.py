@@ -19,9 +19,10 @@ from keywright.errors.service import InvalidObjectError
 from keywright.keys import set_head
 from keywright.model.served import framing
 from keywright.plan.memory.process import Parts
-from keywright.search import EncryptedIndex, Index, encrypted_index, index
+from keywright.search import EncryptedIndex, Index
 from keywright.search.directory import Places
 from keywright.search.quantisation import ENCRYPTED_LEVEL
+from keywright.search.shards import kind_of
 
 from .interface import KeySet, MessageForm
 
@@ -64,12 +65,9 @@ class ServedIndex(Unpicklable, elsewhere="make one of the folder in the other pr
     def __init__(self, folder: str | Path, name: str | None = None) -> None:
         self.folder = Path(folder)
         self.name = self.folder.name if name is None else name
-        self._kind: type[Index | EncryptedIndex] = Index
-        form = index.FORMAT
-        if not (self.folder / "vectors.npy").exists():
-            self._kind, form = EncryptedIndex, encrypted_index.FORMAT
+        self._kind = kind_of(self.folder)
         with refusing(f"{folder}, a search index", FormatError):
-            places, self.quantisation = Places.load(self.folder, form)
+            places, self.quantisation = Places.load(self.folder, self._kind.FORMAT)
         places.require_vectors()
         self.document, specs = places.directory(self.quantisation).to_bytes(), self.quantisation.key_specs
         self.hash = hashlib.sha256(self.document).hexdigest()

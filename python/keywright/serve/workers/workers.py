@@ -253,7 +253,7 @@ class Workers(Unpicklable, elsewhere="make them in the process that serves"):
         """Load models into all workers before requests need them.
 
         Args:
-            models: the result of `Execution.description` for each model.
+            models: the result of `JobExecution.description` for each model.
 
         Raises:
             ServeError: a model cannot be used.

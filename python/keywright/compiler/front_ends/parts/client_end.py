@@ -19,7 +19,7 @@ from keywright.compiler.front_ends.rewriting.decomposed_operators import with_so
 from keywright.compiler.front_ends.rewriting.quantised import with_real_numbers
 from keywright.errors.network import RefusalError
 from keywright.program.arrays import Shape
-from keywright.program.client.client_part import ALLOWED, ELEMENTWISE, ONLY_HERE, ClientPart
+from keywright.program.client.last_steps import ALLOWED, ELEMENTWISE, ONLY_HERE, ClientPart
 
 from .client_start import client_values, split_first_steps
 

@@ -22,8 +22,8 @@ from keywright.errors.network import (
     no_batch_axis,
 )
 from keywright.program.arrays import Shape
-from keywright.program.client.client_part import ALLOWED, ONLY_HERE
 from keywright.program.client.first_steps import BEFORE, MAX_BYTES, FirstSteps
+from keywright.program.client.last_steps import ALLOWED, ONLY_HERE
 from keywright.program.client.samples import Column, Kind, SampleInput, first_samples
 from keywright.program.client.small_model import SmallModel
 

@@ -6,7 +6,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from keywright.program.arrays import Vector
-from keywright.program.client.client_part import WHOLE, ClientPart
+from keywright.program.client.last_steps import WHOLE, ClientPart
 from keywright.program.client.small_model import opset_of
 
 LEAST_OPSET = 9

@@ -1,6 +1,5 @@
 """Pipelines whose samples are tables, or that begin with imputers and encoders, as one ONNX model."""
 
-import importlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
@@ -23,31 +22,6 @@ from .transformers import CLEAR, write_transformer
 from .writer import Writer
 
 Export = Callable[[Any, np.ndarray[Any, Any]], onnx.ModelProto]
-
-
-def plain(model: Any) -> Any:
-    """Return an estimator as `unfrozen` does, and a last CategoricalNB as the encoder and the linear
-    classifier that compute the same: clients look nothing up, and its numbers stay on the server."""
-    model = unfrozen(model)
-    steps = list(getattr(model, "steps", [("", model)]))
-    if type(steps[-1][1]).__name__ != "CategoricalNB":
-        return model
-    return importlib.import_module("sklearn.pipeline").Pipeline([*steps[:-1], *_of_categories(steps[-1][1])])
-
-
-def _of_categories(model: Any) -> list[tuple[str, Any]]:
-    """Return a CategoricalNB as an encoder of its features, and a linear classifier of their categories."""
-    weights, offset = np.concatenate(model.feature_log_prob_, axis=1), np.asarray(model.class_log_prior_)
-    if len(model.classes_) == 2:
-        weights, offset = weights[1:] - weights[:1], offset[1:] - offset[:1]
-    encoder = importlib.import_module("sklearn.preprocessing").OneHotEncoder(
-        categories=[np.arange(count) for count in model.n_categories_], sparse_output=False
-    )
-    encoder.fit(np.zeros((1, len(model.n_categories_)), np.int64))
-    linear = importlib.import_module("sklearn.linear_model").LogisticRegression()
-    linear.coef_, linear.intercept_, linear.classes_ = weights, offset, model.classes_
-    linear.n_features_in_, linear.n_iter_ = weights.shape[1], np.ones(1, np.int32)
-    return [("categories", encoder), ("classifier", linear)]
 
 
 def unfrozen(model: Any) -> Any:

@@ -20,7 +20,7 @@ from keywright.errors.network import (
     unsupported_operator,
 )
 from keywright.program.arrays import Vector
-from keywright.program.client.client_part import ALLOWED
+from keywright.program.client.last_steps import ALLOWED
 from keywright.program.stored_tensors import array_of
 
 from .onnx_nodes import Columns, tree_columns

@@ -25,7 +25,7 @@ def automorphism_of(code: int) -> Automorphism:
     return Automorphism(code >> 1, bool(code & 1))
 
 
-class Routes:
+class CheapestRoutes:
     """Automorphisms with a price each, and the least cost of sums of up to four of them."""
 
     def __init__(self, group: AutomorphismGroup, max_hops: int) -> None:

@@ -41,7 +41,7 @@ class Reports:
     on_event: Callable[[str], object]
 
 
-class Execution:
+class JobExecution:
     """The execution of jobs.
 
     Args:

@@ -1,33 +1,34 @@
 """A network on its way to programs: the choice of parameters, and one program for each batch."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cache
+from math import inf
 from typing import Any, Literal, get_args
 
 from keywright._copies import Unchanging, Unpicklable
 from keywright._core import BootstrapperPlan, Parameters
 from keywright._units import format_bytes
+from keywright.compiler.approximating import ApproximatedModel
+from keywright.compiler.compiler import compile_program
+from keywright.compiler.placement.costs import CostTable
+from keywright.compiler.placement.target import Target
 from keywright.errors import (
     ModelRefusedError,
     OutOfMemoryError,
 )
 from keywright.errors.choices import require_choice
 from keywright.errors.engine import ParameterError
+from keywright.model.executable import Executable
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.memory.machine import resident_bytes
 from keywright.plan.memory.planner import bootstrap_bytes
 from keywright.plan.ring.chain_sources import chain_of
-from keywright.plan.ring.entry import Entry, deep_entry, deep_literal, read_entry
+from keywright.plan.ring.entry import deep_entry, deep_literal, read_entry
 from keywright.plan.ring.preset_plans import bootstrap_plans
-from keywright.plan.search.network_planner import KeyFrontier
 from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
 from keywright.program.program import Program
 
-from .approximating import ApproximatedModel
-from .compiler import compile_program
-from .placement.costs import CostTable
-from .placement.target import Target
 from .presets import BootstrapPreset
 
 HEADROOM_BITS = 8
@@ -72,33 +73,8 @@ class ParameterChoice(Unchanging, elsewhere="compile the model again in the othe
     deep: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class CompiledProgram(
-    Unchanging,
-    elsewhere="save the model with keywright.Model.save, and load it elsewhere with keywright.load",
-):
-    """A program with the parameters that were chosen for it.
-
-    Attributes:
-        program: the program.
-        parameters: of its ciphertexts.
-        choice: what it was compiled for.
-        bootstraps: plans of the program's bootstraps, in order.
-        entry: how ciphertexts of thin clients enter; None if clients encrypt slots.
-        frontier: of its keys, if choosing parameters took a search of it.
-    """
-
-    program: Program = field(repr=False)
-    parameters: Parameters
-    choice: ParameterChoice
-    bootstraps: Sequence[BootstrapperPlan] = field(default=(), repr=False)
-    entry: Entry | None = field(default=None, repr=False)
-    frontier: KeyFrontier | None = field(default=None, repr=False)
-
-    @property
-    def seconds(self) -> float:
-        """Predicted time of a batch."""
-        return sum(layer.seconds for layer in self.program.layers)
+_Chosen = tuple[ParameterChoice, Executable]
+"""A program, and what it was compiled for."""
 
 
 class Compilation(
@@ -114,7 +90,8 @@ class Compilation(
         approximated: the network.
         ring: a preset's name, or parameters; None for the smallest presets that are deep enough.
         client: "slots" or "thin", the kind of clients that encrypt.
-        name: of plans of keys.
+        name: for people.
+        labels: labels of the outputs.
 
     Raises:
         ParameterError: there is no such kind of client, or thin clients need a preset with a bootstrapping.
@@ -127,6 +104,7 @@ class Compilation(
         *,
         client: Client = "slots",
         name: str = "model",
+        labels: tuple[str, ...] = (),
     ) -> None:
         require_choice("client", client, get_args(Client))
         if client == "thin" and ring is not None and ring not in (presets := _real_presets()):
@@ -137,12 +115,12 @@ class Compilation(
                 code="arguments",
             )
         self.approximated = approximated
-        self._ring, self._client, self._name = ring, client, name
-        self._programs: dict[int, CompiledProgram] = {}
-        self._fastest: dict[int, CompiledProgram] = {}
+        self._ring, self._client, self._name, self._labels = ring, client, name, labels
+        self._programs: dict[int, Executable] = {}
+        self._fastest: dict[int, Executable] = {}
         self._choice: ParameterChoice | None = None
 
-    def for_samples(self, samples: int) -> CompiledProgram:
+    def for_samples(self, samples: int) -> Executable:
         """Return the program of the fastest batch for a number of samples. Numbers up to the same power of
         two share a batch.
 
@@ -155,7 +133,7 @@ class Compilation(
             self._fastest[size] = self._programs.setdefault(compiled.program.batch, compiled)
         return self._fastest[size]
 
-    def for_batch(self, batch: int) -> CompiledProgram:
+    def for_batch(self, batch: int) -> Executable:
         """Return the program for so many samples in shared ciphertexts.
 
         Raises:
@@ -176,12 +154,12 @@ class Compilation(
             return ()  # a network with bootstraps
         return tuple(name for name, scale in scales.items() if scale > log_scale)
 
-    def with_preset(self, name: str, batch: int) -> CompiledProgram:
+    def with_preset(self, name: str, batch: int) -> Executable:
         """Return the program for one of `finer_presets`; errors as for `for_batch`."""
         ring = Ring(Parameters.preset(name)) if name in Parameters.presets() else name
         return self._program(ParameterChoice(ring), _Batching(1, batch))
 
-    def _compile(self, batching: "_Batching") -> CompiledProgram:
+    def _compile(self, batching: "_Batching") -> Executable:
         """Compile for the parameters of the first program, or search others."""
         if self._choice is not None:
             try:
@@ -190,18 +168,17 @@ class Compilation(
                 # Other parameters may have room for this batch.
                 if isinstance(error, ParameterError) and error.code != "batch":
                     raise
-        compiled = self._searched(batching)
-        self._choice = compiled.choice
+        self._choice, compiled = self._searched(batching)
         return compiled
 
-    def _searched(self, batching: "_Batching") -> CompiledProgram:
+    def _searched(self, batching: "_Batching") -> _Chosen:
         ring = self._ring
         if self._client == "thin":
             return self._thin(batching)
         if isinstance(ring, Ring):
-            return self._program(ParameterChoice(ring), batching)
+            return self._chosen(ParameterChoice(ring), batching)
         if ring in BootstrapperPlan.presets():
-            return self._program(ParameterChoice(ring, deep=True), batching)
+            return self._chosen(ParameterChoice(ring, deep=True), batching)
         named = [Parameters.preset(name) for name in (Parameters.presets() if ring is None else [ring])]
         if ring is None:
             named = [each for each in named if each.log_scale >= self.approximated.least_log_scale]
@@ -212,12 +189,15 @@ class Compilation(
                 raise
         return self._faster(DEEP_PRESETS, batching)
 
-    def _program(self, choice: ParameterChoice, batching: "_Batching") -> CompiledProgram:
+    def _chosen(self, choice: ParameterChoice, batching: "_Batching") -> _Chosen:
+        return choice, self._program(choice, batching)
+
+    def _program(self, choice: ParameterChoice, batching: "_Batching") -> Executable:
         if isinstance(choice.ring, Ring):
-            return self._levelled(choice, choice.ring, batching)
+            return self._levelled(choice.ring, batching)
         return self._of_preset(choice, BootstrapPreset(choice.ring, stored_model()), batching)
 
-    def _levelled(self, choice: ParameterChoice, ring: Ring, batching: "_Batching") -> CompiledProgram:
+    def _levelled(self, ring: Ring, batching: "_Batching") -> Executable:
         """Compile for parameters without bootstraps."""
         parameters = ring.parameters
         target = batching.target(
@@ -226,11 +206,11 @@ class Compilation(
             output_level=_lowest(parameters),
         )
         program = compile_program(self.approximated, target, costs=cost_table(parameters))
-        return CompiledProgram(program, parameters, choice)
+        return Executable(self._name, program, parameters, labels=self._labels)
 
     def _of_preset(
         self, choice: ParameterChoice, shipped: BootstrapPreset, batching: "_Batching"
-    ) -> CompiledProgram:
+    ) -> Executable:
         """Compile for a preset of bootstraps: with these between layers, and smaller rings between them; or
         for its ring alone, the only one for which clients without this package have keys."""
         thin, plan, options = self._client == "thin", shipped.plan, dict[str, Any]()
@@ -247,68 +227,64 @@ class Compilation(
         if thin:
             literal = deep_literal(deep_entry(program)) if choice.deep else {"preset": shipped.name}
             entry = read_entry(program, plans, parameters, literal)
-        return CompiledProgram(program, parameters, choice, plans, entry)
+        return Executable(self._name, program, parameters, plans, entry, self._labels)
 
-    def _smallest(self, choices: Sequence[Parameters], batching: "_Batching") -> CompiledProgram:
+    def _smallest(self, choices: Sequence[Parameters], batching: "_Batching") -> _Chosen:
         """Compile for those of the smallest ring that are deep enough, and return the program with the
         smallest keys."""
-        compiled: list[CompiledProgram] = []
+        compiled: list[_Chosen] = []
         needed = 0
         for parameters in choices:
-            if compiled and parameters.n > compiled[0].parameters.n:
+            if compiled and parameters.n > compiled[0][1].parameters.n:
                 break
             lowest, last = _lowest(parameters), parameters is choices[-1]
             full = batching.batch is not None and batching.batch > parameters.max_slots
             if (full or needed > parameters.max_level - lowest) and not last:
                 continue
             try:
-                compiled.append(self._program(ParameterChoice(Ring(parameters)), batching))
+                compiled.append(self._chosen(ParameterChoice(Ring(parameters)), batching))
             except ModelRefusedError as refusal:
                 if not _too_deep(refusal) or (not compiled and last):
                     raise
                 needed = max(reason.needed for reason in refusal.reasons)
-        keys = [
-            KeyFrontier(each.program, each.parameters, model=stored_model(), name=self._name)
-            for each in compiled
-        ]
-        least = min(range(len(keys)), key=lambda index: keys[index].execution.plan.stored_bytes)
-        return replace(compiled[least], frontier=keys[least])
+        return min(compiled, key=lambda each: each[1].execution.plan.stored_bytes)
 
-    def _thin(self, batching: "_Batching") -> CompiledProgram:
+    def _thin(self, batching: "_Batching") -> _Chosen:
         """Compile for thin clients. Their ciphertexts enter and leave through a bootstrapping, so the program
         has the levels between its last and its first stage: with the named preset, the first that leaves
         enough, or for a model that is too deep for all of them the fastest with bootstraps."""
         named = (self._ring,) if isinstance(self._ring, str) else None
         for name in named or BOOTSTRAP_PRESETS:
             try:
-                return self._program(ParameterChoice(name), batching)
+                return self._chosen(ParameterChoice(name), batching)
             except ModelRefusedError as refusal:
                 if not _too_deep(refusal):
                     raise
         return self._faster(named or DEEP_PRESETS, batching)
 
-    def _faster(self, presets: Sequence[str], batching: "_Batching") -> CompiledProgram:
+    def _faster(self, presets: Sequence[str], batching: "_Batching") -> _Chosen:
         """Compile for bootstrap presets and return the fastest program. A preset whose bootstraps alone take
         longer than the program so far is left out, and so is one whose bootstraps cannot be placed.
 
         Raises:
             ModelRefusedError: all of them refuse, or the first refuses for another reason.
         """
-        best: CompiledProgram | None = None
+        best: _Chosen | None = None
+        seconds = inf
         first: ModelRefusedError | None = None
         for name in presets:
             shipped = BootstrapPreset(name, stored_model())
-            if best is not None and not shipped.least_seconds(self.approximated.graph.depth()) < best.seconds:
+            if not shipped.least_seconds(self.approximated.graph.depth()) < seconds:
                 continue
             try:
-                compiled = self._program(ParameterChoice(name, deep=True), batching)
+                compiled = self._chosen(ParameterChoice(name, deep=True), batching)
             except ModelRefusedError as refusal:
                 if best is None and not _unplaced(refusal):
                     raise
                 first = first or refusal
                 continue
-            if best is None or compiled.seconds < best.seconds:
-                best = compiled
+            if best is None or compiled[1].program.seconds < seconds:
+                best, seconds = compiled, compiled[1].program.seconds
         if best is None:
             assert first is not None
             raise first

@@ -23,127 +23,45 @@ MAX_BYTES = 1 << 20
 TOGETHER = 256
 """Maximum number of samples of a run."""
 
-ONLY_HERE = frozenset(
-    [
-        "And",
-        "ArgMax",
-        "ArgMin",
-        "ArrayFeatureExtractor",
-        "Binarizer",
-        "Ceil",
-        "Equal",
-        "Floor",
-        "Greater",
-        "GreaterOrEqual",
-        "Hardmax",
-        "IsNaN",
-        "LabelEncoder",
-        "Less",
-        "LessOrEqual",
-        "LinearClassifier",
-        "LogSoftmax",
-        "LpNormalization",
-        "Normalizer",
-        "Not",
-        "Or",
-        "ReduceL1",
-        "ReduceL2",
-        "ReduceLogSum",
-        "ReduceLogSumExp",
-        "Round",
-        "Sign",
-        "Softmax",
-        "SVMClassifier",
-        "TopK",
-        "Xor",
-    ]
-)
-"""Operators that have no encrypted form and run on the client only."""
 
-ELEMENTWISE = frozenset(
-    [
-        "Abs",
-        "Add",
-        "Cast",
-        "Clip",
-        "Concat",
-        "Div",
-        "Elu",
-        "Exp",
-        "Identity",
-        "Log",
-        "Max",
-        "Min",
-        "Mul",
-        "Neg",
-        "Pow",
-        "Reciprocal",
-        "Relu",
-        "Reshape",
-        "Sigmoid",
-        "Softplus",
-        "Sqrt",
-        "Squeeze",
-        "Sub",
-        "Sum",
-        "Tanh",
-        "Unsqueeze",
-    ]
-)
-ALLOWED = (
-    ONLY_HERE
-    | ELEMENTWISE
-    | frozenset(
-        [
-            "Constant",
-            "Flatten",
-            "Gather",
-            "Mean",
-            "ReduceMax",
-            "ReduceMean",
-            "ReduceMin",
-            "ReduceProd",
-            "ReduceSum",
-            "Shape",
-            "Slice",
-            "Split",
-            "Transpose",
-            "Where",
-        ]
-    )
-)
-"""Operators whose results are no larger than the product of their operands' sizes."""
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
 
 
-DECIDING = frozenset(
-    [
-        "ArgMax",
-        "ArgMin",
-        "Binarizer",
-        "Ceil",
-        "Equal",
-        "Floor",
-        "Greater",
-        "GreaterOrEqual",
-        "Hardmax",
-        "Less",
-        "LessOrEqual",
-        "LinearClassifier",
-        "Round",
-        "SVMClassifier",
-        "Sign",
-        "TopK",
-    ]
+DECIDING = _names(
+    "ArgMax ArgMin Binarizer Ceil Equal Floor Greater GreaterOrEqual Hardmax Less LessOrEqual "
+    "LinearClassifier Round SVMClassifier Sign TopK"
 )
 """Operators whose results jump, and so may a cast to whole numbers: the smallest error changes them at some
 operands."""
+
+ONLY_HERE = DECIDING | _names(
+    "And ArrayFeatureExtractor IsNaN LabelEncoder LogSoftmax LpNormalization Normalizer Not Or ReduceL1 "
+    "ReduceL2 ReduceLogSum ReduceLogSumExp Softmax Xor"
+)
+"""Operators that have no encrypted form and run on the client only."""
+
+ELEMENTWISE = _names(
+    "Abs Add Cast Clip Concat Div Elu Exp Identity Log Max Min Mul Neg Pow Reciprocal Relu Reshape Sigmoid "
+    "Softplus Sqrt Squeeze Sub Sum Tanh Unsqueeze"
+)
+
+ALLOWED = (
+    ONLY_HERE
+    | ELEMENTWISE
+    | _names(
+        "Constant Flatten Gather Mean ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum Shape Slice Split "
+        "Transpose Where"
+    )
+)
+"""Operators whose results are no larger than the product of their operands' sizes."""
 
 FLOAT, DOUBLE = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
 
 WHOLE = "keywright/whole/"
 """Prefix of the values of the steps that take scores for whole numbers."""
 
-OF_A_SIGN = frozenset(["Binarizer", "LinearClassifier", "Sigmoid", "Sign", "SVMClassifier"])
+OF_A_SIGN = _names("Binarizer LinearClassifier Sigmoid Sign SVMClassifier")
 """Operators that turn one score into one of two labels."""
 
 
