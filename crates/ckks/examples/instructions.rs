@@ -123,15 +123,14 @@ fn count_rotation(rotation: &Rotation) -> Result<()> {
     let secret = SecretKey::sample(rlwe, &mut rng(1))?;
     let mut generator = KeyGenerator::new(&secret, rng(2));
     let public = generator.public_key();
-    let mut keys = EvaluationKeys::new(rlwe);
-    keys.insert(generator.switching_key(&KeySpec {
+    let keys = generator.evaluation_keys(&[KeySpec {
         element: KeyElement::Galois(rotation_element(log_n, 1)),
         level: rlwe.max_level(),
         alpha,
         special: rlwe.special_primes().collect(),
         seeded: false,
         subring: None,
-    })?)?;
+    }])?;
     let evaluator = Evaluator::new(&parameters, &keys)?;
     let log_slots = parameters.max_log_slots();
     let mut source = rng(3);
