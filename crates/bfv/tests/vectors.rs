@@ -10,7 +10,7 @@ use keywright_bfv::{
 };
 use keywright_ring::{rotation_element, sampling::SecretRng};
 use keywright_ring_testing::samples::SplitMix64;
-use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SecretKey};
+use keywright_rlwe::{KeyElement, KeyGenerator, KeySpec, SecretKey};
 use zeroize::Zeroizing;
 
 fn fold(words: &[u64]) -> u64 {

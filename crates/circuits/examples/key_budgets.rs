@@ -15,7 +15,7 @@ use keywright_circuits::bootstrapping::{
 };
 use keywright_ckks::{CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, Magnitude};
 use keywright_ring::sampling::SecretRng;
-use keywright_rlwe::{EvaluationKeys, KeyGenerator, KeySpec, Parameters, SecretKey};
+use keywright_rlwe::{KeyGenerator, KeySpec, Parameters, SecretKey};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 

@@ -9,7 +9,7 @@ use keywright_circuits::polynomial::{self, Basis, Polynomial, PolynomialPlan};
 use keywright_ckks::{CkksLiteral, CkksParameters, Complex64, Encryptor, Evaluator};
 use keywright_ring::sampling::SecretRng;
 use keywright_ring::{buffer_use, reset_peak, rotation_element, trim_cache};
-use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SecretKey, Security};
+use keywright_rlwe::{KeyElement, KeyGenerator, KeySpec, SecretKey, Security};
 use zeroize::Zeroizing;
 
 /// Counts allocations that are not buffers of the ring, whose alignment is at least a cache line.

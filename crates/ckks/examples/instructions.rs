@@ -13,7 +13,7 @@ use keywright_ckks::{CkksLiteral, CkksParameters, Complex64, Decryptor, Encrypto
 use keywright_ring::backend::{Quotient, UniformRow};
 use keywright_ring::sampling::SecretRng;
 use keywright_ring::{Conversion, Modulus, Ring, Seed, StreamId, backend, ntt_primes, rotation_element};
-use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SecretKey, Security};
+use keywright_rlwe::{KeyElement, KeyGenerator, KeySpec, SecretKey, Security};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 

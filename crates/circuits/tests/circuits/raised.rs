@@ -6,7 +6,7 @@ use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::mod_raise::{ModRaisePlan, mod_raise, switch_to_ephemeral};
 use keywright_circuits::bootstrapping::{CoeffsToSlots, CoeffsToSlotsPlan, Dft, KeyBudget, Stage, Values};
 use keywright_ckks::{CkksError, Encryptor, Evaluator, Packing};
-use keywright_rlwe::{EvaluationKeys, KeyGenerator, KeySpec, RlweError};
+use keywright_rlwe::{EvaluationKeys, RlweError};
 
 /// Error of decoding in `f64`, relative to values of up to the Hamming weight.
 const FLOAT: f64 = 1.0 / (1u64 << 38) as f64;

@@ -1,7 +1,7 @@
 //! Objects of another owner, and values larger than a ciphertext allows, give an error instead of a result.
 
 use keywright_ckks::{
-    Ciphertext, CkksError, CkksLiteral, CkksParameters, Decryptor, Encryptor, Evaluator, Magnitude, Packing,
+    Ciphertext, CkksError, CkksLiteral, CkksParameters, Decryptor, Encryptor, Evaluator, Packing,
 };
 use keywright_ring_testing::rng;
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeyIdentity, KeySpec, RlweError, SecretKey};

@@ -3,7 +3,7 @@
 
 use keywright_ckks::{
     Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator,
-    Magnitude, PRODUCT_TAIL, Packing,
+    PRODUCT_TAIL, Packing,
 };
 use keywright_ring::rotation_element;
 use keywright_ring_testing::rng;

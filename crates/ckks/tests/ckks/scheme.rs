@@ -4,8 +4,8 @@ use std::cell::Cell;
 
 use keywright_ckks::encoder::EncoderError;
 use keywright_ckks::{
-    Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator,
-    Magnitude, PRESETS, PRODUCT_TAIL, Packing,
+    Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, PRESETS,
+    PRODUCT_TAIL, Packing,
 };
 use keywright_ring::rotation_element;
 use keywright_ring_testing::rng;
