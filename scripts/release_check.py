@@ -16,12 +16,11 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
-from release.archive import SUMS, digest
+from release.archive import SUMS, digest, read_sums
 from release.wheels import PLATFORMS
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = Path("target") / "packages" / "files"
-LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)\s#]+)")
 
 
 class Wrong(Exception):
@@ -93,9 +92,8 @@ def packages(root: Path) -> str:
     folder, expected = root / FILES, version(root)
     if not (folder / SUMS).is_file():
         raise Wrong(f"{folder} has no {SUMS}: run `make dist`, `make dist-again` and `make dist-test`")
-    listed = dict(line.split()[::-1] for line in (folder / SUMS).read_text(encoding="ascii").splitlines())
     digests = {path.name: digest(path) for path in folder.iterdir() if path.name != SUMS}
-    if listed != digests:
+    if read_sums(folder) != digests:
         raise Wrong(f"{SUMS} is not of the files in {folder}: run `make dist`")
     needed = [
         f"keywright-{expected}.tar.gz",
@@ -111,27 +109,12 @@ def packages(root: Path) -> str:
     return f"{len(digests)} files"
 
 
-def links(root: Path) -> str:
-    """Pages link files that exist; `make docs` checks the site's links and runs the snippets."""
-    broken, count = [], 0
-    for page in [*root.glob("*.md"), *(root / "docs").rglob("*.md")]:
-        for target in LINK.findall(page.read_text(encoding="utf-8")):
-            count += 1
-            # Pages of the Rust documentation are built.
-            if "/rust/" not in f"/{target}" and not (page.parent / target).exists():
-                broken.append(f"{page.relative_to(root)}: {target}")
-    if broken:
-        raise Wrong("these links lead nowhere:\n" + "\n".join(broken))
-    return f"{count} links"
-
-
 CHECKS: dict[str, Callable[[Path], str]] = {
     "tree": clean,
     "version": one_version,
     "changelog": changelog,
     "golden files": golden_files,
     "packages": packages,
-    "links": links,
 }
 
 

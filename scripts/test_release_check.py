@@ -27,7 +27,7 @@ def git(root: Path, *arguments: str) -> None:
 def checkout(tmp_path: Path) -> Path:
     """A repository that is ready for a release of 1.2.0, with 1.1.0 behind it."""
     root = tmp_path / "checkout"
-    for folder in ("web/client", "docs", "vectors/releases/1.1.0", "target/packages/files"):
+    for folder in ("web/client", "vectors/releases/1.1.0", "target/packages/files"):
         (root / folder).mkdir(parents=True)
     (root / ".gitignore").write_text("/target\n")
     (root / "Cargo.toml").write_text(MANIFEST)
@@ -35,7 +35,6 @@ def checkout(tmp_path: Path) -> Path:
     (root / "CHANGELOG.md").write_text(
         "# Changelog\n\n## [Unreleased]\n\n## [1.2.0] - 2027-01-31\n\n* All.\n"
     )
-    (root / "docs/index.md").write_text("[changes](../CHANGELOG.md) and [more](https://example.org)\n")
     (root / "vectors/releases/1.1.0/file").write_text("old")
     git(root, "init", "--quiet")
     git(root, "add", "--all")
@@ -83,7 +82,6 @@ def test_a_checkout_that_is_ready_passes(checkout: Path) -> None:
         ("CHANGELOG.md", "## [Unreleased]\n\n* One more.\n\n## [1.2.0] - 2027-01-31\n", {"changelog"}),
         ("vectors/releases/1.1.0/file", "new", {"golden files"}),
         ("target/packages/files/keywright-1.2.0.tar.gz", "changed", {"packages"}),
-        ("docs/index.md", "[nothing](none.md)\n", {"links"}),
     ],
 )
 def test_what_is_missing_is_found(checkout: Path, name: str, text: str, problems: set[str]) -> None:

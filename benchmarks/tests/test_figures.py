@@ -1,10 +1,12 @@
 """Figures of hand-written pages come from records, and one that is typed has a reason."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
-from studies.ledger import figures
+from keywright import BootstrapperPlan
+from studies.ledger import figures, presets
 from studies.ledger.expressions import Expressions
 from studies.ledger.figures import (
     BadPage,
@@ -20,7 +22,7 @@ from studies.ledger.figures import (
     unequal,
 )
 from studies.ledger.pictures import FOLDER, pictures
-from studies.ledger.records import ROOT, Record, records
+from studies.ledger.records import ROOT, NoFigure, Record, records
 
 PAGE = ROOT / "docs" / "how-to" / "page.md"
 
@@ -190,6 +192,25 @@ def test_the_picture_of_rotations_has_the_keys_of_the_demo() -> None:
     picture = (FOLDER / "rotation-table.svg").read_text(encoding="utf-8")
     keys = records()["demo"].match("plan, used here +([0-9]+) ")
     assert f"{keys:.0f} keys, {keys - 1:.0f} for " in picture
+
+
+def test_every_preset_has_a_row_or_is_said_to_have_only_a_plan() -> None:
+    page = (ROOT / "docs" / "reference" / "bootstrapping-presets.md").read_text(encoding="utf-8")
+    rows = {line.split("`")[1] for line in presets.table().splitlines()[2:]}
+    for name in set(BootstrapperPlan.presets()) - rows:
+        assert f"`{name}` has only a plan" in page.replace("\n", " ")
+
+
+def test_a_preset_whose_result_was_not_right_has_no_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "benchmarks" / "record" / "one"
+    folder.mkdir(parents=True)
+    (folder / "one_thread.jsonl").write_text(json.dumps({"preset": "N16", "checked": False}))
+    monkeypatch.setattr(presets, "ROOT", tmp_path)
+    monkeypatch.setattr(presets, "RECORDS", ("one",))
+    with pytest.raises(NoFigure, match="N16"):
+        presets.table()
 
 
 def test_the_clear_time_is_of_the_models_of_the_table() -> None:

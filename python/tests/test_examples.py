@@ -13,7 +13,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*_*.py"))
 Run = Callable[..., str]
-LIBRARIES = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "deps"
 
 
 def test_there_are_examples() -> None:
@@ -63,14 +62,6 @@ def test_a_regression_is_trained_on_all_samples(run: Run) -> None:
     said = run("logistic_regression.py", "--toy", "--all")
     assert "8 sent with 250 samples" in said  # 32 in a batch, 26 in the last one
     assert "0 predictions differ" in said
-
-
-@pytest.mark.skipif(
-    not (LIBRARIES / "libkeywright_capi.a").is_file(), reason="cargo test makes the library of the C client"
-)
-def test_the_c_client_asks_a_server(run: Run) -> None:
-    said = run("c_client.py", "--toy", "--library", str(LIBRARIES), "--count", "1")
-    assert "0 classes differ" in said
 
 
 def test_a_torch_file_that_names_code_is_not_run(tmp_path: Path) -> None:

@@ -43,3 +43,8 @@ def write_sums(folder: Path) -> str:
     text = "".join(f"{digest(folder / name)}  {name}\n" for name in names)
     (folder / SUMS).write_text(text, encoding="ascii")
     return text
+
+
+def read_sums(folder: Path) -> dict[str, str]:
+    """The digests of a folder's files that were written, by name."""
+    return dict(line.split()[::-1] for line in (folder / SUMS).read_text(encoding="ascii").splitlines())

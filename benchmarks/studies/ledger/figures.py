@@ -26,6 +26,7 @@ from typing import Any
 
 from harness.pages.prose import wrapped
 
+from studies.ledger import presets
 from studies.ledger.expressions import Expressions
 from studies.ledger.records import ROOT
 
@@ -53,8 +54,11 @@ DIGITS = 3
 TYPED = re.compile(rf"(?<![\w.^/-])\d[\d,.]*(?:\s?{UNIT}\b(?![-^(])|\stimes\b|x\b)")
 """A number with a unit of time or of bytes, or a ratio."""
 
-OTHERS = re.compile(r"<!-- (?:kds|presets): .*?<!-- (?:/kds|end[\w ]*) -->", re.DOTALL)
-"""What `studies.bootstrapping_keys` and `scripts/bootstrap_table.py` write into pages."""
+OTHERS = re.compile(r"<!-- kds: .*?<!-- /kds -->", re.DOTALL)
+"""What `studies.bootstrapping_keys` writes into pages."""
+
+COMPUTED = {"presets": presets.table}
+"""Blocks that are no text with expressions."""
 
 SIZES = {
     "ns": ("s", 1e-9),
@@ -117,6 +121,8 @@ def filled(path: Path, text: str, known: Mapping[str, str], expressions: Express
         return known[match["name"]]
 
     def block(match: re.Match[str]) -> str:
+        if (compute := COMPUTED.get(match["name"])) is not None:
+            return f"{match['name']}{match['rest']}{compute()}"
         source = HERE / "blocks" / f"{match['name']}.md"
         if not source.is_file():
             raise BadPage(f"{path.name}: there is no block {match['name']!r} in blocks")

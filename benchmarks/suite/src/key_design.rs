@@ -159,9 +159,7 @@ impl Supply<'_, '_> {
         // Frees the old keys before the new ones are made.
         let parameters = self.keys.parameters().clone();
         self.keys = EvaluationKeys::new(&parameters);
-        for key in self.generator.switching_keys(specs)? {
-            self.keys.insert(key?)?;
-        }
+        self.keys = self.generator.evaluation_keys(specs)?;
         if !self.coalescing {
             self.keys = self.keys.clone().without_coalescing();
         }

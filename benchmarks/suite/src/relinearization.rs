@@ -6,8 +6,7 @@ use std::time::Instant;
 use keywright_bench::measuring::rng;
 use keywright_ckks::{CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, Magnitude};
 use keywright_rlwe::{
-    EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SecretDistribution, SecretKey, Security,
-    maximum_log_qp, threads,
+    KeyElement, KeyGenerator, KeySpec, SecretDistribution, SecretKey, Security, maximum_log_qp, threads,
 };
 
 use crate::StudyError;
@@ -86,15 +85,14 @@ pub fn run_relinearization(
     let secret = SecretKey::sample(rlwe, &mut rng(1))?;
     let mut generator = KeyGenerator::new(&secret, rng(2));
     let public = generator.public_key();
-    let mut keys = EvaluationKeys::new(rlwe);
-    keys.insert(generator.switching_key(&KeySpec {
+    let keys = generator.evaluation_keys(&[KeySpec {
         element: KeyElement::Relinearization,
         level: top,
         alpha: request.alpha,
         special: rlwe.special_primes().collect(),
         seeded: true,
         subring: None,
-    })?)?;
+    }])?;
     let keys = if request.coalescing { keys } else { keys.without_coalescing() };
     let evaluator = Evaluator::new(&parameters, &keys)?;
     let decryptor = Decryptor::new(&parameters, &secret)?;

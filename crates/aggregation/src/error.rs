@@ -5,67 +5,31 @@ use thiserror::Error;
 /// Errors from parameters to the decrypted sum.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum AggregationError {
     /// An error of parameters, keys or randomness.
     #[error(transparent)]
     Rlwe(#[from] RlweError),
     /// A number outside its range.
     #[error("{what} is {value}, outside {min}..={max}")]
-    Range {
-        /// Which number.
-        what: &'static str,
-        /// Offending value.
-        value: u64,
-        /// Smallest legal value.
-        min: u64,
-        /// Largest legal value.
-        max: u64,
-    },
+    Range { what: &'static str, value: u64, min: u64, max: u64 },
     /// An integer above the declared magnitude, which could overflow the sum.
     #[error(
         "value {index} is {value}, and the declared magnitude is {magnitude}; clip it, or declare a larger magnitude"
     )]
-    Magnitude {
-        /// Its place.
-        index: usize,
-        /// The offending value.
-        value: i64,
-        /// Largest absolute value declared.
-        magnitude: u64,
-    },
+    Magnitude { index: usize, value: i64, magnitude: u64 },
     /// Two of a party's mask keys are equal, so one mask reveals the other.
     #[error("the mask keys of parties {} and {} are equal; give every pair of parties its own key", parties[0], parties[1])]
-    RepeatedKey {
-        /// Their numbers.
-        parties: [u32; 2],
-    },
+    RepeatedKey { parties: [u32; 2] },
     /// No modulus is wide enough.
     #[error(
         "sums of {max_inputs} values up to {magnitude} need a modulus of {bits} bits, and at most {max} are supported; \
          use fewer bits per value or fewer clients"
     )]
-    NoModulus {
-        /// Number of inputs.
-        max_inputs: u64,
-        /// Largest absolute value of one input.
-        magnitude: u64,
-        /// Bits required.
-        bits: u32,
-        /// Bits supported.
-        max: u32,
-    },
+    NoModulus { max_inputs: u64, magnitude: u64, bits: u32, max: u32 },
     /// Updates of different sessions or rounds, or with different numbers of values.
     #[error("{what} of client {client} is {found}, expected {expected}")]
-    Mismatch {
-        /// Which claim.
-        what: &'static str,
-        /// The client of the update.
-        client: u64,
-        /// The claim of the update.
-        found: String,
-        /// The claim of the others.
-        expected: String,
-    },
+    Mismatch { what: &'static str, client: u64, found: String, expected: String },
     /// One client occurs twice in a sum.
     #[error("client {0} contributes twice to one sum")]
     Duplicate(u64),
@@ -75,10 +39,7 @@ pub enum AggregationError {
         "the decryption is not a sum of {inputs} updates: the key is wrong, bytes were altered, or a client broke the \
          protocol"
     )]
-    Undecodable {
-        /// Number of updates in the sum.
-        inputs: usize,
-    },
+    Undecodable { inputs: usize },
 }
 
 impl From<RingError> for AggregationError {

@@ -51,6 +51,7 @@ pub struct Request {
 /// Reasons why a benchmark cannot run.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum BenchError {
     /// No such set.
     #[error("there is no set `{0}`; use one of {known}", known = SETS.map(|s| s.name).join(", "))]
@@ -60,12 +61,7 @@ pub enum BenchError {
     Work(String),
     /// No such bootstrapping preset.
     #[error("there is no bootstrapping preset `{name}`; use one of {known}")]
-    Preset {
-        /// The name.
-        name: String,
-        /// The available presets.
-        known: String,
-    },
+    Preset { name: String, known: String },
     /// Nothing would be timed.
     #[error("runs = 0; request at least one timed run")]
     Runs,
@@ -254,11 +250,9 @@ impl Party {
         let secret = SecretKey::sample(parameters.rlwe(), &mut rng(1))?;
         let mut generator = KeyGenerator::new(&secret, rng(2));
         let public = generator.public_key();
-        let mut keys = EvaluationKeys::new(parameters.rlwe());
-        for element in (1..=rotations).map(|k| rotation(&parameters, k)).chain([KeyElement::Relinearization])
-        {
-            keys.insert(generator.switching_key(&spec(&parameters, element, alpha, seeded))?)?;
-        }
+        let elements = (1..=rotations).map(|k| rotation(&parameters, k)).chain([KeyElement::Relinearization]);
+        let specs: Vec<_> = elements.map(|element| spec(&parameters, element, alpha, seeded)).collect();
+        let keys = generator.evaluation_keys(&specs)?;
         let mut source = rng(3);
         let mut unit = || source.next_word() as f64 / 2f64.powi(63) - 1.0;
         let slots = 1usize << parameters.max_log_slots();

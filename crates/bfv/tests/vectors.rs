@@ -9,16 +9,9 @@ use keywright_bfv::{
     BfvLiteral, BfvParameters, Ciphertext, Decryptor, Encryptor, Evaluator, Packing, Plaintext,
 };
 use keywright_ring::{rotation_element, sampling::SecretRng};
-use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SecretKey};
+use keywright_ring_testing::samples::SplitMix64;
+use keywright_rlwe::{KeyElement, KeyGenerator, KeySpec, SecretKey};
 use zeroize::Zeroizing;
-
-/// SplitMix64, as `vectors/README.md` defines it.
-fn splitmix64(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let z = (*state ^ (*state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
 
 fn fold(words: &[u64]) -> u64 {
     words.iter().fold(0, |value: u64, &word| value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(word))
@@ -71,8 +64,8 @@ fn programs_give_what_seal_gives() {
     for pair in lines.chunks(2) {
         let fields: Vec<&str> = pair[0].splitn(6, ' ').collect();
         let ["case", log_n, t, packing, state, program] = fields[..] else { panic!("{}", pair[0]) };
-        let (log_n, t, mut state) =
-            (log_n.parse().unwrap(), t.parse().unwrap(), state.parse::<u64>().unwrap());
+        let (log_n, t) = (log_n.parse().unwrap(), t.parse().unwrap());
+        let mut random = SplitMix64(state.parse().unwrap());
         let packing = if packing == "slots" { Packing::Slots } else { Packing::Coefficients };
         // The primes of the presets of this degree.
         let (q, p): (&[u32], &[u32]) =
@@ -81,20 +74,17 @@ fn programs_give_what_seal_gives() {
         let mut rng = SecretRng::from_entropy(&Zeroizing::new([9; 32]));
         let secret = SecretKey::sample(parameters.rlwe(), &mut rng).unwrap();
         let mut generator = KeyGenerator::new(&secret, rng.split().unwrap());
-        let mut keys = EvaluationKeys::new(parameters.rlwe());
         let rotations = program.split(' ').filter_map(|token| token.strip_prefix('<'));
         let elements = rotations
             .map(|steps| KeyElement::Galois(rotation_element(log_n, steps.parse().unwrap())))
             .chain([KeyElement::Relinearization, KeyElement::Galois((2 << log_n) - 1)]);
-        for element in elements {
-            let spec = KeySpec::new(parameters.rlwe(), element, parameters.max_level(), 1, true);
-            keys.insert(generator.switching_key(&spec).unwrap()).unwrap();
-        }
+        let spec = |element| KeySpec::new(parameters.rlwe(), element, parameters.max_level(), 1, true);
+        let keys = generator.evaluation_keys(&elements.map(spec).collect::<Vec<_>>()).unwrap();
         let public = generator.public_key();
         let mut encryptor = Encryptor::new(&parameters, &public, rng).unwrap();
         let mut inputs = Vec::new();
         for name in ["a", "b", "p"] {
-            let values: Vec<i64> = (0..1 << log_n).map(|_| (splitmix64(&mut state) % t) as i64).collect();
+            let values: Vec<i64> = (0..1 << log_n).map(|_| (random.next_word() % t) as i64).collect();
             let plaintext = parameters.encode(&values, packing).unwrap();
             inputs.push(match name {
                 "p" => (name, Value::Plaintext(plaintext)),

@@ -1,4 +1,4 @@
-/* What the programs here share: bytes, files, and an exit on errors. */
+/* Bytes, files, and an exit on errors. */
 #ifndef KEYWRIGHT_EXAMPLES_COMMON_H
 #define KEYWRIGHT_EXAMPLES_COMMON_H
 

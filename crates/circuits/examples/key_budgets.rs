@@ -15,7 +15,7 @@ use keywright_circuits::bootstrapping::{
 };
 use keywright_ckks::{CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, Magnitude};
 use keywright_ring::sampling::SecretRng;
-use keywright_rlwe::{EvaluationKeys, KeyGenerator, KeySpec, Parameters, SecretKey};
+use keywright_rlwe::{KeyGenerator, KeySpec, Parameters, SecretKey};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -108,8 +108,7 @@ fn measure(parameters: &CkksParameters, literal: &BootstrapperLiteral, runs: usi
     let secret = SecretKey::sample(rlwe, &mut SecretRng::system()?)?;
     let mut generator = KeyGenerator::new(&secret, SecretRng::system()?);
     let public = generator.public_key();
-    let mut keys = EvaluationKeys::new(rlwe);
-    let ((), keygen) = timed(|| Ok(plan.generate_keys(&mut generator, &mut keys)?))?;
+    let (keys, keygen) = timed(|| Ok(generator.evaluation_keys(&plan.required_keys())?))?;
     let (bootstrapper, encoded) = timed(|| Ok(Bootstrapper::new(parameters, &plan)?))?;
     println!(
         "  keys made in {}; diagonals of {:.3} GB in {}",

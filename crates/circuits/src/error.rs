@@ -8,6 +8,7 @@ use crate::bootstrapping::Stage;
 /// Errors of a circuit.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum CircuitError {
     /// An error of keys, levels, scales, packings or parameters.
     #[error(transparent)]
@@ -18,23 +19,14 @@ pub enum CircuitError {
          the transform over the special primes of its keys, the same ones for all of them"
     )]
     SpecialPrimes {
-        /// Special primes of the transform.
         encoded: Vec<usize>,
-        /// Its level.
         level: usize,
         /// The keys that do not fit, with the special primes of each of their uses.
         found: String,
     },
     /// A stage of bootstrapping fails.
     #[error("{stage}, whose input is at level {level}: {source}")]
-    Stage {
-        /// The stage.
-        stage: Stage,
-        /// Level of its input.
-        level: usize,
-        /// The reason.
-        source: Box<CircuitError>,
-    },
+    Stage { stage: Stage, level: usize, source: Box<CircuitError> },
     /// The stages of a bootstrapping need more levels than there are.
     #[error(
         "a result at level {output_level} needs {} levels, since the stages after mod_raise use {needed}; the \
@@ -45,11 +37,8 @@ pub enum CircuitError {
     BootstrapLevels {
         /// Levels of the stages after `mod_raise`.
         needed: usize,
-        /// Level of the input.
         input_level: usize,
-        /// Level of the result.
         output_level: usize,
-        /// Highest level of the parameters.
         available: usize,
     },
     /// The plan raises the modulus under the main secret.
@@ -71,12 +60,7 @@ pub enum CircuitError {
     #[error(
         "a key budget of {budget} bytes is below the smallest possible one, {minimum} bytes; raise the budget"
     )]
-    KeyBudget {
-        /// The budget.
-        budget: usize,
-        /// The fewest possible bytes.
-        minimum: usize,
-    },
+    KeyBudget { budget: usize, minimum: usize },
     /// A pass of an iterated bootstrapping may leave a larger error than the next one can correct.
     #[error(
         "the bound on the error of pass {iteration} has {found:.1} bits, and the next pass needs {bits} to correct it; use \
@@ -88,143 +72,67 @@ pub enum CircuitError {
         iteration: usize,
         /// Bits after the point that the bound must have.
         bits: u32,
-        /// Bits that it has.
         found: f64,
     },
     /// An invalid failure probability.
     #[error("2^{log2} is not a probability of failure; its log2 must be below 0, such as -40")]
-    FailureProbability {
-        /// Its `log2`.
-        log2: f64,
-    },
+    FailureProbability { log2: f64 },
     /// An invalid baby-step count.
     #[error("{n1} baby steps are outside 1..={slots}, the number of slots")]
-    BabySteps {
-        /// The count.
-        n1: usize,
-        /// Slots of the transform.
-        slots: usize,
-    },
+    BabySteps { n1: usize, slots: usize },
     /// More slots than the ring has.
     #[error("2^{log_slots} slots are more than the 2^{max} of the parameters")]
-    LogSlots {
-        /// `log2` of the requested number.
-        log_slots: u32,
-        /// `log2` of the largest number.
-        max: u32,
-    },
+    LogSlots { log_slots: u32, max: u32 },
     /// A matrix of the wrong size.
     #[error(
         "a matrix of {rows} x {columns} does not multiply {slots} slots; pass 1 to {slots} rows and columns, or use more \
          slots"
     )]
-    MatrixShape {
-        /// Its rows.
-        rows: usize,
-        /// Its columns.
-        columns: usize,
-        /// The number of slots.
-        slots: usize,
-    },
+    MatrixShape { rows: usize, columns: usize, slots: usize },
     /// A diagonal of the wrong length.
     #[error("diagonal {index} has {found} values; it needs one per slot: {expected}")]
-    DiagonalLength {
-        /// The diagonal.
-        index: usize,
-        /// Its length.
-        found: usize,
-        /// The number of slots.
-        expected: usize,
-    },
+    DiagonalLength { index: usize, found: usize, expected: usize },
     /// Rows of the wrong length.
     #[error(
         "diagonals have a period of {period} values; it must be a power of two up to the number of slots, {slots}"
     )]
-    DiagonalPeriod {
-        /// Values of a row.
-        period: usize,
-        /// The number of slots.
-        slots: usize,
-    },
+    DiagonalPeriod { period: usize, slots: usize },
     /// A coefficient that exceeds a word.
     #[error(
         "diagonal {index} has coefficients of {bits:.1} bits, and storage as coefficients needs fewer than 62; keep the \
          transform encoded, or use a smaller prime at its level"
     )]
-    CoefficientWidth {
-        /// The diagonal.
-        index: usize,
-        /// `log2` of the largest magnitude.
-        bits: f64,
-    },
+    CoefficientWidth { index: usize, bits: f64 },
     /// Layers that do not make a Fourier transform.
     #[error("the factors have {found} layers; a Fourier transform of 2^{log_slots} slots has {log_slots}")]
-    DftLayers {
-        /// Their sum.
-        found: u64,
-        /// `log2` of the number of slots.
-        log_slots: u32,
-    },
+    DftLayers { found: u64, log_slots: u32 },
     /// An empty list.
     #[error("{0} is empty; pass at least one element")]
     Empty(&'static str),
     /// Transforms in a sum disagree in this.
     #[error("transforms in a sum differ in their {what}: {left} and {right}; encode them alike")]
-    Mismatch {
-        /// The difference.
-        what: &'static str,
-        /// Of the first transform.
-        left: String,
-        /// Of the other.
-        right: String,
-    },
+    Mismatch { what: &'static str, left: String, right: String },
     /// A coefficient or value that is not a finite number.
     #[error("{what} {index} is {value}, not a finite number")]
-    NotFinite {
-        /// What it is.
-        what: &'static str,
-        /// Which one.
-        index: usize,
-        /// Its value.
-        value: f64,
-    },
+    NotFinite { what: &'static str, index: usize, value: f64 },
     /// A number outside its range.
     #[error("{what}: {count} is outside {min}..={max}")]
-    Count {
-        /// What it counts.
-        what: &'static str,
-        /// Its value.
-        count: usize,
-        /// Smallest legal value.
-        min: usize,
-        /// Largest legal value.
-        max: usize,
-    },
+    Count { what: &'static str, count: usize, min: usize, max: usize },
     /// A ciphertext at another level than that of the stage's plan.
     #[error(
         "{stage} takes a ciphertext at level {expected}, this one is at {found}; use drop_to_level, or another plan"
     )]
-    StageLevel {
-        /// The stage.
-        stage: &'static str,
-        /// Level of the ciphertext.
-        found: usize,
-        /// Level that the stage takes.
-        expected: usize,
-    },
+    StageLevel { stage: &'static str, found: usize, expected: usize },
     /// No approximation of the modular reduction is as precise as requested.
     #[error(
         "no reduction modulo 1 on [-{k}, {k}] of messages up to {message:e} has {bits:.1} bits; the best found has \
          {best:.1}; request fewer bits, or use a larger ratio of q_0 to the message"
     )]
     Precision {
-        /// Bound on the integer part.
         k: usize,
         /// Bound on the message in units of `q_0`.
         message: f64,
-        /// Bits requested, relative to the message.
         bits: f64,
-        /// Bits of the best.
         best: f64,
     },
     /// A value outside the range of the modular reduction.
@@ -233,23 +141,16 @@ pub enum CircuitError {
          for its ratio to q_0, or the secret has more than the planned Hamming weight"
     )]
     OutOfRange {
-        /// The slot.
         slot: usize,
         /// Its value in units of `q_0`.
         value: f64,
-        /// Bound on the integer part.
         k: usize,
         /// Bound on the message in units of `q_0`.
         message: f64,
     },
     /// An empty interval.
     #[error("[{a}, {b}] is not an interval; pass finite a < b")]
-    Interval {
-        /// Lower end.
-        a: f64,
-        /// Upper end.
-        b: f64,
-    },
+    Interval { a: f64, b: f64 },
 }
 
 impl From<RlweError> for CircuitError {

@@ -9,7 +9,7 @@ use keywright_circuits::polynomial::{self, Basis, Polynomial, PolynomialPlan};
 use keywright_ckks::{CkksLiteral, CkksParameters, Complex64, Encryptor, Evaluator};
 use keywright_ring::sampling::SecretRng;
 use keywright_ring::{buffer_use, reset_peak, rotation_element, trim_cache};
-use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SecretKey, Security};
+use keywright_rlwe::{KeyElement, KeyGenerator, KeySpec, SecretKey, Security};
 use zeroize::Zeroizing;
 
 /// Counts allocations that are not buffers of the ring, whose alignment is at least a cache line.
@@ -81,12 +81,9 @@ fn memory_is_as_predicted() {
     let level = parameters.max_level();
     let galois = |k: usize| KeyElement::Galois(rotation_element(log_n, k as i64));
     let spec = |element, level| KeySpec::new(rlwe, element, level, 3, true);
-    let mut keys = EvaluationKeys::new(rlwe);
-    let mut add = |spec: &KeySpec| keys.insert(generator.switching_key(spec).unwrap()).unwrap();
-    add(&spec(KeyElement::Relinearization, level));
-    (1..40).for_each(|k| add(&spec(galois(k), level)));
-    (2..16).for_each(|k| add(&spec(galois(40 * k), level)));
-    add(&spec(galois(40), level));
+    let elements = (1..40).chain((1..16).map(|k| 40 * k)).map(galois).chain([KeyElement::Relinearization]);
+    let specs: Vec<_> = elements.map(|element| spec(element, level)).collect();
+    let keys = generator.evaluation_keys(&specs).unwrap();
     let evaluator = Evaluator::new(&parameters, &keys).unwrap();
     let mut encryptor = Encryptor::new(&parameters, &public, rng(3)).unwrap();
     let slots = 1usize << (log_n - 1);

@@ -7,7 +7,7 @@ use std::error::Error;
 use keywright_ckks::{CkksParameters, Decryptor, Encryptor, Evaluator, Packing};
 use keywright_ring::rotation_element;
 use keywright_ring::sampling::SecretRng;
-use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SecretKey};
+use keywright_rlwe::{KeyElement, KeyGenerator, KeySpec, SecretKey};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let parameters = CkksParameters::preset("N13_QP214_S38")?;
@@ -19,11 +19,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let secret = SecretKey::sample(rlwe, &mut rng)?;
     let mut generator = KeyGenerator::new(&secret, rng.split()?);
     let public = generator.public_key();
-    let mut keys = EvaluationKeys::new(rlwe);
     let rotation = KeyElement::Galois(rotation_element(rlwe.log_n(), 1));
-    for element in [KeyElement::Relinearization, rotation] {
-        keys.insert(generator.switching_key(&KeySpec::new(rlwe, element, top, 1, true))?)?;
-    }
+    let specs = [KeyElement::Relinearization, rotation].map(|key| KeySpec::new(rlwe, key, top, 1, true));
+    let keys = generator.evaluation_keys(&specs)?;
 
     let values = [1.0, 2.0, 3.0, 4.0];
     let packing = Packing::Slots { log_slots: 2 };

@@ -13,7 +13,7 @@ use keywright_ckks::{CkksLiteral, CkksParameters, Complex64, Decryptor, Encrypto
 use keywright_ring::backend::{Quotient, UniformRow};
 use keywright_ring::sampling::SecretRng;
 use keywright_ring::{Conversion, Modulus, Ring, Seed, StreamId, backend, ntt_primes, rotation_element};
-use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SecretKey, Security};
+use keywright_rlwe::{KeyElement, KeyGenerator, KeySpec, SecretKey, Security};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -123,15 +123,14 @@ fn count_rotation(rotation: &Rotation) -> Result<()> {
     let secret = SecretKey::sample(rlwe, &mut rng(1))?;
     let mut generator = KeyGenerator::new(&secret, rng(2));
     let public = generator.public_key();
-    let mut keys = EvaluationKeys::new(rlwe);
-    keys.insert(generator.switching_key(&KeySpec {
+    let keys = generator.evaluation_keys(&[KeySpec {
         element: KeyElement::Galois(rotation_element(log_n, 1)),
         level: rlwe.max_level(),
         alpha,
         special: rlwe.special_primes().collect(),
         seeded: false,
         subring: None,
-    })?)?;
+    }])?;
     let evaluator = Evaluator::new(&parameters, &keys)?;
     let log_slots = parameters.max_log_slots();
     let mut source = rng(3);

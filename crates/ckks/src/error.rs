@@ -6,6 +6,7 @@ use crate::encoder::EncoderError;
 /// Errors of the scheme.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum CkksError {
     /// An error of keys, levels or parameters.
     #[error(transparent)]
@@ -25,95 +26,47 @@ pub enum CkksError {
     },
     /// Packings of two operands differ.
     #[error("packings differ: {left} and {right}; encode both operands in one packing")]
-    PackingMismatch {
-        /// Left operand.
-        left: crate::Packing,
-        /// Right operand.
-        right: crate::Packing,
-    },
+    PackingMismatch { left: crate::Packing, right: crate::Packing },
     /// An operation needs more levels than the ciphertext has.
     #[error(
         "{operation} needs {needed} level{}, and the ciphertext has {available}; use deeper parameters or bootstrap",
         if *needed == 1 { "" } else { "s" }
     )]
-    LevelsExhausted {
-        /// The operation.
-        operation: &'static str,
-        /// Levels it consumes.
-        needed: usize,
-        /// Level of the ciphertext.
-        available: usize,
-    },
+    LevelsExhausted { operation: &'static str, needed: usize, available: usize },
     /// A ciphertext of the wrong degree.
     #[error(
         "{operation} needs a ciphertext of degree 1, and this one has degree {degree}; relinearize it first"
     )]
-    Degree {
-        /// The operation.
-        operation: &'static str,
-        /// Offending degree.
-        degree: usize,
-    },
+    Degree { operation: &'static str, degree: usize },
     /// A scale outside the range in which messages survive.
     #[error("scale 2^{log_scale:.1} does not fit the modulus of {log_q:.1} bits at level {level}")]
-    Scale {
-        /// `log2` of the scale.
-        log_scale: f64,
-        /// `log2` of the modulus.
-        log_q: f64,
-        /// Level.
-        level: usize,
-    },
+    Scale { log_scale: f64, log_q: f64, level: usize },
     /// A ciphertext whose values may have exceeded the modulus, by the magnitude that it declares.
     #[error(
         "by its declared magnitude, values of the ciphertext may be as large as 2^{log_value:.1}, its modulus holds \
          values below 2^{log_limit:.1}, and those of the decryption are near that: they may have overflowed. Encrypt with a smaller magnitude, declare that of the \
          result if you know it (evaluator.declare), or decrypt at a higher level"
     )]
-    MayOverflow {
-        /// `log2` of the largest possible value.
-        log_value: f64,
-        /// `log2` of the values that fit.
-        log_limit: f64,
-    },
+    MayOverflow { log_value: f64, log_limit: f64 },
     /// A decryption that is larger than its ciphertext allows.
     #[error(
         "a {what} of the decryption is above 2^{log_value:.1}, and the ciphertext allows none above \
          2^{log_limit:.1}: it belongs to another secret key, or its values exceeded the modulus or their declared range. \
          Decrypt with the key that encrypted it; keep inputs in the range of the computation"
     )]
-    Overflow {
-        /// "coefficient" or "value".
-        what: &'static str,
-        /// `log2` of the largest.
-        log_value: f64,
-        /// `log2` of the allowed bound.
-        log_limit: f64,
-    },
+    Overflow { what: &'static str, log_value: f64, log_limit: f64 },
     /// A message above the magnitude that was declared for it.
     #[error(
         "a value of absolute value {value:.6} is above the declared magnitude {magnitude}; a ciphertext states its \
          declaration, so it cannot follow the values: declare a larger magnitude, or scale the values down"
     )]
-    AboveMagnitude {
-        /// The largest absolute value.
-        value: f64,
-        /// The declaration.
-        magnitude: f64,
-    },
+    AboveMagnitude { value: f64, magnitude: f64 },
     /// A declared magnitude of which some values do not fit the modulus.
     #[error(
         "values of the declared magnitude {magnitude} do not fit the modulus of level {level}, which holds those below \
          2^{log_limit:.1}; declare a smaller magnitude, or encrypt at a higher level"
     )]
-    MagnitudeAboveModulus {
-        /// The declaration.
-        magnitude: f64,
-        /// The level.
-        level: usize,
-        /// `log2` of the values that fit.
-        log_limit: f64,
-    },
+    MagnitudeAboveModulus { magnitude: f64, level: usize, log_limit: f64 },
     /// A declaration that no message can keep.
     #[error("the declared magnitude {0} is not a positive finite number")]
     Magnitude(f64),
@@ -122,87 +75,38 @@ pub enum CkksError {
     NotFinite(f64),
     /// A number of bits or of queries that noise flooding does not support.
     #[error("flooding for {value} {what} is outside 1 to {max}")]
-    FloodingRange {
-        /// "bits" or "queries".
-        what: &'static str,
-        /// The number.
-        value: u64,
-        /// The largest supported number.
-        max: u64,
-    },
+    FloodingRange { what: &'static str, value: u64, max: u64 },
     /// Noise that would destroy the values.
     #[error(
         "flooding for {bits} bits and {queries} queries costs {lost:.1} bits of precision and leaves an error of up to \
          {error:.3e}, where {what} {limit:.3e}; request fewer bits or queries, decrypt fewer slots, or use a larger scale"
     )]
-    FloodingTooLarge {
-        /// Statistical bits requested.
-        bits: u32,
-        /// Queries requested.
-        queries: u64,
-        /// Bits of precision that it costs.
-        lost: f64,
-        /// Bound on the error that it leaves.
-        error: f64,
-        /// The meaning of the limit, in words.
-        what: &'static str,
-        /// The bound that the error must not reach.
-        limit: f64,
-    },
+    FloodingTooLarge { bits: u32, queries: u64, lost: f64, error: f64, what: &'static str, limit: f64 },
     /// More decryptions than planned.
     #[error(
         "all {queries} decryptions of this flooding are used; for more, make a new secret, or plan larger noise from the \
          first decryption on"
     )]
-    FloodingSpent {
-        /// The number of planned decryptions.
-        queries: u64,
-    },
+    FloodingSpent { queries: u64 },
     /// A flooding in a forked child, which would have all queries of its parent once more.
     #[error(
         "this flooding counts the decryptions of process {owner}, and its forked child {process} would count them again; \
          decrypt in the process that made the flooding"
     )]
-    FloodingForked {
-        /// The process that made it.
-        owner: u32,
-        /// The process that uses it.
-        process: u32,
-    },
+    FloodingForked { owner: u32, process: u32 },
     /// A number of summands that is not a power of two.
     #[error("{0} slots cannot be summed by doubling; use a power of two, with zeros in the remaining slots")]
     NotPowerOfTwo(usize),
     /// A number that no circuit can have.
     #[error("{what}={value}; {bounds}")]
-    Circuit {
-        /// Which number.
-        what: &'static str,
-        /// The number.
-        value: String,
-        /// The allowed range.
-        bounds: &'static str,
-    },
+    Circuit { what: &'static str, value: String, bounds: &'static str },
     /// No ring is large enough for a circuit.
     #[error(
         "no ring of up to 2^17 has depth={depth}, precision={precision}, slots={slots} and magnitude={magnitude} at 128 bits \
          of security; request less, or bootstrap"
     )]
-    NoRing {
-        /// Levels.
-        depth: usize,
-        /// Bits after the point.
-        precision: u32,
-        /// Values in a ciphertext.
-        slots: usize,
-        /// Largest absolute value of a result.
-        magnitude: f64,
-    },
+    NoRing { depth: usize, precision: u32, slots: usize, magnitude: f64 },
     /// No preset of that name.
     #[error("there is no preset `{name}`; use one of {known}")]
-    UnknownPreset {
-        /// The requested name.
-        name: String,
-        /// All names.
-        known: String,
-    },
+    UnknownPreset { name: String, known: String },
 }

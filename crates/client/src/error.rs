@@ -5,22 +5,14 @@ use thiserror::Error;
 /// Reasons for a client's refusal.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum ClientError {
     /// The platform provided no randomness, or bytes that are all zero.
     #[error("no randomness: {0}")]
     Randomness(&'static str),
     /// A field of the parameters is outside its range.
     #[error("{what} is {value}; it must be in {min}..={max}")]
-    Range {
-        /// The field.
-        what: &'static str,
-        /// Its value.
-        value: u64,
-        /// Smallest allowed.
-        min: u64,
-        /// Largest allowed.
-        max: u64,
-    },
+    Range { what: &'static str, value: u64, min: u64, max: u64 },
     /// The prime does not support the ring, or the back end cannot be used.
     #[error(transparent)]
     Ring(#[from] keywright_ring::RingError),
@@ -32,9 +24,7 @@ pub enum ClientError {
         "q_0 has {bits} bits, and 128-bit security at N = 2^{log_n} allows {bound}; use a smaller q_0 or a larger ring"
     )]
     Insecure {
-        /// Bits of `q_0`.
         bits: u32,
-        /// `log2(N)`.
         log_n: u32,
         /// The bound for the secret's distribution; 0 if there is none.
         bound: u32,
@@ -44,63 +34,30 @@ pub enum ClientError {
         "number {index} is outside -{max}..={max}, in units of 2^-{fraction_bits}; scale the numbers to this range"
     )]
     NumberRange {
-        /// Its place.
         index: usize,
         /// Largest absolute value, in units of the last place.
         max: i64,
-        /// Bits after the point.
         fraction_bits: u32,
     },
     /// A small integer that is negative, or has too many bits for its place in a number.
     #[error(
         "integer {index} is outside 0..2^{bits}, the range of a place in a group; use groups of wider places"
     )]
-    SmallInteger {
-        /// Its place.
-        index: usize,
-        /// Bits of a place.
-        bits: u32,
-    },
+    SmallInteger { index: usize, bits: u32 },
     /// A buffer or a list has the wrong length.
     #[error("{what}: {found} given, {expected} required")]
-    Length {
-        /// The buffer or list.
-        what: &'static str,
-        /// Its length.
-        found: usize,
-        /// The required length.
-        expected: usize,
-    },
+    Length { what: &'static str, found: usize, expected: usize },
     /// Bytes that are not an object of this kind and these parameters.
     #[error("{what}: {problem}")]
-    Format {
-        /// The object.
-        what: &'static str,
-        /// The problem.
-        problem: &'static str,
-    },
+    Format { what: &'static str, problem: &'static str },
     /// A residue is not below its modulus.
     #[error("residue {index} is {value}, not below the modulus {modulus}")]
-    Residue {
-        /// Its place.
-        index: usize,
-        /// Its value.
-        value: u64,
-        /// The modulus.
-        modulus: u64,
-    },
+    Residue { index: usize, value: u64, modulus: u64 },
     /// A stored checksum differs from the computed one: the bytes are damaged.
     #[error(
         "the checksum of the {what} is {computed:08x}, but {stored:08x} is stored: the bytes were damaged; fetch them again"
     )]
-    Checksum {
-        /// Header or body.
-        what: &'static str,
-        /// The stored one.
-        stored: u32,
-        /// The computed one.
-        computed: u32,
-    },
+    Checksum { what: &'static str, stored: u32, computed: u32 },
     /// The object belongs to other parameters.
     #[error("the {0} belongs to other parameters than this client; use the server's own parameters")]
     ForeignParameters(&'static str),

@@ -12,6 +12,7 @@ use thiserror::Error;
 /// Errors of pools.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum PoolError {
     /// An error of keys, levels or parameters.
     #[error(transparent)]
@@ -27,26 +28,12 @@ pub enum PoolError {
     Wire(#[from] WireError),
     /// A number outside its range.
     #[error("{what} is {value}, outside {min}..={max}")]
-    Range {
-        /// Which number.
-        what: &'static str,
-        /// Offending value.
-        value: u64,
-        /// Smallest legal value.
-        min: u64,
-        /// Largest legal value.
-        max: u64,
-    },
+    Range { what: &'static str, value: u64, min: u64, max: u64 },
     /// There is no entry, and the pool does not make one.
     #[error(
         "the pool is empty: {taken} of {made} entries are taken; fill it, or raise its capacity or its threads"
     )]
-    Empty {
-        /// Entries made.
-        made: u64,
-        /// Entries taken.
-        taken: u64,
-    },
+    Empty { made: u64, taken: u64 },
     /// No entry can come: there is no background thread.
     #[error("the pool is empty and has no thread to fill it: {0}")]
     Stopped(&'static str),
@@ -55,83 +42,44 @@ pub enum PoolError {
     Producer(Arc<PoolError>),
     /// The system refused to start a thread.
     #[error("thread {number} of {requested} could not be started: {reason}")]
-    Threads {
-        /// The number of the failed thread.
-        number: usize,
-        /// The requested number of threads.
-        requested: usize,
-        /// The error of the operating system.
-        reason: String,
-    },
+    Threads { number: usize, requested: usize, reason: String },
     /// A forked child holds a copy of its parent's entries.
     #[error(
         "this pool belongs to process {owner}, and process {process} would use its entries twice; make a pool in every \
          process"
     )]
-    Forked {
-        /// The process that made the pool.
-        owner: u32,
-        /// The process that uses it.
-        process: u32,
-    },
+    Forked { owner: u32, process: u32 },
     /// The error of the operating system for a file.
     #[error("{path}: {source}")]
-    Io {
-        /// Its path.
-        path: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// An unusable pool file.
     #[error("{path}: {problem}")]
-    File {
-        /// Its path.
-        path: PathBuf,
-        /// The problem.
-        problem: FileProblem,
-    },
+    File { path: PathBuf, problem: FileProblem },
     /// A unit of Chem messages below the resolution of the scale.
     #[cfg(feature = "insecure")]
     #[error("the unit {unit} is below {smallest}, the resolution of the scale; use a larger unit")]
-    ChemUnit {
-        /// The unit.
-        unit: f64,
-        /// Smallest legal one.
-        smallest: f64,
-    },
+    ChemUnit { unit: f64, smallest: f64 },
     /// A unit of integer Chem messages.
     #[cfg(feature = "insecure")]
     #[error("the unit {unit} of messages modulo t must be 1")]
-    ChemInteger {
-        /// The unit.
-        unit: f64,
-    },
+    ChemInteger { unit: f64 },
     /// A message outside of a Chem cache's range.
     #[cfg(feature = "insecure")]
     #[error("the message {value} is outside 0..=2^{bits} - 1")]
-    ChemMessage {
-        /// The message.
-        value: u128,
-        /// Bits of the cache.
-        bits: u32,
-    },
+    ChemMessage { value: u128, bits: u32 },
 }
 
 /// Problems of a pool file.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum FileProblem {
     /// Another kind of file, or a newer version.
     #[error("this is not a pool file of a supported version; make a new one")]
     Foreign,
     /// Shorter or longer than its header says.
     #[error("the file has {found} bytes instead of {expected}: it was cut off or extended; make a new one")]
-    Length {
-        /// Its bytes.
-        found: u64,
-        /// The expected bytes.
-        expected: u64,
-    },
+    Length { found: u64, expected: u64 },
     /// The header does not authenticate.
     #[error(
         "the file key does not open the header: it belongs to another file, or the header was changed; use the file's own key"
@@ -141,12 +89,7 @@ pub enum FileProblem {
     #[error(
         "its entries belong to parameters {found}, not to {expected}; open it with the parameters that made it"
     )]
-    ForeignParameters {
-        /// The file's parameters.
-        found: Fingerprint,
-        /// The pool's parameters.
-        expected: Fingerprint,
-    },
+    ForeignParameters { found: Fingerprint, expected: Fingerprint },
     /// Made with another key.
     #[error("its entries are encrypted with another key; open it with the key that made it")]
     ForeignKey,
@@ -155,52 +98,27 @@ pub enum FileProblem {
         "its entries have level {found} and {found_bytes} bytes, and the pool's have level {expected} and \
          {expected_bytes} bytes; make a new file"
     )]
-    ForeignEntries {
-        /// Level of the file.
-        found: u32,
-        /// Bytes of an entry of the file.
-        found_bytes: u64,
-        /// Level of the pool.
-        expected: u32,
-        /// Bytes of an entry of the pool.
-        expected_bytes: u64,
-    },
+    ForeignEntries { found: u32, found_bytes: u64, expected: u32, expected_bytes: u64 },
     /// There is no record of the used entries.
     #[error(
         "the register {register} has no record of this file, which was copied from elsewhere, so its used entries are \
          unknown; make a new one"
     )]
-    Unregistered {
-        /// The expected place of the record.
-        register: PathBuf,
-    },
+    Unregistered { register: PathBuf },
     /// A copy of the registered file.
     #[error(
         "this is a copy of the registered file (file number {found}, registered {registered}), and its entries may be \
          used already; make a new file"
     )]
-    Copied {
-        /// File number found.
-        found: u64,
-        /// File number in the register.
-        registered: u64,
-    },
+    Copied { found: u64, registered: u64 },
     /// The record does not authenticate.
     #[error("the record {register} was damaged or changed, so the used entries are unknown; make a new file")]
-    Register {
-        /// Its path.
-        register: PathBuf,
-    },
+    Register { register: PathBuf },
     /// An entry does not authenticate.
     #[error(
         "entry {serial} was damaged, changed, or put back after it was used; it and {others} entries taken with it are lost"
     )]
-    Tampered {
-        /// The serial number of the entry.
-        serial: u64,
-        /// Entries lost with it.
-        others: usize,
-    },
+    Tampered { serial: u64, others: usize },
 }
 
 impl PoolError {

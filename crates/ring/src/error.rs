@@ -3,6 +3,7 @@ use thiserror::Error;
 /// What can be wrong with the parameters of a ring.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum RingError {
     /// The ring degree is not supported.
     #[error("log_n = {0} is outside {min}..={max}", min = crate::MIN_LOG_N, max = crate::MAX_LOG_N)]
@@ -15,48 +16,24 @@ pub enum RingError {
     NotPrime(u64),
     /// The prime has no primitive 2N-th root of unity.
     #[error("prime {prime} is not 1 modulo 2N = {two_n}")]
-    NoRoot {
-        /// The offending prime.
-        prime: u64,
-        /// Twice the ring degree.
-        two_n: u64,
-    },
+    NoRoot { prime: u64, two_n: u64 },
     /// There are fewer primes of that width than were requested.
     #[error(
         "only {found} primes of {bits} bits are 1 modulo 2^{two_n_log}, fewer than the {required} needed; use another width"
     )]
-    NotEnoughPrimes {
-        /// Width in bits.
-        bits: u32,
-        /// log2 of 2N.
-        two_n_log: u32,
-        /// Number of primes that exist.
-        found: usize,
-        /// Number of primes requested.
-        required: usize,
-    },
+    NotEnoughPrimes { bits: u32, two_n_log: u32, found: usize, required: usize },
     /// One prime appears twice in a basis.
     #[error("prime {0} appears twice in the basis")]
     Repeated(u64),
     /// A Galois element is even or not reduced.
     #[error("Galois element {element} is not odd and below 2N = {two_n}")]
-    GaloisElement {
-        /// The offending element.
-        element: u64,
-        /// Twice the ring degree.
-        two_n: u64,
-    },
+    GaloisElement { element: u64, two_n: u64 },
     /// This CPU cannot run the requested back end.
     #[error("back end `{0}` is not available on this CPU; available: {1}")]
     BackendUnavailable(alloc::string::String, alloc::string::String),
     /// A Hamming weight exceeds the ring degree.
     #[error("Hamming weight {weight} is above the ring degree {n}")]
-    HammingWeight {
-        /// The offending weight.
-        weight: usize,
-        /// The ring degree.
-        n: usize,
-    },
+    HammingWeight { weight: usize, n: usize },
     /// The operating system returned no random bytes.
     #[error("the operating system returned no random bytes: {0}")]
     Randomness(alloc::string::String),
@@ -66,22 +43,10 @@ pub enum RingError {
         "the randomness of this object or operation belongs to process {owner}; its forked child {process} would repeat \
          it. Make the object, and begin the operation, in every process"
     )]
-    Forked {
-        /// The process that made it.
-        owner: u32,
-        /// The process that uses it.
-        process: u32,
-    },
+    Forked { owner: u32, process: u32 },
     /// A forked child holds a copy of an object whose threads run in its parent.
     #[error(
         "{what} belongs to process {owner}; its forked child {process} has none of its threads. Make one in every process"
     )]
-    OtherProcess {
-        /// The object.
-        what: &'static str,
-        /// The process that owns it.
-        owner: u32,
-        /// The process that uses it.
-        process: u32,
-    },
+    OtherProcess { what: &'static str, owner: u32, process: u32 },
 }

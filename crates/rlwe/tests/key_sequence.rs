@@ -53,10 +53,7 @@ fn all_keys_of_a_weight_share_an_ephemeral_secret() {
         spec(KeyElement::DenseToSparse(32), 0),
         spec(KeyElement::SparseToDense(32), 1),
     ];
-    let mut keys = EvaluationKeys::new(&parameters);
-    for key in KeyGenerator::new(&secret, rng(4)).switching_keys(&specs).unwrap() {
-        keys.insert(key.unwrap()).unwrap();
-    }
+    let keys = KeyGenerator::new(&secret, rng(4)).evaluation_keys(&specs).unwrap();
     let m = parameters.modulus(0);
     // c_1 has small coefficients, so c_1 s is small too, and equals its representative.
     let coefficients: Vec<i64> = (0..n as i64).map(|i| i * 37 % 1001 - 500).collect();

@@ -354,13 +354,10 @@ fn insecure_keys_are_refused() {
 fn missing_keys_are_named() {
     let parameters = parameters(11);
     let secret = SecretKey::sample(&parameters, &mut rng(14)).unwrap();
-    let mut generator = KeyGenerator::new(&secret, rng(15));
-    let mut keys = EvaluationKeys::new(&parameters);
     let element = |k| KeyElement::Galois(rotation_element(11, k));
-    for (k, level) in [(1, 7), (4, 2), (-3, 5)] {
-        keys.insert(generator.switching_key(&KeySpec::new(&parameters, element(k), level, 2, true)).unwrap())
-            .unwrap();
-    }
+    let specs =
+        [(1, 7), (4, 2), (-3, 5)].map(|(k, level)| KeySpec::new(&parameters, element(k), level, 2, true));
+    let keys = KeyGenerator::new(&secret, rng(15)).evaluation_keys(&specs).unwrap();
     let error = keys.best(element(4), 3, false).unwrap_err();
     let text = error.to_string();
     assert!(

@@ -26,12 +26,7 @@ fn down(parameters: &Parameters, from: u32, to: u32, level: usize, alphas: &[usi
 }
 
 fn keys(secret: &SecretKey, specs: &[KeySpec]) -> EvaluationKeys {
-    let mut keys = EvaluationKeys::new(secret.parameters());
-    let mut generator = KeyGenerator::new(secret, rng(2));
-    for key in generator.switching_keys(specs).unwrap() {
-        keys.insert(key.unwrap()).unwrap();
-    }
-    keys
+    KeyGenerator::new(secret, rng(2)).evaluation_keys(specs).unwrap()
 }
 
 /// `c_0 + c_1 s` modulo `X^n + 1` and `Q`, centred, by schoolbook multiplication of integers.

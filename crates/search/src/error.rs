@@ -4,30 +4,20 @@ use thiserror::Error;
 /// Errors of an index, its queries and its answers.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum SearchError {
     /// An error of the scheme.
     #[error(transparent)]
     Bfv(#[from] BfvError),
     /// A number outside its range.
     #[error("{what} is {value}, outside {min}..={max}")]
-    Range {
-        /// Which number.
-        what: &'static str,
-        /// Offending value.
-        value: u64,
-        /// Smallest legal value.
-        min: u64,
-        /// Largest legal value.
-        max: u64,
-    },
+    Range { what: &'static str, value: u64, min: u64, max: u64 },
     /// A vector above the declared norm, whose inner products could exceed the plaintext modulus.
     #[error("the squared norm of vector {row} is {value}, above the declared {max}; scale the vectors down")]
     Norm {
-        /// Its place in the call.
         row: usize,
         /// The sum of the squares of its components.
         value: u64,
-        /// Largest sum declared.
         max: u64,
     },
     /// The index holds no vector.

@@ -37,12 +37,9 @@ impl Owner {
     fn new(parameters: &BfvParameters, dimension: usize) -> Self {
         let rlwe = parameters.rlwe();
         let secret = SecretKey::sample(rlwe, &mut rng(1)).unwrap();
-        let mut generator = KeyGenerator::new(&secret, rng(2));
-        let mut keys = EvaluationKeys::new(rlwe);
-        for element in expansion_elements(LOG_N, dimension) {
-            let spec = KeySpec::new(rlwe, KeyElement::Galois(element), 1, 1, true);
-            keys.insert(generator.switching_key(&spec).unwrap()).unwrap();
-        }
+        let spec = |element| KeySpec::new(rlwe, KeyElement::Galois(element), 1, 1, true);
+        let specs: Vec<_> = expansion_elements(LOG_N, dimension).into_iter().map(spec).collect();
+        let keys = KeyGenerator::new(&secret, rng(2)).evaluation_keys(&specs).unwrap();
         Self { secret, keys }
     }
 
@@ -226,13 +223,11 @@ fn encrypted_vectors_have_the_same_scores() {
     let parameters = BfvParameters::new(literal).unwrap();
     let rlwe = parameters.rlwe();
     let secret = SecretKey::sample(rlwe, &mut rng(1)).unwrap();
-    let mut generator = KeyGenerator::new(&secret, rng(2));
-    let mut keys = EvaluationKeys::new(rlwe);
     let elements = expansion_elements(LOG_N, 5).into_iter().map(|element| (KeyElement::Galois(element), 2));
-    for (element, level) in elements.chain([(KeyElement::Relinearization, 1)]) {
-        let spec = KeySpec::new(rlwe, element, level, 1, true);
-        keys.insert(generator.switching_key(&spec).unwrap()).unwrap();
-    }
+    let elements = elements.chain([(KeyElement::Relinearization, 1)]);
+    let specs: Vec<_> =
+        elements.map(|(element, level)| KeySpec::new(rlwe, element, level, 1, true)).collect();
+    let keys = KeyGenerator::new(&secret, rng(2)).evaluation_keys(&specs).unwrap();
     let owner = Decryptor::new(&parameters, &secret).unwrap();
     let mut random = rng(3);
     let mut encrypt = |values: &[i64], level: usize| {

@@ -7,6 +7,7 @@ use thiserror::Error;
 /// Reasons for a server's refusal.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum ServerError {
     /// Bytes that are not a ciphertext of these parameters.
     #[error(transparent)]
@@ -19,14 +20,7 @@ pub enum ServerError {
     Rlwe(#[from] RlweError),
     /// A ciphertext that clients do not send.
     #[error("the {what} of an uploaded ciphertext is {found}; it must be {expected}")]
-    Upload {
-        /// Which property.
-        what: &'static str,
-        /// The value found.
-        found: String,
-        /// The expected value.
-        expected: String,
-    },
+    Upload { what: &'static str, found: String, expected: String },
     /// An answer that does not fit `q_0`.
     #[error(
         "values up to 2^{log_size:.1} at this scale do not fit q_0 of {log_q:.1} bits; use a smaller scale or smaller values"
@@ -34,7 +28,6 @@ pub enum ServerError {
     TooLarge {
         /// `log2` of values and errors at their scale.
         log_size: f64,
-        /// `log2(q_0)`.
         log_q: f64,
     },
     /// An answer whose values are not in coefficients.

@@ -8,10 +8,10 @@ mod answer;
 mod dropped;
 mod error;
 mod parameters;
-mod upload;
+mod received_ciphertext;
 
 pub use answer::write_answer;
 pub use dropped::droppable;
 pub use error::ServerError;
 pub use parameters::{client_parameters, entry_literal, parameters_at};
-pub use upload::{is_secret, read_upload};
+pub use received_ciphertext::{is_secret, read_upload};

@@ -83,8 +83,7 @@ impl Case {
             seeded: false,
             subring: None,
         };
-        let mut keys = EvaluationKeys::new(rlwe);
-        keys.insert(generator.switching_key(&spec).map_err(say)?).map_err(say)?;
+        let keys = generator.evaluation_keys(&[spec]).map_err(say)?;
         let public = generator.public_key();
         let mut encryptor = Encryptor::new(&parameters, &public, rng(3)).map_err(say)?;
         let packing = Packing::Slots { log_slots: log_n - 1 };

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from release.archive import SUMS, digest
+from release.archive import SUMS, digest, read_sums
 from release.build import FILES, PACKAGES
 from release.installed.arm import try_arm_wheel
 from release.installed.c_library import try_arm_c_library, try_c_library
@@ -29,7 +29,7 @@ def try_sums(files: Path, _scratch: Path) -> None:
     """The files are those of SHA256SUMS, and there are no others."""
     if not (files / SUMS).is_file():
         raise Failed(f"{files} has no {SUMS}")
-    listed = dict(line.split()[::-1] for line in (files / SUMS).read_text(encoding="ascii").splitlines())
+    listed = read_sums(files)
     sums = {path.name: digest(path) for path in files.iterdir() if path.name != SUMS}
     if listed != sums:
         raise Failed(f"{SUMS} is not of these files: {listed.items() ^ sums.items()}")

@@ -296,22 +296,14 @@ fn join(evaluator: &Evaluator<'_>, mut parts: Vec<Ciphertext>) -> Result<Ciphert
 }
 
 /// Keys of a secret, each once.
-fn keys(
-    generator: &mut KeyGenerator<'_>,
-    parameters: &CkksParameters,
-    specs: &[&[KeySpec]],
-) -> Result<EvaluationKeys, StudyError> {
+fn keys(generator: &mut KeyGenerator<'_>, specs: &[&[KeySpec]]) -> Result<EvaluationKeys, StudyError> {
     let mut wanted: Vec<KeySpec> = Vec::new();
     for spec in specs.iter().copied().flatten() {
         if !wanted.contains(spec) {
             wanted.push(spec.clone());
         }
     }
-    let mut out = EvaluationKeys::new(parameters.rlwe());
-    for key in generator.switching_keys(&wanted)? {
-        out.insert(key?)?;
-    }
-    Ok(out)
+    Ok(generator.evaluation_keys(&wanted)?)
 }
 
 /// `coeffs_to_slots` of a ciphertext whose coefficients are the values at the parameters' scale.
@@ -401,7 +393,7 @@ pub fn run_client_modes(request: &ModesRequest, emit: &mut dyn FnMut(ModeRecord)
         let factors = literal.coeffs_to_slots;
         let up = encoding(&parameters, &literal, factors, top, parameters.scale())?;
         let (low, low_keys) = down(&plan.slots_to_coeffs)?;
-        let keys = keys(&mut generator, &parameters, &[&up.plan().required_keys(), &low_keys])?;
+        let keys = keys(&mut generator, &[&up.plan().required_keys(), &low_keys])?;
         let evaluator = Evaluator::new(&parameters, &keys)?;
         let serve = |input: &Ciphertext| -> Served {
             let slots = join(&evaluator, up.evaluate(&evaluator, input)?)?;
@@ -423,7 +415,7 @@ pub fn run_client_modes(request: &ModesRequest, emit: &mut dyn FnMut(ModeRecord)
         let (low, low_keys) = down(&plan.slots_to_coeffs)?;
         let bootstrapper = Bootstrapper::new(&parameters, &raise_first)?;
         let own = raise_first.required_keys();
-        let keys = keys(&mut generator, &parameters, &[&own, &up.plan().required_keys(), &low_keys])?;
+        let keys = keys(&mut generator, &[&own, &up.plan().required_keys(), &low_keys])?;
         let evaluator = Evaluator::new(&parameters, &keys)?;
         let bootstrap = |input: &Ciphertext| -> Result<(Ciphertext, f64), StudyError> {
             Ok(seconds(|| bootstrapper.bootstrap(&evaluator, input))?)
@@ -458,7 +450,7 @@ pub fn run_client_modes(request: &ModesRequest, emit: &mut dyn FnMut(ModeRecord)
         emit(measure(&mut owner, &mut source, runs, &mode)?);
     }
     let bootstrapper = Bootstrapper::new(&parameters, &plan)?;
-    let keys = keys(&mut generator, &parameters, &[&plan.required_keys()])?;
+    let keys = keys(&mut generator, &[&plan.required_keys()])?;
     let evaluator = Evaluator::new(&parameters, &keys)?;
     let low = |input: &Ciphertext| -> Served {
         let (slots, taken) = seconds(|| bootstrapper.bootstrap(&evaluator, input))?;

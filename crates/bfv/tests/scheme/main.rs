@@ -30,17 +30,14 @@ impl Party {
     fn new(parameters: BfvParameters, rotations: &[i64]) -> Self {
         let rlwe = parameters.rlwe();
         let secret = SecretKey::sample(rlwe, &mut rng(1)).unwrap();
-        let mut generator = KeyGenerator::new(&secret, rng(2));
-        let mut keys = EvaluationKeys::new(rlwe);
         let log_n = rlwe.log_n();
         let elements = rotations
             .iter()
             .map(|&k| KeyElement::Galois(rotation_element(log_n, k)))
             .chain([KeyElement::Relinearization, KeyElement::Galois((2 << log_n) - 1)]);
-        for element in elements {
-            let spec = KeySpec::new(rlwe, element, rlwe.max_level(), 2, true);
-            keys.insert(generator.switching_key(&spec).unwrap()).unwrap();
-        }
+        let specs: Vec<_> =
+            elements.map(|element| KeySpec::new(rlwe, element, rlwe.max_level(), 2, true)).collect();
+        let keys = KeyGenerator::new(&secret, rng(2)).evaluation_keys(&specs).unwrap();
         Self { parameters, secret, keys, encryptions: Cell::new(100) }
     }
 

@@ -111,17 +111,13 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 16] = [
     },
     BootstrapPreset {
         name: "N16_QP1605_L10_S40",
-        log_n: 16,
         q: &[(50, 1), (31, 3), (40, 10), (57, 4), (60, 4), (48, 4)],
-        q_0: None,
         p: &[(50, 9)],
-        log_scale: 40,
-        bootstrapper: WITHOUT_ARCSINE,
+        ..LONG
     },
     BootstrapPreset {
         name: "N16_QP1725_L12_S40_real",
         q: &[(50, 1), (31, 3), (40, 12), (57, 4), (60, 4), (46, 4)],
-        q_0: None,
         p: &[(50, 9)],
         bootstrapper: BootstrapperLiteral { values: Values::Real, ..WITHOUT_ARCSINE },
         ..LONG
@@ -134,9 +130,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 16] = [
     },
     BootstrapPreset {
         name: "N16_QP1746_L16_S50",
-        log_n: 16,
         q: &[(51, 1), (32, 3), (50, 16), (50, 6), (59, 1), (60, 1), (50, 1), (43, 3)],
-        q_0: None,
         p: &[(51, 1), (50, 3)],
         log_scale: 50,
         bootstrapper: BootstrapperLiteral {
@@ -149,12 +143,11 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 16] = [
             arcsine_degree: 3,
             ..FULL
         },
+        ..BALANCED
     },
     BootstrapPreset {
         name: "N16_QP1729_L12_S50_two_passes",
-        log_n: 16,
         q: &[(51, 1), (36, 3), (50, 12), (50, 4), (59, 1), (60, 1), (50, 1), (50, 4)],
-        q_0: None,
         p: &[(51, 1), (50, 7)],
         log_scale: 50,
         bootstrapper: BootstrapperLiteral {
@@ -166,15 +159,15 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 16] = [
             iterations: Some(Iterations { count: 2, log_precision: 16 }),
             ..FULL
         },
+        ..BALANCED
     },
     BootstrapPreset {
         name: "N16_QP1728_L7_S55",
-        log_n: 16,
         q: &[(60, 1), (46, 3), (55, 7), (61, 11), (58, 3)],
-        q_0: None,
         p: &[(60, 5)],
         log_scale: 55,
         bootstrapper: BootstrapperLiteral { coeffs_to_slots: 3, log_ratio: 5.3, cosine_degree: 54, ..FULL },
+        ..BALANCED
     },
     BootstrapPreset {
         name: "N15_QP861_L3_S37",

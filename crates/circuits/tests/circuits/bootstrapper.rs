@@ -47,9 +47,7 @@ pub(crate) fn literal(log_slots: u32, values: Values) -> BootstrapperLiteral {
 }
 
 pub(crate) fn keys(owner: &Owner, plan: &BootstrapperPlan) -> EvaluationKeys {
-    let mut keys = EvaluationKeys::new(owner.parameters.rlwe());
-    plan.generate_keys(&mut KeyGenerator::new(&owner.secret, rng(3)), &mut keys).unwrap();
-    keys
+    owner.keys(plan.required_keys())
 }
 
 /// Values whose parts are at most 1.

@@ -74,12 +74,8 @@ impl Owner {
     }
 
     pub(crate) fn keys(&self, specs: impl IntoIterator<Item = KeySpec>) -> EvaluationKeys {
-        let mut generator = KeyGenerator::new(&self.secret, rng(3));
-        let mut keys = EvaluationKeys::new(self.parameters.rlwe());
-        for spec in specs {
-            keys.insert(generator.switching_key(&spec).unwrap()).unwrap();
-        }
-        keys
+        let specs: Vec<_> = specs.into_iter().collect();
+        KeyGenerator::new(&self.secret, rng(3)).evaluation_keys(&specs).unwrap()
     }
 
     pub(crate) fn encrypt(&self, values: &[Complex64], level: usize) -> Ciphertext {

@@ -19,12 +19,7 @@ fn parameters(q0_bits: u32, secret: SecretDistribution) -> CkksParameters {
 }
 
 fn ephemeral_keys(owner: &Owner, plan: &ModRaisePlan, entropy: u8) -> EvaluationKeys {
-    let mut keys = EvaluationKeys::new(owner.parameters.rlwe());
-    let mut generator = KeyGenerator::new(&owner.secret, rng(entropy));
-    for key in generator.switching_keys(&plan.key_specs()).unwrap() {
-        keys.insert(key.unwrap()).unwrap();
-    }
-    keys
+    KeyGenerator::new(&owner.secret, rng(entropy)).evaluation_keys(&plan.key_specs()).unwrap()
 }
 
 fn encrypt(owner: &Owner, public: &PublicKey, values: &[f64], entropy: u8) -> Ciphertext {

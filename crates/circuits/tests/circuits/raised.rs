@@ -6,18 +6,10 @@ use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::mod_raise::{ModRaisePlan, mod_raise, switch_to_ephemeral};
 use keywright_circuits::bootstrapping::{CoeffsToSlots, CoeffsToSlotsPlan, Dft, KeyBudget, Stage, Values};
 use keywright_ckks::{CkksError, Encryptor, Evaluator, Packing};
-use keywright_rlwe::{EvaluationKeys, KeyGenerator, KeySpec, RlweError};
+use keywright_rlwe::{EvaluationKeys, RlweError};
 
 /// Error of decoding in `f64`, relative to values of up to the Hamming weight.
 const FLOAT: f64 = 1.0 / (1u64 << 38) as f64;
-
-fn keys(owner: &Owner, specs: &[KeySpec]) -> EvaluationKeys {
-    let mut keys = EvaluationKeys::new(owner.parameters.rlwe());
-    for key in KeyGenerator::new(&owner.secret, rng(3)).switching_keys(specs).unwrap() {
-        keys.insert(key.unwrap()).unwrap();
-    }
-    keys
-}
 
 #[test]
 fn slots_hold_the_same_as_with_the_stages_apart() {
@@ -53,7 +45,7 @@ fn slots_hold_the_same_as_with_the_stages_apart() {
                     specs.push(spec);
                 }
             }
-            let keys = keys(&owner, &specs);
+            let keys = owner.keys(specs.iter().cloned());
             let evaluator = Evaluator::new(p, &keys).unwrap();
             let [apart, fused] = [&apart, &fused].map(|plan| CoeffsToSlots::new(p, plan).unwrap());
             let raised = mod_raise(&evaluator, &raise, &input).unwrap();
@@ -92,7 +84,7 @@ fn misuse_is_refused() {
     let (fused, apart) = (plan(raise.ephemeral.as_ref()), plan(None));
     let mut specs = vec![raise.key_specs().remove(0)];
     specs.extend(fused.required_keys());
-    let all = keys(&owner, &specs);
+    let all = owner.keys(specs.iter().cloned());
     let input = owner.encrypt_real(&[0.5; 1024], 0);
     let input = keywright_ckks::Ciphertext { packing: Packing::Coefficients, ..input };
     let evaluator = Evaluator::new(p, &all).unwrap();

@@ -3,33 +3,17 @@ use thiserror::Error;
 /// Errors of encoding and decoding.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum EncoderError {
     /// More slots than the ring has.
     #[error("2^{log_slots} slots do not fit a ring of degree 2^{log_n}, which has at most 2^{}", log_n - 1)]
-    SlotCount {
-        /// `log2` of the offending count.
-        log_slots: u32,
-        /// `log2` of the ring degree.
-        log_n: u32,
-    },
+    SlotCount { log_slots: u32, log_n: u32 },
     /// More values than places.
     #[error("{count} values do not fit {room} {what}; split them over several plaintexts")]
-    TooManyValues {
-        /// Number of values given.
-        count: usize,
-        /// Number of places.
-        room: usize,
-        /// Kind of place: `slots` or `coefficients`.
-        what: &'static str,
-    },
+    TooManyValues { count: usize, room: usize, what: &'static str },
     /// A value is NaN or infinite.
     #[error("value {index} is {value}; only finite numbers can be encoded")]
-    NotFinite {
-        /// Index of the first such value.
-        index: usize,
-        /// The offending part of the value.
-        value: f64,
-    },
+    NotFinite { index: usize, value: f64 },
     /// The scale is not a positive finite number.
     #[error(
         "scale {0} is not a positive finite number; a usual scale is a power of two between 2^30 and 2^60"

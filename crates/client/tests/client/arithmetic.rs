@@ -4,15 +4,16 @@ use keywright_client::reduction::{Montgomery, Reduction, ShiftAdd30, ShiftAdd60,
 use keywright_client::{Engine, Residue, RingEngine, SmallEngine};
 use keywright_ring::primes::is_prime;
 use keywright_ring::{Seed, StreamId};
+use keywright_ring_testing::samples::SplitMix64;
 
-use crate::fixture::{Random, SHIFT_ADD_30, SHIFT_ADD_60, generic_primes};
+use crate::fixture::{SHIFT_ADD_30, SHIFT_ADD_60, generic_primes};
 
 fn same<R: Reduction>(log_n: u32, q: u64) {
     let (small, ring) = (SmallEngine::<R>::new(log_n, q).unwrap(), RingEngine::new(log_n, q).unwrap());
     let n = ring.n();
-    let mut random = Random(q ^ u64::from(log_n));
+    let mut random = SplitMix64(q ^ u64::from(log_n));
     let mut limb = || {
-        let mut words: Vec<u64> = (0..n).map(|_| random.word() % q).collect();
+        let mut words = random.residues(q, n);
         words[..4].copy_from_slice(&[0, q - 1, 1, q / 2]);
         words
     };

@@ -17,7 +17,7 @@ use crate::ckks::ciphertext::PyCiphertext;
 use crate::ckks::evaluator::PyEvaluator;
 use crate::classes::getters::getters;
 use crate::errors::{Failure, Refusal};
-use crate::keys::descriptions::spec::{PyKeySpec, rotation};
+use crate::keys::descriptions::spec::{KeyShape, PyKeySpec, rotation};
 use crate::parameters::ckks::PyParameters;
 use crate::parameters::keys::KeyParameters;
 use crate::stored::not_pickled;
@@ -172,17 +172,11 @@ impl PyLinearTransform {
     fn key_specs(&self, seeded: bool) -> Result<Vec<PyKeySpec>, Failure> {
         let level = self.level();
         let alpha = (level + 1).max(self.transform.special().len());
-        let spec = |steps: usize| {
-            let element = rotation(self.parameters.0.rlwe(), steps as i64);
-            PyKeySpec::make(
-                &KeyParameters::Ckks(self.parameters.clone()),
-                element,
-                Some(level),
-                Some(alpha),
-                seeded,
-                Some(self.special()),
-            )
-        };
+        let shape =
+            KeyShape { level: Some(level), alpha: Some(alpha), seeded, special: Some(self.special()) };
+        let parameters = KeyParameters::Ckks(self.parameters.clone());
+        let element = |steps: usize| rotation(self.parameters.0.rlwe(), steps as i64);
+        let spec = |steps| PyKeySpec::make(&parameters, element(steps), shape.clone());
         self.rotations().into_iter().map(spec).collect()
     }
 

@@ -5,7 +5,7 @@ use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, Switchin
 use keywright_wire::{AtomicFile, KeySetWriter};
 use pyo3::prelude::*;
 
-use super::descriptions::spec::{PyKeySpec, conjugation, rotation, spec, specs_for};
+use super::descriptions::spec::{KeyShape, PyKeySpec, conjugation, rotation, spec, specs_for};
 use crate::arguments::integers::integers;
 use crate::errors::{Failure, file};
 use crate::keys::evaluation_keys::PyEvaluationKeys;
@@ -44,16 +44,13 @@ impl PyKeyGenerator {
         Ok(Arc::new(compute(py, || KeyGenerator::new(secret, rng).switching_key(spec))?))
     }
 
-    fn key(
+    fn of_element(
         &self,
         py: Python<'_>,
         element: KeyElement,
-        level: Option<usize>,
-        alpha: Option<usize>,
-        seeded: bool,
+        shape: KeyShape,
     ) -> Result<PySwitchingKey, Failure> {
-        let spec = spec(self.parameters().rlwe(), element, level, alpha, seeded, None)?;
-        let key = self.generate(py, &spec)?;
+        let key = self.generate(py, &spec(self.parameters().rlwe(), element, shape)?)?;
         Ok(PySwitchingKey { parameters: self.parameters().clone(), key })
     }
 
@@ -81,6 +78,38 @@ impl PyKeyGenerator {
 }
 
 opaque!(PyKeyGenerator);
+
+/// Methods that make a key: documentation, name and own arguments of each, and the element of the key.
+macro_rules! key_methods {
+    ($generator:ident; $($(#[$doc:meta])* $name:ident($($own:ident: $type:ty),*) = $element:expr;)*) => {
+        #[integers]
+        #[pymethods]
+        impl PyKeyGenerator {$(
+            $(#[$doc])*
+            #[pyo3(signature = ($($own,)* level=None, alpha=None, seeded=true))]
+            fn $name(
+                &self,
+                py: Python<'_>,
+                $($own: $type,)*
+                level: Option<usize>,
+                alpha: Option<usize>,
+                seeded: bool,
+            ) -> Result<PySwitchingKey, Failure> {
+                let $generator = self;
+                $generator.of_element(py, $element, KeyShape { level, alpha, seeded, special: None })
+            }
+        )*}
+    };
+}
+
+key_methods! { generator;
+    /// A key for relinearization.
+    relinearization_key() = KeyElement::Relinearization;
+    /// A key for rotations by a number of steps to the left.
+    rotation_key(steps: i64) = rotation(generator.parameters().rlwe(), steps);
+    /// A key for the complex conjugation of slots; for BFV, for the swap of the rows.
+    conjugation_key() = conjugation(generator.parameters().rlwe());
+}
 
 #[integers]
 #[pymethods]
@@ -112,43 +141,6 @@ impl PyKeyGenerator {
         let rng = self.rng.split()?;
         let key = compute(py, || -> Result<_, Failure> { Ok(KeyGenerator::new(secret, rng).public_key()) })?;
         Ok(PyPublicKey { parameters, key: Arc::new(key) })
-    }
-
-    /// A key for relinearization.
-    #[pyo3(signature = (level=None, alpha=None, seeded=true))]
-    fn relinearization_key(
-        &self,
-        py: Python<'_>,
-        level: Option<usize>,
-        alpha: Option<usize>,
-        seeded: bool,
-    ) -> Result<PySwitchingKey, Failure> {
-        self.key(py, KeyElement::Relinearization, level, alpha, seeded)
-    }
-
-    /// A key for rotations by a number of steps to the left.
-    #[pyo3(signature = (steps, level=None, alpha=None, seeded=true))]
-    fn rotation_key(
-        &self,
-        py: Python<'_>,
-        steps: i64,
-        level: Option<usize>,
-        alpha: Option<usize>,
-        seeded: bool,
-    ) -> Result<PySwitchingKey, Failure> {
-        self.key(py, rotation(self.parameters().rlwe(), steps), level, alpha, seeded)
-    }
-
-    /// A key for the complex conjugation of slots; for BFV, for the swap of the rows.
-    #[pyo3(signature = (level=None, alpha=None, seeded=true))]
-    fn conjugation_key(
-        &self,
-        py: Python<'_>,
-        level: Option<usize>,
-        alpha: Option<usize>,
-        seeded: bool,
-    ) -> Result<PySwitchingKey, Failure> {
-        self.key(py, conjugation(self.parameters().rlwe()), level, alpha, seeded)
     }
 
     /// The key of a spec.
@@ -187,6 +179,7 @@ impl PyKeyGenerator {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> Result<PyEvaluationKeys, Failure> {
         let parameters = self.parameters().rlwe();
+        let shape = KeyShape { level, alpha, seeded, special: None };
         let mut elements: Vec<_> = rotations.iter().map(|&steps| rotation(parameters, steps)).collect();
         elements.sort();
         elements.dedup();
@@ -194,7 +187,7 @@ impl PyKeyGenerator {
         elements.extend(conjugation.then(|| super::descriptions::spec::conjugation(parameters)));
         let mut required = elements
             .into_iter()
-            .map(|element| spec(parameters, element, level, alpha, seeded, None))
+            .map(|element| spec(parameters, element, shape.clone()))
             .collect::<Result<Vec<_>, _>>()?;
         required.extend(self.own_specs(&specs)?);
         let mut keys = EvaluationKeys::new(parameters);

@@ -49,36 +49,37 @@ struct CountedPlan {
     wide: bool,
 }
 
+impl CountedPlan {
+    fn counted(&self, counter: Counter, words: usize) -> &dyn NttPlan {
+        count(counter, self.wide, words);
+        &*self.plan
+    }
+}
+
 impl NttPlan for CountedPlan {
     fn forward(&self, limb: &mut [u64], upcoming: &[u64]) {
-        count(Counter::Transforms, self.wide, limb.len());
-        self.plan.forward(limb, upcoming);
+        self.counted(Counter::Transforms, limb.len()).forward(limb, upcoming);
     }
 
     fn forward_subring(&self, limb: &mut [u64]) {
-        count(Counter::Transforms, self.wide, limb.len());
-        self.plan.forward_subring(limb);
+        self.counted(Counter::Transforms, limb.len()).forward_subring(limb);
     }
 
     fn forward_small(&self, values: &[i64], limb: &mut [u64], upcoming: &[u64]) {
-        count(Counter::Transforms, self.wide, limb.len());
-        self.plan.forward_small(values, limb, upcoming);
+        self.counted(Counter::Transforms, limb.len()).forward_small(values, limb, upcoming);
     }
 
     fn inverse(&self, limb: &mut [u64]) {
-        count(Counter::Transforms, self.wide, limb.len());
-        self.plan.inverse(limb);
+        self.counted(Counter::Transforms, limb.len()).inverse(limb);
     }
 
     fn inverse_scaled(&self, limb: &mut [u64], factor: ShoupFactor, row: &mut [u64]) {
-        count(Counter::Transforms, self.wide, limb.len());
-        self.plan.inverse_scaled(limb, factor, row);
+        self.counted(Counter::Transforms, limb.len()).inverse_scaled(limb, factor, row);
     }
 
     fn convert_part(&self, column: &Column, part: ScaledPart<'_>, out: &mut [u64]) {
         // A wide prime's scaled residue is two terms, and the quotient is one. Only source primes are counted.
-        count(Counter::Conversions, self.wide, part.sources.len() * part.words);
-        self.plan.convert_part(column, part, out);
+        self.counted(Counter::Conversions, part.sources.len() * part.words).convert_part(column, part, out);
     }
 
     fn blocks(&self) -> usize {
@@ -86,8 +87,14 @@ impl NttPlan for CountedPlan {
     }
 
     fn finish_block(&self, block: usize, words: &mut [u64], upcoming: [&[u64]; 2]) {
-        count(Counter::Transforms, self.wide, words.len());
-        self.plan.finish_block(block, words, upcoming);
+        self.counted(Counter::Transforms, words.len()).finish_block(block, words, upcoming);
+    }
+}
+
+impl Counted {
+    fn counted(&self, counter: Counter, m: &Modulus, words: usize) -> &dyn Backend {
+        count(counter, !m.is_narrow(), words);
+        self.0
     }
 }
 
@@ -104,38 +111,16 @@ impl Kernels for Counted {
     }
 
     methods! {
-        add_assign(self, m, a, b) => {
-            count(Counter::Visits, !m.is_narrow(), a.len());
-            self.0.add_assign(m, a, b);
-        };
-        sub_assign(self, m, a, b) => {
-            count(Counter::Visits, !m.is_narrow(), a.len());
-            self.0.sub_assign(m, a, b);
-        };
-        neg_assign(self, m, a) => {
-            count(Counter::Visits, !m.is_narrow(), a.len());
-            self.0.neg_assign(m, a);
-        };
-        mul(self, m, a, b, out) => {
-            count(Counter::Products, !m.is_narrow(), a.len());
-            self.0.mul(m, a, b, out);
-        };
-        mul_add_assign(self, m, acc, a, b) => {
-            count(Counter::Products, !m.is_narrow(), a.len());
-            self.0.mul_add_assign(m, acc, a, b);
-        };
-        mul_scalar_assign(self, m, a, w) => {
-            count(Counter::Visits, !m.is_narrow(), a.len());
-            self.0.mul_scalar_assign(m, a, w);
-        };
-        mul_scalar_add_assign(self, m, acc, a, w) => {
-            count(Counter::Visits, !m.is_narrow(), a.len());
-            self.0.mul_scalar_add_assign(m, acc, a, w);
-        };
-        quotient(self, m, quotient, out) => {
-            count(Counter::Visits, !m.is_narrow(), out.len());
-            self.0.quotient(m, quotient, out);
-        };
+        add_assign(self, m, a, b) => self.counted(Counter::Visits, m, a.len()).add_assign(m, a, b);
+        sub_assign(self, m, a, b) => self.counted(Counter::Visits, m, a.len()).sub_assign(m, a, b);
+        neg_assign(self, m, a) => self.counted(Counter::Visits, m, a.len()).neg_assign(m, a);
+        mul(self, m, a, b, out) => self.counted(Counter::Products, m, a.len()).mul(m, a, b, out);
+        mul_add_assign(self, m, acc, a, b) =>
+            self.counted(Counter::Products, m, a.len()).mul_add_assign(m, acc, a, b);
+        mul_scalar_assign(self, m, a, w) => self.counted(Counter::Visits, m, a.len()).mul_scalar_assign(m, a, w);
+        mul_scalar_add_assign(self, m, acc, a, w) =>
+            self.counted(Counter::Visits, m, a.len()).mul_scalar_add_assign(m, acc, a, w);
+        quotient(self, m, quotient, out) => self.counted(Counter::Visits, m, out.len()).quotient(m, quotient, out);
         lift_small(self, m, values, out) => self.0.lift_small(m, values, out);
         permute(self, automorphism, input, out) => {
             // No arithmetic: the width of the prime is unknown and makes no difference.
@@ -157,34 +142,27 @@ impl KeySwitching for Counted {
                 Some(UniformRow::Seeded(..)) => Counter::SeededProducts,
                 _ => Counter::StoredProducts,
             };
-            count(counter, !m.is_narrow(), digits.len() * out_b.len());
-            self.0.inner_product(m, digits, b, a, out_b, out_a);
+            self.counted(counter, m, digits.len() * out_b.len()).inner_product(m, digits, b, a, out_b, out_a);
         };
     }
 }
 
 impl Diagonals for Counted {
     methods! {
-        inner_products(self, m, terms, repeat, add, out) => {
-            // A product is a factor with two rows.
-            count(Counter::StoredProducts, !m.is_narrow(), 2 * terms.len() * out[0].len());
-            self.0.inner_products(m, terms, repeat, add, out);
-        };
+        // A product is a factor with two rows.
+        inner_products(self, m, terms, repeat, add, out) =>
+            self.counted(Counter::StoredProducts, m, 2 * terms.len() * out[0].len()).inner_products(m, terms, repeat, add, out);
         join_halves(self, f, g, out) => self.0.join_halves(f, g, out);
-        separate_halves(self, m, factors, values) => {
-            // A sum and a product for every value.
-            count(Counter::Visits, !m.is_narrow(), 2 * values.len());
-            self.0.separate_halves(m, factors, values);
-        };
+        // A sum and a product for every value.
+        separate_halves(self, m, factors, values) =>
+            self.counted(Counter::Visits, m, 2 * values.len()).separate_halves(m, factors, values);
     }
 }
 
 impl Sampling for Counted {
     methods! {
-        expand_part(self, seed, id, m, start, out) => {
-            count(Counter::Expansions, !m.is_narrow(), out.len());
-            self.0.expand_part(seed, id, m, start, out);
-        };
+        expand_part(self, seed, id, m, start, out) =>
+            self.counted(Counter::Expansions, m, out.len()).expand_part(seed, id, m, start, out);
         key_stream(self, key, first, out) => self.0.key_stream(key, first, out);
         gaussian(self, words, out) => self.0.gaussian(words, out);
         ternary(self, words, out) => self.0.ternary(words, out);

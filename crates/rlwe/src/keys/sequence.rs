@@ -2,7 +2,7 @@ use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::Entry;
 use alloc::vec::Vec;
 
-use crate::{KeyGenerator, KeySpec, RlweError, SecretKey, SwitchingKey};
+use crate::{EvaluationKeys, KeyGenerator, KeySpec, RlweError, SecretKey, SwitchingKey};
 
 /// Makes the keys of a list one by one, in order, with a generator that is lent for each key: for owners that cannot
 /// hold a borrow in between, as behind a foreign interface. [`KeyGenerator::switching_keys`] is the same as an
@@ -93,6 +93,18 @@ impl<'s> KeyGenerator<'s> {
     /// As [`KeySequence::new`]; for each key, those of [`Self::switching_key`].
     pub fn switching_keys<'g>(&'g mut self, specs: &[KeySpec]) -> Result<SwitchingKeys<'g, 's>, RlweError> {
         Ok(SwitchingKeys { generator: self, sequence: KeySequence::new(specs)? })
+    }
+
+    /// The keys of a list as a set.
+    ///
+    /// # Errors
+    /// As for [`Self::switching_keys`].
+    pub fn evaluation_keys(&mut self, specs: &[KeySpec]) -> Result<EvaluationKeys, RlweError> {
+        let mut keys = EvaluationKeys::new(self.parameters());
+        for key in self.switching_keys(specs)? {
+            keys.insert(key?)?;
+        }
+        Ok(keys)
     }
 }
 

@@ -2,8 +2,8 @@
 
 mod cache;
 pub mod coalescing;
+pub(crate) mod division;
 pub(crate) mod layout;
-pub(crate) mod mod_down;
 pub mod plan;
 pub(crate) mod scratch;
 pub(crate) mod work;

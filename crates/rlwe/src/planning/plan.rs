@@ -29,8 +29,8 @@ use alloc::vec::Vec;
 
 use keywright_ring::{Conversion, Modulus, ShoupFactor};
 
+use super::division::ModDown;
 use super::layout::SwitchLayout;
-use super::mod_down::ModDown;
 use crate::{KeySpec, Parameters, RlweError};
 
 /// All constants of one kind of key switch; shared by every key and ciphertext it fits.

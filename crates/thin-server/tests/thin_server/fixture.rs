@@ -2,6 +2,7 @@ use keywright_circuits::bootstrapping::{BootstrapperLiteral, BootstrapperPlan, K
 use keywright_ckks::{CkksLiteral, CkksParameters};
 use keywright_client::{Client, ClientParameters};
 use keywright_ring::sampling::SecretRng;
+use keywright_ring_testing::samples::SplitMix64;
 use keywright_rlwe::SecretKey;
 use keywright_wire::WireSecret;
 use zeroize::Zeroizing;
@@ -9,7 +10,7 @@ use zeroize::Zeroizing;
 /// The starting point of the client's own tests.
 #[path = "../../../client/tests/client/fixture.rs"]
 mod client;
-pub(crate) use client::{Random, SHIFT_ADD_30, SHIFT_ADD_60, entropy, generic_primes};
+pub(crate) use client::{SHIFT_ADD_30, SHIFT_ADD_60, entropy, generic_primes};
 
 /// The generator that a client of [`entropy`] has.
 pub(crate) fn rng(byte: u8) -> SecretRng {
@@ -18,16 +19,14 @@ pub(crate) fn rng(byte: u8) -> SecretRng {
     SecretRng::from_entropy(&bytes)
 }
 
-impl Random {
-    /// Numbers in `-max..=max`, including the ends.
-    pub(crate) fn numbers(&mut self, count: usize, max: i64) -> Vec<i64> {
-        let inner = |word: u64| (word % (2 * max as u64 + 1)) as i64 - max;
-        let mut numbers: Vec<i64> = (0..count).map(|_| inner(self.word())).collect();
-        for (number, end) in numbers.iter_mut().zip([max, -max]) {
-            *number = end;
-        }
-        numbers
+/// Numbers in `-max..=max`, including the ends.
+pub(crate) fn numbers(seed: u64, count: usize, max: i64) -> Vec<i64> {
+    let residues = SplitMix64(seed).residues(2 * max as u64 + 1, count);
+    let mut numbers: Vec<i64> = residues.into_iter().map(|residue| residue as i64 - max).collect();
+    for (number, end) in numbers.iter_mut().zip([max, -max]) {
+        *number = end;
     }
+    numbers
 }
 
 /// A small insecure ring with a bootstrapping: `q_0` of 50 bits, two levels of `slots_to_coeffs`, three for

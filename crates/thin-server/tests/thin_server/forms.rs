@@ -4,7 +4,7 @@
 use keywright_client::{Client, ClientParameters, Encryptor, EngineChoice, Form, Layout};
 use keywright_rlwe::noise;
 
-use crate::fixture::{Random, SHIFT_ADD_30, SHIFT_ADD_60, entropy, entry};
+use crate::fixture::{SHIFT_ADD_30, SHIFT_ADD_60, entropy, entry, numbers};
 
 fn with_layout(thin: &ClientParameters, layout: Layout) -> ClientParameters {
     let mut literal = *thin.literal();
@@ -36,7 +36,7 @@ fn every_form_comes_back_within_its_bound() {
             let mut public_key = Vec::new();
             owner.public_key(&mut public_key).unwrap();
             let mut sender = Encryptor::new(&thin, &public_key, &mut entropy(2)).unwrap();
-            let numbers = Random(q).numbers(thin.capacity(), thin.fixed_point().max());
+            let numbers = numbers(q, thin.capacity(), thin.fixed_point().max());
             let mut check = |bytes: &[u8], variance: f64, what: &str| {
                 let mut seen = vec![0; numbers.len()];
                 owner.decrypt(bytes, &mut seen).unwrap();
@@ -84,7 +84,7 @@ fn a_few_numbers_take_a_few_hundred_bytes() {
 fn compact_bytes_do_not_depend_on_the_arithmetic() {
     for q in [SHIFT_ADD_30, SHIFT_ADD_60] {
         let (_, thin) = entry(12, q, 16);
-        let numbers = Random(1).numbers(100, thin.fixed_point().max());
+        let numbers = numbers(1, 100, thin.fixed_point().max());
         let of = |choice| {
             let mut client = Client::generate(&thin, &mut entropy(1)).unwrap().with_engine(choice).unwrap();
             let (mut public_key, mut bytes) = (Vec::new(), Vec::new());

@@ -5,7 +5,7 @@ use keywright_client::{Client, Encryptor, EngineChoice, Form};
 use keywright_rlwe::{PublicKey, SecretKey, encrypt_zero, encrypt_zero_symmetric, noise};
 use keywright_wire::{Wire, WireSecret};
 
-use crate::fixture::{Random, SHIFT_ADD_30, SHIFT_ADD_60, entropy, entry, full_secret, generic_primes, rng};
+use crate::fixture::{SHIFT_ADD_30, SHIFT_ADD_60, entropy, entry, full_secret, generic_primes, numbers, rng};
 
 const ALL: [EngineChoice; 3] = [EngineChoice::Ring, EngineChoice::ShiftAdd, EngineChoice::Montgomery];
 
@@ -44,7 +44,7 @@ fn ciphertexts_are_the_full_librarys() {
     for q in primes() {
         let (parameters, thin) = entry(12, q, 20.min(q.ilog2() - 8));
         let rlwe = parameters.rlwe();
-        let numbers = Random(q).numbers(thin.capacity(), thin.fixed_point().max());
+        let numbers = numbers(q, thin.capacity(), thin.fixed_point().max());
         let mut message = vec![0i64; rlwe.n()];
         for (index, &number) in numbers.iter().enumerate() {
             message[thin.layout().position(12, index)] = thin.fixed_point().coefficient(number);

@@ -5,7 +5,7 @@ use keywright_client::{Client, ClientError, ClientParameters, Encryptor, Form, G
 use keywright_rlwe::EvaluationKeys;
 use keywright_thin_server as server;
 
-use crate::fixture::{Random, entropy};
+use crate::fixture::{entropy, numbers};
 
 fn thin(fraction_bits: u32) -> (CkksParameters, ClientParameters) {
     let literal = CkksLiteral::from_bits(10, &[60], &[], 50.0).unwrap().insecure();
@@ -21,8 +21,7 @@ fn a_group_is_its_digits() {
         let groups = Groups::new(&thin, bits).unwrap();
         assert_eq!(groups.each(), 40 / bits as usize);
         for count in [0, 1, groups.each() - 1, groups.each(), 3 * groups.each() + 1, 200] {
-            let integers: Vec<i64> = Random(u64::from(bits))
-                .numbers(count, i64::MAX >> 1)
+            let integers: Vec<i64> = numbers(u64::from(bits), count, i64::MAX >> 1)
                 .iter()
                 .map(|x| x & ((1 << bits) - 1))
                 .collect();

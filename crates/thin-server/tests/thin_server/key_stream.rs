@@ -7,7 +7,7 @@ use keywright_thin_server as server;
 use keywright_wire::{KeySetReader, KeySetWriter, Wire};
 use zeroize::Zeroizing;
 
-use crate::fixture::{Random, entropy, full_secret, toy};
+use crate::fixture::{entropy, full_secret, toy};
 use crate::sessions::Session;
 
 fn session() -> Zeroizing<[u8; 32]> {
@@ -144,8 +144,8 @@ fn a_set_is_what_its_reader_takes_from_any_byte_on() {
     let limb = rlwe.n() * rlwe.modulus(0).bits() as usize / 8;
     let mut places =
         vec![0, 1, first - 1, first, first + 1, first + limb, end / 2, end - 5, end - 4, end - 1, end];
-    let mut random = Random(9);
-    places.extend((0..2).map(|_| random.word() as usize % end));
+    let mut random = keywright_ring_testing::samples::SplitMix64(9);
+    places.extend((0..2).map(|_| random.next_word() as usize % end));
     for place in places {
         // The same stream moves back, and another one of the session starts there.
         let mut another = start();

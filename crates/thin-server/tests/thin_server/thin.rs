@@ -7,7 +7,7 @@ use keywright_rlwe::{EvaluationKeys, KeyElement, KeySpec, SwitchingKey};
 use keywright_thin_server as server;
 use keywright_wire::Wire;
 
-use crate::fixture::{Random, entropy, toy};
+use crate::fixture::{entropy, numbers, toy};
 
 const FRACTION_BITS: u32 = 30;
 
@@ -59,7 +59,7 @@ fn squares_come_back(parameters: &CkksParameters, plan: &BootstrapperPlan, forms
     let bootstrapper = Bootstrapper::new(parameters, plan).unwrap();
 
     let one = 1i64 << fraction_bits;
-    let numbers = Random(log_slots.into()).numbers(thin.capacity(), one / 2);
+    let numbers = numbers(log_slots.into(), thin.capacity(), one / 2);
     let mut public_key = Vec::new();
     client.public_key(&mut public_key).unwrap();
     let mut sender = Encryptor::new(&thin, &public_key, &mut entropy(2)).unwrap();

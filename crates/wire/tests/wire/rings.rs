@@ -102,10 +102,7 @@ fn keys(parameters: &Parameters) -> (SecretKey, EvaluationKeys, Vec<KeySpec>) {
         spec(middle, KeyElement::Galois(5), true),
     ];
     specs.extend(KeyElement::ring_down(12, 10).map(|element| spec(small, element, true)));
-    let mut keys = EvaluationKeys::new(parameters);
-    for key in KeyGenerator::new(&secret, rng(2)).switching_keys(&specs).unwrap() {
-        keys.insert(key.unwrap()).unwrap();
-    }
+    let keys = KeyGenerator::new(&secret, rng(2)).evaluation_keys(&specs).unwrap();
     (secret, keys, specs)
 }
 

@@ -35,20 +35,22 @@ impl std::hash::Hash for PyKeySpec {
     }
 }
 
+/// What the constructors of specs take besides elements, as their documentation says.
+#[derive(Clone)]
+pub(crate) struct KeyShape {
+    pub(crate) level: Option<usize>,
+    pub(crate) alpha: Option<usize>,
+    pub(crate) seeded: bool,
+    pub(crate) special: Option<Vec<usize>>,
+}
+
 /// A checked spec with the defaults filled in.
-pub(crate) fn spec(
-    rlwe: &Parameters,
-    element: KeyElement,
-    level: Option<usize>,
-    alpha: Option<usize>,
-    seeded: bool,
-    special: Option<Vec<usize>>,
-) -> Result<KeySpec, Failure> {
-    let level = level.unwrap_or(rlwe.max_level());
+pub(crate) fn spec(rlwe: &Parameters, element: KeyElement, shape: KeyShape) -> Result<KeySpec, Failure> {
+    let level = shape.level.unwrap_or(rlwe.max_level());
     rlwe.require_level(level)?;
-    let alpha = alpha.unwrap_or_else(|| KeySpec::best_alpha(rlwe, level));
-    let mut spec = KeySpec::new(rlwe, element, level, alpha, seeded);
-    if let Some(special) = special {
+    let alpha = shape.alpha.unwrap_or_else(|| KeySpec::best_alpha(rlwe, level));
+    let mut spec = KeySpec::new(rlwe, element, level, alpha, shape.seeded);
+    if let Some(special) = shape.special {
         spec.special = special;
     }
     spec.validate(rlwe)?;
@@ -85,16 +87,12 @@ pub(crate) fn conjugation(rlwe: &Parameters) -> KeyElement {
 }
 
 impl PyKeySpec {
-    /// A checked spec with the defaults filled in.
     pub(crate) fn make(
         parameters: &KeyParameters,
         element: KeyElement,
-        level: Option<usize>,
-        alpha: Option<usize>,
-        seeded: bool,
-        special: Option<Vec<usize>>,
+        shape: KeyShape,
     ) -> Result<Self, Failure> {
-        let spec = spec(parameters.rlwe(), element, level, alpha, seeded, special)?;
+        let spec = spec(parameters.rlwe(), element, shape)?;
         Ok(Self { parameters: parameters.clone(), spec })
     }
 
@@ -122,67 +120,49 @@ impl PyKeySpec {
 
 not_pickled!(PyKeySpec);
 
-#[integers]
-#[pymethods]
-impl PyKeySpec {
+/// Constructors of specs: documentation, name and own arguments of each, before the common ones or, with a default,
+/// after them, and its result.
+macro_rules! constructors {
+    ($parameters:ident, $shape:ident; $($(#[$doc:meta])*
+        $name:ident($($own:ident: $type:ty),* $(; $last:ident: $last_type:ty)?) -> $made:ty = $make:expr;
+    )*) => {
+        #[integers]
+        #[pymethods]
+        impl PyKeySpec {$(
+            $(#[$doc])*
+            #[staticmethod]
+            #[pyo3(signature = (parameters, $($own,)* level=None, alpha=None, seeded=true, special=None $(, $last=None)?))]
+            fn $name(
+                parameters: KeyParameters,
+                $($own: $type,)*
+                level: Option<usize>,
+                alpha: Option<usize>,
+                seeded: bool,
+                special: Option<Vec<usize>>,
+                $($last: $last_type,)?
+            ) -> Result<$made, Failure> {
+                let ($parameters, $shape) = (parameters, KeyShape { level, alpha, seeded, special });
+                $make
+            }
+        )*}
+    };
+}
+
+constructors! { parameters, shape;
     /// A rotation by a number of steps to the left: numpy.roll(slots, -steps).
-    #[staticmethod]
-    #[pyo3(signature = (parameters, steps, level=None, alpha=None, seeded=true, special=None))]
-    fn rotation(
-        parameters: KeyParameters,
-        steps: i64,
-        level: Option<usize>,
-        alpha: Option<usize>,
-        seeded: bool,
-        special: Option<Vec<usize>>,
-    ) -> Result<Self, Failure> {
-        Self::make(&parameters, rotation(parameters.rlwe(), steps), level, alpha, seeded, special)
-    }
-
+    rotation(steps: i64) -> Self = Self::make(&parameters, rotation(parameters.rlwe(), steps), shape);
     /// The complex conjugation of all slots.
-    #[staticmethod]
-    #[pyo3(signature = (parameters, level=None, alpha=None, seeded=true, special=None))]
-    fn conjugation(
-        parameters: KeyParameters,
-        level: Option<usize>,
-        alpha: Option<usize>,
-        seeded: bool,
-        special: Option<Vec<usize>>,
-    ) -> Result<Self, Failure> {
-        Self::make(&parameters, conjugation(parameters.rlwe()), level, alpha, seeded, special)
-    }
-
+    conjugation() -> Self = Self::make(&parameters, conjugation(parameters.rlwe()), shape);
     /// The relinearization of products.
-    #[staticmethod]
-    #[pyo3(signature = (parameters, level=None, alpha=None, seeded=true, special=None))]
-    fn relinearization(
-        parameters: KeyParameters,
-        level: Option<usize>,
-        alpha: Option<usize>,
-        seeded: bool,
-        special: Option<Vec<usize>>,
-    ) -> Result<Self, Failure> {
-        Self::make(&parameters, KeyElement::Relinearization, level, alpha, seeded, special)
-    }
-
+    relinearization() -> Self = Self::make(&parameters, KeyElement::Relinearization, shape);
     /// The automorphism X -> X^element, for odd elements below 2N.
-    #[staticmethod]
-    #[pyo3(signature = (parameters, element, level=None, alpha=None, seeded=true, special=None))]
-    fn galois(
-        parameters: KeyParameters,
-        element: u64,
-        level: Option<usize>,
-        alpha: Option<usize>,
-        seeded: bool,
-        special: Option<Vec<usize>>,
-    ) -> Result<Self, Failure> {
+    galois(element: u64) -> Self = {
         let two_n = 2 * parameters.rlwe().n() as u64;
         if element.is_multiple_of(2) || element >= two_n {
             return Err(keywright_ring::RingError::GaloisElement { element, two_n }.into());
         }
-        Self::make(&parameters, KeyElement::Galois(element), level, alpha, seeded, special)
-    }
-
+        Self::make(&parameters, KeyElement::Galois(element), shape)
+    };
     /// The keys with which `Evaluator.switch_ring` switches down to a smaller ring: one for each of the 2^(source -
     /// log_n) parts of the larger ring's secret. All are required, and have one shape.
     ///
@@ -193,25 +173,13 @@ impl PyKeySpec {
     ///
     /// Raises:
     ///     ParameterError: the parameters have no such ring, or it is not smaller.
-    #[staticmethod]
-    #[pyo3(signature = (parameters, log_n, level=None, alpha=None, seeded=true, special=None, source=None))]
-    fn ring_down(
-        parameters: KeyParameters,
-        log_n: u32,
-        level: Option<usize>,
-        alpha: Option<usize>,
-        seeded: bool,
-        special: Option<Vec<usize>>,
-        source: Option<u32>,
-    ) -> Result<Vec<Self>, Failure> {
+    ring_down(log_n: u32; source: Option<u32>) -> Vec<Self> = {
         let from = parameters.ring_of_degree(source.unwrap_or(parameters.rlwe().log_n()))?.rlwe().log_n();
         let ring = parameters.ring_of_degree(log_n)?;
-        let element = KeyElement::RingDown { from, part: 0 };
-        let first = Self::make(&ring, element, level, alpha, seeded, special)?;
+        let first = Self::make(&ring, KeyElement::RingDown { from, part: 0 }, shape)?;
         let part = |element| Self { spec: KeySpec { element, ..first.spec.clone() }, ..first.clone() };
         Ok(KeyElement::ring_down(from, log_n).map(part).collect())
-    }
-
+    };
     /// The key with which `Evaluator.switch_ring` switches up to a larger ring.
     ///
     /// Args:
@@ -221,24 +189,16 @@ impl PyKeySpec {
     ///
     /// Raises:
     ///     ParameterError: the parameters have no such ring, or it is not larger.
-    #[staticmethod]
-    #[pyo3(signature = (parameters, source, level=None, alpha=None, seeded=true, special=None, log_n=None))]
-    fn ring_up(
-        parameters: KeyParameters,
-        source: u32,
-        level: Option<usize>,
-        alpha: Option<usize>,
-        seeded: bool,
-        special: Option<Vec<usize>>,
-        log_n: Option<u32>,
-    ) -> Result<Self, Failure> {
+    ring_up(source: u32; log_n: Option<u32>) -> Self = {
         let from = parameters.ring_of_degree(source)?;
         let ring = parameters.ring_of_degree(log_n.unwrap_or(parameters.rlwe().log_n()))?;
-        let level = level.unwrap_or(from.rlwe().max_level());
-        let element = KeyElement::RingUp { from: source };
-        Self::make(&ring, element, Some(level), alpha, seeded, special)
-    }
+        let level = Some(shape.level.unwrap_or(from.rlwe().max_level()));
+        Self::make(&ring, KeyElement::RingUp { from: source }, KeyShape { level, ..shape })
+    };
+}
 
+#[pymethods]
+impl PyKeySpec {
     /// "rotation", "conjugation", "galois", "relinearization", "secret", "dense_to_sparse", "sparse_to_dense",
     /// "sparse_to_dense_galois", "ring_down", "ring_up" or "ring_up_to_sparse".
     #[getter]

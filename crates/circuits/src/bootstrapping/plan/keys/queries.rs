@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, Parameters};
+use keywright_rlwe::{EvaluationKeys, KeyElement, KeySpec, Parameters};
 
 use crate::CircuitError;
 use crate::bootstrapping::plan::bootstrapper_plan::BootstrapperPlan;
@@ -46,21 +46,6 @@ impl BootstrapperPlan {
                 seen.insert((spec.subring, spec.element, spec.level, spec.alpha, spec.special.clone()))
             })
             .collect()
-    }
-
-    /// Makes the [`Self::required_keys`] and adds them to a set.
-    ///
-    /// # Errors
-    /// The errors of [`KeySpec::validate`]; mixed parameters.
-    pub fn generate_keys(
-        &self,
-        generator: &mut KeyGenerator<'_>,
-        keys: &mut EvaluationKeys,
-    ) -> Result<(), CircuitError> {
-        for key in generator.switching_keys(&self.required_keys())? {
-            keys.insert(key?)?;
-        }
-        Ok(())
     }
 
     /// Refuses a key set that lacks a key, before anything is computed. A set with routes has all keys of these; its

@@ -1,15 +1,16 @@
 //! Ciphertexts in several rings: every operation in its ring, switches between them, errors within the derived
 //! estimate.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use keywright_ckks::{
     Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator,
-    Magnitude, PRODUCT_TAIL, Packing,
+    PRODUCT_TAIL, Packing,
 };
 use keywright_ring::rotation_element;
 use keywright_ring_testing::rng;
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, RlweError, SecretKey};
 use proptest::prelude::*;
+
+use crate::{largest, values};
 
 /// Rings of degrees `2^13`, `2^12` to level 3, `2^10` to level 2. Not secure.
 fn parameters() -> CkksParameters {
@@ -22,11 +23,6 @@ struct Party {
     parameters: CkksParameters,
     secret: SecretKey,
     keys: EvaluationKeys,
-}
-
-/// The declaration of a message that is known: its largest absolute value.
-fn largest(values: impl IntoIterator<Item = f64>) -> Magnitude {
-    Magnitude::new(values.into_iter().map(f64::abs).fold(f64::MIN_POSITIVE, f64::max)).unwrap()
 }
 
 impl Party {
@@ -46,10 +42,7 @@ impl Party {
             }
         }
         let secret = SecretKey::sample(rlwe, &mut rng(1)).unwrap();
-        let mut keys = EvaluationKeys::new(rlwe);
-        for key in KeyGenerator::new(&secret, rng(2)).switching_keys(&specs).unwrap() {
-            keys.insert(key.unwrap()).unwrap();
-        }
+        let keys = KeyGenerator::new(&secret, rng(2)).evaluation_keys(&specs).unwrap();
         Self { parameters, secret, keys }
     }
 
@@ -77,11 +70,6 @@ impl Party {
         assert!(error <= bound, "{what}: error {error:e} above {bound:e}");
         assert!(error >= estimate.deviation / 8.0, "{what}: error {error:e} suspiciously below {bound:e}");
     }
-}
-
-fn values(count: usize, byte: u8) -> Vec<f64> {
-    let mut rng = rng(byte);
-    (0..count).map(|_| rng.next_word() as f64 / 2f64.powi(63) - 1.0).collect()
 }
 
 fn rolled(values: &[f64], steps: usize) -> Vec<f64> {

@@ -1,27 +1,23 @@
 //! The scheme end to end: every operation against its definition, with the error within the derived estimate.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::cell::Cell;
 
 use keywright_ckks::encoder::EncoderError;
 use keywright_ckks::{
-    Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator,
-    Magnitude, PRESETS, PRODUCT_TAIL, Packing,
+    Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, PRESETS,
+    PRODUCT_TAIL, Packing,
 };
 use keywright_ring::rotation_element;
 use keywright_ring_testing::rng;
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, RlweError, SecretKey, Security};
+
+use crate::largest;
 
 fn small() -> CkksParameters {
     CkksParameters::new(
         CkksLiteral::from_bits(11, &[55, 40, 40, 40, 40], &[50, 50], 40.0).unwrap().insecure(),
     )
     .unwrap()
-}
-
-/// The declaration of a message that is known: its largest absolute value.
-fn largest(values: impl IntoIterator<Item = f64>) -> Magnitude {
-    Magnitude::new(values.into_iter().map(f64::abs).fold(f64::MIN_POSITIVE, f64::max)).unwrap()
 }
 
 struct Party {
@@ -35,17 +31,14 @@ impl Party {
     fn new(parameters: CkksParameters, rotations: &[i64]) -> Self {
         let rlwe = parameters.rlwe();
         let secret = SecretKey::sample(rlwe, &mut rng(1)).unwrap();
-        let mut generator = KeyGenerator::new(&secret, rng(2));
-        let mut keys = EvaluationKeys::new(rlwe);
         let log_n = rlwe.log_n();
         let elements = rotations
             .iter()
             .map(|&k| KeyElement::Galois(rotation_element(log_n, k)))
             .chain([KeyElement::Relinearization, KeyElement::Galois((2 << log_n) - 1)]);
-        for element in elements {
-            let spec = KeySpec::new(rlwe, element, rlwe.max_level(), 2, true);
-            keys.insert(generator.switching_key(&spec).unwrap()).unwrap();
-        }
+        let specs: Vec<_> =
+            elements.map(|element| KeySpec::new(rlwe, element, rlwe.max_level(), 2, true)).collect();
+        let keys = KeyGenerator::new(&secret, rng(2)).evaluation_keys(&specs).unwrap();
         Self { parameters, secret, keys, encryptions: Cell::new(100) }
     }
 

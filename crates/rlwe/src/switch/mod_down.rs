@@ -3,41 +3,13 @@
 use alloc::vec::Vec;
 
 use keywright_ring::backend::Quotient;
-use keywright_ring::{Buffer, Conversion, Evaluation, Modulus, Poly, Scaled, ShoupFactor};
+use keywright_ring::{Buffer, Evaluation, Poly, Scaled};
 
 use crate::Parameters;
 use crate::parallel::{for_each_item, groups};
-
-/// `x -> round(x / R)`, `R` the product of the removed primes, from the primes `0..kept` and the removed ones to
-/// `0..kept`.
-///
-/// The remainder `r = x mod R`, centred, is converted to the kept primes, and the result is `(x - r) R^-1`. It differs
-/// from `x / R` by at most 1/2 in every coefficient (times `1 + 2^-12`, see [`keywright_ring::conversion`]).
-#[derive(Debug)]
-pub struct ModDown {
-    /// Primes of the result: `0..kept`.
-    pub kept: usize,
-    /// Indices of the primes divided by.
-    pub removed: Vec<usize>,
-    conversion: Conversion,
-    /// Per kept prime, `R^-1`.
-    factor: Vec<ShoupFactor>,
-}
+use crate::planning::division::ModDown;
 
 impl ModDown {
-    /// Precomputes the division by the primes `removed`.
-    pub fn new(parameters: &Parameters, kept: usize, removed: Vec<usize>) -> Self {
-        let sources: Vec<Modulus> = removed.iter().map(|&i| *parameters.modulus(i)).collect();
-        let targets: Vec<Modulus> = (0..kept).map(|i| *parameters.modulus(i)).collect();
-        let factor = targets.iter().map(|m| m.shoup(m.inv(parameters.product(&removed, m)))).collect();
-        Self { kept, conversion: Conversion::new(&sources, &targets), factor, removed }
-    }
-
-    /// Index of the prime at a position: the kept primes, then the removed ones.
-    pub fn prime(&self, position: usize) -> usize {
-        if position < self.kept { position } else { self.removed[position - self.kept] }
-    }
-
     /// The scaled residues of a remainder modulo removed prime `i` from its evaluations, which are left unspecified.
     pub(crate) fn scale(&self, parameters: &Parameters, i: usize, limb: &mut [u64], out: &mut [u64]) {
         let factor = self.conversion.decomposer().sources()[i].factor;
@@ -56,11 +28,6 @@ impl ModDown {
         let targets: Vec<_> = (first..first + outs.len()).map(|i| (i, self.conversion.column(i))).collect();
         let scaled: Vec<&[u64]> = scaled.limbs().collect();
         parameters.ring().convert_parts(self.conversion.decomposer(), &scaled, &targets, outs);
-    }
-
-    /// The inverse of the divisor modulo prime `i`.
-    pub(crate) fn factor(&self, i: usize) -> ShoupFactor {
-        self.factor[i]
     }
 
     /// Divides polynomials whose limbs are those of the kept primes, then of the removed ones.
@@ -99,7 +66,7 @@ impl ModDown {
                 let quotient = Quotient {
                     dividend: dividend.limb(i),
                     remainder,
-                    factor: self.factor[i],
+                    factor: self.factor(i),
                     addend: None,
                     addend_factor: None,
                 };

@@ -1,11 +1,12 @@
 //! Objects of another owner, and values larger than a ciphertext allows, give an error instead of a result.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use keywright_ckks::{
-    Ciphertext, CkksError, CkksLiteral, CkksParameters, Decryptor, Encryptor, Evaluator, Magnitude, Packing,
+    Ciphertext, CkksError, CkksLiteral, CkksParameters, Decryptor, Encryptor, Evaluator, Packing,
 };
 use keywright_ring_testing::rng;
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeyIdentity, KeySpec, RlweError, SecretKey};
+
+use crate::largest;
 
 const SLOTS: Packing = Packing::Slots { log_slots: 9 };
 
@@ -23,21 +24,13 @@ struct Owner {
     encryptions: u8,
 }
 
-/// The declaration of a message that is known: its largest absolute value.
-fn largest(values: impl IntoIterator<Item = f64>) -> Magnitude {
-    Magnitude::new(values.into_iter().map(f64::abs).fold(f64::MIN_POSITIVE, f64::max)).unwrap()
-}
-
 impl Owner {
     fn new(byte: u8) -> Self {
         let parameters = parameters();
         let secret = SecretKey::sample(parameters.rlwe(), &mut rng(byte)).unwrap();
-        let mut keys = EvaluationKeys::new(parameters.rlwe());
         let specs = [KeyElement::Relinearization, KeyElement::Galois(5)]
             .map(|element| KeySpec::new(parameters.rlwe(), element, 2, 1, true));
-        for key in KeyGenerator::new(&secret, rng(byte + 1)).switching_keys(&specs).unwrap() {
-            keys.insert(key.unwrap()).unwrap();
-        }
+        let keys = KeyGenerator::new(&secret, rng(byte + 1)).evaluation_keys(&specs).unwrap();
         Self { parameters, secret, keys, encryptions: byte + 2 }
     }
 

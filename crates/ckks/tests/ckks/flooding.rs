@@ -1,6 +1,5 @@
 //! The key recovery of Li and Micciancio (EUROCRYPT 2021). It finds the secret from exact decryptions, and from the
 //! mean of decryptions with too little noise, but not from flooded ones.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use keywright_ckks::encoder::Integers;
 use keywright_ckks::{
@@ -10,16 +9,13 @@ use keywright_ring::sampling::ternary;
 use keywright_ring_testing::rng;
 use keywright_rlwe::{EvaluationKeys, KeyGenerator, SecretKey};
 
+use crate::values;
+
 const LOG_N: u32 = 10;
 const SLOTS: Packing = Packing::Slots { log_slots: LOG_N - 1 };
 
 fn parameters() -> CkksParameters {
     CkksParameters::new(CkksLiteral::from_bits(LOG_N, &[60, 50], &[60], 50.0).unwrap().insecure()).unwrap()
-}
-
-fn values(count: usize, byte: u8) -> Vec<f64> {
-    let mut rng = rng(byte);
-    (0..count).map(|_| rng.next_word() as f64 / 2f64.powi(63) - 1.0).collect()
 }
 
 /// An encryption of values between -1 and 1, both public.
