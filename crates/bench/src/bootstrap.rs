@@ -29,15 +29,9 @@ pub struct BootstrapRequest {
 /// A report during a measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// Progress of a phase.
-    Progress {
-        /// The phase.
-        phase: &'static str,
-        /// Steps done.
-        done: usize,
-        /// All of its steps.
-        total: usize,
-    },
+    /// Progress of a phase, in steps.
+    #[expect(missing_docs, reason = "names that say all")]
+    Progress { phase: &'static str, done: usize, total: usize },
     /// The final record.
     Record(Box<Record>),
 }

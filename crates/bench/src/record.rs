@@ -4,20 +4,16 @@ use std::fmt::Write;
 
 /// One line of `keywright bench --json`. Times are seconds per operation.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "names of JSON that say all")]
 pub struct Record {
-    /// The measured operation.
     pub work: &'static str,
-    /// `log2(N)`.
     pub log_n: u32,
     /// Ciphertext level; 0 for transforms.
     pub level: usize,
     /// Primes per digit; `None` if the operation has no digits.
     pub alpha: Option<usize>,
-    /// Whether keys were seeded.
     pub seeded: bool,
-    /// Number of threads.
     pub threads: usize,
-    /// Back end.
     pub backend: &'static str,
     /// Times of every run, sorted.
     pub times: Vec<f64>,
@@ -29,22 +25,19 @@ pub struct Record {
     pub checked: bool,
     /// Peak resident memory of the process so far; `None` if the system does not report it.
     pub peak_rss_bytes: Option<usize>,
-    /// The fields of a bootstrapping.
     pub bootstrap: Option<BootstrapFigures>,
 }
 
 /// Additional fields of a bootstrapping.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "names of JSON that say all")]
 pub struct BootstrapFigures {
-    /// Name of its preset.
     pub preset: String,
     /// Levels for computation between two bootstraps.
     pub levels_left: usize,
     /// `log2` of the product of their primes.
     pub usable_bits: f64,
-    /// `log2` of the scale.
     pub log_scale: f64,
-    /// Number of slots.
     pub slots: usize,
     /// `real` or `complex`.
     pub values: &'static str,
@@ -66,11 +59,8 @@ pub struct BootstrapFigures {
     pub result_worst_bits: f64,
     /// `-log2` of the bound in the results' estimates.
     pub bound_bits: f64,
-    /// Number of keys.
     pub keys: usize,
-    /// Bytes of the encoded matrices.
     pub matrix_bytes: usize,
-    /// Bytes of all keys.
     pub key_bytes: usize,
     /// Seconds to make them.
     pub keygen_s: f64,
