@@ -134,7 +134,8 @@ class Design:
             self._tables = b"".join(path.read_bytes() for path in sorted(folder.glob("tables*")))
             choose = "".join(f" -chparam {key} {value}" for key, value in parameters.items())
             yosys(
-                f"read_verilog -sv -DSYNTHESIS {self._defines} -defer {' '.join(f'{module}.sv' for module in modules)};"
+                f"read_verilog -sv -DSYNTHESIS {self._defines} -defer"
+                f" {' '.join(f'{module}.sv' for module in modules)};"
                 f" hierarchy -check -top {top}{choose}; write_rtlil design.il; tee -o stat.json stat -json",
                 folder,
             )

@@ -76,8 +76,8 @@ module chacha_stream #(
 
   logic running_q;
   logic [31:0] next_q;
-  // Free places in the FIFO, those of blocks under way already taken. A place is counted as free a cycle after its block
-  // leaves, because `popped` is the end of a long path.
+  // Free places in the FIFO, those of blocks under way already taken. A place is counted as free a cycle after its
+  // block leaves, because `popped` is the end of a long path.
   logic [CountWidth-1:0] credits_q;
   logic [4:0] last_pass_q;
   logic leaves_q, returns_q, enters, back, take, popped, popped_q;

@@ -1,6 +1,6 @@
 // Four twiddle factors per cycle from an exponent of the root of unity of degree 2^16, each a product of two table
 // entries: psi^e, psi^(e + 2^15), psi^(e + 2^14), psi^(e + 3 2^14) from the lowest word on. Exponents may come in any
-// order. There is no state to initialise or synchronise. Latency 9 cycles, one of which is a register between the tables
+// order. There is no state to initialise or synchronise. Latency 9 cycles, one of them in a register between the tables
 // and the multipliers: a block memory's output is slow.
 module client_twiddles (
     input  logic             clk_i,
