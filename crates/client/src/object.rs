@@ -240,18 +240,8 @@ impl<'a> Object<'a> {
         self.kind == kind.code()
     }
 
-    /// The fields of the descriptor.
-    pub(crate) fn fields(&self) -> Reader<'a> {
-        Reader { what: self.what, fields: FieldReader::new(self.descriptor) }
-    }
-
-    /// Refuses another kind, other parameters and another length of the body.
-    pub(crate) fn require(
-        &self,
-        kind: Kind,
-        identity: &IdentityBytes,
-        body: usize,
-    ) -> Result<(), ClientError> {
+    /// The fields of the descriptor, whose meaning depends on the kind: refuses another kind and other parameters.
+    pub(crate) fn fields(&self, kind: Kind, identity: &IdentityBytes) -> Result<Reader<'a>, ClientError> {
         let what = self.what;
         if !self.is(kind) {
             return Err(ClientError::Format { what, problem: "it is an object of another kind" });
@@ -259,10 +249,15 @@ impl<'a> Object<'a> {
         if self.identity != *identity {
             return Err(ClientError::ForeignParameters(what));
         }
-        if self.body.len() != body {
-            return Err(ClientError::Format { what, problem: "the body has another length than its kind's" });
+        Ok(Reader { what, fields: FieldReader::new(self.descriptor) })
+    }
+
+    /// Refuses another length of the body.
+    pub(crate) fn require_body(&self, len: usize) -> Result<(), ClientError> {
+        if self.body.len() == len {
+            return Ok(());
         }
-        Ok(())
+        Err(ClientError::Format { what: self.what, problem: "the body has another length than its kind's" })
     }
 }
 

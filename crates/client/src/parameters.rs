@@ -185,8 +185,8 @@ impl ClientParameters {
     /// [`ClientError::Format`], [`ClientError::Checksum`]; as [`Self::new`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ClientError> {
         let object = Object::read(WHAT, bytes)?;
-        object.require(Kind::ClientParameters, &object.identity, 0)?;
-        let mut fields = object.fields();
+        let mut fields = object.fields(Kind::ClientParameters, &object.identity)?;
+        object.require_body(0)?;
         let [log_n, form, log_slots, fraction_bits] = fields.array()?;
         let secret = fields.take(SecretDistribution::decode)?;
         in_range("form of the layout", form.into(), 0, 2)?;

@@ -76,9 +76,11 @@ module chacha_stream #(
 
   logic running_q;
   logic [31:0] next_q;
-  logic [CountWidth-1:0] credits_q;  // free places in the FIFO, those of blocks under way already taken
+  // Free places in the FIFO, those of blocks under way already taken. A place is counted as free a cycle after its
+  // block leaves, because `popped` is the end of a long path.
+  logic [CountWidth-1:0] credits_q;
   logic [4:0] last_pass_q;
-  logic leaves_q, returns_q, enters, back, take, popped;
+  logic leaves_q, returns_q, enters, back, take, popped, popped_q;
 
   // A single round alternates between columns and diagonals; otherwise the ring ends with diagonals, as a block does.
   assign back   = Rounds > 1 || pass_q[Stages-1][0];
@@ -146,16 +148,17 @@ module chacha_stream #(
       last_pass_q <= '0;
       next_q      <= '0;
       credits_q   <= CountWidth'(Depth);
-      {sum_valid_q, valid_o, write_q, read_q, word_q, filled_q} <= '0;
+      {sum_valid_q, valid_o, write_q, read_q, word_q, filled_q, popped_q} <= '0;
     end else if (start_i) begin
       running_q   <= 1'b1;
       last_pass_q <= 5'((long_i ? 20 : 8) / Rounds - 1);
       next_q      <= block_i;
       credits_q   <= CountWidth'(Depth);
-      {sum_valid_q, valid_o, write_q, read_q, word_q, filled_q} <= '0;
+      {sum_valid_q, valid_o, write_q, read_q, word_q, filled_q, popped_q} <= '0;
     end else begin
       if (enters) next_q <= next_q + 1;
-      credits_q   <= credits_q - CountWidth'(enters) + CountWidth'(popped);
+      popped_q    <= popped;
+      credits_q   <= credits_q - CountWidth'(enters) + CountWidth'(popped_q);
       sum_valid_q <= leaves_q;
       if (sum_valid_q) write_q <= write_q + 1;
       if (take) word_q <= word_q + 1;

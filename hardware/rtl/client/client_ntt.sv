@@ -7,8 +7,8 @@
 // and 1 the exponents of the other groups of a pair of lines differ from it by 2^15, 2^14 and 3 2^14: client_twiddles
 // makes them together. Inverse exponents are 2^16 less those, the four in opposite order.
 //
-// A layer reads its first lines in the cycle after the last write of the layer before: N/8 + 14 cycles per layer, and 7
-// more for the last one, so log2(N) (N/8 + 14) + 7 from the cycle after the start to `done_o`.
+// A layer reads its first lines in the cycle after the last write of the layer before: N/8 + 14 cycles per layer, and 8
+// more for the last one, so log2(N) (N/8 + 14) + 8 from the cycle after the start to `done_o`.
 module client_ntt #(
     parameter int unsigned LogN = 16,
     parameter int unsigned Cores = 3
@@ -28,7 +28,7 @@ module client_ntt #(
     output logic [Cores-1:0][1:0][239:0] write_data_o
 );
   // Cycles after the issue of a pair: factors are made first, then lines are read to arrive with them.
-  localparam int unsigned Read = 6;
+  localparam int unsigned Read = 7;
   localparam int unsigned Write = Read + 2 + 1 + 11;  // memory, exchange, butterflies
   localparam int unsigned LineBits = LogN - 2;
 
@@ -98,7 +98,7 @@ module client_ntt #(
       .clk_i, .exponent_i(exponent_q), .factor_o(factor)
   );
   delay_line #(
-      .Width(2), .Depth(9)
+      .Width(2), .Depth(10)
   ) u_factor_distance (
       .clk_i, .rst_ni, .en_i(1'b1), .d_i(distance), .q_o(factor_distance)
   );

@@ -89,10 +89,9 @@ pub fn write_secret(
 /// Hamming weight that no sampled secret has; [`ClientError::Rlwe`] for the identity of another secret.
 pub fn read_secret<'b>(parameters: &ClientParameters, bytes: &'b [u8]) -> Result<&'b [u8], ClientError> {
     let object = Object::read(WHAT, bytes)?;
+    object.fields(Kind::SecretKey, &parameters.literal().identity)?.finish()?;
     let len = secret_bytes(parameters.log_n());
-    let with_smaller = object.body.len().clamp(len, 2 * len - 1);
-    object.require(Kind::SecretKey, &parameters.literal().identity, with_smaller)?;
-    object.fields().finish()?;
+    object.require_body(object.body.len().clamp(len, 2 * len - 1))?;
     let (own, smaller) = object.body.split_at(len);
     check_secret(own, parameters.literal().secret)?;
     check_smaller(smaller)?;
@@ -169,8 +168,8 @@ impl<'k, W: Word> PublicKey<'k, W> {
         const WHAT: &str = "the public key";
         let object = Object::read(WHAT, bytes)?;
         let identity = &parameters.literal().entry_identity;
-        object.require(Kind::PublicKey, identity, parameters.polynomial_bytes())?;
-        let mut fields = object.fields();
+        let mut fields = object.fields(Kind::PublicKey, identity)?;
+        object.require_body(parameters.polynomial_bytes())?;
         let seed = fields.take(FieldReader::seed)?;
         fields.finish()?;
         let mut residues = [0u64; CHUNK];

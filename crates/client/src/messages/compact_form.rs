@@ -139,7 +139,7 @@ impl<'b> CompactForm<'b> {
         width: u32,
         identity: &IdentityBytes,
     ) -> Result<Self, ClientError> {
-        let mut fields = object.fields();
+        let mut fields = object.fields(Kind::CkksCompactCiphertext, identity)?;
         let [form, log_slots, d0, d1, seeded] = fields.array()?;
         in_range("form of the layout", form.into(), 0, 2)?;
         let layout = match form {
@@ -158,8 +158,7 @@ impl<'b> CompactForm<'b> {
         let seed = if seeded == 1 { Some(fields.take(FieldReader::seed)?) } else { None };
         let message = fields.message()?;
         fields.finish()?;
-        let body = body_bytes(log_n, width, layout, dropped, seed.is_some());
-        object.require(Kind::CkksCompactCiphertext, identity, body)?;
+        object.require_body(body_bytes(log_n, width, layout, dropped, seed.is_some()))?;
         let (c0, rest) = object.body.split_at(packed_len(padded(layout.capacity(log_n)), width - dropped[0]));
         let c1 = seed.map_or(SecondHalf::Packed(rest), SecondHalf::Seeded);
         Ok(Self { layout, dropped, c0, c1, message, key: object.key })

@@ -44,11 +44,11 @@ impl<'b> Answer<'b> {
             }
             return Ok(Self { scale_bits: form.message[0], key: form.key, halves: Halves::Compact(form) });
         }
-        let mut fields = object.fields();
+        let mut fields = object.fields(Kind::CkksCiphertext, identity)?;
         let CiphertextDescriptor { level, polynomials } = fields.take(CiphertextDescriptor::decode)?;
         in_range("level of an answer", level as u64, 0, 0)?;
         in_range("number of polynomials of an answer", polynomials as u64, 2, 2)?;
-        object.require(Kind::CkksCiphertext, identity, 2 * parameters.polynomial_bytes())?;
+        object.require_body(2 * parameters.polynomial_bytes())?;
         // Deviation and magnitude are its maker's estimate, which decryption does not need.
         let [scale_bits, ..] = fields.message()?;
         fields.finish()?;
