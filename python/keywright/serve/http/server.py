@@ -21,7 +21,7 @@ from keywright.errors.service import BadRequestError, ConfigurationError
 from keywright.serve.service import Service
 
 from .app import application
-from .connection_slots import ConnectionSlots, Pace, PacedListener
+from .connection_slots import READS, ConnectionSlots, Pace, PacedListener
 from .connections import protocol
 from .pages import Page
 from .request_checks import OnRequest
@@ -93,7 +93,7 @@ class Server(Unpicklable, elsewhere="make one in the process that serves"):
         self._certificate, tls = certificate, None if certificate is None else _tls(*certificate)
         self._tls = tls
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        pace = Pace(proxies)
+        pace, reads = Pace(proxies), Pace(proxies, times=READS)
         self._socket = PacedListener(socket.create_server((host, port), family=family, backlog=BACKLOG), pace)
         # Connections inherit this option. asyncio sets it only on sockets that name their protocol. Without
         # it, every answer waits 40 ms for the client to acknowledge its header.
@@ -107,7 +107,7 @@ class Server(Unpicklable, elsewhere="make one in the process that serves"):
         self._complained = -COMPLAIN_S
         config = uvicorn.Config(
             self.app,
-            http=cast("type[asyncio.Protocol]", partial(protocol, ConnectionSlots(), pace, tls)),
+            http=cast("type[asyncio.Protocol]", partial(protocol, ConnectionSlots(), pace, reads, tls)),
             ws="none",
             loop="asyncio",
             lifespan="on",
