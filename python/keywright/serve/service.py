@@ -36,6 +36,7 @@ from keywright.serve.uploads.uploaded import UploadedKeys
 from keywright.serve.workers.workers import Workers
 
 from .configurations import Catalog
+from .logs import redacted
 from .metrics import Metrics
 from .overview import (
     MachineLine,
@@ -130,7 +131,8 @@ class Service(
         except BaseException:
             self._state.close()
             raise
-        self._event = on_event or (lambda line: None)
+        told = on_event or (lambda line: None)
+        self._event: Callable[[str], object] = lambda line: told(redacted(line))
         self._own_workers = Workers() if workers is None else None
         self._workers = workers or self._own_workers or Workers()
         self._expiry, self.accounts = limits.expiry, accounts

@@ -143,7 +143,7 @@ class Worker:
                         break
                     end["answer"] = answer
                 if failed is not None:
-                    raise DiskError(f"the disk failed in an evaluation: {failed}")
+                    raise DiskError(f"the disk failed in an evaluation: {failed.strerror}")
                 return end
         except (OSError, ValueError, IndexError) as error:
             if isinstance(error, ServeError):
