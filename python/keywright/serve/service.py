@@ -10,6 +10,7 @@ from math import ceil
 from pathlib import Path
 
 from keywright._copies import Unpicklable
+from keywright._processes import OfOneProcess
 from keywright.errors.service import (
     BadRequestError,
     BusyError,
@@ -87,7 +88,9 @@ class StorageAddresses:
 
 
 class Service(
-    Unpicklable, elsewhere="make one in the process that serves, and start its workers with Workers"
+    OfOneProcess,
+    Unpicklable,
+    elsewhere="make one in the process that serves, and start its workers with Workers",
 ):
     """Models, served to any number of clients.
 
@@ -448,7 +451,9 @@ class Service(
 
     def close(self) -> None:
         """End after the running evaluations, and release the folder. The next process runs the
-        waiting ones."""
+        waiting ones. A forked process ends nothing of its parent's."""
+        if self._copied:
+            return
         self.evaluations.dispatcher.close()
         if self._own_workers is not None:
             self._own_workers.close()

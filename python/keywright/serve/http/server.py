@@ -17,6 +17,7 @@ from typing import Any, Self, cast
 import uvicorn
 
 from keywright._copies import Unpicklable
+from keywright._processes import OfOneProcess
 from keywright.errors.service import BadRequestError, ConfigurationError
 from keywright.serve.service import Service
 
@@ -45,7 +46,7 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
-class Server(Unpicklable, elsewhere="make one in the process that serves"):
+class Server(OfOneProcess, Unpicklable, elsewhere="make one in the process that serves"):
     """A service that listens from its construction on, and answers in `serve_forever`.
 
     Thread safety: one thread at a time, except for `shutdown`, which another thread calls.
@@ -158,7 +159,9 @@ class Server(Unpicklable, elsewhere="make one in the process that serves"):
 
     def shutdown(self) -> None:
         """Stop `serve_forever` after the running requests, and wait for it. From now on the server reports
-        that it is not ready."""
+        that it is not ready. A forked process stops nothing."""
+        if self._copied:
+            return
         self._service.draining = True
         self._uvicorn.should_exit = True
         self._ended.wait()
