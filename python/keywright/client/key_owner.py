@@ -60,7 +60,7 @@ class KeyOwner(ABC):
     def __init__(self, secret: SecretKey, advice: str) -> None:
         self._advice = advice
         self._identifier: str | None = None
-        self._sender = 0
+        self._sender = os.getpid()
         self._complete = False
         self._uploading = threading.RLock()
         self._folder = Path(tempfile.mkdtemp(prefix="keywright."))
