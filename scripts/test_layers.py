@@ -29,6 +29,7 @@ ROOMS = (
     "_units",
     "errors",
     "_files",
+    "_processes",
     "_interrupts",
     "_progress",
     "_reading",

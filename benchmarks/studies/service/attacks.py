@@ -303,6 +303,34 @@ def malformed(target: Target, begun: Count) -> None:
     crowd(target, begun, lambda number: starts[number % len(starts)], size=PARALLEL)
 
 
+def heads(target: Target, begun: Count) -> None:
+    """Heads of many short headers, long paths and long lists, several on each connection."""
+    host = f"GET /health HTTP/1.1\r\nHost: {target.host}\r\n".encode()
+    starts = (
+        host + b"a:1\r\n" * 12_000 + b"\r\n",
+        host + b"a:1\r\n" * 90 + b"\r\n",
+        host + b"Accept: " + b"a," * 7_000 + b"\r\n\r\n",
+        host.replace(b"/health", b"/a" * 500) + b"\r\n",
+    )
+    crowd(target, begun, lambda number: starts[number % len(starts)] * 4, size=PARALLEL)
+
+
+def pieces(target: Target, begun: Count) -> None:
+    """Bodies and heads are sent byte by byte, as fast as the system sends them."""
+    starts = (target.request("PUT", f"{target.open_set()}?offset=0", 8 << 20), b"GET /")
+
+    def send() -> None:
+        with contextlib.closing(target.connect()) as connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.setblocking(True)
+            connection.sendall(starts[begun.value % len(starts)])
+            begun.value += 1
+            while True:
+                connection.sendall(b"x")
+
+    together(send, ASKERS)
+
+
 def handshakes(target: Target, begun: Count) -> None:
     """Connections to a server that speaks TLS say nothing, or begin to."""
     crowd(target, begun, lambda number: b"\x16\x03\x01" if number % 2 else b"")
@@ -369,6 +397,8 @@ ATTACKS: dict[str, Callable[[Target, Count], None]] = {
         results,
         checks,
         malformed,
+        heads,
+        pieces,
         answers,
         handshakes,
         sets,

@@ -16,7 +16,7 @@ from functools import partial
 from typing import IO, Any
 
 from keywright.errors import ParameterError
-from keywright.errors.service import UnreachableError
+from keywright.errors.service import ServeError, UnreachableError
 
 MAX_HEAD = 1 << 16
 """Most bytes of the status line and the headers of an answer, with those of interim answers."""
@@ -43,6 +43,9 @@ class Deadline:
         seconds: that it may take.
         longer: how its caller can allow more, for messages.
 
+    Attributes:
+        refusal: why the last request failed, if it is to be sent again.
+
     Raises:
         ParameterError: not a number of seconds above 0.
     """
@@ -53,6 +56,7 @@ class Deadline:
                 f"deadline must be a number of seconds above 0, got {seconds}", what="deadline"
             )
         self.seconds, self.end, self._longer = seconds, time.monotonic() + seconds, longer
+        self.refusal: ServeError | None = None
 
     @property
     def left(self) -> float:
@@ -66,10 +70,11 @@ class Deadline:
             UnreachableError: of the code ``deadline``.
         """
         if not self.left:
+            why = "" if self.refusal is None else f"; the last request failed: {self.refusal}"
             raise UnreachableError(
-                f"the server did not end this call within {self.seconds:g} s; ask again{self._longer}",
+                f"the server did not end this call within {self.seconds:g} s; ask again{self._longer}{why}",
                 code="deadline",
-            )
+            ) from self.refusal
 
     def limit(self, sock: socket.socket) -> socket.socket:
         """Bound the next wait of a socket by the rest of the call, up to `TIMEOUT_S`.

@@ -210,8 +210,13 @@ def persist(request: Callable[[], Answer]) -> Answer:
     failures, patience, until = 0, time.monotonic() + PATIENCE_S, current()
     while True:
         try:
-            return request()
+            answer = request()
+            until.refusal = None
+            return answer
         except (UnreachableError, BusyError, DiskError) as error:
+            if error.code == "deadline":
+                raise
+            until.refusal = error
             stated = error.retry_after if isinstance(error, BusyError) else 0
             if failures >= RETRIES if stated <= 0 else time.monotonic() + stated > patience:
                 raise

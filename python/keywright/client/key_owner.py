@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import tempfile
 import threading
 import weakref
@@ -13,6 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from keywright._core import KeyGenerator, KeySpec, SecretKey
+from keywright._processes import remove
 from keywright._units import format_bytes
 from keywright.errors import FormatError
 from keywright.errors.service import LimitError, ServeError, UnknownKeysError
@@ -60,10 +60,11 @@ class KeyOwner(ABC):
     def __init__(self, secret: SecretKey, advice: str) -> None:
         self._advice = advice
         self._identifier: str | None = None
+        self._sender = os.getpid()
         self._complete = False
         self._uploading = threading.RLock()
         self._folder = Path(tempfile.mkdtemp(prefix="keywright."))
-        weakref.finalize(self, _remove, self._folder, os.getpid())
+        self._remove = weakref.finalize(self, remove, self._folder, os.getpid())
         self._own(secret)
 
     @property
@@ -143,6 +144,7 @@ class KeyOwner(ABC):
                 try:
                     if self._identifier is None:
                         self._identifier = self._server.begin_keys(model)
+                        self._sender = os.getpid()
                     send_keys(self._server, self._identifier, path, progress)
                 except UnknownKeysError:
                     self._lose_keys(self._identifier)
@@ -177,15 +179,9 @@ class KeyOwner(ABC):
 
     def close(self, *, deadline: float = CLOSE_S) -> None:
         """Delete the keys here, and on the server if it can be reached and answers within ``deadline``
-        seconds."""
-        if self._identifier is not None:
+        seconds. A forked process leaves those of its parent alone."""
+        if self._identifier is not None and self._sender == os.getpid():
             with contextlib.suppress(ServeError), within(deadline):
                 self._server.ask("DELETE", f"/v1/keys/{self._identifier}")
-            self._lose_keys(self._identifier)
-        _remove(self._folder, os.getpid())
-
-
-def _remove(folder: Path, process: int) -> None:
-    """Delete the keys, unless this is the end of a forked process: they are its parent's."""
-    if process == os.getpid():
-        shutil.rmtree(folder, ignore_errors=True)
+        self._lose_keys(self._identifier)
+        self._remove()

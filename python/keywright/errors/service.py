@@ -81,6 +81,7 @@ class BadRequestError(ServeError, ValueError):
     """A request that cannot be answered; the code says why.
 
     * ``bad_request``: the request is malformed, or has no length.
+    * ``head_too_large``: its path, query and headers have too many bytes or lines.
     * ``no_such_path``, ``no_such_method``: the service has no such path, or the path no such method.
     * ``wrong_host``: the host name is not this server's, as in a request of another site's page.
 
@@ -361,6 +362,7 @@ class WorkerEndedError(ServeError):
 
 REFUSALS: dict[str, tuple[HTTPStatus, type[ServeError]]] = {
     "bad_request": (HTTPStatus.BAD_REQUEST, BadRequestError),
+    "head_too_large": (HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, BadRequestError),
     "no_such_path": (HTTPStatus.NOT_FOUND, BadRequestError),
     "no_such_method": (HTTPStatus.METHOD_NOT_ALLOWED, BadRequestError),
     "wrong_host": (HTTPStatus.FORBIDDEN, BadRequestError),

@@ -1,16 +1,15 @@
 """Client and server in one process: results under encryption, and their costs."""
 
-import tempfile
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keywright._copies import Unchanging
 from keywright._core import EvaluationKeys
+from keywright._processes import temporary_folder
 from keywright._progress import Progress, silent
 from keywright.plan.memory.process import ProcessPlan
 
@@ -107,7 +106,7 @@ def _make_keys(
     """Make the keys, in memory or in a temporary file from which they are streamed."""
     if planned.key_memory is None:
         return planned.execution.follow(client.evaluation_keys(progress))
-    path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="keywright."))) / EVALUATION_KEYS
+    path = stack.enter_context(temporary_folder()) / EVALUATION_KEYS
     client.save_evaluation_keys(path, progress)
     return planned.execution.load_keys(path, memory=planned.key_memory)
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from keywright._copies import Unpicklable
 from keywright._core import set_threads
+from keywright._processes import OfOneProcess
 from keywright.errors import (
     ParameterError,
     SearchError,
@@ -81,7 +82,7 @@ class Shards(
         return answer
 
 
-class IndexProcess(Unpicklable, elsewhere="make one of the folder in the other process"):
+class IndexProcess(OfOneProcess, Unpicklable, elsewhere="make one of the folder in the other process"):
     """A process that holds the index of a folder, and answers for it. Use it in a ``with`` statement, or
     close it.
 
@@ -113,8 +114,9 @@ class IndexProcess(Unpicklable, elsewhere="make one of the folder in the other p
         return self._process.submit(_answer, query, keys).result()
 
     def close(self) -> None:
-        """End the process."""
-        self._process.shutdown()
+        """End the process; nothing in a forked process, whose parent's it is."""
+        if not self._copied:
+            self._process.shutdown()
 
     def __enter__(self) -> "IndexProcess":
         return self

@@ -1,11 +1,12 @@
 """`serve`: a model as a service of this process, while a block runs."""
 
-import tempfile
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
+from keywright._processes import temporary_folder
 from keywright.model.model import Model
 
 from .http.server import Server
@@ -41,9 +42,10 @@ def serve(
     Yields:
         The server, which listens.
     """
+    process = os.getpid()
     with ExitStack() as stack:
         if state is None:
-            state = stack.enter_context(tempfile.TemporaryDirectory(prefix="keywright."))
+            state = stack.enter_context(temporary_folder())
         service = stack.enter_context(closing(Service(models, Path(state), limits=limits, workers=workers)))
         service.prepare()
         server = stack.enter_context(Server(service, host=host, port=port))
@@ -51,4 +53,9 @@ def serve(
         thread.start()
         stack.callback(thread.join)
         stack.callback(server.shutdown)
-        yield server
+        try:
+            yield server
+        finally:
+            if process != os.getpid():
+                # The threads are its parent's, and so are the processes and the folder.
+                stack.pop_all()

@@ -22,6 +22,9 @@ Format = Literal["text", "json"]
 LOGGER = logging.getLogger("keywright.serve")
 
 IDENTIFIER = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+_GRANTING = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{32}(?![0-9A-Za-z])")
+"""Identifiers of key sets and evaluations. Hashes of models have twice their digits."""
+
 FIELDS = ("method", "path", "status", "received_bytes", "sent_bytes", "seconds")
 """Fields of a request, in the order of `log_request`."""
 
@@ -36,6 +39,12 @@ def request_identifier() -> str:
 def identify(sent: str | None) -> str:
     """Return the identifier of a request: the one that was sent, if it is valid, or a new one."""
     return sent if sent is not None and IDENTIFIER.fullmatch(sent) else secrets.token_hex(8)
+
+
+def redacted(line: str) -> str:
+    """Return a line with stars for the identifiers in it: errors of the system name files, and tracebacks
+    quote values."""
+    return _GRANTING.sub("*", line)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from math import ceil
 from pathlib import Path
 
 from keywright._copies import Unpicklable
+from keywright._processes import OfOneProcess
 from keywright.errors.service import (
     BadRequestError,
     BusyError,
@@ -36,6 +37,7 @@ from keywright.serve.uploads.uploaded import UploadedKeys
 from keywright.serve.workers.workers import Workers
 
 from .configurations import Catalog
+from .logs import redacted
 from .metrics import Metrics
 from .overview import (
     MachineLine,
@@ -86,7 +88,9 @@ class StorageAddresses:
 
 
 class Service(
-    Unpicklable, elsewhere="make one in the process that serves, and start its workers with Workers"
+    OfOneProcess,
+    Unpicklable,
+    elsewhere="make one in the process that serves, and start its workers with Workers",
 ):
     """Models, served to any number of clients.
 
@@ -130,7 +134,8 @@ class Service(
         except BaseException:
             self._state.close()
             raise
-        self._event = on_event or (lambda line: None)
+        told = on_event or (lambda line: None)
+        self._event: Callable[[str], object] = lambda line: told(redacted(line))
         self._own_workers = Workers() if workers is None else None
         self._workers = workers or self._own_workers or Workers()
         self._expiry, self.accounts = limits.expiry, accounts
@@ -446,7 +451,9 @@ class Service(
 
     def close(self) -> None:
         """End after the running evaluations, and release the folder. The next process runs the
-        waiting ones."""
+        waiting ones. A forked process ends nothing of its parent's."""
+        if self._copied:
+            return
         self.evaluations.dispatcher.close()
         if self._own_workers is not None:
             self._own_workers.close()

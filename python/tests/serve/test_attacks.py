@@ -7,8 +7,9 @@ from tests.serve.test_holders import SHARED
 
 MEASURED: dict[str, tuple[str, ...]] = {
     "http.connections.MAX_CONNECTIONS": ("bodies", "unknown", "slow", "handshakes"),
-    "http.connection_slots.REQUESTS_A_SECOND": ("malformed", "sets"),
-    "http.connection_slots.BURST": ("malformed", "sets"),
+    "http.connection_slots.REQUESTS_A_SECOND": ("malformed", "heads", "sets"),
+    "http.connection_slots.BURST": ("malformed", "heads", "sets"),
+    "http.connection_slots.READS": ("pieces",),
     "http.connection_slots.OPENING": ("sets",),
     "http.connection_slots.MAX_WAITING": ("waiting",),
     "http.connection_slots.THREADS": ("parts", "openings"),

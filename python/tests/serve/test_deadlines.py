@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
+import numpy as np
 import pytest
 from keywright.client import RemoteModel, connection, exchange, key_owner
 from keywright.client.connection import CLOSE_S, SHORT_S, Deadline, within
 from keywright.client.remote import Session
 from keywright.errors import ParameterError
-from keywright.errors.service import UnreachableError
+from keywright.errors.service import BusyError, DiskError, ServeError, UnreachableError
+from keywright.serve import serve
 from tests.serve.hostile import IDENTIFIER, Honest, hostile
 from tests.serve.network import make_thin
 
@@ -212,6 +216,42 @@ def test_retries_end_with_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     with within(ALLOWED_S), pytest.raises(UnreachableError, match="deadline="):
         exchange.persist(away)
     assert time.monotonic() - begun < MOST_S
+
+
+@pytest.mark.parametrize(
+    "refusal", [DiskError("the disk is full"), BusyError("no room"), UnreachableError("it is away")]
+)
+def test_a_deadline_names_the_last_refusal(monkeypatch: pytest.MonkeyPatch, refusal: ServeError) -> None:
+    """Not one after which the server answered."""
+    monkeypatch.setattr(exchange, "POLL_S", 10.0)
+
+    def refuse() -> None:
+        connection.current().require()
+        raise refusal
+
+    with within(ALLOWED_S) as until:
+        with pytest.raises(UnreachableError, match=f"the last request failed: {refusal}") as raised:
+            exchange.persist(refuse)
+        assert (raised.value.code, raised.value.__cause__) == ("deadline", refusal)
+        assert exchange.persist(lambda: 7) == 7
+        with pytest.raises(UnreachableError, match=r"deadline=\)$"):
+            until.require()
+
+
+def test_an_evaluation_on_a_full_disk_names_the_disk() -> None:
+    model = make_thin()
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with serve(model) as server, RemoteModel(server.url, insecure=True).session() as session:
+        session.upload_keys()
+        with pytest.MonkeyPatch.context() as patch:
+            # A held evaluation needs no disk.
+            patch.setattr("keywright.serve.evaluation.evaluations.HELD_BYTES", 0)
+            patch.setattr(server._service.jobs._objects, "put", full)
+            with pytest.raises((UnreachableError, DiskError), match="disk of the server"):
+                session.infer(np.zeros(session.manifest.sample_shape), deadline=3)
 
 
 def test_a_call_within_another_has_no_longer() -> None:

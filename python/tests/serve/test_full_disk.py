@@ -11,14 +11,19 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
-from keywright.errors.service import DiskError
+from keywright.errors.service import DiskError, ServeError
 from keywright.model import Model
 from keywright.model.served import framing
 from keywright.runtime import run_clear
 from keywright.serve import Service
+from keywright.serve.evaluation import dispatch
 from keywright.serve.http import app
+from keywright.serve.jobs.job import Job
+from keywright.serve.jobs.queue import Jobs
+from keywright.serve.storage import open_storage
 from keywright.serve.workers.workers import end_of
 from tests.serve.network import WORKERS, listening, submit
+from tests.serve.test_http import wait
 
 FULL = OSError(28, "No space left on device")
 
@@ -141,6 +146,51 @@ def test_jobs_are_refused_or_done(
     )
     difference = values[0] * thin.manifest.output.scale - run_clear(thin.program, sample)
     assert np.abs(difference).max() < 1e-3
+
+
+def test_an_evaluation_without_a_disk_leaves_the_worker_to_others(
+    service: Service, key_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits itself, and can be deleted meanwhile."""
+    monkeypatch.setattr(dispatch, "DISK_S", 3600.0)
+    identifier = upload(service, key_file)
+    finish(service, identifier, key_file)
+    failing, done = list[str](), list[str]()
+
+    def work(worker: Any, job: Job) -> float:
+        if job.identifier in failing:
+            failing.remove(job.identifier)
+            raise FULL
+        done.append(job.identifier)
+        raise ServeError("done")
+
+    service.evaluations.execution.run = work  # type: ignore[method-assign]
+    jobs = [
+        Job(f"{number:032x}", identifier, service.model.hash, 0, 1, "", str(number)) for number in range(3)
+    ]
+    failing.append(jobs[0].identifier)
+    for job in jobs:
+        service.jobs.add(job, b"message")
+    wait(lambda: done == [job.identifier for job in jobs[1:]])
+    assert (jobs[0].state, jobs[0].attempts, service.jobs.counts()) == ("waiting", 0, (1, 0))
+    service.jobs.delete(jobs[:1])
+    assert service.jobs.counts() == (0, 0)
+
+
+def test_one_that_waited_for_the_disk_gets_its_turn_beside_others(tmp_path: Path) -> None:
+    storage = open_storage(tmp_path)
+    jobs = Jobs(storage)
+    first = jobs.add(Job("1" * 32, "keys", "model", 0, 1, "", "one"), b"message")
+    assert jobs.take() is first
+    jobs.requeue(first, begun=False, after=0.02)
+    for number in range(100):
+        jobs.add(Job(f"{number:032x}", f"keys {number}", "model", 0, 1, "", "other"), b"message")
+        if (job := jobs.take()) is first:
+            break
+        assert job is not None
+        jobs.end(job)
+        time.sleep(0.001)
+    assert first.state == "running"
 
 
 def test_a_workers_disk_error_is_a_disk_error() -> None:

@@ -185,6 +185,14 @@ def _requests(attacked: Attacked) -> None:
         assert pace.delay("198.51.100.1") == 0 or pace._next["198.51.100.1"] > 1000
 
 
+def _reads(attacked: Attacked) -> None:
+    pace = Pace(clock=lambda: 1000.0, times=connection_slots.READS)
+    assert pace.delay("198.51.100.1") == 0
+    delays = [pace.delay("192.0.2.1") for _ in range(100_000)]
+    assert delays[-1] > 0
+    assert pace.delay("198.51.100.1") == 0
+
+
 def _openings(attacked: Attacked) -> None:
     attacked.patch.setattr(service_module, "OPENINGS", 8)
     attacked.patch.setattr(service_module, "OPENINGS_A_SECOND", 1)
@@ -508,6 +516,7 @@ SHARED: dict[str, Attack] = {
     "http.connection_slots.REQUESTS_A_SECOND": _requests,
     "http.connection_slots.BURST": _requests,
     "http.connection_slots.OPENING": _requests,
+    "http.connection_slots.READS": _reads,
     "http.connection_slots.MAX_WAITING": _waiters,
     "http.connection_slots.THREADS": _threads,
     "http.connection_slots.CHECKING": _threads,
@@ -734,10 +743,14 @@ SINGLE: dict[str, str] = {
     "http.app.QUICK_BYTES": "one message",
     "http.connection_slots.REFUSED_AT_ONCE": "connections above the pace of their address",
     "http.connections.MAX_HEAD": "one request",
+    "http.connections.MAX_LINES": "one request",
+    "http.connections.MAX_LISTS": "one request",
+    "http.connections.MAX_REQUEST_LINE": "one request",
     "http.connections.REFUSED_BYTES": "one connection",
     "http.connections.SLOWEST": "one connection",
     "http.pages.MAX_PAGE_BYTES": "files of the operator",
     "http.request_checks.LINGER_BYTES": "one connection",
+    "http.request_checks.MAX_NAMES": "one request",
     "http.request_checks.PIECE_BYTES": "one answer",
     "http.server.BACKLOG": "connections of the system, until the pace of their address is known",
     "served.index.EXPANDED_AT_ONCE": "one query, whose keys' memory is planned",

@@ -10,16 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright.client import RemoteModel
+from keywright.client.remote import Session
 from keywright.errors import WorkerEndedError
 from keywright.errors.service import (
     BadRequestError,
     EvaluationError,
 )
 from keywright.model import Model
+from keywright.model.served import framing
 from keywright.runtime import run_clear
 from keywright.serve import Service
+from keywright.serve.evaluation import dispatch
 from keywright.serve.jobs.job import Job
 from keywright.serve.metrics import PREFIX
+from keywright.serve.storage.objects import tenant_digest
 from tests.serve.network import INPUTS, WORKERS, GatedWorkers, listening, make_full, make_thin
 from tests.serve.test_http import ask, wait
 from tests.serve.test_metrics import measured
@@ -128,6 +132,69 @@ def test_a_worker_that_ends_leaves_them_all_to_the_next(tmp_path: Path) -> None:
         results = inferred(service, workers, server.url, samples, [1] * 4)
         assert np.abs(np.concatenate(results) - run_clear(model.program, samples)).max() < 1e-3
         assert workers.groups == [1, 3, 3]
+    service.close()
+
+
+def joined(service: Service, session: Session, count: int) -> list[Job]:
+    """Jobs of one client that fit together, while another evaluation runs."""
+    jobs = []
+    for number in range(count):
+        places = range(number, number + 1)
+        message = framing.join(session._encrypt(np.zeros((1, INPUTS)), places))
+        with service.evaluations.admit(str(session._identifier), len(message), places=places) as admitted:
+            jobs.append(service.evaluations.take(admitted, message))
+    return jobs
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["files", "bytes"])
+@pytest.mark.parametrize("gone", [0, 1, 2])
+def test_a_deleted_request_costs_those_joined_with_it_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: bool, gone: int
+) -> None:
+    """The attack: the message of one was missing when the worker read it, which was taken for a failing disk,
+    and nobody's evaluation began for a second."""
+    monkeypatch.setattr(dispatch, "DISK_S", 3600.0)
+    workers, lines = GatedWorkers(), list[str]()
+    service = Service(make_full(batch=BATCH), tmp_path, workers=workers, on_event=lines.append)
+    intact = 0
+
+    def check(uploaded: Any) -> bool:
+        nonlocal intact
+        intact += 1
+        return True
+
+    monkeypatch.setattr(service.store, "intact", check)
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
+        session.upload_keys()
+        taken = service.jobs.take
+        jobs: list[Job] = []
+
+        def take() -> Job | None:
+            """The group is taken, and then one of it is deleted."""
+            job = taken()
+            if job is not None and job.others and len(jobs) == 3:
+                if held:
+                    # Those whose messages are bytes read the others in this process.
+                    monkeypatch.setattr(service.evaluations.execution.workers, "inline", True)
+                    jobs[(gone + 1) % 3].held = True
+                    jobs[(gone + 1) % 3].message = service.jobs._objects.read(
+                        f"jobs/{tenant_digest('')}/{jobs[(gone + 1) % 3].identifier}.message"
+                    )
+                service.evaluations.cancel(jobs[gone].identifier)
+                jobs.append(job)
+            return job
+
+        service.jobs.take = take  # type: ignore[method-assign]
+        (first,) = joined(service, session, 1)
+        wait(workers.begun.is_set)
+        jobs.extend(joined(service, session, 3))
+        workers.go.set()
+        rest = [job for number, job in enumerate(jobs[:3]) if number != gone]
+        wait(lambda: all(job.state == "done" for job in (first, *rest)))
+        assert not service.jobs.has(jobs[gone])
+        assert service.jobs.counts() == (0, 0)
+        assert intact == 0
+        assert not [line for line in lines if "disk" in line or "joined" in line], lines
     service.close()
 
 

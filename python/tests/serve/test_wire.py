@@ -58,7 +58,7 @@ ACCEPTED = {
     "a query": (get(target=b"/health?a=1&b=2"), 200),
     "an empty query": (get(target=b"/health?"), 200),
     "a quoted path": (get(target=b"/%68ealth"), 200),
-    "many headers": (get(*(b"X-%d: x\r\n" % number for number in range(500))), 200),
+    "many headers": (get(*(b"X-%d: x\r\n" % number for number in range(90))), 200),
     "an upgrade that is not taken": (get(b"Connection: Upgrade\r\n", b"Upgrade: h2c\r\n"), 200),
     "a WebSocket": (get(b"Connection: Upgrade\r\n", b"Upgrade: websocket\r\n"), 200),
     "HEAD": (b"HEAD /health HTTP/1.1\r\n" + HOST + b"\r\n", 200),
@@ -183,7 +183,7 @@ def test_bytes_that_are_no_request_are_refused_and_nothing_after_them_is_answere
     server: Server, case: str
 ) -> None:
     reply = replies(server, REFUSED[case] + NEXT)
-    assert reply.startswith(b"HTTP/1.1 400 ")
+    assert reply.startswith(b"HTTP/1.1 431 " if "too long" in case else b"HTTP/1.1 400 ")
     assert b"\r\nconnection: close\r\n" in reply.lower()
     assert is_problem(reply)
 

@@ -32,6 +32,7 @@ export type Code =
   | "internal"
   /** Refusals of the server. */
   | "bad_request"
+  | "head_too_large"
   | "no_such_path"
   | "wrong_host"
   | "too_large"

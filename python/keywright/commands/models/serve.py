@@ -10,7 +10,6 @@ uploads resume and accepted evaluations run. SIGTERM and ctrl-C end the server a
 import argparse
 import signal
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -19,6 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from keywright._processes import temporary_folder
 from keywright._units import format_bytes, format_seconds
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.memory import memory_budget
@@ -204,8 +204,8 @@ def _state(folder: Path | None) -> Iterator[Path]:
     if folder is not None:
         yield folder
         return
-    with tempfile.TemporaryDirectory(prefix="keywright.", ignore_cleanup_errors=True) as temporary:
-        yield Path(temporary)
+    with temporary_folder() as temporary:
+        yield temporary
 
 
 def _accounts(options: argparse.Namespace) -> Accounts | None:

@@ -2,7 +2,6 @@
 
 import atexit
 import os
-import shutil
 import stat
 import tempfile
 import warnings
@@ -12,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from keywright._files import is_special, place_for, put
+from keywright._processes import remove, temporary_folder
 from keywright.errors.model import FolderError, SecretFileWarning
 
 PARAMETERS = "parameters.kw"
@@ -101,10 +101,14 @@ def new_folder(path: Path) -> Iterator[Path]:
     require_new(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-    remove = partial(shutil.rmtree, temporary, ignore_errors=True)
-    atexit.register(remove)
+    process = os.getpid()
+    end = partial(remove, temporary, process)
+    atexit.register(end)
     try:
         yield temporary
+        if process != os.getpid():
+            # A forked process has written nothing of it.
+            return
         try:
             temporary.rename(path)
         except OSError as error:
@@ -115,10 +119,10 @@ def new_folder(path: Path) -> Iterator[Path]:
                 ) from error
             raise
     except BaseException:
-        remove()
+        end()
         raise
     finally:
-        atexit.unregister(remove)
+        atexit.unregister(end)
 
 
 def require_place(path: Path) -> None:
@@ -149,7 +153,9 @@ def new_file(path: Path) -> Iterator[Path]:
         FolderError: as for `require_place`.
     """
     require_place(path)
-    with tempfile.TemporaryDirectory(dir=place_for(path), prefix=f".{path.name}.") as folder:
-        temporary = Path(folder) / path.name
+    process = os.getpid()
+    with temporary_folder(place_for(path), f".{path.name}.") as folder:
+        temporary = folder / path.name
         yield temporary
-        put(temporary, path)
+        if process == os.getpid():
+            put(temporary, path)

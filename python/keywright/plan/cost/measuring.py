@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 from time import process_time
 
 import numpy as np
@@ -34,6 +33,7 @@ from keywright._core import (
     SecretKey,
     set_threads,
 )
+from keywright._processes import temporary_folder
 from keywright._progress import Progress, silent
 from keywright.plan.ring.chain import Shape, shapes
 from keywright.plan.ring.chain_sources import chain_of
@@ -182,8 +182,8 @@ def _measure_ring(log_n: int, *, held_out: bool) -> Iterator[list[Measurement]]:
     by_key: dict[tuple[Shape, int], list[Case]] = {}
     for case in cases(log_n, held_out=held_out):
         by_key.setdefault((case.shape, case.count), []).append(case)
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "key.kw"
+    with temporary_folder() as folder:
+        path = folder / "key.kw"
         for (shape, count), listed in by_key.items():
             yield from bench.key(shape, count, listed, path)
     for transform in transform_cases(log_n, held_out=held_out):

@@ -9,6 +9,7 @@ from ray.exceptions import RayActorError, RayTaskError
 
 from keywright._copies import Unpicklable
 from keywright._core import set_threads
+from keywright._processes import OfOneProcess
 from keywright.errors import WorkerEndedError
 from keywright.search import EncryptedIndex, Index
 from keywright.search.shards import load_index
@@ -17,7 +18,7 @@ RETRIES = 3
 """How often a query is sent again if its actor dies. Ray starts another one."""
 
 
-class IndexActor(Unpicklable, elsewhere="make one of the folder in the other process"):
+class IndexActor(OfOneProcess, Unpicklable, elsewhere="make one of the folder in the other process"):
     """A shard of `keywright.search.Shards` on a machine of the cluster to which `ray.init` has connected. Use
     it in a ``with`` statement, or close it.
 
@@ -60,8 +61,9 @@ class IndexActor(Unpicklable, elsewhere="make one of the folder in the other pro
         return answer
 
     def close(self) -> None:
-        """End the actor."""
-        ray.kill(self._actor)
+        """End the actor; nothing in a forked process."""
+        if not self._copied:
+            ray.kill(self._actor)
 
     def __enter__(self) -> "IndexActor":
         return self

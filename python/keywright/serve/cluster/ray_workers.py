@@ -118,7 +118,9 @@ class RayWorkers(Workers):
         _tell_all(self._handle, "forget", keys)
 
     def close(self) -> None:
-        """Stop the replicas, and a cluster that was started here."""
+        """Stop the replicas, and a cluster that was started here; nothing in a forked process."""
+        if self._copied:
+            return
         self._started.set()
         super().close()
         with contextlib.suppress(RayError, RayServeException):

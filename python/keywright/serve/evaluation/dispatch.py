@@ -10,6 +10,7 @@ from keywright.errors.service import (
     DiskError,
     EvaluationError,
     ServeError,
+    UnknownJobError,
     WorkerEndedError,
 )
 from keywright.serve.jobs.job import Job
@@ -23,7 +24,7 @@ ATTEMPTS = 3
 KILL_EVERY_S = 0.1
 
 DISK_S = 1.0
-"""Pause after the disk failed."""
+"""How long an evaluation waits after the disk failed."""
 
 
 class Executor(Protocol):
@@ -94,13 +95,12 @@ class Dispatcher:
         while (job := self._jobs.take()) is not None:
             try:
                 with on_behalf(job.request):
-                    if not self._do(job):
-                        time.sleep(DISK_S)
+                    self._do(job)
             except Exception as error:  # noqa: BLE001 - a full disk must not end the thread
                 self._event(f"an evaluation could not be noted: {error!r}")
 
-    def _do(self, job: Job) -> bool:
-        """Run a job. Returns False if the disk failed: the job is queued again."""
+    def _do(self, job: Job) -> None:
+        """Run a job."""
         error: ServeError | None = None
         seconds = 0.0
         with self._workers.one() as worker:
@@ -111,24 +111,19 @@ class Dispatcher:
                 if self._given_up:
                     self._event("an evaluation that ran is left to the next process")
                     self._jobs.leave(job)
-                    return True
+                    return
                 if ended.code == "not_begun":
                     self._event(f"{ended}; the evaluation waits again")
                     self._jobs.requeue(job, begun=False)
-                    return True
+                    return
                 self._event(f"{ended}, attempt {job.attempts} of {ATTEMPTS}")
                 if job.attempts < ATTEMPTS:
                     self._jobs.requeue(job)
-                    return True
+                    return
                 error = EvaluationError(f"{ended}, {ATTEMPTS} times")
-            except (DiskError, OSError) as failed:
-                cancelled = not any(map(self._jobs.has, (job, *job.others)))
-                # A system's error names the file, and so the job, which grants access.
-                reason = failed.strerror if isinstance(failed, OSError) else failed
-                if not cancelled:
-                    self._event(f"{reason}; the evaluation waits again")
-                self._jobs.requeue(job, begun=False)
-                return cancelled
+            except (DiskError, OSError, UnknownJobError) as failed:
+                self._wait(job, failed)
+                return
             except ServeError as refused:
                 if refused.unforeseen:
                     self._event(refused.unforeseen)
@@ -145,4 +140,14 @@ class Dispatcher:
             self._jobs.requeue_each(job)
         elif self._jobs.end(job, seconds, error):
             self._executor.end(job)
-        return True
+
+    def _wait(self, job: Job, failed: ServeError | OSError) -> None:
+        """Queue jobs again for which the disk failed: later, unless one of them was deleted meanwhile, and
+        its message with it."""
+        if all(map(self._jobs.has, (job, *job.others))):
+            # The text of a system's error names a file.
+            reason = failed.strerror if isinstance(failed, OSError) else failed
+            self._event(f"{reason}; the evaluation waits again")
+            self._jobs.requeue(job, begun=False, after=DISK_S)
+        else:
+            self._jobs.requeue(job, begun=False)

@@ -35,6 +35,9 @@ REQUESTS_A_SECOND, BURST = 64, 128
 OPENING = 8
 """A request for a new key set counts as this number of requests: it writes, and may delete another set."""
 
+READS = 8
+"""Reads from connections that count as one request, in a pace of their own."""
+
 OTHERS_S = 30.0
 """How long an address counts as served after a request."""
 
@@ -173,11 +176,14 @@ class Pace:
     Args:
         exempt: addresses and networks of proxies, which speak for many.
         clock: returns seconds.
+        times: what counts as one request; 1 for requests.
     """
 
-    def __init__(self, exempt: Sequence[str] = (), clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, exempt: Sequence[str] = (), clock: Callable[[], float] = time.monotonic, times: int = 1
+    ) -> None:
         self._exempt = [ipaddress.ip_network(each) for each in exempt]
-        self._clock = clock
+        self._clock, self._times = clock, times
         self._next: dict[str, float] = {}
         """When an address would be idle at its pace, by its neighbourhood."""
         self._last = self._other = ("", -OTHERS_S)
@@ -200,16 +206,18 @@ class Pace:
         if self._exempt and any(parsed(address) in network for network in self._exempt):
             return 0.0
         now, holder = self._clock(), neighbourhood(address)
+        rate = REQUESTS_A_SECOND * self._times
+        ahead = (BURST * self._times - 1) / rate
         if holder != self._last[0]:
             self._other = self._last
         self._last = holder, now
         busy = max(self._next.get(holder, now), now)
         if alone := now - self._other[1] >= OTHERS_S:
             # What it did alone is not held against it.
-            busy = min(busy, now + (BURST - 1) / REQUESTS_A_SECOND)
-        delay = 0.0 if alone else busy - now - (BURST - 1) / REQUESTS_A_SECOND
+            busy = min(busy, now + ahead)
+        delay = 0.0 if alone else busy - now - ahead
         if waits or delay <= 0:
-            self._next[holder] = busy + 1 / REQUESTS_A_SECOND
+            self._next[holder] = busy + 1 / rate
             if len(self._next) > MANY:
                 self._next = {name: end for name, end in self._next.items() if end > now}
         return delay

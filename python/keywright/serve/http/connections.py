@@ -5,7 +5,8 @@ another way is refused. A peer has credit: `GRACE_S` at the
 beginning of a body or an answer, and a second for every `SLOWEST` bytes that move, up to `TIMEOUT_S`. Without
 credit its connection is aborted. At `MAX_CONNECTIONS`, a newcomer replaces a connection of the holder who has
 the most (see `connection_slots`). TLS is negotiated within a slot. Above the pace of its address, a request
-waits.
+waits. Reads have a pace of their own: bytes that come one by one cost a turn of the event loop each, and wait
+for each other above it.
 """
 
 import asyncio
@@ -42,8 +43,17 @@ HANDSHAKE_S = 10.0
 REFUSED_BYTES, REFUSED_S = 8 << 20, 2.0
 """Maximum bytes and seconds of reading after a malformed request."""
 
-MAX_HEAD = 64 << 10
-"""Maximum bytes of the head of a request."""
+MAX_HEAD = 16 << 10
+"""Maximum bytes of the head of a request: half of it may be an issuer's token."""
+
+MAX_LINES = 100
+"""Maximum lines of a head."""
+
+MAX_REQUEST_LINE = 1 << 10
+"""Maximum bytes of its first line: method, path and query."""
+
+MAX_LISTS = 1 << 10
+"""Maximum bytes of the headers that are split at commas, together."""
 
 _END = re.compile(rb"\n\r?\n")
 """Where h11 ends a head."""
@@ -53,6 +63,7 @@ _HEAD = re.compile(
     _TOKEN + rb" [!-~]+ HTTP/1\.[01]\r\n(?:" + _TOKEN + rb":[\t -~\x80-\xff]*\r\n)*\r\n", re.DOTALL
 )
 _LENGTHS = re.compile(rb"\r\ncontent-length:([^\r]*)", re.IGNORECASE)
+_LISTS = re.compile(rb"\r\n(?:connection|expect|upgrade|x-forwarded-for):([^\r]*)", re.IGNORECASE)
 _ENCODING = re.compile(rb"\r\ntransfer-encoding:", re.IGNORECASE)
 
 CONNECTION = "keywright.connection"
@@ -68,11 +79,21 @@ def problem(error: ServeError) -> dict[str, object]:
     return {**error.to_json(), "instance": f"urn:keywright:request:{request_identifier()}"}
 
 
+def excess_of(head: bytes) -> str:
+    """Return of what a head has too much, or "". Each line, name and list costs the event loop time before
+    the request counts for anyone; bytes alone cost little."""
+    if len(head) > MAX_HEAD or head.count(b"\n") > MAX_LINES:
+        return f"the head of this request has more than {MAX_HEAD} bytes or {MAX_LINES} lines; send fewer"
+    if head.find(b"\n") > MAX_REQUEST_LINE:
+        return f"path and query of this request have more than {MAX_REQUEST_LINE} bytes; send fewer"
+    if sum(map(len, _LISTS.findall(head))) > MAX_LISTS:
+        return f"Connection, Expect, Upgrade and X-Forwarded-For have more than {MAX_LISTS} bytes; send fewer"
+    return ""
+
+
 def fault_of(head: bytes) -> str:
     """Return what is wrong with a head, or "". RFC 9112 allows several readings of lines that end with LF,
     folded lines, equal lengths and unknown versions; a proxy in front of this server may have another one."""
-    if len(head) > MAX_HEAD:
-        return f"the head of this request has more than {MAX_HEAD} bytes"
     if not _HEAD.fullmatch(head):
         return (
             "these bytes are not a request of HTTP/1.1; each line of its head ends with CR LF, and none is "
@@ -90,10 +111,10 @@ class StrictRequests(h11.Connection):
     """Requests of one connection, without those that have a fault.
 
     Attributes:
-        fault: what was wrong with the last one, for people; h11 itself does not say it for them.
+        fault: what was wrong with the last one; h11 itself does not say it for people.
     """
 
-    fault = ""
+    fault: BadRequestError | None = None
 
     def __init__(self) -> None:
         super().__init__(h11.SERVER, MAX_HEAD)
@@ -107,12 +128,16 @@ class StrictRequests(h11.Connection):
         """
         if self.their_state is h11.IDLE:
             arrived = self.trailing_data[0]
-            if end := _END.search(arrived, self._searched):
-                self.fault = fault_of(arrived[: end.end()])
+            end = _END.search(arrived, self._searched)
             # A head may arrive byte by byte; its end has three at most.
             self._searched = 0 if end else max(0, len(arrived) - 2)
-            if self.fault:
-                raise h11.RemoteProtocolError(self.fault)
+            head = arrived[: end.end()] if end else arrived[: MAX_HEAD + 1]
+            if excess := excess_of(head) if end or len(head) > MAX_HEAD else "":
+                self.fault = BadRequestError(excess, code="head_too_large")
+            elif end and (fault := fault_of(head)):
+                self.fault = BadRequestError(fault)
+            if self.fault is not None:
+                raise h11.RemoteProtocolError(str(self.fault))
         return super().next_event()
 
 
@@ -122,13 +147,16 @@ class Connection(H11Protocol):
 
     Args:
         slots: the slots of the server's connections.
-        pace: of the addresses' requests.
+        pace, reads: of the addresses' requests, and of reads from their connections.
     """
 
-    def __init__(self, *arguments: Any, slots: ConnectionSlots, pace: Pace, **named: Any) -> None:
+    def __init__(
+        self, *arguments: Any, slots: ConnectionSlots, pace: Pace, reads: Pace, **named: Any
+    ) -> None:
         super().__init__(*arguments, **named)
         self.conn = self._requests = StrictRequests()
-        self._slots, self._pace = slots, pace
+        self._slots, self._pace, self._reads = slots, pace, reads
+        self._holding = False
         self._slot = Slot(self._abort)
         self._timer: asyncio.TimerHandle | None = None
         self._takes = False
@@ -170,6 +198,11 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Take bytes; after a refusal, read and drop a few, because the sender would otherwise miss the
         answer."""
+        if self.client is not None and (delay := self._reads.delay(self.client[0])) > 0:
+            # More arrives meanwhile, and the next read takes all of it.
+            self._holding = True
+            self.transport.pause_reading()
+            self.loop.call_later(delay, self._go_on)
         if self._unread is None:
             if self._takes:
                 self._move(len(data))
@@ -179,12 +212,17 @@ class Connection(H11Protocol):
         if self._unread < 0:
             self.transport.close()
 
+    def _go_on(self) -> None:
+        """Read again, unless the request that was read has to be answered first."""
+        self._holding = False
+        if not self.flow.read_paused:
+            self.transport.resume_reading()
+
     def send_400_response(self, msg: str) -> None:
         """Refuse bytes that are not a request, such as headers that are too long, and close when the sender
         does."""
         self._unread = REFUSED_BYTES
-        fault = self._requests.fault
-        error = BadRequestError(fault or "these bytes are not a request of HTTP/1.1, or its head is too long")
+        error = self._requests.fault or BadRequestError("these bytes are not a request of HTTP/1.1")
         body = json.dumps(problem(error)).encode()
         head = [("content-type", PROBLEM), ("content-length", str(len(body))), ("connection", "close")]
         reason = error.status.phrase.encode()
@@ -268,7 +306,7 @@ class Connection(H11Protocol):
             self._sent, moved = sent, sent - self._sent
             self._move(moved)
         now = self.loop.time()
-        if self._takes and self.flow.read_paused:
+        if self._takes and (self._holding or self.flow.read_paused):
             # The server is slow, not the peer.
             self._slot.until = max(self._slot.until, now + GRACE_S)
         if self._slot.until <= now:
@@ -333,15 +371,15 @@ class Handshake(asyncio.Protocol):
 
 
 def protocol(
-    slots: ConnectionSlots, pace: Pace, tls: ssl.SSLContext | None, **named: Any
+    slots: ConnectionSlots, pace: Pace, reads: Pace, tls: ssl.SSLContext | None, **named: Any
 ) -> asyncio.Protocol:
     """Return the protocol of a new connection.
 
     Args:
         slots: the slots of the server's connections.
-        pace: of the addresses' requests.
+        pace, reads: of the addresses' requests, and of reads from their connections.
         tls: settings of a server that speaks TLS.
         named: uvicorn's arguments.
     """
-    connection = Connection(slots=slots, pace=pace, **named)
+    connection = Connection(slots=slots, pace=pace, reads=reads, **named)
     return connection if tls is None else Handshake(connection, slots, tls)

@@ -17,11 +17,12 @@ from typing import Any, Self, cast
 import uvicorn
 
 from keywright._copies import Unpicklable
+from keywright._processes import OfOneProcess
 from keywright.errors.service import BadRequestError, ConfigurationError
 from keywright.serve.service import Service
 
 from .app import application
-from .connection_slots import ConnectionSlots, Pace, PacedListener
+from .connection_slots import READS, ConnectionSlots, Pace, PacedListener
 from .connections import protocol
 from .pages import Page
 from .request_checks import OnRequest
@@ -45,7 +46,7 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
-class Server(Unpicklable, elsewhere="make one in the process that serves"):
+class Server(OfOneProcess, Unpicklable, elsewhere="make one in the process that serves"):
     """A service that listens from its construction on, and answers in `serve_forever`.
 
     Thread safety: one thread at a time, except for `shutdown`, which another thread calls.
@@ -93,7 +94,7 @@ class Server(Unpicklable, elsewhere="make one in the process that serves"):
         self._certificate, tls = certificate, None if certificate is None else _tls(*certificate)
         self._tls = tls
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        pace = Pace(proxies)
+        pace, reads = Pace(proxies), Pace(proxies, times=READS)
         self._socket = PacedListener(socket.create_server((host, port), family=family, backlog=BACKLOG), pace)
         # Connections inherit this option. asyncio sets it only on sockets that name their protocol. Without
         # it, every answer waits 40 ms for the client to acknowledge its header.
@@ -107,7 +108,7 @@ class Server(Unpicklable, elsewhere="make one in the process that serves"):
         self._complained = -COMPLAIN_S
         config = uvicorn.Config(
             self.app,
-            http=cast("type[asyncio.Protocol]", partial(protocol, ConnectionSlots(), pace, tls)),
+            http=cast("type[asyncio.Protocol]", partial(protocol, ConnectionSlots(), pace, reads, tls)),
             ws="none",
             loop="asyncio",
             lifespan="on",
@@ -158,7 +159,9 @@ class Server(Unpicklable, elsewhere="make one in the process that serves"):
 
     def shutdown(self) -> None:
         """Stop `serve_forever` after the running requests, and wait for it. From now on the server reports
-        that it is not ready."""
+        that it is not ready. A forked process stops nothing."""
+        if self._copied:
+            return
         self._service.draining = True
         self._uvicorn.should_exit = True
         self._ended.wait()

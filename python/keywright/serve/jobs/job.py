@@ -53,6 +53,7 @@ class Job:
         request: identifier of its request, for logs; empty after a restart.
         message_bytes, answer_bytes: stored bytes of message and answer.
         arrived: time of its arrival in this process, by the clock of `touched`.
+        due: when it may run again after the disk failed, by the clock of `touched`.
         others: jobs that are evaluated with it, whose samples have other places.
         message, answer: ciphertexts of a held job and of its answer.
         noted: whether the audit file has an entry for it.
@@ -78,6 +79,7 @@ class Job:
     message_bytes: int = field(default=0, init=False)
     answer_bytes: int = field(default=0, init=False)
     arrived: float = field(default_factory=time.monotonic, init=False)
+    due: float = field(default=0.0, init=False)
     others: list["Job"] = field(default_factory=list, init=False)
     message: bytes = field(default=b"", init=False, repr=False)
     answer: bytes = field(default=b"", init=False, repr=False)

@@ -6,7 +6,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from keywright.errors.service import (
@@ -69,7 +68,7 @@ class Jobs:
         self._objects, self._records, self.waiting = storage.objects, storage.records, waiting
         self._turn = threading.Condition()
         self._jobs: dict[str, Job] = {}
-        self._queue = FairQueue[Job]()
+        self._queue, self._later = FairQueue[Job](), list[Job]()
         self._reserved: set[Reservation] = set()
         self._workers, self._seen = workers, dict[str, float]()
         """When each holder sent its last evaluation, for `OTHERS_S`."""
@@ -111,20 +110,40 @@ class Jobs:
             return
         self._jobs[identifier] = job
 
-    def message(self, job: Job) -> AbstractContextManager[Path]:
-        """Return the ciphertexts of a job as a file, which exists within the context."""
-        return self._objects.file([_message(job)])
+    @contextlib.contextmanager
+    def message(self, job: Job) -> Iterator[Path]:
+        """Return the ciphertexts of a job as a file, which exists within the context, unless the job is
+        deleted; errors as for `content`."""
+        with contextlib.ExitStack() as stack:
+            with self._of_known(job):
+                path = stack.enter_context(self._objects.file([_message(job)]))
+            yield path
 
     def answer(self, job: Job) -> Path:
         """Return the path where a worker writes its answer; `answered` adopts it."""
         return self._objects.output_path(_answer(job))
 
     def content(self, job: Job) -> bytes:
-        """Return the ciphertexts of a job."""
+        """Return the ciphertexts of a job.
+
+        Raises:
+            UnknownJobError: it was deleted meanwhile.
+        """
         with self._turn:
             if job.held:
                 return job.message
-        return self._objects.read(_message(job))
+        with self._of_known(job):
+            return self._objects.read(_message(job))
+
+    @contextlib.contextmanager
+    def _of_known(self, job: Job) -> Iterator[None]:
+        """Say of a file that is missing that its job was deleted, if it was."""
+        try:
+            yield
+        except FileNotFoundError as error:
+            if self.has(job):
+                raise
+            raise UnknownJobError("the evaluation was deleted meanwhile") from error
 
     def answered(self, job: Job, answer: bytes | None = None) -> bytes:
         """Take over the answer of a job and of the jobs evaluated with it. The answer is ``answer``, or the
@@ -159,7 +178,7 @@ class Jobs:
             return len(self), sum(job.state == "running" for job in self._jobs.values())
 
     def __len__(self) -> int:
-        return len(self._queue)
+        return len(self._queue) + len(self._later)
 
     def add(
         self,
@@ -193,8 +212,9 @@ class Jobs:
         return job
 
     def _require_place(self, holder: str, owner: str) -> None:
-        own = len(self._queue.line(holder, owner)) + sum(place.owner == owner for place in self._reserved)
-        held = self._queue.count(holder) + sum(place.holder == holder for place in self._reserved)
+        others = (*self._reserved, *self._later)
+        own = len(self._queue.line(holder, owner)) + sum(place.owner == owner for place in others)
+        held = self._queue.count(holder) + sum(place.holder == holder for place in others)
         left = self.waiting - len(self) - len(self._reserved)
         for count, most in ((own, EACH), (held, max(1, left))):
             if count >= most:
@@ -277,8 +297,10 @@ class Jobs:
         """Take the next job, with the jobs of its keys that can be evaluated with it, and mark them as
         running. Waits for a job. Returns None after `close`."""
         with self._turn:
+            self._put_due()
             while self._queue.following(busy := self._busy()) is None and not self._ended:
-                self._turn.wait(self._pause() if self._queue else None)
+                self._turn.wait(self._pause() if len(self) else None)
+                self._put_due()
             if self._ended:
                 return None
             job = self._queue.take(busy)
@@ -326,16 +348,33 @@ class Jobs:
 
     def _pause(self) -> float:
         """Return the seconds after which `take` looks again."""
-        ends = (until - time.monotonic() for until in self._rests.values())
-        return max(0.0, min([LOOK_EVERY_S, *ends]))
+        ends = (*self._rests.values(), *(job.due for job in self._later))
+        return max(0.0, min([LOOK_EVERY_S, *(until - time.monotonic() for until in ends)]))
 
-    def requeue(self, job: Job, *, begun: bool = True) -> None:
-        """Queue a job again after its worker ended. It counts as an attempt only if it had ``begun``."""
+    def requeue(self, job: Job, *, begun: bool = True, after: float = 0.0) -> None:
+        """Queue a job again after its worker ended, with those joined with it; deleted ones are left out.
+
+        Args:
+            begun: whether this counts as an attempt.
+            after: seconds in which others have their turns.
+        """
         with self._turn:
             for each in self._split(job):
                 each.state, each.attempts = "waiting", each.attempts - (not begun)
-                self._queue.put(each, each.holder, each.owner, 0)
-                self._turn.notify()
+                each.due = time.monotonic() + after
+                self._later.append(each)
+            self._put_due()
+            self._turn.notify()
+
+    def _put_due(self) -> None:
+        """Queue the jobs that have waited for as long as they should."""
+        now = time.monotonic()
+        due, self._later = (
+            [job for job in self._later if job.due <= now],
+            [job for job in self._later if job.due > now],
+        )
+        for job in due:
+            self._queue.put(job, job.holder, job.owner, 0)
 
     def _split(self, job: Job) -> list[Job]:
         """Split a job from those joined with it, the last first; cancelled ones are left out."""
@@ -464,6 +503,7 @@ class Jobs:
             known = [job for job in jobs if self._jobs.pop(job.identifier, None) is not None]
             for job in known:
                 self._queue.discard(job, job.holder, job.owner)
+                self._later = [each for each in self._later if each is not job]
                 self._tell(job)
         for job in known:
             if not job.held:

@@ -88,12 +88,14 @@ class Engine:
         except ServeError as error:
             refuse(error)
         except OSError as error:
-            refuse(DiskError(f"the disk failed during an evaluation: {error}"))
+            # Its text names a file, and so an evaluation or a key set.
+            reason = error.strerror or type(error).__name__
+            refuse(DiskError(f"the disk failed during an evaluation: {reason}"))
         except (KeywrightError, MemoryError) as error:
             refuse(ServeError(f"the evaluation failed: {error}"))
         except Exception as error:  # noqa: BLE001 - whatever it is, the process goes on
-            reason = ServeError("the evaluation failed for an unexpected reason; see the server's log")
-            refuse(reason, unforeseen="".join(format_exception(error)).rstrip())
+            other = ServeError("the evaluation failed for an unexpected reason; see the server's log")
+            refuse(other, unforeseen="".join(format_exception(error)).rstrip())
         else:
             answer = end.pop("bytes", answer)
             end |= {"size": len(answer), "processor": time.process_time() - begun}

@@ -15,6 +15,7 @@ from typing import Any
 
 from keywright._copies import Unpicklable
 from keywright._core import BfvParameters, Parameters
+from keywright._processes import OfOneProcess
 from keywright._reading.documents import OWN, read_json
 from keywright._units import format_bytes
 from keywright.errors import WorkerEndedError
@@ -143,7 +144,7 @@ class Worker:
                         break
                     end["answer"] = answer
                 if failed is not None:
-                    raise DiskError(f"the disk failed in an evaluation: {failed}")
+                    raise DiskError(f"the disk failed in an evaluation: {failed.strerror}")
                 return end
         except (OSError, ValueError, IndexError) as error:
             if isinstance(error, ServeError):
@@ -214,7 +215,7 @@ class Worker:
                         pipe.close()
 
 
-class Workers(Unpicklable, elsewhere="make them in the process that serves"):
+class Workers(OfOneProcess, Unpicklable, elsewhere="make them in the process that serves"):
     """Processes for evaluations, and one that checks key sets meanwhile.
 
     Thread safety: any number of threads may use one at the same time, until `close`.
@@ -334,7 +335,9 @@ class Workers(Unpicklable, elsewhere="make them in the process that serves"):
             return str(self._checker.order(do="check", path=str(path), parameters=encoded)["digest"])
 
     def close(self) -> None:
-        """End all processes."""
+        """End all processes; in a forked process nothing, because they are its parent's."""
+        if self._copied:
+            return
         for worker in (*self.all, self._checker):
             worker.close()
         self.keys.close()
