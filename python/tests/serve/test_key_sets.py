@@ -216,7 +216,9 @@ def test_a_check_ends_when_its_set_is_deleted(
     )
 
 
-def test_the_check_of_a_deleted_set_is_cancelled(key_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_check_of_a_deleted_set_is_cancelled(
+    thin: Model, key_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told = list[str]()
 
     class Checker:
@@ -228,7 +230,7 @@ def test_the_check_of_a_deleted_set_is_cancelled(key_file: Path, monkeypatch: py
         cancel = staticmethod(told.append)
 
     monkeypatch.setattr(WORKERS, "_checker", Checker())
-    assert WORKERS.check("own", key_file, kw.Parameters.preset("default")) == "d"
+    assert WORKERS.check("own", key_file, thin.parameters) == "d"
     WORKERS.forget("own")
     assert told == ["own"]
 
