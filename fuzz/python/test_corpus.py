@@ -59,7 +59,7 @@ def test_nothing_follows_the_end_of_what_is_read(name: str) -> None:
 
 
 def _accepts(name: str, data: bytes) -> bool:
-    """Whether a reader accepts an input; a fault is none here."""
+    """Whether a reader accepts an input. Faults do not count here."""
     with contextlib.suppress(FaultError):
         return READERS[name].run(data)
     return False

@@ -20,7 +20,7 @@ from keywright.cli import main
 from keywright.errors import KeywrightError
 from keywright.errors.engine import FormatError
 from keywright.federated import EncryptedSum, SumKey, ThresholdKey, ThresholdParameters, ThresholdParty
-from tests.engine import test_bytes_tell_nothing as made
+from tests.engine import test_bytes_tell_nothing as examples
 from tests.serve.network import make_full
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "wire" / "v2"
@@ -31,37 +31,40 @@ Read = Callable[[bytes], object]
 
 def of_classes() -> dict[str, tuple[Any, tuple[Any, ...]]]:
     """An object of each class of the engine that is read, and further arguments of its readers."""
-    ckks, message = made.CKKS, np.arange(3)
-    generator, specs = kw.KeyGenerator(made.SECRET), [kw.KeySpec.rotation(made.CKKS, step) for step in (1, 2)]
+    ckks, message = examples.CKKS, np.arange(3)
+    generator, specs = (
+        kw.KeyGenerator(examples.SECRET),
+        [kw.KeySpec.rotation(examples.CKKS, step) for step in (1, 2)],
+    )
     small = kw.Parameters.from_bits(10, [40, 30], [45], 30, insecure=True)
     secret = kw.SecretKey.generate(small)
-    key = SumKey.generate(made.SUMS, made.ENTROPY)
+    key = SumKey.generate(examples.SUMS, examples.ENTROPY)
     update = key.encrypt(message, session=bytes(16), round=1, client=1, weight=3)
     threshold = ThresholdParameters(3, 2, max_inputs=3, magnitude=8, max_values=5)
-    parties = [ThresholdParty.generate(threshold, made.ENTROPY) for _ in range(3)]
+    parties = [ThresholdParty.generate(threshold, examples.ENTROPY) for _ in range(3)]
     halves, dealt = [party.public_half() for party in parties], [party.deal() for party in parties]
     masks = [bytes([number]) * 32 for number in range(3)]
     share = _core.ThresholdShare.combine(threshold, 1, [each[0] for each in dealt], masks)
     return {
         "Parameters": (ckks, ()),
-        "BfvParameters": (made.BFV, ()),
-        "ClientParameters": (made.THIN, ()),
-        "SecretKey": (made.SECRET, (ckks,)),
-        "PublicKey": (made.PUBLIC, (ckks,)),
+        "BfvParameters": (examples.BFV, ()),
+        "ClientParameters": (examples.THIN, ()),
+        "SecretKey": (examples.SECRET, (ckks,)),
+        "PublicKey": (examples.PUBLIC, (ckks,)),
         "SwitchingKey": (generator.switching_key(specs[0]), (ckks,)),
         "EvaluationKeys": (generator.evaluation_keys(relinearization=False, specs=specs), (ckks,)),
         "MasterKeys": (_core.MasterKeys.generate(secret, [1], [50]), (small,)),
-        "Ciphertext": (kw.Encryptor(made.PUBLIC).encrypt([1.0]), (ckks,)),
-        "SeededCiphertext": (kw.Decryptor(made.SECRET).encrypt([1.0]), (ckks,)),
-        "BfvCiphertext": (kw.bfv.Encryptor(made.BFV_PUBLIC).encrypt([1]), (made.BFV,)),
-        "BfvSeededCiphertext": (kw.bfv.Decryptor(made.BFV_SECRET).encrypt([1]), (made.BFV,)),
-        "SumKey": (key, (made.SUMS,)),
-        "EncryptedUpdate": (update, (made.SUMS,)),
-        "EncryptedSum": (EncryptedSum.of([update], made.SUMS), (made.SUMS,)),
-        "ThresholdKey": (ThresholdKey.combine(threshold, made.ENTROPY, halves), (threshold,)),
+        "Ciphertext": (kw.Encryptor(examples.PUBLIC).encrypt([1.0]), (ckks,)),
+        "SeededCiphertext": (kw.Decryptor(examples.SECRET).encrypt([1.0]), (ckks,)),
+        "BfvCiphertext": (kw.bfv.Encryptor(examples.BFV_PUBLIC).encrypt([1]), (examples.BFV,)),
+        "BfvSeededCiphertext": (kw.bfv.Decryptor(examples.BFV_SECRET).encrypt([1]), (examples.BFV,)),
+        "SumKey": (key, (examples.SUMS,)),
+        "EncryptedUpdate": (update, (examples.SUMS,)),
+        "EncryptedSum": (EncryptedSum.of([update], examples.SUMS), (examples.SUMS,)),
+        "ThresholdKey": (ThresholdKey.combine(threshold, examples.ENTROPY, halves), (threshold,)),
         "ThresholdShare": (share, (threshold, 1, masks)),
-        "SearchAnswer": (made.searches(np.arange(made.COUNT))[1], (made.SEARCH,)),
-        "Client": (made.THIN_CLIENT, (made.THIN,)),
+        "SearchAnswer": (examples.searches(np.arange(examples.COUNT))[1], (examples.SEARCH,)),
+        "Client": (examples.THIN_CLIENT, (examples.THIN,)),
     }
 
 
@@ -76,8 +79,8 @@ def readers(folder: Path) -> Iterator[tuple[str, bytes, Read]]:
         for reader in READERS:
             if hasattr(kind, reader):
                 yield f"{name}.{reader}", data, partial(_read, getattr(kind, reader), arguments, folder)
-    yield "thin.Client.decrypt", made.THIN_CLIENT.encrypt(np.arange(3)), made.THIN_CLIENT.decrypt
-    yield "thin.Encryptor", made.THIN_PUBLIC, lambda data: kw.thin.Encryptor(data, made.THIN)
+    yield "thin.Client.decrypt", examples.THIN_CLIENT.encrypt(np.arange(3)), examples.THIN_CLIENT.decrypt
+    yield "thin.Encryptor", examples.THIN_PUBLIC, lambda data: kw.thin.Encryptor(data, examples.THIN)
 
 
 def _read(read: Callable[..., object], arguments: tuple[Any, ...], folder: Path, data: bytes) -> object:

@@ -9,7 +9,7 @@ import io
 import json
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,12 @@ def tree() -> Model:
     return kw.compile(DecisionTreeRegressor(max_depth=2).fit(UNIT, UNIT[:, 0]), UNIT)
 
 
-MAKERS = {"normalised": normalised, "classifier": classifier, "tree": tree, "thin": make_thin}
+MAKERS: dict[str, Callable[[], Model]] = {
+    "normalised": normalised,
+    "classifier": classifier,
+    "tree": tree,
+    "thin": make_thin,
+}
 
 
 @pytest.fixture(scope="module", params=MAKERS)
