@@ -43,6 +43,28 @@ def test_what_is_stored_is_read_or_refused(name: str) -> None:
     assert accepted > 0
 
 
+BLANKS = frozenset(name for name, reader in READERS.items() if reader.mutate is mutate_json)
+"""Readers of JSON, behind which blanks mean nothing."""
+
+OTHERS_FORMATS = {"image": "PNG ends with a chunk of its own, and programs write others behind it"}
+
+
+@pytest.mark.parametrize("name", READERS.keys() - OTHERS_FORMATS)
+def test_nothing_follows_the_end_of_what_is_read(name: str) -> None:
+    for file, data in stored(name).items():
+        if not _accepts(name, data):
+            continue
+        for trailing in (b"\0", b"x", bytes(22), *([] if name in BLANKS else [b"\n"])):
+            assert not _accepts(name, data + trailing), f"{name}, {file}: {trailing!r}"
+
+
+def _accepts(name: str, data: bytes) -> bool:
+    """Whether a reader accepts an input. Faults do not count here."""
+    with contextlib.suppress(FaultError):
+        return READERS[name].run(data)
+    return False
+
+
 def test_equal_inputs_give_equal_archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = {"b": b"two", "a": b"one"}
     monkeypatch.setattr(corpus, "CORPUS", tmp_path)

@@ -6,10 +6,12 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+
+CHUNK_BYTES = 1 << 20
 
 PARTIAL = ".partial"
 """Suffix of a file that is being written beside the one that it replaces. A process that was killed leaves
@@ -77,10 +79,19 @@ def replace(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-def digest_of(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
+def digest_of(path: Path, on_chunk: Callable[[], object] = lambda: None) -> str:
+    """SHA-256 of a file, in hexadecimal.
+
+    Args:
+        path: the file.
+        on_chunk: called before each megabyte; what it raises ends the reading.
+    """
+    digest = hashlib.sha256()
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        while chunk := file.read(CHUNK_BYTES):
+            on_chunk()
+            digest.update(chunk)
+    return digest.hexdigest()
 
 
 def settle(folder: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import http.client
+import itertools
 import json
 import os
 import select
@@ -13,7 +14,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from multiprocessing.synchronize import Event
 from typing import Protocol
@@ -281,6 +282,22 @@ def checks(target: Target, begun: Count) -> None:
     together(upload, 3)
 
 
+def deletions(target: Target, begun: Count) -> None:
+    """From two addresses, evaluations with new key sets are asked for, and they and the sets are deleted."""
+    other = target.source.replace("127.0.0.", "127.0.1.")
+
+    def discard(own: Target) -> None:
+        own = replace(own, keys=own.send_set(own.data))
+        status, reply = own.send("POST", own.jobs, own.message)
+        if status == HTTPStatus.ACCEPTED:
+            begun.value += 1
+            own.send("DELETE", f"/v1/jobs/{json.loads(reply)['job']}")
+        own.send("DELETE", f"/v1/keys/{own.keys}")
+
+    addresses = itertools.cycle([target, replace(target, source=other)])
+    together(lambda: discard(next(addresses)), ASKERS)
+
+
 def answers(target: Target, begun: Count) -> None:
     """Answers are requested again and again on each connection, and never read."""
     head = target.request("GET", "/v1/model", 0)
@@ -396,6 +413,7 @@ ATTACKS: dict[str, Callable[[Target, Count], None]] = {
         waiting,
         results,
         checks,
+        deletions,
         malformed,
         heads,
         pieces,

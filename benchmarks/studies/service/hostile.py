@@ -87,7 +87,7 @@ OFTEN = 100
 SLOW_S = 4.5
 """Seconds that the issuer takes for a document."""
 
-EVALUATE = ("messages", "evaluations", "heavy", "jobs", "waiting", "results", "checks")
+EVALUATE = ("messages", "evaluations", "heavy", "jobs", "waiting", "results", "checks", "deletions")
 """Attacks by a client with keys."""
 
 ATTACKERS = tuple(f"127.0.0.{66 + number}" for number in range(len(ATTACKS)))

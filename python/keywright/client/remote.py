@@ -43,7 +43,7 @@ from keywright.model.served.manifest import Manifest
 from keywright.program.file.storage import digest
 from keywright.program.program import Program
 from keywright.runtime import run_clear
-from keywright.runtime.range_guard import guard, require_magnitude
+from keywright.runtime.range_guard import guard, largest_result, require_magnitude
 
 from .connection import DEADLINE_S, SHORT_S, Deadline, within
 from .exchange import RETRIES, Exchange, Progress
@@ -180,7 +180,8 @@ class RemoteModel(Exchange, Unpicklable, elsewhere="make one of the URL in the o
             manifest.require_range(values)
         if not force:
             if self.program is not None:
-                guard(self.program, values)
+                parameters = Parameters.from_bytes(manifest.format.parameters)
+                guard(self.program, values, largest_result(parameters, self.program.output.level))
             _require_declared(manifest, values)
         return values
 

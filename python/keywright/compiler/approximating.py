@@ -19,7 +19,7 @@ from keywright.compiler.activations.image import output_image
 from keywright.compiler.activations.polynomial_choice import choose, outputs_of
 from keywright.compiler.activations.ranges import ExactRun, run_exact
 from keywright.compiler.front_ends.feature_names import names_in
-from keywright.compiler.front_ends.model_file import gives_values, load_model
+from keywright.compiler.front_ends.model_file import gives_values, load_model, uncompared
 from keywright.compiler.front_ends.onnx_importer import ImportedModel, import_model
 from keywright.compiler.front_ends.operators.attention.masks import require_hidden
 from keywright.compiler.front_ends.operators.attention.softmax import halvings_of
@@ -54,7 +54,7 @@ from keywright.program.client.first_steps import FirstSteps
 from keywright.program.client.joint_range import JointRange
 from keywright.program.client.last_steps import ClientPart
 from keywright.program.client.samples import in_order
-from keywright.program.fit_report import ExportDifferences, FittedActivation, OutputDifference
+from keywright.program.fit_report import ExportDifferences, FittedActivation
 from keywright.program.interface import ClientSteps, OutputCodec
 from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
 
@@ -169,7 +169,8 @@ class PreparedModel:
         first_steps: if there are any.
         columns: names of the columns of a sample, if it has names that the first steps do not know.
         values: whether the model's outputs are known to be values, like those of a regression.
-        rounding: how the real numbers of a quantised model differ from its integers; None for others.
+        export: how the real numbers of a quantised model differ from its integers, and which outputs of a
+            module's export were not compared.
     """
 
     model: onnx.ModelProto | Ensemble
@@ -177,12 +178,12 @@ class PreparedModel:
     first_steps: FirstSteps | None
     columns: tuple[str, ...] = ()
     values: bool = False
-    rounding: OutputDifference | None = None
+    export: ExportDifferences = field(default_factory=ExportDifferences)
 
     def approximated(self, model: ApproximatedModel) -> ApproximatedModel:
         """Return a model with the first steps."""
         steps = replace(model.steps, first=self.first_steps, columns=self.columns)
-        return replace(model, steps=steps, run=replace(model.run, export=ExportDifferences(self.rounding)))
+        return replace(model, steps=steps, run=replace(model.run, export=self.export))
 
 
 def _without_first_steps(model: onnx.ModelProto, samples: Any) -> SplitModel:
@@ -216,6 +217,7 @@ def prepare(model: Source, fit: Fit) -> PreparedModel:
         columns = names_in(loaded)
         fit = _in_order(fit, columns)
         values = gives_values(loaded)
+        apart = uncompared(loaded)
         loaded, rounding = with_real_numbers(loaded, fit.calibration)
         whole = in_standard_operators(loaded)
         require_independent(whole)
@@ -236,7 +238,12 @@ def prepare(model: Source, fit: Fit) -> PreparedModel:
         raise ModelRefusedError([reason]) from reason
     fit = replace(fit, calibration=features)
     return PreparedModel(
-        rest if ensemble is None else ensemble, fit, started.steps, columns, values, rounding
+        rest if ensemble is None else ensemble,
+        fit,
+        started.steps,
+        columns,
+        values,
+        ExportDifferences(rounding, uncompared=apart),
     )
 
 

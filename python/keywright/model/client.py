@@ -18,7 +18,7 @@ from keywright.errors.engine import (
     MissingKeyError,
 )
 from keywright.plan.keys.execution import PlanExecution
-from keywright.runtime.range_guard import guard, require_magnitude
+from keywright.runtime.range_guard import guard, largest_result, require_magnitude
 
 from .exchange.encryption import Encryption, require_secret
 from .exchange.identity import Identity
@@ -26,9 +26,6 @@ from .exchange.messages import Message
 from .executable import Executable
 from .folder.files import EVALUATION_KEYS, MASTER_KEYS, PLAN, PUBLIC_KEY, SECRET_KEY, new_folder
 from .served.demands import Demands
-
-MOST_BITS = 1000.0
-"""Results with more bits than floating point has have no bound."""
 
 
 class ModelClient(
@@ -109,9 +106,8 @@ class ModelClient(
 
     def guard_features(self, values: NDArray[np.float64]) -> None:
         """Refuse features, (count, *input_shape), as `guard` does samples."""
-        q, program = self.parameters.q, self.program
-        bits = sum(map(math.log2, q[: program.output.level + 1])) - self.parameters.log_scale - 1
-        guard(program, values, 2.0 ** min(bits, MOST_BITS))
+        program = self.program
+        guard(program, values, largest_result(self.parameters, program.output.level))
         declared = program.input.magnitude or self.parameters.default_magnitude
         if self._executable.entry is not None:
             # Beyond it, the bootstrap by which thin clients enter wraps.

@@ -136,10 +136,13 @@ class ExportDifferences:
     Attributes:
         rounding: from the integers of a quantised model; None for other models.
         estimator: from the predictions of an estimator of scikit-learn; empty for models from elsewhere.
+        uncompared: which outputs were not compared with those of the module of PyTorch, and why; empty if all
+            were, or for models from elsewhere.
     """
 
     rounding: OutputDifference | None = None
     estimator: tuple[AnswerDifference, ...] = ()
+    uncompared: str = ""
 
 
 @dataclass(frozen=True)
@@ -183,7 +186,8 @@ class FitReport:
             else ""
         )
         rounded = "" if self.export.rounding is None else f"; {self._rounded}"
-        return self._compared_with_model + behind + against + rounded
+        apart = f"; of the ONNX model, {self.export.uncompared}" if self.export.uncompared else ""
+        return self._compared_with_model + behind + against + rounded + apart
 
     @property
     def _rounded(self) -> str:

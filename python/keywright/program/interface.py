@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keywright.errors.engine import EncodeError, FormatError
 from keywright.errors.network import OutOfRangeError
 from keywright.program.operands.binning import Binning
 from keywright.program.operands.layout import Layout
@@ -137,11 +138,24 @@ class InputCodec:
             self.steps.joint.require(features)
 
     def entering(self, features: Vector) -> Vector:
-        """Return features, (count, *shape), as they are packed: (count, elements)."""
+        """Return features, (count, *shape), as they are packed: (count, elements).
+
+        Raises:
+            EncodeError: the features are finite, and the packed values are not.
+        """
         normal, flat = self.normalisation, features.reshape(len(features), -1)
         if self.steps.binning is not None:
             flat = self.steps.binning.apply(flat)
-        return np.asarray((flat if normal is None else normal.apply(flat)) / self.scale, np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            packed = np.asarray((flat if normal is None else normal.apply(flat)) / self.scale, np.float64)
+        if np.isfinite(flat).all() and not np.isfinite(packed).all():
+            least = self.scale * (1.0 if normal is None else float(normal.scale.min()))
+            raise EncodeError(
+                f"inputs of at most {np.abs(flat).max():.3g} are not finite after the model's normalisation, "
+                f"which divides them by {least:.3g} or more",
+                code="samples",
+            )
+        return packed
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -168,9 +182,20 @@ class OutputCodec:
         return self.scale * (1.0 if normal is None else float(normal.scale.max()))
 
     def leaving(self, values: Vector) -> Vector:
-        """Return the outputs, (count, ...), from unpacked values of the same shape."""
-        normal, flat = self.normalisation, values.reshape(len(values), -1) * self.scale
-        flat = flat if normal is None else normal.invert(flat)
+        """Return the outputs, (count, ...), from unpacked values of the same shape.
+
+        Raises:
+            FormatError: the values are finite, and the outputs are not.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            normal, flat = self.normalisation, values.reshape(len(values), -1) * self.scale
+            flat = flat if normal is None else normal.invert(flat)
+        if np.isfinite(values).all() and not np.isfinite(flat).all():
+            raise FormatError(
+                f"results of at most {np.abs(values).max():.3g} give outputs that are not finite: the model "
+                f"multiplies them by up to {self.unit:.3g}",
+                code="field",
+            )
         return (flat if self.image is None else np.clip(flat, *self.image)).reshape(values.shape)
 
     def answers(self, outputs: ArrayLike, shape: Shape) -> dict[str, NDArray[Any]]:
@@ -183,13 +208,24 @@ class OutputCodec:
 
         Raises:
             EncodeError: the shape is wrong, or they are no real numbers.
-            FormatError: a step of the client's part cannot be run.
+            FormatError: a step of the client's part cannot be run, or gives numbers that are not finite, and
+                none of them is a logarithm.
         """
         values = as_numbers(outputs, "outputs")
         if values.shape == shape:
             return {name: each[0] for name, each in self.answers(values[None], shape).items()}
         require_samples(values, shape, "results")
-        return {} if self.client_part is None else self.client_part.run(values)
+        if self.client_part is None:
+            return {}
+        answers = self.client_part.run(values)
+        if self.client_part.gives_finite and np.isfinite(values).all():
+            for name, each in answers.items():
+                if each.dtype.kind == "f" and not np.isfinite(each).all():
+                    raise FormatError(
+                        f"the client's part gives {name} that is not finite: a number of it is too large",
+                        code="program",
+                    )
+        return answers
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,11 @@
 """Checks that samples stay inside the calibrated ranges of a program, before they are encrypted."""
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keywright._core import Parameters
 from keywright.errors.network import OutOfRangeError
 from keywright.program.arrays import Vector, as_numbers
 from keywright.program.instructions import OUTSIDE, Instruction
@@ -31,6 +34,16 @@ def require_magnitude(samples: Vector, packed: Vector, magnitude: float) -> None
         raise OutOfRangeError("the model's input", value, -most, most)
 
 
+MOST_BITS = 1000.0
+"""Results with more bits than floating point has have no bound."""
+
+
+def largest_result(parameters: Parameters, level: int) -> float:
+    """Return the largest value that a ciphertext of a level holds: half of its primes over the scale."""
+    bits = sum(map(math.log2, parameters.q[: level + 1])) - parameters.log_scale - 1
+    return float(2.0 ** min(bits, MOST_BITS))
+
+
 def guard(program: Program, samples: ArrayLike, largest_output: float | None = None) -> None:
     """Run samples through a program in the clear and refuse those that leave a range.
 
@@ -39,8 +52,7 @@ def guard(program: Program, samples: ArrayLike, largest_output: float | None = N
 
     Args:
         samples: one, of shape ``program.input.shape``, or (count, *input_shape).
-        largest_output: maximum value of a result ciphertext: half the remaining primes over the scale;
-            unbounded by default.
+        largest_output: maximum value of a result ciphertext, see `largest_result`; unbounded by default.
 
     Raises:
         OutOfRangeError: names the first layer with such a value, the value furthest outside, and the range.

@@ -1,12 +1,15 @@
 """Models of other libraries, exported by the libraries themselves."""
 
 import contextlib
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnxruntime
 import pytest
 from keywright import compiler
+from keywright.compiler.front_ends.model_file import UNCOMPARED
 from keywright.compiler.front_ends.to_onnx import require_outputs
 from keywright.errors import (
     EncodeError,
@@ -113,6 +116,51 @@ def test_outputs_that_are_no_numbers_differ_from_those_that_are(own: float, same
     outputs = [np.asarray([[own, np.inf]])]
     with contextlib.nullcontext() if same else pytest.raises(ModelRefusedError):
         require_outputs("Own", model, {"x": image}, outputs)
+
+
+REASONS = {
+    "no evaluator": ("CenterCropPad", [(1, 2)], "no output was compared.*no evaluator"),
+    "another shape": ("Identity", [(1, 3)], r"no output was compared.*\(1, 2\).*not .*\(1, 3\)"),
+    "all": ("Identity", [(1, 2)], "^$"),
+}
+
+
+@pytest.mark.parametrize("case", REASONS)
+def test_an_export_that_is_not_compared_says_why(case: str) -> None:
+    operator, shapes, reason = REASONS[case]
+    values = [helper.make_tensor_value_info(name, 1, ["n", 2]) for name in "xy"]
+    node = helper.make_node(operator, ["x"], ["y"])
+    model = helper.make_model(helper.make_graph([node], "g", values[:1], values[1:]))
+    image = np.ones((1, 2), np.float32)
+    assert re.search(reason, require_outputs("Own", model, {"x": image}, [np.ones(s) for s in shapes]))
+
+
+def test_the_report_says_which_outputs_of_an_export_were_not_compared(tmp_path: Path) -> None:
+    values = [helper.make_tensor_value_info(name, 1, ["n", 2]) for name in "xy"]
+    numbers = helper.make_tensor_value_info("i", 7, ["n", 1])
+    nodes = [
+        helper.make_node("Neg", ["x"], ["y"]),
+        helper.make_node("ArgMax", ["x"], ["i"], axis=1),
+    ]
+    graph = helper.make_graph(nodes, "g", values[:1], [values[1], numbers])
+    samples = RNG.normal(size=(60, 2)).astype(np.float32)
+    reason = require_outputs("Own", helper.make_model(graph), {"x": samples[:1]}, [-samples[:1]])
+    assert reason.startswith("1 of 2 outputs were compared with the module's")
+    model = helper.make_model(
+        helper.make_graph(nodes[:1], "g", values[:1], values[1:]),
+        opset_imports=[helper.make_opsetid("", 17)],
+        ir_version=8,
+    )
+    for text in ("", reason):
+        model.metadata_props.add(key=UNCOMPARED, value=text)
+        program = compiler.compile_program(
+            model, compiler.Target(slots=64, levels=2), compiler.Fit(calibration=samples)
+        )
+        compiler.save(program, tmp_path / "p.kwp")
+        report = compiler.load(tmp_path / "p.kwp").fit_report
+        assert report is not None
+        assert str(report).endswith(f"; of the ONNX model, {reason}") == bool(text)
+        del model.metadata_props[:]
 
 
 @pytest.mark.parametrize("divisor", [None, 3])

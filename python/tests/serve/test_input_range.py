@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import keywright as kw
@@ -158,3 +159,33 @@ def test_features_of_very_different_ranges(network: Network) -> None:
     assert manifest.input.range[1] > 50
     with pytest.raises(OutOfRangeError):
         model.predict(sample)
+
+
+@pytest.mark.parametrize("weight", [1.0, 2.0**10, 2.0**13])
+def test_a_client_with_the_program_refuses_what_its_owner_refuses(weight: float, tmp_path: Path) -> None:
+    """The case: a program without ranges inside, of which an output wraps around the modulus."""
+    parameters = kw.Parameters.from_bits(11, [50, 45], [50], 45, insecure=True)
+    node = helper.make_node("Gemm", ["x", "a"], ["y"])
+    graph = helper.make_graph(
+        [node],
+        "linear",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 1])],
+        [numpy_helper.from_array(np.full((4, 1), weight, np.float32), "a")],
+    )
+    source = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    program = compiler.compile_program(source, compiler.Target(slots=parameters.max_slots, levels=1))
+    model, refused = Model("linear", program, parameters), []
+    client, service = model.client(), Service(model, tmp_path)
+    with listening(service) as server:
+        remote = RemoteModel(server.url, program=program, insecure=True)
+        for size in 2.0 ** np.arange(-14, 4):
+            for check in (client.guard, remote.check):
+                try:
+                    check(np.full(4, size))
+                    refused.append(False)
+                except OutOfRangeError:
+                    refused.append(True)
+            assert refused[-2] == refused[-1], size
+    service.close()
+    assert {True, False} == set(refused)

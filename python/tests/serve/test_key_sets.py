@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import errno
 import hashlib
+import io
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import keywright as kw
@@ -16,6 +19,7 @@ from keywright.errors import WorkerEndedError
 from keywright.errors.service import (
     BusyError,
     ConfigurationError,
+    EvaluationError,
     InvalidObjectError,
     LimitError,
     OtherModelError,
@@ -34,6 +38,8 @@ from keywright.serve.uploads.part_writer import PartWriter
 from keywright.serve.uploads.secret_scanner import SecretScanner
 from keywright.serve.uploads.upload_store import UploadStore
 from keywright.serve.uploads.uploaded import STALLED_S, UploadedKeys
+from keywright.serve.workers import worker
+from keywright.serve.workers.worker import Engine
 from tests.serve.network import WORKERS, make_thin
 from tests.serve.storage_servers import Place
 
@@ -126,7 +132,7 @@ def test_a_checker_that_is_killed_asks_for_the_last_byte_again(
     data, store = key_file.read_bytes(), Store(place, thin)
     upload = store.make()
 
-    def killed(path: Path, parameters: kw.Parameters) -> str:
+    def killed(keys: str, path: Path, parameters: kw.Parameters) -> str:
         raise WorkerEndedError("killed")
 
     with monkeypatch.context() as patched:
@@ -145,7 +151,7 @@ def test_a_set_that_is_deleted_while_it_is_checked_is_unknown(
     data, store = key_file.read_bytes(), Store(place, thin)
     upload = store.make()
 
-    def check(path: Path, parameters: kw.Parameters) -> str:
+    def check(keys: str, path: Path, parameters: kw.Parameters) -> str:
         store.delete(upload, "room")
         raise FileNotFoundError(path)
 
@@ -153,6 +159,80 @@ def test_a_set_that_is_deleted_while_it_is_checked_is_unknown(
         patched.setattr(WORKERS, "check", check)
         with pytest.raises(UnknownKeysError, match="meanwhile"):
             receive(store, upload, 0, len(data), data)
+
+
+def test_a_set_that_was_deleted_before_its_turn_is_not_checked(
+    thin: Model, key_file: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, store = key_file.read_bytes(), Store(place, thin)
+    upload = store.make()
+    keep = store.objects.keep
+
+    def late(names: list[str]) -> list[str]:
+        kept = keep(names)
+        store.delete(upload, "client")
+        return kept
+
+    with monkeypatch.context() as patched:
+        # Whatever the worker is asked for is a failure of this test.
+        patched.setattr(WORKERS, "check", None)
+        writer = PartWriter(store, upload, 0, len(data))
+        writer.append(data)
+        store.delete(upload, "client")
+        with pytest.raises(UnknownKeysError, match="meanwhile"):
+            writer.finish()
+        writer.close()
+    upload = store.make()
+    with monkeypatch.context() as patched:
+        patched.setattr(store.objects, "keep", late)
+        with pytest.raises(UnknownKeysError, match="meanwhile"):
+            receive(store, upload, 0, len(data), data)
+
+
+def test_a_check_ends_when_its_set_is_deleted(
+    thin: Model, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing more of it is read; another set is checked meanwhile as ever."""
+    read, engine = list[int](), Engine(io.BytesIO(), None)
+    parameters = base64.b64encode(thin.parameters.to_bytes()).decode()
+    order = {"job": "a", "path": str(key_file), "parameters": parameters}
+
+    def digest_of(path: Path, on_chunk: Callable[[], object]) -> str:
+        on_chunk()
+        read.append(1)
+        engine.cancelled = "a"
+        on_chunk()
+        raise AssertionError("the next megabyte is read")
+
+    monkeypatch.setattr(worker, "digest_of", digest_of)
+    with pytest.raises(EvaluationError) as refused:
+        engine.do_check(order)
+    assert (refused.value.code, read) == ("cancelled", [1])
+    with pytest.raises(EvaluationError):
+        engine.do_check(order | {"path": "not read"})
+    monkeypatch.undo()
+    assert (
+        engine.do_check(order | {"job": "b"})["digest"] == hashlib.sha256(key_file.read_bytes()).hexdigest()
+    )
+
+
+def test_the_check_of_a_deleted_set_is_cancelled(
+    thin: Model, key_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = list[str]()
+
+    class Checker:
+        def order(self, **order: object) -> dict[str, object]:
+            for keys in ("another", str(order["job"])):
+                WORKERS.forget(keys)
+            return {"digest": "d"}
+
+        cancel = staticmethod(told.append)
+
+    monkeypatch.setattr(WORKERS, "_checker", Checker())
+    assert WORKERS.check("own", key_file, thin.parameters) == "d"
+    WORKERS.forget("own")
+    assert told == ["own"]
 
 
 def test_a_full_disk_loses_no_stored_byte(

@@ -277,6 +277,6 @@ def test_a_worker_reports_its_processor_seconds(thin: Model, tmp_path: Path) -> 
         end = worker.order(do="load", **service.evaluations.execution.description(thin.manifest.hash))
         assert end["processor"] >= 0.0
         with pytest.raises(ServeError) as refused:
-            worker.order(do="check", path=str(tmp_path / "none"), parameters="")
+            worker.order(do="check", job="a", path=str(tmp_path / "none"), parameters="")
         assert refused.value.processor >= 0.0
     service.close()

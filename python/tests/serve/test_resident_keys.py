@@ -377,6 +377,25 @@ def test_keys_are_handed_over_when_they_are_whole(
         worker.KeyLoading({"path": str(tmp_path / "none"), "digest": digest}, served, take)
 
 
+@pytest.mark.parametrize("before", [0, 2])
+def test_the_keys_of_a_cancelled_evaluation_are_not_read(before: int, thin: Model, key_file: Path) -> None:
+    """Neither the next key nor the next megabyte, and they are not called damaged."""
+    read, handed = list[int](), list[float]()
+
+    def require() -> None:
+        if len(read) == before:
+            raise EvaluationError("cancelled", code="cancelled")
+        read.append(1)
+
+    order = {"path": str(key_file), "digest": hashlib.sha256(key_file.read_bytes()).hexdigest()}
+    assert len(EvaluationKeys.load(key_file, thin.parameters)) > 2
+    loading = worker.KeyLoading(order, ServedModel(thin), lambda _, seconds: handed.append(seconds), require)
+    with pytest.raises(EvaluationError) as refused:
+        loading.wait()
+    assert refused.value.code == "cancelled"
+    assert (len(read), handed) == (before, [])
+
+
 def test_an_evaluation_is_refused_where_the_machine_has_no_memory(
     thin: Model, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -165,7 +165,16 @@ def _describe(path: Path) -> dict[str, Any]:
             f"{path} is not a Keywright file; name one that a command or the package has written, or a model "
             "that ends in .onnx"
         )
-    return kw.keys.inspect(path)
+    described, size = kw.keys.inspect(path), path.stat().st_size
+    # A set that is being uploaded has fewer.
+    if size > described["bytes"]:
+        raise FormatError(
+            f"{path} has {size} bytes, and its header states {described['bytes']}; get it again",
+            code="length",
+            found=size,
+            expected=described["bytes"],
+        )
+    return described
 
 
 def _in_state(path: Path) -> str | None:

@@ -21,6 +21,9 @@ Result = TypeVar("Result")
 VALUES = "keywright.values"
 """Metadata of a model whose outputs are values, like those of a regression: the largest one is no label."""
 
+UNCOMPARED = "keywright.uncompared"
+"""Metadata of an exported model: which of its outputs were not compared with those of the module, and why."""
+
 
 def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
     """Return the model as a protobuf object, from a path, bytes, or the object itself; checked by onnx.
@@ -85,6 +88,12 @@ def _with_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
 def gives_values(model: onnx.ModelProto) -> bool:
     """Whether a model says that its outputs are values, none of them a score of a label."""
     return any(entry.key == VALUES for entry in model.metadata_props)
+
+
+def uncompared(model: onnx.ModelProto) -> str:
+    """Return which outputs of an exported model were not compared with those of its module, and why; empty if
+    all of them were, or if it comes from elsewhere."""
+    return next((entry.value for entry in model.metadata_props if entry.key == UNCOMPARED), "")
 
 
 def with_fixed_inputs(model: onnx.ModelProto, fixed: Mapping[str, ArrayLike]) -> onnx.ModelProto:

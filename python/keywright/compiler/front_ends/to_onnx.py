@@ -30,7 +30,7 @@ from keywright.program.client.samples import by_name, in_order, some_samples
 
 from .estimator_refusals import not_written, require_table
 from .feature_names import as_fitted, feature_names, with_names
-from .model_file import VALUES, load_model
+from .model_file import UNCOMPARED, VALUES, load_model
 from .parts.client_start import CLIENT
 from .scikit_learn import double_precision, pipeline
 from .scikit_learn.comparison import DIFFERENT, gives_labels, require_same
@@ -336,8 +336,9 @@ def _from_torch(model: Any, example: Any) -> onnx.ModelProto:
     if mixed:
         raise ModelRefusedError([samples_mixed(type(model).__qualname__)])
     exported = load_model(file.getvalue())
-    for inputs, outputs in compared:
-        require_outputs(type(model).__qualname__, exported, inputs, outputs)
+    reasons = [require_outputs(type(model).__qualname__, exported, *each) for each in compared]
+    if any(reasons):
+        exported.metadata_props.add(key=UNCOMPARED, value=next(filter(None, reasons)))
     return exported
 
 
@@ -359,7 +360,7 @@ def _results(model: Any, args: list[Any], named: Mapping[str, Any]) -> tuple[dic
 
 def require_outputs(
     name: str, exported: onnx.ModelProto, inputs: Mapping[Any, Any], outputs: Sequence[Any]
-) -> None:
+) -> str:
     """Refuse an exported module that computes something else than the module: exporters leave some arguments
     of layers out, such as ``divisor_override`` of AvgPool2d.
 
@@ -368,6 +369,9 @@ def require_outputs(
         exported: what torch wrote.
         inputs: a sample, by the names of the arguments, or else in order.
         outputs: the module's outputs of numbers for it.
+
+    Returns:
+        What was not compared, and why; empty if all outputs were.
 
     Raises:
         ModelRefusedError: with a `RefusalError`.
@@ -378,17 +382,23 @@ def require_outputs(
         warnings.simplefilter("ignore")
         try:
             results: Any = ReferenceEvaluator(exported).run(None, dict(zip(taken, values, strict=True)))
-        except Exception:  # noqa: BLE001 - no evaluator for its operators
-            return
-        results = [each for each in map(np.asarray, results) if each.ndim and each.dtype.kind == "f"]
-        if [each.shape for each in results] != [each.shape for each in outputs]:
-            return
+        except Exception as error:  # noqa: BLE001 - no evaluator for its operators
+            return f"no output was compared with the module's: onnx has no evaluator for it ({error!r:.200})"
+        written = list(map(np.asarray, results))
+        results = [each for each in written if each.ndim and each.dtype.kind == "f"]
+        shapes = [[each.shape for each in some] for some in (results, outputs)]
+        if shapes[0] != shapes[1]:
+            return f"no output was compared with the module's: of shapes {shapes[0]}, not {shapes[1]}"
         for result, own in zip(results, outputs, strict=True):
             same = (result == own) | (np.isnan(result) & np.isnan(own))
             apart = np.abs(np.where(same, 0.0, result - own)).max(initial=0.0)
             largest = np.abs(own[np.isfinite(own)]).max(initial=0.0)
             if not apart <= DIFFERENT * largest:
                 raise ModelRefusedError([other_function(name, "torch.onnx.export", apart, largest)])
+    if len(results) == len(written):
+        return ""
+    some = f"{len(results)} of {len(written)} outputs"
+    return f"{some} were compared with the module's: others are no real numbers"
 
 
 def _takes(model: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> bool:

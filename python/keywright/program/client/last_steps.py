@@ -61,6 +61,9 @@ FLOAT, DOUBLE = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
 WHOLE = "keywright/whole/"
 """Prefix of the values of the steps that take scores for whole numbers."""
 
+LOGARITHMS = _names("Log ReduceLogSum ReduceLogSumExp")
+"""Operators that give minus infinity for 0, and no number for an error below it."""
+
 OF_A_SIGN = _names("Binarizer LinearClassifier Sigmoid Sign SVMClassifier")
 """Operators that turn one score into one of two labels."""
 
@@ -176,6 +179,11 @@ class ClientPart:
     def gives_labels(self) -> bool:
         """Whether an output is no floating-point number."""
         return any(each.dtype.kind != "f" for each in self.run(np.zeros((1, *self.shape))).values())
+
+    @property
+    def gives_finite(self) -> bool:
+        """Whether results are finite for every sound model."""
+        return LOGARITHMS.isdisjoint(self.operators)
 
     @property
     def takes_signs(self) -> bool:

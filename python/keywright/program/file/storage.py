@@ -54,6 +54,8 @@ MAX_BYTES = 8 << 30
 MAX_ENTRIES = 1 << 17
 """Of the archive, each of which takes 46 bytes there and ten times as much in memory."""
 NPY_HEADER_BYTES = 4096
+END, END_BYTES = b"PK\5\6", 22
+"""The beginning of the last record of an archive, and its length without a comment."""
 
 UNREADABLE = (
     zipfile.BadZipFile,
@@ -108,7 +110,9 @@ def load(path: str | Path, max_bytes: int = MAX_BYTES) -> Program:
         try:
             if data.count(b"PK\1\2") > MAX_ENTRIES:
                 raise FormatError(f"it has more than {MAX_ENTRIES} entries", code="program")
-            program = _read(_Reader(zipfile.ZipFile(io.BytesIO(data)), max_bytes))
+            reader = _Reader(_archive(data), max_bytes)
+            program = _read(reader)
+            reader.require_all_read()
             validate(program)
         except FormatError as error:
             raise FormatError(f"{path}: {error}", code="program") from error
@@ -233,6 +237,18 @@ def _arrays(program: Program) -> Iterator[tuple[str, NDArray[np.generic]]]:
         yield f"vectors/{number}.npy", vector
 
 
+def _archive(data: bytes) -> zipfile.ZipFile:
+    """Return the archive in a file that has no other bytes before or behind it."""
+    archive = zipfile.ZipFile(io.BytesIO(data))
+    begin = min((entry.header_offset for entry in archive.infolist()), default=0)
+    if begin or archive.comment or not data.endswith(END, 0, len(data) - END_BYTES + len(END)):
+        raise FormatError(
+            "it has bytes before or behind the program; get it again, or compile the model again",
+            code="program",
+        )
+    return archive
+
+
 def _too_large(budget: int) -> str:
     return f"the file or its arrays take more than {budget} bytes; raise max_bytes if that is intended"
 
@@ -242,16 +258,29 @@ class _Reader:
 
     def __init__(self, archive: zipfile.ZipFile, budget: int) -> None:
         self.archive, self.budget, self.left = archive, budget, budget
+        self._read = ["program.json"]
+
+    def require_all_read(self) -> None:
+        """Refuse an archive with entries that the program does not have, or has twice."""
+        names = self.archive.namelist()
+        if sorted(names) != sorted(self._read):
+            others = [name for name in names if name not in self._read] or names
+            raise FormatError(
+                f"it has an entry {others[0]!r:.60} that the program does not have, or has twice",
+                code="program",
+            )
 
     def array(self, name: str, shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
         """Return an array."""
         self._spend(shape, dtype)
+        self._read.append(name)
         return _array(self.archive, name, shape, dtype)
 
     def diagonals(self, name: str, steps: list[int], period: int, copies: int) -> Diagonals:
         """Return diagonals that stay compressed in the archive and are read whenever they are used."""
         shape, archive = (len(steps), period // copies), self.archive
         self._spend((len(steps), period), np.float64)
+        self._read.append(name)
         if any(low >= high for low, high in pairwise(steps)):
             raise FormatError(f"the diagonals of {name} are not in ascending order", code="program")
 

@@ -404,7 +404,10 @@ class UploadStore:
             InvalidObjectError: the set cannot be used.
             SecretRefusedError: a secret key crosses a boundary of parts.
             BusyError: the process that read it was killed; send its last byte again.
+            UnknownKeysError: the set was deleted while it waited for its turn.
         """
+        if uploaded.gone:
+            raise UnknownKeysError("these keys were deleted meanwhile")
         try:
             kept = self.objects.keep(uploaded.names)
         except OSError:
@@ -419,7 +422,7 @@ class UploadStore:
                     scan_all(path, uploaded)
                 else:
                     scan_boundaries(path, uploaded.boundaries)
-                digest = self._workers.check(path, uploaded.configuration.parameters)
+                digest = self._workers.check(uploaded.identifier, path, uploaded.configuration.parameters)
         except WorkerEndedError as error:
             raise BusyError(
                 "the process that checked the keys has ended; send the last byte again"

@@ -9,10 +9,10 @@ killed at any time, because its files get their names only when they are complet
 
 | order | answers |
 |---|---|
-| ``check`` path, parameters | ``end``: digest of a complete, usable key set |
+| ``check`` job, path, parameters | ``end``: digest of a complete, usable key set |
 | ``load`` model | ``end``: planned bytes of an evaluation besides keys; 0 without a budget |
 | ``evaluate`` model, keys, messages, answer | ``step`` now and then; ``loaded``, ``end``: seconds |
-| ``cancel`` | none: the running evaluation ends with ``refused`` |
+| ``cancel`` job | none: the running evaluation, or check, ends with ``refused`` |
 """
 
 import base64
@@ -24,6 +24,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from traceback import format_exception
 from typing import Any, BinaryIO
@@ -105,14 +106,15 @@ class Engine:
 
     def do_check(self, order: Order) -> dict[str, object]:
         """Read a complete key set, which checks every residue, checksum and security bound."""
-        path = Path(order["path"])
+        path, require = Path(order["path"]), partial(self._require, order)
+        require()
         parameters = key_parameters(base64.b64decode(order["parameters"]))
         try:
             EvaluationKeys.load(path, parameters)
         except KeywrightError as error:
             reason = str(error).replace(str(path), "the key set")
             raise InvalidObjectError(f"the keys cannot be used: {reason}") from error
-        return {"digest": digest_of(path)}
+        return {"digest": digest_of(path, require)}
 
     def do_load(self, order: Order) -> dict[str, object]:
         """Load a model before requests need it."""
@@ -136,7 +138,8 @@ class Engine:
         if descriptor is not None:
             keys = EvaluationKeys.open_shared(descriptor, model.parameters)
         else:
-            loading = KeyLoading(order, model, None if self._passing is None else self._hand_over)
+            hand_over = None if self._passing is None else self._hand_over
+            loading = KeyLoading(order, model, hand_over, partial(self._require, order))
             keys = loading.keys
         done, start = 0, time.perf_counter()
         told = start
@@ -148,10 +151,7 @@ class Engine:
             if now - told >= TELL_EVERY_S:
                 told = now
                 self.say(step=done)
-            if self.cancelled == order["job"]:
-                raise EvaluationError(
-                    "the evaluation was cancelled, because its client is gone", code="cancelled"
-                )
+            self._require(order)
 
         try:
             objects = runner.evaluate(inputs, keys, step)
@@ -169,6 +169,13 @@ class Engine:
         # Another one may write it too, where the service that asked for it was killed and asked again.
         replace(Path(order["answer"]), answer)
         return {"seconds": seconds}
+
+    def _require(self, order: Order) -> None:
+        """Check that an evaluation, or a check, was not cancelled."""
+        if self.cancelled == order["job"]:
+            raise EvaluationError(
+                "the evaluation was cancelled, because its client is gone", code="cancelled"
+            )
 
     def _descriptor(self) -> int:
         """Receive the descriptor of the order's keys."""
@@ -199,19 +206,28 @@ class Engine:
 
 class KeyLoading:
     """A client's keys. Evaluation uses the first keys while a thread reads the others. The memory of a
-    complete set is handed over; results of a damaged set are discarded.
+    complete set is handed over; results of a damaged set are discarded. Nothing is read for an evaluation
+    that was cancelled.
 
     Args:
         order: path and digest.
         model: the model of the keys.
         hand_over: takes the descriptor and the seconds that loading took; None without sealed shared memory.
+        require: called before each key and each megabyte; raises if the evaluation was cancelled.
 
     Attributes:
         keys: the keys; access waits for a key that has not been read.
     """
 
-    def __init__(self, order: Order, model: Served, hand_over: HandOver | None) -> None:
+    def __init__(
+        self,
+        order: Order,
+        model: Served,
+        hand_over: HandOver | None,
+        require: Callable[[], object] = lambda: None,
+    ) -> None:
         self._path, self._digest, self._hand_over = Path(order["path"]), order["digest"], hand_over
+        self._require = require
         self._start = time.perf_counter()
         self._incoming = IncomingFile.from_json(order["incoming"]) if "incoming" in order else None
         try:
@@ -229,19 +245,26 @@ class KeyLoading:
             if incoming is not None:
                 incoming.wait(0, incoming.ends[-1])
             return EvaluationKeys.stream(self._path, model.parameters, model.keys.resident_bytes, steps)
-        if incoming is None:
-            return EvaluationKeys.load_shared(self._path, model.parameters, steps)
-        # The head of the set and of its first key.
-        incoming.wait(0, model.keys.first_key)
-        return EvaluationKeys.load_shared(self._path, model.parameters, steps, incoming.wait)
+        if incoming is not None:
+            # The head of the set and of its first key.
+            incoming.wait(0, model.keys.first_key)
+
+        def arrive(begin: int, end: int) -> None:
+            self._require()
+            if incoming is not None:
+                incoming.wait(begin, end)
+
+        return EvaluationKeys.load_shared(self._path, model.parameters, steps, arrive)
 
     def wait(self) -> None:
         """Wait until the keys are handed over.
 
         Raises:
+            EvaluationError: the evaluation was cancelled.
             UnknownKeysError: they are damaged, or cannot be read.
         """
         self._thread.join()
+        self._require()
         if self._error is not None:
             raise UnknownKeysError("the stored keys are damaged or cannot be read; upload them again")
 
@@ -253,7 +276,7 @@ class KeyLoading:
             seconds = time.perf_counter() - self._start
             if self._incoming is not None:
                 self._incoming.wait(0, self._incoming.ends[-1])
-            if digest_of(self._path) != self._digest:
+            if digest_of(self._path, self._require) != self._digest:
                 raise UnknownKeysError("the stored keys are damaged; upload them again")
             if self._hand_over is not None and descriptor is not None:
                 self._hand_over(descriptor, seconds)

@@ -238,7 +238,7 @@ class Workers(OfOneProcess, Unpicklable, elsewhere="make them in the process tha
         self._idle: queue.LifoQueue[Worker] = queue.LifoQueue()
         for worker in self.all:
             self._idle.put(worker)
-        self._checker, self._checking = Worker(self.keys), threading.Lock()
+        self._checker, self._checking, self._checked = Worker(self.keys), threading.Lock(), ""
         self._working: dict[str, int] = {}
 
     @contextmanager
@@ -304,8 +304,10 @@ class Workers(OfOneProcess, Unpicklable, elsewhere="make them in the process tha
             )
 
     def forget(self, keys: str) -> None:
-        """Evict keys: now, or after the evaluation that uses them."""
+        """Evict keys: now, or after the evaluation that uses them. If they are being checked, that ends."""
         self.keys.forget(keys)
+        if keys == self._checked:
+            self._checker.cancel(keys)
 
     def machines(self) -> list[tuple[str, int]]:
         """Return name and processors of the machines that evaluate, besides the service's own."""
@@ -324,15 +326,26 @@ class Workers(OfOneProcess, Unpicklable, elsewhere="make them in the process tha
             self._checker.close()
             self._checking.release()
 
-    def check(self, path: Path, parameters: Parameters | BfvParameters) -> str:
+    def check(self, keys: str, path: Path, parameters: Parameters | BfvParameters) -> str:
         """Check a key set and return its SHA-256.
+
+        Args:
+            keys: name of the set.
+            path: its file.
+            parameters: of its keys.
 
         Raises:
             InvalidObjectError: it cannot be used.
+            EvaluationError: it was deleted meanwhile (`forget`).
         """
         encoded = base64.b64encode(parameters.to_bytes()).decode()
         with self._checking:
-            return str(self._checker.order(do="check", path=str(path), parameters=encoded)["digest"])
+            self._checked = keys
+            try:
+                end = self._checker.order(do="check", job=keys, path=str(path), parameters=encoded)
+            finally:
+                self._checked = ""
+        return str(end["digest"])
 
     def close(self) -> None:
         """End all processes; in a forked process nothing, because they are its parent's."""

@@ -59,7 +59,10 @@ def window_axes(context: OperatorContext, sizes: tuple[int, int], kernel: list[i
         size, stride, extent = sizes[axis], strides[axis], (kernel[axis] - 1) * dilations[axis] + 1
         before, after = pads[axis], pads[axis + 2]
         if mode in ("SAME_UPPER", "SAME_LOWER"):
-            total = max((-(-size // stride) - 1) * stride + extent - size, 0)
+            total = (-(-size // stride) - 1) * stride + extent - size
+            if context.operator != "Conv":
+                _require_one_reading(context, mode, dilations[axis], total)
+            total = max(total, 0)
             before = total // 2 if mode == "SAME_UPPER" else total - total // 2
             after = total - before
         elif mode == "VALID":
@@ -82,6 +85,19 @@ def window_axes(context: OperatorContext, sizes: tuple[int, int], kernel: list[i
     what = f"the windows of node {context.name!r} of shape {shown_shape(pairs)}"
     require_at_most(what, "entries", math.prod(pairs), MAX_ENTRIES)
     return axes[0], axes[1]
+
+
+def _require_one_reading(context: OperatorContext, mode: str, dilation: int, total: int) -> None:
+    """Refuse pools that onnxruntime pads otherwise than the ONNX specification says: it ignores dilations,
+    and pads by less than nothing where windows leave pixels out.
+
+    Raises:
+        RefusalError: this is one.
+    """
+    if dilation != 1:
+        raise context.refuse("dilations", dilation, f"1, or pads instead of auto_pad {mode}")
+    if total < 0:
+        raise context.refuse("auto_pad", mode, "NOTSET and pads, because its windows leave pixels out")
 
 
 def spread_axes(context: OperatorContext, sizes: tuple[int, int], kernel: list[int]) -> tuple[Axis, Axis]:
