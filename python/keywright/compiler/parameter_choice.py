@@ -19,7 +19,7 @@ from keywright.plan.memory.machine import resident_bytes
 from keywright.plan.memory.planner import bootstrap_bytes
 from keywright.plan.ring.chain_sources import chain_of
 from keywright.plan.ring.entry import Entry, deep_entry, deep_literal, read_entry
-from keywright.plan.ring.preset_plans import bootstrap_plans
+from keywright.plan.ring.preset_plans import bootstrap_plans, shipped_plan
 from keywright.plan.search.network_planner import KeyFrontier
 from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
 from keywright.program.program import Program
@@ -169,7 +169,7 @@ class Compilation(
     def finer_presets(self, log_scale: float) -> tuple[str, ...]:
         """Return the presets of a larger scale without further bootstraps."""
         if self._client == "thin":
-            scales = {name: BootstrapperPlan.preset(name).parameters.log_scale for name in BOOTSTRAP_PRESETS}
+            scales = {name: shipped_plan(name).parameters.log_scale for name in BOOTSTRAP_PRESETS}
         elif self._choice is not None and isinstance(self._choice.ring, Ring):
             scales = {name: Parameters.preset(name).log_scale for name in Parameters.presets()}
         else:
@@ -347,7 +347,7 @@ def smaller_presets(refusal: OutOfMemoryError, program: Program) -> OutOfMemoryE
     resident, slots = resident_bytes(), min(each.slots for each in program.operands.bootstraps)
     sizes = []
     for name in sorted(set(BOOTSTRAP_PRESETS + DEEP_PRESETS) - own):
-        lowest = BootstrapperPlan.preset(name).input_level + 1
+        lowest = shipped_plan(name).input_level + 1
         plan = BootstrapperPlan.preset(name, "fastest", slots=slots, output_level=lowest)
         sizes.append((bootstrap_bytes(plan, resident), name))
     less = [
@@ -380,6 +380,4 @@ def cost_table(parameters: Parameters, bootstraps: Sequence[BootstrapperPlan] = 
 @cache
 def _real_presets() -> tuple[str, ...]:
     """Return the presets of bootstraps whose slots have real values, as thin clients' ciphertexts do."""
-    return tuple(
-        name for name in BootstrapperPlan.presets() if BootstrapperPlan.preset(name).values == "real"
-    )
+    return tuple(name for name in BootstrapperPlan.presets() if shipped_plan(name).values == "real")

@@ -13,6 +13,23 @@ CLASSIFIER = (
     "l, y = ai.onnx.ml.LinearClassifier"
     " <coefficients: floats = [1.0, 2.0, 3.0, 1.0, 0.5, 2.0], classlabels_ints: ints = [0, 1]> (x)"
 )
+PROBABILITIES = (
+    "l, t = ai.onnx.ml.LinearClassifier"
+    " <coefficients: floats = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],"
+    ' classlabels_ints: ints = [0, 1, 2], post_transform: string = "SOFTMAX"> (x)'
+    ' y = ai.onnx.ml.Normalizer <norm: string = "L1"> (t)'
+)
+VOTES = (
+    "y, t = ai.onnx.ml.SVMClassifier <classlabels_ints: ints = [0, 1, 2],"
+    " coefficients: floats = [-1.0, 0.0, 0.0, 0.0, -1.0, -1.0], kernel_params: floats = [0.0, 0.0, 0.0],"
+    ' kernel_type: string = "LINEAR", post_transform: string = "NONE", rho: floats = [0.1, 0.2, -0.1],'
+    " support_vectors: floats = [-1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, -1.0],"
+    " vectors_per_class: ints = [2, 1, 0]> (x)"
+)
+EXTRACTED = (
+    "i = ArgMax <axis: int = 1> (x) t = ai.onnx.ml.ArrayFeatureExtractor (c, i)"
+    " u = Cast <to: int = 6> (t) y = Reshape (u, f)"
+)
 CASES: dict[str, tuple[str, str, bool]] = {
     # Case: constants, nodes, and whether the rows are apart.
     "pointwise": ("float[3] c = {1, 2, 3}", "y = Mul (x, c)", True),
@@ -56,6 +73,29 @@ CASES: dict[str, tuple[str, str, bool]] = {
         False,
     ),
     "a linear classifier": ("", CLASSIFIER, False),
+    "a classifier of scores": (
+        "",
+        CLASSIFIER.replace("1.0, 2.0, 3.0, 1.0, 0.5, 2.0", "1.0, 0.0, 0.0, 0.0, 0.0, 2.0"),
+        True,
+    ),
+    "probabilities": ("", PROBABILITIES, True),
+    "votes": ("", VOTES, True),
+    "an extracted label": ("int64[3] c = {7, 8, 9}, int64[1] f = {-1}", EXTRACTED, True),
+    "labels in one row": (
+        "int64[3] c = {7, 8, 9}",
+        "i = ArgMax <axis: int = 1> (x) y = ai.onnx.ml.ArrayFeatureExtractor (c, i)",
+        False,
+    ),
+    "a total of labels": (
+        "int64[3] c = {7, 8, 9}",
+        "i = ArgMax <axis: int = 1> (x) t = ai.onnx.ml.ArrayFeatureExtractor (c, i) y = ReduceSum (t)",
+        False,
+    ),
+    "extracted columns": (
+        "int64[2] c = {2, 0}",
+        "y = ai.onnx.ml.ArrayFeatureExtractor (x, c)",
+        False,
+    ),
 }
 
 

@@ -2,6 +2,7 @@
 
 A value *has rows* if the model computed it from its input; its first axis then counts samples. A node keeps
 the rows apart if it works along other axes alone. What is not known to keep them is taken to mix them.
+Labels that ArrayFeatureExtractor picks are one row, whose columns count samples until they are reshaped.
 """
 
 from collections.abc import Iterable, Mapping
@@ -56,6 +57,9 @@ POINTWISE = frozenset(
 ALONG_AN_AXIS = {"ArgMax": 0, "ArgMin": 0, "LogSoftmax": -1, "Softmax": -1}
 """Operators that work along one axis, with the axis that is meant where none is named."""
 
+OF_ROWS = frozenset(["LinearClassifier", "Normalizer", "SVMClassifier"])
+"""Operators of classifiers, which take a matrix of samples."""
+
 REDUCTIONS = frozenset(["ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum"])
 
 WHOLE_ROWS_SINCE = 13
@@ -71,21 +75,48 @@ def rows_apart(
         constants: stored tensors by name.
         shapes: of every value for one sample, whose first axis has length 1.
     """
-    with_rows = {model.graph.input[0].name}
+    with_rows, columns = {model.graph.input[0].name}, set[str]()
     if opset < WHOLE_ROWS_SINCE or shapes[model.graph.input[0].name][:1] != (1,):
         return False
     for node in model.graph.node:
         operands = [name for name in node.input if name]
+        if columns.intersection(operands):
+            if not _become_rows(node, constants) and node.op_type != "Cast":
+                return False
+            (with_rows if node.op_type == "Reshape" else columns).update(node.output)
+            continue
         if with_rows.isdisjoint(operands):
             return False
         if any(name not in with_rows and name not in constants for name in operands):
             return False
         if any(shapes[name][:1] != (1,) for name in node.output if name):
             return False
+        if _picks_labels(node, with_rows, constants, shapes):
+            columns.update(node.output)
+            continue
         if not _keeps(node, with_rows, constants, shapes):
             return False
         with_rows.update(name for name in node.output if name)
     return all(output.name in with_rows for output in model.graph.output)
+
+
+def _picks_labels(
+    node: onnx.NodeProto,
+    with_rows: set[str],
+    constants: Mapping[str, NDArray[Any]],
+    shapes: Mapping[str, Shape],
+) -> bool:
+    """Return whether a node takes one entry of a stored list for each row."""
+    if node.op_type != "ArrayFeatureExtractor":
+        return False
+    stored, index = node.input
+    return (
+        stored in constants and constants[stored].ndim == 1 and index in with_rows and shapes[index] == (1, 1)
+    )
+
+
+def _become_rows(node: onnx.NodeProto, constants: Mapping[str, NDArray[Any]]) -> bool:
+    return node.op_type == "Reshape" and constants.get(node.input[1], np.zeros(0)).tolist() in ([-1], [-1, 1])
 
 
 def _keeps(
@@ -111,6 +142,8 @@ def _keeps(
         return bool(_attribute(node, "axis", 0) == 0)
     if first not in with_rows or any(name in with_rows for name in others):
         return False
+    if node.op_type in OF_ROWS:
+        return ranks[first] == 2 and (node.op_type != "LinearClassifier" or _selects(node, shapes[first][1]))
     if node.op_type in ALONG_AN_AXIS:
         return _inner([_attribute(node, "axis", ALONG_AN_AXIS[node.op_type])], ranks[first])
     if node.op_type == "Gather":
@@ -130,6 +163,13 @@ def _keeps(
             not _attribute(node, "allowzero", 0) and extents[0] in (0, -1) and np.all(extents[1:] >= 0)
         )
     return False
+
+
+def _selects(node: onnx.NodeProto, width: int) -> bool:
+    """Return whether a classifier's matrix takes each of its scores from one number. Sums of several are
+    rounded otherwise in a product of matrices than in one of a vector."""
+    matrix = np.reshape(_attribute(node, "coefficients", []), (-1, width))
+    return bool((np.count_nonzero(matrix, axis=1) <= 1).all())
 
 
 def _rank_of_axes(node: onnx.NodeProto, shapes: Mapping[str, Shape]) -> int:
