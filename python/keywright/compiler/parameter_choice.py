@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any, Literal, get_args
 
 from keywright._copies import Unchanging, Unpicklable
@@ -129,7 +128,8 @@ class Compilation(
         name: str = "model",
     ) -> None:
         require_choice("client", client, get_args(Client))
-        if client == "thin" and ring is not None and ring not in (presets := _real_presets()):
+        if client == "thin" and ring is not None and not _takes_thin_clients(ring):
+            presets = filter(_takes_thin_clients, BootstrapperPlan.presets())
             what = "parameters=" if isinstance(ring, Ring) else f"parameters={ring!r}"
             raise ParameterError(
                 f"{what} has no bootstrapping of real values, which thin clients need; leave it out, choose "
@@ -377,7 +377,9 @@ def cost_table(parameters: Parameters, bootstraps: Sequence[BootstrapperPlan] = 
     return CostTable.predicted(chain_of(parameters), stored_model(), bootstraps)
 
 
-@cache
-def _real_presets() -> tuple[str, ...]:
-    """Return the presets of bootstraps whose slots have real values, as thin clients' ciphertexts do."""
-    return tuple(name for name in BootstrapperPlan.presets() if shipped_plan(name).values == "real")
+def _takes_thin_clients(ring: str | Ring) -> bool:
+    """Return whether a ring is a preset of a bootstrap whose slots have real values, as thin clients'
+    ciphertexts do."""
+    if not isinstance(ring, str) or ring not in BootstrapperPlan.presets():
+        return False
+    return shipped_plan(ring).values == "real"

@@ -47,7 +47,7 @@ def test_the_peak_of_a_bootstrapped_network_is_predicted(
     budget: float | None,
 ) -> None:
     """With all free memory, and with a third more than the minimum."""
-    folder, preset = squares(8), "N15_QP858_L5_S32_real"
+    folder, preset = squares(5), "N15_QP858_L5_S32_real"
     model, inputs = folder / "squares.onnx", folder / "inputs.npy"
     arguments = [model, "--calibration", inputs, "--input", inputs, "--count", 1, "--preset", preset]
     if budget is not None:
@@ -92,7 +92,7 @@ def test_what_cannot_fit_is_refused_before_any_key(
 
 
 def test_a_refusal_names_the_presets_that_take_less(squares: Write, small_process: None) -> None:  # noqa: F811
-    folder = squares(8)
+    folder = squares(5)
     inputs = np.load(folder / "inputs.npy")
     small, large = (
         refused(kw.compile(folder / "squares.onnx", inputs, parameters=preset), 64 << 20)

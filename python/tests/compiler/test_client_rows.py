@@ -60,6 +60,8 @@ CASES: dict[str, tuple[str, str, bool]] = {
     "a slice of rows": ("int64[1] b = {1}", "y = Slice (x, z, b, z)", False),
     "rows as vectors": ("int64[2] c = {-1, 3}", "t = Reshape (x, c) y = Neg (t)", True),
     "one vector": ("int64[2] c = {1, -1}", "y = Reshape (x, c)", False),
+    "shares": ("", "t = Abs (x) y = LpNormalization <axis: int = 1, p: int = 1> (t)", True),
+    "shares of columns": ("", "y = LpNormalization <axis: int = 0, p: int = 2> (x)", False),
     "a total": ("", "y = ReduceSum <keepdims: int = 1> (x)", False),
     "sums of rows": ("int64[1] c = {1}", "y = ReduceSum <keepdims: int = 0> (x, c)", True),
     "sums of columns": ("", "y = ReduceSum <keepdims: int = 1> (x, z)", False),

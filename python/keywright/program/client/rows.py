@@ -54,7 +54,7 @@ POINTWISE = frozenset(
 )
 """Operators whose results have the shape that their operands broadcast to."""
 
-ALONG_AN_AXIS = {"ArgMax": 0, "ArgMin": 0, "LogSoftmax": -1, "Softmax": -1}
+ALONG_AN_AXIS = {"ArgMax": 0, "ArgMin": 0, "LogSoftmax": -1, "LpNormalization": -1, "Softmax": -1}
 """Operators that work along one axis, with the axis that is meant where none is named."""
 
 OF_ROWS = frozenset(["LinearClassifier", "Normalizer", "SVMClassifier"])
