@@ -30,6 +30,10 @@ EXTRACTED = (
     "i = ArgMax <axis: int = 1> (x) t = ai.onnx.ml.ArrayFeatureExtractor (c, i)"
     " u = Cast <to: int = 6> (t) y = Reshape (u, f)"
 )
+MEAN = (
+    "t = Neg (x) r = Reshape (x, c) s = Reshape (t, c) u = Concat <axis: int = 0> (r, s, r)"
+    " y = ReduceMean <keepdims: int = 0> (u, z)"
+)
 CASES: dict[str, tuple[str, str, bool]] = {
     # Case: constants, nodes, and whether the rows are apart.
     "pointwise": ("float[3] c = {1, 2, 3}", "y = Mul (x, c)", True),
@@ -83,6 +87,18 @@ CASES: dict[str, tuple[str, str, bool]] = {
     "probabilities": ("", PROBABILITIES, True),
     "votes": ("", VOTES, True),
     "an extracted label": ("int64[3] c = {7, 8, 9}, int64[1] f = {-1}", EXTRACTED, True),
+    "a mean of members": (
+        "int64[3] c = {1, -1, 3}",
+        "s = Reshape (x, c) t = Neg (s) u = Reshape (t, c) y = ReduceMean <keepdims: int = 0> (u, z)",
+        False,
+    ),
+    "a mean of several": ("int64[3] c = {1, -1, 3}", MEAN, True),
+    "a mean of single numbers": (
+        "int64[3] c = {1, -1, 1}, int64[1] f = {1}",
+        MEAN.replace("(x, c)", "(v, c)").replace("t = Neg (x)", "v = ReduceMax (x, f) t = Neg (v)"),
+        False,
+    ),
+    "a mean of samples": ("int64[3] c = {1, -1, 3}, int64[1] f = {1}", MEAN.replace(", z)", ", f)"), False),
     "labels in one row": (
         "int64[3] c = {7, 8, 9}",
         "i = ArgMax <axis: int = 1> (x) y = ai.onnx.ml.ArrayFeatureExtractor (c, i)",

@@ -2,7 +2,8 @@
 
 A value *has rows* if the model computed it from its input; its first axis then counts samples. A node keeps
 the rows apart if it works along other axes alone. What is not known to keep them is taken to mix them.
-Labels that ArrayFeatureExtractor picks are one row, whose columns count samples until they are reshaped.
+Some values count samples on their second axis, behind one of length 1 or of members of an ensemble: labels
+that ArrayFeatureExtractor picks, and probabilities that are to be averaged.
 """
 
 from collections.abc import Iterable, Mapping
@@ -75,15 +76,18 @@ def rows_apart(
         constants: stored tensors by name.
         shapes: of every value for one sample, whose first axis has length 1.
     """
-    with_rows, columns = {model.graph.input[0].name}, set[str]()
+    with_rows, second = {model.graph.input[0].name}, set[str]()
     if opset < WHOLE_ROWS_SINCE or shapes[model.graph.input[0].name][:1] != (1,):
         return False
     for node in model.graph.node:
         operands = [name for name in node.input if name]
-        if columns.intersection(operands):
-            if not _become_rows(node, constants) and node.op_type != "Cast":
+        if second.intersection(operands):
+            if _to_rows(node, constants, shapes):
+                with_rows.update(node.output)
+            elif _stays_second(node, second):
+                second.update(node.output)
+            else:
                 return False
-            (with_rows if node.op_type == "Reshape" else columns).update(node.output)
             continue
         if with_rows.isdisjoint(operands):
             return False
@@ -91,8 +95,8 @@ def rows_apart(
             return False
         if any(shapes[name][:1] != (1,) for name in node.output if name):
             return False
-        if _picks_labels(node, with_rows, constants, shapes):
-            columns.update(node.output)
+        if _to_second(node, with_rows, constants, shapes):
+            second.update(node.output)
             continue
         if not _keeps(node, with_rows, constants, shapes):
             return False
@@ -100,23 +104,40 @@ def rows_apart(
     return all(output.name in with_rows for output in model.graph.output)
 
 
-def _picks_labels(
+def _to_second(
     node: onnx.NodeProto,
     with_rows: set[str],
     constants: Mapping[str, NDArray[Any]],
     shapes: Mapping[str, Shape],
 ) -> bool:
-    """Return whether a node takes one entry of a stored list for each row."""
-    if node.op_type != "ArrayFeatureExtractor":
-        return False
-    stored, index = node.input
-    return (
-        stored in constants and constants[stored].ndim == 1 and index in with_rows and shapes[index] == (1, 1)
-    )
+    """Return whether a node moves samples from the first axis to the second."""
+    if node.op_type == "ArrayFeatureExtractor":
+        stored, index = node.input
+        of_rows = index in with_rows and shapes[index] == (1, 1)
+        return of_rows and stored in constants and constants[stored].ndim == 1
+    if node.op_type == "Reshape" and node.input[0] in with_rows and len(shapes[node.input[0]]) == 2:
+        width = shapes[node.input[0]][1]
+        # A sum over members of single numbers may be rounded otherwise for one sample than for several.
+        return width > 1 and constants[node.input[1]].tolist() == [1, -1, width]
+    return False
 
 
-def _become_rows(node: onnx.NodeProto, constants: Mapping[str, NDArray[Any]]) -> bool:
-    return node.op_type == "Reshape" and constants.get(node.input[1], np.zeros(0)).tolist() in ([-1], [-1, 1])
+def _stays_second(node: onnx.NodeProto, second: set[str]) -> bool:
+    if node.op_type == "Concat":
+        return second.issuperset(node.input) and bool(_attribute(node, "axis", 0) == 0)
+    return node.op_type == "Cast"
+
+
+def _to_rows(
+    node: onnx.NodeProto, constants: Mapping[str, NDArray[Any]], shapes: Mapping[str, Shape]
+) -> bool:
+    """Return whether a node moves samples from the second axis back to the first."""
+    if node.op_type == "Reshape":
+        return shapes[node.input[0]] == (1, 1) and constants[node.input[1]].tolist() in ([-1], [-1, 1])
+    if node.op_type in ("ReduceMean", "ReduceSum") and not _attribute(node, "keepdims", 1):
+        axes = constants.get(node.input[1]) if len(node.input) > 1 else _attribute(node, "axes", None)
+        return axes is not None and np.ravel(axes).tolist() == [0]
+    return False
 
 
 def _keeps(
