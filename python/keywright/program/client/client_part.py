@@ -206,8 +206,10 @@ class ClientPart:
 
     @cached_property
     def deciding(self) -> dict[str, str]:
-        """Operators of `DECIDING`, and casts to whole numbers, by the names of their results that jump. Labels
-        from a list jump where their index does, and their casts are left out."""
+        """Operators of `DECIDING`, and casts to whole numbers, by the names of their results that jump.
+
+        Labels of a list jump where their index does: their casts are left out.
+        """
         operators, stored = {}, self._steps.constants
         labels = {
             node.output[0]

@@ -3,7 +3,7 @@
 A value *has rows* if the model computed it from its input; its first axis then counts samples. A node keeps
 the rows apart if it works along other axes alone. What is not known to keep them is taken to mix them.
 Some values count samples on their second axis, behind one of length 1 or of members of an ensemble: labels
-that ArrayFeatureExtractor picks, and probabilities that are to be averaged.
+that ArrayFeatureExtractor picks, and probabilities before their mean is taken.
 """
 
 from collections.abc import Iterable, Mapping
