@@ -89,7 +89,7 @@ built: tested $(HARDWARE_VENV)/.installed
 BUILT :=
 tests: python-test rust-test hw-test
 
-test: ## Run the Rust and the Python tests, and simulate the hardware
+test: needs-rust ## Run the Rust and the Python tests, and simulate the hardware
 	@$(MAKE) --jobs=2 --output-sync=line built
 	@$(MAKE) --jobs=2 --output-sync=line BUILT=yes tests
 	@echo "The package in $(VENV) has the tests' extension, with assertions: \`make build\` installs the fast one."
