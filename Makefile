@@ -82,19 +82,22 @@ demo: build ## Build, then classify encrypted digits in some seconds: keys, encr
 # Tests and benchmarks measure and break an insecure scheme, which no wheel contains.
 build: needs-rust $(VENV)/.extension ## Build the extension (release) and install the package into .venv
 
-# What tests need is built first, by all processors. Then the longest goal starts first, beside the others in turn: many
-# of Python's tests wait. Of goals whose prerequisites are being made, make would start the longest last.
+# What tests need is built first: packages are installed while the engine is compiled. Then the longest goal starts
+# first, beside the others in turn: many of Python's tests wait. Of goals whose prerequisites are being made, make would
+# start the longest last.
 built: tested $(HARDWARE_VENV)/.installed
 BUILT :=
 tests: python-test rust-test hw-test
 
-test: built ## Run the Rust and the Python tests, and simulate the hardware
+test: needs-rust ## Run the Rust and the Python tests, and simulate the hardware
+	@$(MAKE) --jobs=2 --output-sync=line built
 	@$(MAKE) --jobs=2 --output-sync=line BUILT=yes tests
 	@echo "The package in $(VENV) has the tests' extension, with assertions: \`make build\` installs the fast one."
 
 # One selection of crates, so that each is compiled once: for tests, for the extension, for the hardware's vectors. The
 # variable is maturin's: the extension does not link Python's library. No test runs an example: `make lint` checks them.
-rust-programs: needs-rust $(VENV)/.installed
+# To compile the extension takes an interpreter and no packages.
+rust-programs: needs-rust $(VENV)/.made
 	PYO3_BUILD_EXTENSION_MODULE=1 cargo build --locked --workspace --lib --tests \
 	  --bin keywright-hardware-vectors --features $(TESTED_FEATURES)
 
@@ -103,7 +106,7 @@ rust-test: needs-rust $(if $(BUILT),,rust-programs)
 	PYO3_BUILD_EXTENSION_MODULE=1 cargo test --locked --workspace --doc --features $(TESTED_FEATURES)
 
 # What `make build` put there is replaced, so its stamp goes.
-tested: rust-programs
+tested: rust-programs $(VENV)/.installed
 	@rm -f $(VENV)/.extension
 	$(BIN)/python scripts/tested_extension.py $(TARGET)/debug
 
@@ -395,10 +398,13 @@ clean: ## Remove everything that was built
 
 # Stamps are written last, so an interrupted recipe runs again from its start. Python compiles what is imported, so
 # nothing else has to be compiled.
-$(VENV)/.installed: requirements/dev.txt
+$(VENV)/.made: requirements/dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 	  f"Keywright needs Python 3.11 or later, $(PYTHON) is {sys.version.split()[0]}: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv --clear $(VENV)
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.made
 	$(BIN)/python scripts/install_pins.py requirements/dev.txt
 	touch $@
 

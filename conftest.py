@@ -64,13 +64,37 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     return None
 
 
+def backwards(config: pytest.Config) -> bool:
+    """Whether a process reads the files of tests from the last to the first, as every second one does: then
+    two of them do not both compile the same file, with its assertions."""
+    worker = getattr(config, "workerinput", {}).get("workerid", "gw0")
+    return int(worker.removeprefix("gw")) % 2 == 1
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Paths of the command line from the last to the first."""
+    if backwards(config):
+        config.args.reverse()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_directory(parent: pytest.Collector) -> Generator[None, Any, Any]:
+    """Entries of folders from the last to the first."""
+    folder = yield
+    if folder is not None and backwards(parent.config):
+        collect = folder.collect
+        folder.collect = lambda: [*collect()][::-1]
+    return folder
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take longest start first: no process is left with one of them at the end."""
+    """Files that take longest start first: no process is left with one of them at the end. All processes must
+    have the same order."""
     from durations import load
 
     seconds = load()
     names = {item.path: item.path.relative_to(ROOT).as_posix() for item in items}
-    items.sort(key=lambda item: -seconds.get(names[item.path], 0.0))
+    items.sort(key=lambda item: (-seconds.get(names[item.path], 0.0), names[item.path]))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -160,15 +160,22 @@ def modules() -> dict[str, Path]:
     return modules
 
 
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """The whole of a file."""
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def imports(name: str, path: Path) -> Iterator[tuple[str, str]]:
     """Every import of a file, wherever it stands, for types alone as well: the module and the name taken from
     it, which is empty where the module is taken."""
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from ((alias.name, "") for alias in node.names)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
-            if isinstance(node.args[0], ast.Constant):
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+            called = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+            if called.endswith("import_module") and isinstance(node.args[0], ast.Constant):
                 yield str(node.args[0].value), ""
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
@@ -292,7 +299,7 @@ def test_no_function_of_the_package_is_longer_than_a_reader_takes_in() -> None:
     lengths = {
         f"{path.relative_to(PACKAGE)}: {node.name}": node.end_lineno - node.lineno + 1
         for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None
     }
     assert {name: length for name, length in lengths.items() if length > MAX_LINES} == {}

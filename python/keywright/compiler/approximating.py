@@ -11,7 +11,6 @@ import numpy as np
 import onnx
 from numpy.typing import ArrayLike, NDArray
 
-from keywright._core import BootstrapperPlan
 from keywright.compiler.activations.answers import labels_behind
 from keywright.compiler.activations.approximation.method import Method
 from keywright.compiler.activations.fit import OPERATORS, Fit
@@ -49,6 +48,7 @@ from keywright.errors.network import (
     too_wide,
     unknown_activation,
 )
+from keywright.plan.ring.preset_plans import shipped_plan
 from keywright.program.arrays import Shape, Vector, as_numbers, require_samples
 from keywright.program.client.first_steps import FirstSteps
 from keywright.program.client.joint_range import JointRange
@@ -381,7 +381,7 @@ def least_bytes(graph: Graph) -> int:
 def _level_price() -> float:
     """Return the time of a bootstrap per level that it gives, in products of ciphertexts at the middle
     level."""
-    plan, costs = BootstrapperPlan.preset(DEFAULT_BOOTSTRAP_PRESET), CostTable.default()
+    plan, costs = shipped_plan(DEFAULT_BOOTSTRAP_PRESET), CostTable.default()
     product = costs.seconds(LayerWork(multiplications=(1,)), plan.output_level - plan.levels_left // 2)
     return costs.bootstrap_seconds(plan.output_level) / plan.levels_left / product
 

@@ -14,7 +14,7 @@ from keywright.errors import (
     ParameterError,
 )
 
-from .series import Vector
+from .series import Vector, chebyshev
 
 MAX_ROUNDS = 60
 LEVELLED = 1e-7
@@ -48,7 +48,7 @@ class OddMinimax:
 
     def __call__(self, x: Vector) -> Vector:
         """Evaluate the polynomial."""
-        return np.asarray(np.polynomial.chebyshev.chebval(x, self.coefficients), np.float64)
+        return chebyshev(x, self.coefficients)
 
 
 def odd_minimax(degree: int, low: float) -> OddMinimax:
@@ -98,7 +98,7 @@ def _exchange(points: Vector, coefficients: Vector, low: float) -> tuple[Vector,
     """Return the extrema of the error, which replace the points, and the largest error."""
 
     def error(x: Vector) -> Vector:
-        return np.asarray(np.polynomial.chebyshev.chebval(x, coefficients) - 1.0, np.float64)
+        return chebyshev(x, coefficients) - 1.0
 
     ends = np.concatenate(([low], np.sqrt(points[:-1] * points[1:]), [1.0]))
     results = []

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from keywright._core import polynomial_depth, polynomial_relinearizations
+from keywright._core import polynomial_depth
 from keywright.program.operands.diagonals import DiagonalMatrix
 from keywright.program.operands.polynomials import PolynomialSpec
 
@@ -84,7 +84,7 @@ def list_key_switches(
         elif step.opcode == "polynomial":
             polynomial = polynomials[step.argument]
             top = step.level + polynomial_depth(polynomial.degree)
-            offsets = polynomial_relinearizations(polynomial.coefficients, polynomial.basis)
+            offsets = polynomial.relinearizations
             for offset in sorted(set(offsets)):
                 count = offsets.count(offset)
                 note(index, "relinearization", 0, top - offset, f"c{step.result}/p", count)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from keywright._core import polynomial_depth, polynomial_relinearizations
+from keywright._core import polynomial_depth
 from keywright.errors.engine import OperandError
 from keywright.errors.network import OutOfRangeError
 from keywright.program.arrays import Vector
@@ -119,7 +119,7 @@ class ClearBackend:
         """See `Backend.polynomial`."""
         depth = polynomial_depth(polynomial.degree)
         self._spend("polynomial", ct.level, depth)
-        for offset in polynomial_relinearizations(polynomial.coefficients, polynomial.basis):
+        for offset in polynomial.relinearizations:
             self.log.append(PerformedSwitch("relinearization", 0, ct.level - offset, ct.log_n))
         return ClearCiphertext(polynomial.evaluate(ct.values), ct.level - depth, ct.log_n)
 

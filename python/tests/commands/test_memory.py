@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from keywright.cli import main
 from keywright.commands.helpers.memory import memory_budget
-from keywright.model import Executable
+from keywright.model import Executable, Model
 from keywright.model.parameters.parameter_choice import BOOTSTRAP_PRESETS, Compilation
 from tests.commands.test_infer import Write, squares  # noqa: F401 (a fixture)
 
@@ -41,27 +41,42 @@ def test_the_peak_of_a_small_network_is_predicted(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("budget", [pytest.param(None, marks=pytest.mark.full), 1.35])
-def test_the_peak_of_a_bootstrapped_network_is_predicted(squares: Write, budget: float | None) -> None:  # noqa: F811
+def test_the_peak_of_a_bootstrapped_network_is_predicted(
+    squares: Write,  # noqa: F811
+    small_process: None,
+    budget: float | None,
+) -> None:
     """With all free memory, and with a third more than the minimum."""
-    folder = squares(8)
+    folder, preset = squares(5), "N15_QP858_L5_S32_real"
     model, inputs = folder / "squares.onnx", folder / "inputs.npy"
-    arguments = [model, "--calibration", inputs, "--input", inputs, "--count", 1]
-    arguments += ["--preset", "N15_QP858_L5_S32_real"]
+    arguments = [model, "--calibration", inputs, "--input", inputs, "--count", 1, "--preset", preset]
     if budget is not None:
-        arguments += ["--memory", f"{int(budget * least(arguments))}B"]
+        refusal = refused(kw.compile(model, np.load(inputs), parameters=preset), 1 << 20)
+        arguments += ["--memory", f"{int(budget * refusal.needed)}B"]
     measurement = measured(*arguments)
     assert abs(measurement["predicted_peak_bytes"] / measurement["peak_bytes"] - 1) <= SHARE
     if budget is not None:
         assert measurement["peak_bytes"] <= measurement["memory_budget"]
 
 
-def least(arguments: list[Any]) -> int:
-    """Return the minimum that the refusal of too small a budget states."""
-    command = [sys.executable, "-m", "keywright.cli", "infer", *map(str, arguments), "--memory", "1MB"]
-    refused = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert refused.returncode == 2
-    number, unit = refused.stderr.split("The minimum is ")[1].split(":")[0].split()
-    return int(float(number) * {"MB": 1e6, "GB": 1e9}[unit])
+@pytest.fixture
+def small_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What this process holds does not count, but what one holds that has only begun."""
+    for module in ("model.executable", "model.parameters.parameter_choice"):
+        monkeypatch.setattr(f"keywright.{module}.resident_bytes", lambda: 100 << 20)
+
+
+def refused(compiled: Model, budget: int) -> kw.errors.OutOfMemoryError:
+    """Return the refusal of too small a budget, which takes no compilation."""
+
+    def compiles(self: Compilation, batching: object) -> Executable:
+        raise AssertionError("a refusal compiles nothing")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Compilation, "_compile", compiles)
+        with pytest.raises(kw.errors.OutOfMemoryError, check=lambda error: error.code == "budget") as caught:
+            compiled.plan_batches(1, budget)
+    return caught.value
 
 
 def test_what_cannot_fit_is_refused_before_any_key(
@@ -76,26 +91,13 @@ def test_what_cannot_fit_is_refused_before_any_key(
     assert "not an amount of memory" in capsys.readouterr().err
 
 
-def test_a_refusal_names_the_presets_that_take_less(squares: Write, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    for module in ("model.executable", "model.parameters.parameter_choice"):
-        monkeypatch.setattr(f"keywright.{module}.resident_bytes", lambda: 100 << 20)
-    folder = squares(8)
+def test_a_refusal_names_the_presets_that_take_less(squares: Write, small_process: None) -> None:  # noqa: F811
+    folder = squares(5)
     inputs = np.load(folder / "inputs.npy")
-
-    def compiles(self: Compilation, batching: object) -> Executable:
-        raise AssertionError("a refusal compiles nothing")
-
-    def refused(preset: str) -> kw.errors.OutOfMemoryError:
-        compiled = kw.compile(folder / "squares.onnx", inputs, parameters=preset)
-        with monkeypatch.context() as patch:
-            patch.setattr(Compilation, "_compile", compiles)
-            with pytest.raises(
-                kw.errors.OutOfMemoryError, check=lambda error: error.code == "budget"
-            ) as caught:
-                compiled.plan_batches(1, 64 << 20)
-        return caught.value
-
-    small, large = refused(BOOTSTRAP_PRESETS[0]), refused(BOOTSTRAP_PRESETS[1])
+    small, large = (
+        refused(kw.compile(folder / "squares.onnx", inputs, parameters=preset), 64 << 20)
+        for preset in BOOTSTRAP_PRESETS[:2]
+    )
     said = str(large).split(f"{BOOTSTRAP_PRESETS[0]} (at least ")[1]
     number, unit = said.split(")")[0].split()
     least = float(number) * {"MB": 1e6, "GB": 1e9}[unit]

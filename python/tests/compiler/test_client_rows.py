@@ -13,6 +13,27 @@ CLASSIFIER = (
     "l, y = ai.onnx.ml.LinearClassifier"
     " <coefficients: floats = [1.0, 2.0, 3.0, 1.0, 0.5, 2.0], classlabels_ints: ints = [0, 1]> (x)"
 )
+PROBABILITIES = (
+    "l, t = ai.onnx.ml.LinearClassifier"
+    " <coefficients: floats = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],"
+    ' classlabels_ints: ints = [0, 1, 2], post_transform: string = "SOFTMAX"> (x)'
+    ' y = ai.onnx.ml.Normalizer <norm: string = "L1"> (t)'
+)
+VOTES = (
+    "y, t = ai.onnx.ml.SVMClassifier <classlabels_ints: ints = [0, 1, 2],"
+    " coefficients: floats = [-1.0, 0.0, 0.0, 0.0, -1.0, -1.0], kernel_params: floats = [0.0, 0.0, 0.0],"
+    ' kernel_type: string = "LINEAR", post_transform: string = "NONE", rho: floats = [0.1, 0.2, -0.1],'
+    " support_vectors: floats = [-1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, -1.0],"
+    " vectors_per_class: ints = [2, 1, 0]> (x)"
+)
+EXTRACTED = (
+    "i = ArgMax <axis: int = 1> (x) t = ai.onnx.ml.ArrayFeatureExtractor (c, i)"
+    " u = Cast <to: int = 6> (t) y = Reshape (u, f)"
+)
+MEAN = (
+    "t = Neg (x) r = Reshape (x, c) s = Reshape (t, c) u = Concat <axis: int = 0> (r, s, r)"
+    " y = ReduceMean <keepdims: int = 0> (u, z)"
+)
 CASES: dict[str, tuple[str, str, bool]] = {
     # Case: constants, nodes, and whether the rows are apart.
     "pointwise": ("float[3] c = {1, 2, 3}", "y = Mul (x, c)", True),
@@ -43,6 +64,8 @@ CASES: dict[str, tuple[str, str, bool]] = {
     "a slice of rows": ("int64[1] b = {1}", "y = Slice (x, z, b, z)", False),
     "rows as vectors": ("int64[2] c = {-1, 3}", "t = Reshape (x, c) y = Neg (t)", True),
     "one vector": ("int64[2] c = {1, -1}", "y = Reshape (x, c)", False),
+    "shares": ("", "t = Abs (x) y = LpNormalization <axis: int = 1, p: int = 1> (t)", True),
+    "shares of columns": ("", "y = LpNormalization <axis: int = 0, p: int = 2> (x)", False),
     "a total": ("", "y = ReduceSum <keepdims: int = 1> (x)", False),
     "sums of rows": ("int64[1] c = {1}", "y = ReduceSum <keepdims: int = 0> (x, c)", True),
     "sums of columns": ("", "y = ReduceSum <keepdims: int = 1> (x, z)", False),
@@ -56,6 +79,41 @@ CASES: dict[str, tuple[str, str, bool]] = {
         False,
     ),
     "a linear classifier": ("", CLASSIFIER, False),
+    "a classifier of scores": (
+        "",
+        CLASSIFIER.replace("1.0, 2.0, 3.0, 1.0, 0.5, 2.0", "1.0, 0.0, 0.0, 0.0, 0.0, 2.0"),
+        True,
+    ),
+    "probabilities": ("", PROBABILITIES, True),
+    "votes": ("", VOTES, True),
+    "an extracted label": ("int64[3] c = {7, 8, 9}, int64[1] f = {-1}", EXTRACTED, True),
+    "a mean of members": (
+        "int64[3] c = {1, -1, 3}",
+        "s = Reshape (x, c) t = Neg (s) u = Reshape (t, c) y = ReduceMean <keepdims: int = 0> (u, z)",
+        False,
+    ),
+    "a mean of several": ("int64[3] c = {1, -1, 3}", MEAN, True),
+    "a mean of single numbers": (
+        "int64[3] c = {1, -1, 1}, int64[1] f = {1}",
+        MEAN.replace("(x, c)", "(v, c)").replace("t = Neg (x)", "v = ReduceMax (x, f) t = Neg (v)"),
+        False,
+    ),
+    "a mean of samples": ("int64[3] c = {1, -1, 3}, int64[1] f = {1}", MEAN.replace(", z)", ", f)"), False),
+    "labels in one row": (
+        "int64[3] c = {7, 8, 9}",
+        "i = ArgMax <axis: int = 1> (x) y = ai.onnx.ml.ArrayFeatureExtractor (c, i)",
+        False,
+    ),
+    "a total of labels": (
+        "int64[3] c = {7, 8, 9}",
+        "i = ArgMax <axis: int = 1> (x) t = ai.onnx.ml.ArrayFeatureExtractor (c, i) y = ReduceSum (t)",
+        False,
+    ),
+    "extracted columns": (
+        "int64[2] c = {2, 0}",
+        "y = ai.onnx.ml.ArrayFeatureExtractor (x, c)",
+        False,
+    ),
 }
 
 

@@ -18,6 +18,7 @@ from keywright.plan.cost.model import CostModel
 from keywright.plan.cost.operations import Operation, product_operation
 from keywright.plan.ring.chain import Chain, shapes
 from keywright.plan.ring.chain_sources import chain_of
+from keywright.plan.ring.preset_plans import shipped_plan
 from keywright.plan.strategies.bootstrap_time import predict_bootstrap
 from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
 
@@ -89,7 +90,7 @@ class CostTable:
     def default() -> "CostTable":
         """Return the table for the default parameters, `DEFAULT_BOOTSTRAP_PRESET`, and the weights of plans
         without a calibration."""
-        plan = BootstrapperPlan.preset(DEFAULT_BOOTSTRAP_PRESET)
+        plan = shipped_plan(DEFAULT_BOOTSTRAP_PRESET)
         return CostTable.predicted(chain_of(plan.parameters), CostModel(), [plan])
 
     def seconds(self, work: LayerWork, level: int) -> float:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from math import inf
 from typing import Any, Literal, get_args
 
@@ -25,7 +24,7 @@ from keywright.plan.memory.machine import resident_bytes
 from keywright.plan.memory.planner import bootstrap_bytes
 from keywright.plan.ring.chain_sources import chain_of
 from keywright.plan.ring.entry import deep_entry, deep_literal, read_entry
-from keywright.plan.ring.preset_plans import bootstrap_plans
+from keywright.plan.ring.preset_plans import bootstrap_plans, shipped_plan
 from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
 from keywright.program.program import Program
 
@@ -107,7 +106,8 @@ class Compilation(
         labels: tuple[str, ...] = (),
     ) -> None:
         require_choice("client", client, get_args(Client))
-        if client == "thin" and ring is not None and ring not in (presets := _real_presets()):
+        if client == "thin" and ring is not None and not _takes_thin_clients(ring):
+            presets = filter(_takes_thin_clients, BootstrapperPlan.presets())
             what = "parameters=" if isinstance(ring, Ring) else f"parameters={ring!r}"
             raise ParameterError(
                 f"{what} has no bootstrapping of real values, which thin clients need; leave it out, choose "
@@ -147,7 +147,7 @@ class Compilation(
     def finer_presets(self, log_scale: float) -> tuple[str, ...]:
         """Return the presets of a larger scale without further bootstraps."""
         if self._client == "thin":
-            scales = {name: BootstrapperPlan.preset(name).parameters.log_scale for name in BOOTSTRAP_PRESETS}
+            scales = {name: shipped_plan(name).parameters.log_scale for name in BOOTSTRAP_PRESETS}
         elif self._choice is not None and isinstance(self._choice.ring, Ring):
             scales = {name: Parameters.preset(name).log_scale for name in Parameters.presets()}
         else:
@@ -323,7 +323,7 @@ def smaller_presets(refusal: OutOfMemoryError, program: Program) -> OutOfMemoryE
     resident, slots = resident_bytes(), min(each.slots for each in program.operands.bootstraps)
     sizes = []
     for name in sorted(set(BOOTSTRAP_PRESETS + DEEP_PRESETS) - own):
-        lowest = BootstrapperPlan.preset(name).input_level + 1
+        lowest = shipped_plan(name).input_level + 1
         plan = BootstrapperPlan.preset(name, "fastest", slots=slots, output_level=lowest)
         sizes.append((bootstrap_bytes(plan, resident), name))
     less = [
@@ -353,9 +353,9 @@ def cost_table(parameters: Parameters, bootstraps: Sequence[BootstrapperPlan] = 
     return CostTable.predicted(chain_of(parameters), stored_model(), bootstraps)
 
 
-@cache
-def _real_presets() -> tuple[str, ...]:
-    """Return the presets of bootstraps whose slots have real values, as thin clients' ciphertexts do."""
-    return tuple(
-        name for name in BootstrapperPlan.presets() if BootstrapperPlan.preset(name).values == "real"
-    )
+def _takes_thin_clients(ring: str | Ring) -> bool:
+    """Return whether a ring is a preset of a bootstrap whose slots have real values, as thin clients'
+    ciphertexts do."""
+    if not isinstance(ring, str) or ring not in BootstrapperPlan.presets():
+        return False
+    return shipped_plan(ring).values == "real"

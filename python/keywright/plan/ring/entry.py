@@ -16,7 +16,7 @@ from keywright.errors.model import FolderError
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.program import Program
 
-from .preset_plans import preset_plan
+from .preset_plans import preset_plan, shipped_plan
 
 Literal = Mapping[str, Any]
 
@@ -106,7 +106,7 @@ def _shipped(program: Program, plans: Sequence[BootstrapperPlan], name: str) -> 
     for bootstrap, plan in zip(program.operands.bootstraps, plans, strict=True):
         if bootstrap.preset == name:
             return plan
-    return BootstrapperPlan.preset(name)
+    return shipped_plan(name)
 
 
 def _deep(
@@ -117,7 +117,7 @@ def _deep(
     slots: int,
     output_level: int,
 ) -> BootstrapperPlan:
-    input_level = BootstrapperPlan.preset(preset).input_level
+    input_level = shipped_plan(preset).input_level
     target = Bootstrap(slots, input_level, output_level, preset=preset)
     for bootstrap, plan in zip(program.operands.bootstraps, plans, strict=True):
         if deep_literal(bootstrap) == deep_literal(target) and not bootstrap.input_log_n:

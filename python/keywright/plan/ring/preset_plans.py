@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 
 from keywright._core import BootstrapperPlan
 from keywright.errors import ParameterError
@@ -67,13 +67,22 @@ def bootstrap_plans(program: Program) -> list[BootstrapperPlan]:
 def preset_plan(option: Bootstrap, program: Program) -> BootstrapperPlan:
     """Return the plan of one bootstrap. A preset's budget of keys is for its own ring, slots and levels. If
     other keys exceed it, the plan with the fewest bytes is used."""
+    rings = tuple(used_rings(shipped_plan(option.preset), program))
+    return _plan_of(option.preset, option.slots, rings, option.input_log_n or None, option.output_level)
+
+
+@lru_cache(maxsize=16)
+def _plan_of(
+    preset: str, slots: int, subrings: tuple[Subring, ...], input_log_n: int | None, output_level: int
+) -> BootstrapperPlan:
+    """Return the plan, which is made once: every batch and every choice of keys of a network asks for it."""
     make = partial(
         BootstrapperPlan.preset,
-        option.preset,
-        slots=option.slots,
-        subrings=used_rings(shipped_plan(option.preset), program),
-        input_log_n=option.input_log_n or None,
-        output_level=option.output_level,
+        preset,
+        slots=slots,
+        subrings=subrings,
+        input_log_n=input_log_n,
+        output_level=output_level,
     )
     try:
         return make()

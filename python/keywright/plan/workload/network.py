@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from keywright._core import BootstrapperPlan, KeySpec, Parameters
 from keywright.plan.cost.ephemeral import FixedKeys
@@ -313,7 +314,11 @@ def bootstrap_bundles(
     out: list[SwitchBundle] = []
     before = None
     fixed = tuple(plan.fixed_keys) if log_n == 0 else ()
-    factors = [entry for entry in _factor_groups(plan) if stage_ring(plan, entry[0]) == log_n]
+    factors = [
+        (of, factor, list(switches))
+        for of, factor, switches in _factor_groups(plan)
+        if stage_ring(plan, of) == log_n
+    ]
     for stage, form, level, elements, count in plan.key_groups:
         if stage_ring(plan, stage) != log_n:
             continue
@@ -338,6 +343,7 @@ def bootstrap_bundles(
     return out
 
 
+@lru_cache(maxsize=16)
 def _factor_groups(plan: BootstrapperPlan) -> list[tuple[str, int, list[tuple[Form, int, list[int], int]]]]:
     """Return stage, index and key switches of each factor of a bootstrap's transforms, in the order of its
     stages."""

@@ -15,6 +15,9 @@ from .last_steps import ClientPart
 MOST_ROWS, FEW_ROWS = 4096, 32
 """Samples that are looked at, of last steps that take many at once and of others."""
 
+SLOW_ROWS = frozenset(["SVMClassifier"])
+"""Operators that take samples together, and compute each by itself."""
+
 CHUNK = 256
 """Samples that go through the last steps at a time."""
 
@@ -52,7 +55,7 @@ def rows_to_look_at(part: ClientPart, scores: Vector, errors: ArrayLike) -> NDAr
         scores, errors: as for `moved`.
     """
     count, sizes = len(scores), np.broadcast_to(np.asarray(errors, np.float64), scores.shape)
-    most = MOST_ROWS if part.keeps_rows_apart else FEW_ROWS
+    most = MOST_ROWS if part.keeps_rows_apart and SLOW_ROWS.isdisjoint(part.operators) else FEW_ROWS
     spread = np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
     close = np.any(np.abs(scores) <= sizes, axis=1)
     close |= np.any(np.diff(np.sort(scores, axis=1), axis=1) <= 2 * sizes.max(axis=1, keepdims=True), axis=1)

@@ -127,11 +127,20 @@ class ClientPart:
 
     @cached_property
     def deciding(self) -> dict[str, str]:
-        """Operators of `DECIDING`, and casts to whole numbers, by the names of their results that jump."""
-        operators = {}
+        """Operators of `DECIDING`, and casts to whole numbers, by the names of their results that jump.
+
+        Labels of a list jump where their index does: their casts are left out.
+        """
+        operators, stored = {}, self._steps.constants
+        labels = {
+            node.output[0]
+            for node in self._steps.model.graph.node
+            if node.op_type == "ArrayFeatureExtractor" and node.input[0] in stored
+        }
         for node in self._steps.model.graph.node:
             to = next((each.i for each in node.attribute if each.name == "to"), FLOAT)
-            cast = node.op_type == "Cast" and to not in (FLOAT, DOUBLE, onnx.TensorProto.FLOAT16)
+            whole = node.op_type == "Cast" and to not in (FLOAT, DOUBLE, onnx.TensorProto.FLOAT16)
+            cast = whole and node.input[0] not in labels
             if (cast or node.op_type in DECIDING) and not node.output[0].startswith(WHOLE):
                 operators[node.output[1 if node.op_type == "TopK" else 0]] = node.op_type
         return {name: operator for name, operator in operators.items() if name}
@@ -150,13 +159,13 @@ class ClientPart:
 
     @property
     def keeps_rows_apart(self) -> bool:
-        """Whether many samples are one run."""
+        """Whether `run_all` takes many samples at once."""
         shapes: dict[str, Shape] = {}
         try:
-            self._run_one(np.zeros(self.shape), shapes)
+            self._whole._run_one(np.zeros(self.shape), shapes)
         except FormatError:
             return False
-        return self._keeps_rows_apart(shapes)
+        return self._whole._keeps_rows_apart(shapes)
 
     @cached_property
     def _whole(self) -> "ClientPart":

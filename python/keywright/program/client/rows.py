@@ -2,6 +2,8 @@
 
 A value *has rows* if the model computed it from its input; its first axis then counts samples. A node keeps
 the rows apart if it works along other axes alone. What is not known to keep them is taken to mix them.
+Some values count samples on their second axis, behind one of length 1 or of members of an ensemble: labels
+that ArrayFeatureExtractor picks, and probabilities before their mean is taken.
 """
 
 from collections.abc import Iterable, Mapping
@@ -53,8 +55,11 @@ POINTWISE = frozenset(
 )
 """Operators whose results have the shape that their operands broadcast to."""
 
-ALONG_AN_AXIS = {"ArgMax": 0, "ArgMin": 0, "LogSoftmax": -1, "Softmax": -1}
+ALONG_AN_AXIS = {"ArgMax": 0, "ArgMin": 0, "LogSoftmax": -1, "LpNormalization": -1, "Softmax": -1}
 """Operators that work along one axis, with the axis that is meant where none is named."""
+
+OF_ROWS = frozenset(["LinearClassifier", "Normalizer", "SVMClassifier"])
+"""Operators of classifiers, which take a matrix of samples."""
 
 REDUCTIONS = frozenset(["ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum"])
 
@@ -71,21 +76,68 @@ def rows_apart(
         constants: stored tensors by name.
         shapes: of every value for one sample, whose first axis has length 1.
     """
-    with_rows = {model.graph.input[0].name}
+    with_rows, second = {model.graph.input[0].name}, set[str]()
     if opset < WHOLE_ROWS_SINCE or shapes[model.graph.input[0].name][:1] != (1,):
         return False
     for node in model.graph.node:
         operands = [name for name in node.input if name]
+        if second.intersection(operands):
+            if _to_rows(node, constants, shapes):
+                with_rows.update(node.output)
+            elif _stays_second(node, second):
+                second.update(node.output)
+            else:
+                return False
+            continue
         if with_rows.isdisjoint(operands):
             return False
         if any(name not in with_rows and name not in constants for name in operands):
             return False
         if any(shapes[name][:1] != (1,) for name in node.output if name):
             return False
+        if _to_second(node, with_rows, constants, shapes):
+            second.update(node.output)
+            continue
         if not _keeps(node, with_rows, constants, shapes):
             return False
         with_rows.update(name for name in node.output if name)
     return all(output.name in with_rows for output in model.graph.output)
+
+
+def _to_second(
+    node: onnx.NodeProto,
+    with_rows: set[str],
+    constants: Mapping[str, NDArray[Any]],
+    shapes: Mapping[str, Shape],
+) -> bool:
+    """Return whether a node moves samples from the first axis to the second."""
+    if node.op_type == "ArrayFeatureExtractor":
+        stored, index = node.input
+        of_rows = index in with_rows and shapes[index] == (1, 1)
+        return of_rows and stored in constants and constants[stored].ndim == 1
+    if node.op_type == "Reshape" and node.input[0] in with_rows and len(shapes[node.input[0]]) == 2:
+        width = shapes[node.input[0]][1]
+        # A sum over members of single numbers may be rounded otherwise for one sample than for several.
+        return width > 1 and constants[node.input[1]].tolist() == [1, -1, width]
+    return False
+
+
+def _stays_second(node: onnx.NodeProto, second: set[str]) -> bool:
+    if node.op_type == "Concat":
+        return second.issuperset(node.input) and bool(_attribute(node, "axis", 0) == 0)
+    return node.op_type == "Cast"
+
+
+def _to_rows(
+    node: onnx.NodeProto, constants: Mapping[str, NDArray[Any]], shapes: Mapping[str, Shape]
+) -> bool:
+    """Return whether a node moves samples from the second axis back to the first."""
+    if node.op_type == "Reshape":
+        return shapes[node.input[0]] == (1, 1) and constants[node.input[1]].tolist() in ([-1], [-1, 1])
+    if node.op_type in ("ReduceMean", "ReduceSum") and not _attribute(node, "keepdims", 1):
+        axes = constants.get(node.input[1]) if len(node.input) > 1 else _attribute(node, "axes", None)
+        return axes is not None and np.ravel(axes).tolist() == [0]
+    return False
 
 
 def _keeps(
@@ -111,6 +163,8 @@ def _keeps(
         return bool(_attribute(node, "axis", 0) == 0)
     if first not in with_rows or any(name in with_rows for name in others):
         return False
+    if node.op_type in OF_ROWS:
+        return ranks[first] == 2 and (node.op_type != "LinearClassifier" or _selects(node, shapes[first][1]))
     if node.op_type in ALONG_AN_AXIS:
         return _inner([_attribute(node, "axis", ALONG_AN_AXIS[node.op_type])], ranks[first])
     if node.op_type == "Gather":
@@ -130,6 +184,13 @@ def _keeps(
             not _attribute(node, "allowzero", 0) and extents[0] in (0, -1) and np.all(extents[1:] >= 0)
         )
     return False
+
+
+def _selects(node: onnx.NodeProto, width: int) -> bool:
+    """Return whether a classifier's matrix takes each of its scores from one number. Sums of several are
+    rounded otherwise in a product of matrices than in one of a vector."""
+    matrix = np.reshape(_attribute(node, "coefficients", []), (-1, width))
+    return bool((np.count_nonzero(matrix, axis=1) <= 1).all())
 
 
 def _rank_of_axes(node: onnx.NodeProto, shapes: Mapping[str, Shape]) -> int:

@@ -1,10 +1,12 @@
 """Polynomials as programs store them."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
+from keywright._core import polynomial_relinearizations
 from keywright.minimax.series import chebyshev
 from keywright.program.arrays import Vector
 
@@ -22,6 +24,11 @@ class PolynomialSpec:
     def degree(self) -> int:
         """Highest index of a coefficient."""
         return len(self.coefficients) - 1
+
+    @cached_property
+    def relinearizations(self) -> list[int]:
+        """How many levels below the operand each relinearization is; every run of a program asks for it."""
+        return polynomial_relinearizations(self.coefficients, self.basis)
 
     def evaluate(self, values: Vector) -> Vector:
         """Return the polynomial's values."""

@@ -56,13 +56,16 @@ class NoiseSource:
     def add_bootstrap(self, values: Vector, errors: "BootstrapErrors") -> None:
         """Add the errors of a bootstrap to values."""
         noisy = values[:, 1:]
-        messages = np.clip(noisy, -1.0, 1.0)
         integers = self._rng.choice(len(errors.probabilities), noisy.shape, p=errors.probabilities)
-        steps, bias = np.empty_like(noisy), np.empty_like(noisy)
-        for integer in range(len(errors.probabilities)):
-            chosen = integers == integer
-            steps[chosen] = np.interp(messages[chosen], MESSAGES, errors.steps[integer])
-            bias[chosen] = np.interp(messages[chosen], MESSAGES, errors.bias[integer])
+        # Interpolation between the two messages around each value.
+        intervals = len(MESSAGES) - 1
+        places = (np.clip(noisy, -1.0, 1.0) + 1.0) * (intervals / 2)
+        below = np.minimum(places.astype(np.intp), intervals - 1)
+        shares, entries = places - below, integers * len(MESSAGES) + below
+        steps, bias = (
+            (1.0 - shares) * table.take(entries) + shares * table.take(entries + 1)
+            for table in (errors.steps, errors.bias)
+        )
         rest = errors.rest[0] + errors.rest[1] * self._secret
         rounding = errors.rounding[0] + errors.rounding[1] * self._secret
         deviation = np.sqrt(rest + (steps + errors.other) / 2.0 * rounding)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from keywright.compiler.graph.piecewise import Function
+from keywright.minimax.series import chebyshev
 from keywright.program.arrays import Vector
 
 NODES_PER_DEGREE = 4
@@ -40,6 +41,6 @@ def largest_error(function: Function, low: float, high: float, coefficients: Vec
     """
     count = max(ERROR_GRID, 16 * len(coefficients))
     nodes = np.cos(np.pi * np.arange(count + 1) / count)
-    error = np.polynomial.chebyshev.chebval(nodes, coefficients)
+    error = chebyshev(nodes, coefficients)
     error -= function(nodes * (high - low) / 2 + (low + high) / 2)
     return float(np.abs(error).max() + np.abs(np.diff(error, 2)).max() / 2)

@@ -225,13 +225,13 @@ def _normalised(writer: Writer, shares: str, count: int) -> str:
 def _vote(writer: Writer, estimator: Any, value: str, width: int) -> str:
     """Return a vote for the label of a classifier, (1, classes)."""
     outcome = _probabilities(writer, estimator, value, width)
-    place = writer.add("ArgMax", outcome, axis=1, keepdims=0)
+    place = writer.add("ArgMax", outcome, axis=1, keepdims=1)
     return _hot(writer, place, len(estimator.classes_))
 
 
 def _hot(writer: Writer, place: str, count: int) -> str:
-    same = writer.add("Equal", place, writer.constant(np.arange(count), np.int64))
-    return writer.add("Reshape", writer.cast(same), writer.constant([-1, count], np.int64))
+    """Return ones at places, (1, 1), among zeros, (1, count)."""
+    return writer.cast(writer.add("Equal", place, writer.constant(np.arange(count), np.int64)))
 
 
 def _boosted(writer: Writer, estimator: Any, value: str, width: int) -> str:
