@@ -237,14 +237,36 @@ def dynamic_shape(name: str, shape: Sequence[object]) -> RefusalError:
     )
 
 
+def _innermost(error: BaseException) -> str:
+    """Return the text of an error's first cause in one line, without the colours of a terminal."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return " ".join(COLOURS.sub("", str(error)).split()) or type(error).__name__
+
+
+def not_computed(model: str, arguments: Sequence[str], error: Exception) -> RefusalError:
+    """Return the refusal of a module that raises an error for the calibration data.
+
+    Args:
+        arguments: that the module requires.
+    """
+    advice = "give samples of the shape that it takes"
+    if len(arguments) > 1:
+        advice = f"give a mapping with the arrays of {', '.join(map(repr, arguments))}"
+    return RefusalError(
+        f"{model} raises an error for the calibration data: {_innermost(error)[:300]}; {advice}",
+        code="export",
+        model=model,
+    )
+
+
 def not_exported(model: str, exporter: str, error: Exception) -> RefusalError:
     """Return the refusal of a model that the exporter of its library cannot write as ONNX, with the innermost
     cause of the exporter's error, without the colours of a terminal."""
-    cause: BaseException = error
-    while cause.__cause__ is not None:
-        cause = cause.__cause__
-    text = " ".join(COLOURS.sub("", str(cause)).split()) or type(cause).__name__
+    text = _innermost(error)
     advice = "export it to ONNX yourself, or build it from other layers"
+    if "data-dependent" in text:
+        advice = "choose between results by torch.where, in place of branches and loops on values"
     if "Cache" in text:
         advice = "set use_cache=False in its configuration: a program computes whole sequences"
     return RefusalError(

@@ -8,6 +8,7 @@ import onnx
 import pytest
 from keywright import compiler
 from keywright.compiler import approximating, arrangement
+from keywright.compiler.front_ends.to_onnx import to_onnx
 from keywright.errors import (
     EncodeError,
     ModelRefusedError,
@@ -354,6 +355,25 @@ def test_an_exporter_is_refused_with_its_innermost_cause() -> None:
     assert "forward() is missing an argument: 'b'" in text
     plain = str(not_exported("Two", "torch.onnx.export", ValueError("\x1b[96mFailed\x1b[0m here")))
     assert "Failed here" in plain
+    branch = ValueError("Could not guard on data-dependent expression Eq(u0, 1)")
+    assert "torch.where" in str(not_exported("Branch", "torch.onnx.export", branch))
+
+
+def test_a_module_that_does_not_take_the_samples_says_what_it_takes() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed: no module is exported here")
+    pytest.importorskip("onnxscript", reason="onnxscript is not installed: no module is exported here")
+
+    class Two(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, a: object, b: object) -> object:
+            return a + b  # type: ignore[operator]
+
+    with pytest.raises(ExceptionGroup) as caught:
+        to_onnx(Two(), np.zeros((3, 5)))
+    assert "Two raises an error" in str(caught.value.exceptions[0])
+    assert "give a mapping with the arrays of 'a', 'b'" in str(caught.value.exceptions[0])
+    with pytest.raises(ExceptionGroup) as caught:
+        to_onnx(torch.nn.Linear(4, 2), np.zeros((3, 5)))
+    assert "give samples of the shape that it takes" in str(caught.value.exceptions[0])
 
 
 @pytest.mark.parametrize("declared", [None, onnx.TensorProto.FLOAT])

@@ -1,6 +1,7 @@
 """Exports models of other libraries to ONNX, through the exporters of these libraries."""
 
 import importlib
+import inspect
 import io
 import json
 import sys
@@ -20,6 +21,7 @@ from keywright.errors.engine import EncodeError
 from keywright.errors.network import (
     ModelRefusedError,
     RefusalError,
+    not_computed,
     not_exported,
     other_function,
     samples_mixed,
@@ -322,12 +324,15 @@ def _from_torch(model: Any, example: Any) -> onnx.ModelProto:
             if named is None and np.asarray(example).dtype.kind in "iu":
                 ids = not _takes(model, *arguments(1))
             (args, by_name), pair = arguments(1), arguments(2)
+            _require_computed(model, args, by_name)
             program = torch.onnx.export(
                 model, args, kwargs=by_name, dynamo=True, opset_version=OPSET, verbose=False
             )
             program.save(file)
             mixed = _mixes(model, *pair)
             compared = [_results(model, *_alone(*arguments(FEW), place)) for place in range(FEW)]
+    except ModelRefusedError:
+        raise
     except Exception as error:
         refusal = not_exported(type(model).__qualname__, "torch.onnx.export", error)
         raise ModelRefusedError([refusal]) from error
@@ -340,6 +345,19 @@ def _from_torch(model: Any, example: Any) -> onnx.ModelProto:
     if any(reasons):
         exported.metadata_props.add(key=UNCOMPARED, value=next(filter(None, reasons)))
     return exported
+
+
+def _require_computed(model: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+    """Refuse samples that a module does not take, in its own words and not in those of the exporter."""
+    try:
+        model(*args, **named)
+    except Exception as error:
+        required = [
+            name
+            for name, each in inspect.signature(model.forward).parameters.items()
+            if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD
+        ]
+        raise ModelRefusedError([not_computed(type(model).__qualname__, required, error)]) from error
 
 
 def _alone(args: tuple[Any, ...], named: Mapping[str, Any], place: int) -> tuple[list[Any], dict[str, Any]]:
