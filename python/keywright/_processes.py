@@ -19,9 +19,9 @@ class OfOneProcess:
     _maker: int
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
-        made = super().__new__(cls)
-        made._maker = os.getpid()
-        return made
+        new = super().__new__(cls)
+        new._maker = os.getpid()
+        return new
 
     @property
     def _copied(self) -> bool:

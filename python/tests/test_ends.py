@@ -68,31 +68,31 @@ CALLS = {"register", "finalize", "TemporaryDirectory", "NamedTemporaryFile", "re
 
 def ends() -> set[str]:
     """Methods that end something, and functions that have something ended with an object or the process."""
-    found = set[str]()
+    listed = set[str]()
 
     def look(node: ast.AST, name: str) -> None:
         for child in ast.iter_child_nodes(node):
             match child:
                 case ast.FunctionDef(name=inner) | ast.AsyncFunctionDef(name=inner):
                     if inner in NAMES:
-                        found.add(f"{name}.{inner}")
+                        listed.add(f"{name}.{inner}")
                     look(child, f"{name}.{inner}")
                 case ast.ClassDef(name=inner):
                     look(child, f"{name}.{inner}")
                 case ast.Call(
                     func=ast.Attribute(value=ast.Name("atexit" | "weakref" | "tempfile" | "os"), attr=attr)
                 ) if attr in CALLS:
-                    found.add(name)
+                    listed.add(name)
                     look(child, name)
                 case ast.Call(func=ast.Name(attr)) if attr in CALLS:
-                    found.add(name)
+                    listed.add(name)
                     look(child, name)
                 case _:
                     look(child, name)
 
     for file in PACKAGE.rglob("*.py"):
         look(ast.parse(file.read_text()), ".".join(file.relative_to(PACKAGE).with_suffix("").parts))
-    return found
+    return listed
 
 
 def test_every_end_is_guarded_or_inside() -> None:
@@ -213,13 +213,13 @@ def test_a_child_leaves_folders_and_files(tmp_path: Path, how: str) -> None:
 
 @pytest.mark.parametrize("block", [new_folder, new_file])
 def test_a_child_publishes_nothing(tmp_path: Path, block: Callable[[Path], Any]) -> None:
-    made = block(tmp_path / "x")
-    path = made.__enter__()
-    in_child(lambda: made.__exit__(None, None, None))
+    entered = block(tmp_path / "x")
+    path = entered.__enter__()
+    in_child(lambda: entered.__exit__(None, None, None))
     assert path.parent.exists()
     assert not (tmp_path / "x").exists()
     path.is_dir() or path.write_text("parent")
-    made.__exit__(None, None, None)
+    entered.__exit__(None, None, None)
     assert (tmp_path / "x").exists()
 
 

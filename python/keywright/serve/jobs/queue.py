@@ -212,7 +212,7 @@ class Jobs:
         return job
 
     def _require_place(self, holder: str, owner: str) -> None:
-        others = (*self._reserved, *self._later)
+        others: list[Job | Reservation] = [*self._reserved, *self._later]
         own = len(self._queue.line(holder, owner)) + sum(place.owner == owner for place in others)
         held = self._queue.count(holder) + sum(place.holder == holder for place in others)
         left = self.waiting - len(self) - len(self._reserved)
