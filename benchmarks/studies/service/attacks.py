@@ -67,6 +67,7 @@ class Target:
         data: the bytes of that key set.
         head: lines of each request's head, such as its authorisation.
         source: address that the attacker connects from; the system's choice if empty.
+        kept: the connection of all requests; None for one of each.
     """
 
     host: str
@@ -77,6 +78,7 @@ class Target:
     data: bytes = b""
     head: tuple[str, ...] = ()
     source: str = ""
+    kept: http.client.HTTPConnection | None = None
 
     def connect(self) -> socket.socket:
         """Return a new connection."""
@@ -93,13 +95,17 @@ class Target:
 
     def send(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
         """Send a request, and return status and body of the answer."""
-        source = (self.source, 0) if self.source else None
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=60, source_address=source)
-        with contextlib.closing(connection):
+        connection = self.kept or self.opened()
+        with contextlib.nullcontext() if connection is self.kept else contextlib.closing(connection):
             headers = dict(line.split(": ", 1) for line in self.head)
             connection.request(method, path, body, headers)
             answer = connection.getresponse()
             return answer.status, answer.read()
+
+    def opened(self) -> http.client.HTTPConnection:
+        """Return a new connection for several requests."""
+        source = (self.source, 0) if self.source else None
+        return http.client.HTTPConnection(self.host, self.port, timeout=60, source_address=source)
 
     def ask(self, method: str, path: str, body: bytes = b"") -> dict[str, object]:
         """Send a request, and return the answer's JSON."""
@@ -287,12 +293,15 @@ def deletions(target: Target, begun: Count) -> None:
     other = target.source.replace("127.0.0.", "127.0.1.")
 
     def discard(own: Target) -> None:
-        own = replace(own, keys=own.send_set(own.data))
-        status, reply = own.send("POST", own.jobs, own.message)
-        if status == HTTPStatus.ACCEPTED:
-            begun.value += 1
-            own.send("DELETE", f"/v1/jobs/{json.loads(reply)['job']}")
-        own.send("DELETE", f"/v1/keys/{own.keys}")
+        with contextlib.closing(own.opened()) as connection:
+            own = replace(own, kept=connection)
+            while True:
+                own = replace(own, keys=own.send_set(own.data))
+                status, reply = own.send("POST", own.jobs, own.message)
+                if status == HTTPStatus.ACCEPTED:
+                    begun.value += 1
+                    own.send("DELETE", f"/v1/jobs/{json.loads(reply)['job']}")
+                own.send("DELETE", f"/v1/keys/{own.keys}")
 
     addresses = itertools.cycle([target, replace(target, source=other)])
     together(lambda: discard(next(addresses)), ASKERS)

@@ -183,6 +183,8 @@ def _requests(attacked: Attacked) -> None:
         pace.delay("192.0.2.1")
         pace.charge("192.0.2.1", connection_slots.OPENING)
         assert pace.delay("198.51.100.1") == 0 or pace._next["198.51.100.1"] > 1000
+        pace.body("192.0.2.1", 1 << 20)
+    assert pace.body("198.51.100.1", connection_slots.BODY_BYTES) == 0
 
 
 def _reads(attacked: Attacked) -> None:
@@ -517,6 +519,7 @@ SHARED: dict[str, Attack] = {
     "http.connection_slots.BURST": _requests,
     "http.connection_slots.OPENING": _requests,
     "http.connection_slots.READS": _reads,
+    "http.connection_slots.BODY_BYTES": _requests,
     "http.connection_slots.MAX_WAITING": _waiters,
     "http.connection_slots.THREADS": _threads,
     "http.connection_slots.CHECKING": _threads,

@@ -19,6 +19,7 @@ from keywright.model import Model
 from keywright.serve import Server, Service
 from keywright.serve.http import connections
 from keywright.serve.http.connection_slots import (
+    BODY_BYTES,
     BURST,
     OPENING,
     OTHERS_S,
@@ -318,6 +319,22 @@ def test_the_requests_of_open_connections_wait_one_after_the_other() -> None:
     # New connections count too, and are refused meanwhile.
     assert not pace.admits("127.0.0.1")
     assert pace.admits("127.0.0.2")
+
+
+def test_the_bytes_of_keys_have_a_pace_that_refuses_no_connections() -> None:
+    """The case: key sets that were uploaded again and again took the event loop from others."""
+    clock = Clock()
+    pace = Pace(clock=clock)
+    assert [pace.body("127.0.0.1", 100 * BURST * BODY_BYTES) for _ in range(3)] == [0.0] * 3
+    assert pace.body("127.0.0.2", BODY_BYTES) == 0
+    clock.now += 2 * BURST / REQUESTS_A_SECOND
+    for _ in range(BURST // 32):
+        assert pace.body("127.0.0.1", 32 * BODY_BYTES) == 0
+    delays = [pace.body("127.0.0.1", 32 * BODY_BYTES) for _ in range(3)]
+    assert delays == pytest.approx([(1 + 32 * k) / REQUESTS_A_SECOND for k in range(3)])
+    assert pace.body("127.0.0.1", 0) == pace.body("127.0.0.2", BODY_BYTES) == 0
+    assert pace.admits("127.0.0.1")
+    assert pace.delay("127.0.0.1") == 0
 
 
 def test_a_pace_is_of_a_neighbourhood_and_not_of_a_proxy() -> None:

@@ -35,9 +35,6 @@ WORK = 1.0
 
 REPETITIONS = 2
 
-FACTOR = 4
-"""By which errors may exceed predicted ones: `keywright.runtime.simulate` is within 2 bits."""
-
 WARNED_SHARE = 0.01
 """Errors above this share of an output's spread are warned of; `keywright.compiler.Fit.noise` refuses."""
 

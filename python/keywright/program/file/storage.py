@@ -112,8 +112,8 @@ def load(path: str | Path, max_bytes: int = MAX_BYTES) -> Program:
                 raise FormatError(f"it has more than {MAX_ENTRIES} entries", code="program")
             reader = _Reader(_archive(data), max_bytes)
             program = _read(reader)
-            reader.require_all_read()
             validate(program)
+            reader.require_all_read()
         except FormatError as error:
             raise FormatError(f"{path}: {error}", code="program") from error
         except UNREADABLE as error:

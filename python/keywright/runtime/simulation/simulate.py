@@ -19,6 +19,9 @@ from .noise import NoiseSource
 REPETITIONS = 4
 """Default number of runs with errors per sample."""
 
+FACTOR = 4
+"""By which errors may exceed predicted ones: predictions are within 2 bits."""
+
 SEED = 22
 """Default seed: predictions are reproducible."""
 
@@ -61,12 +64,12 @@ class Simulation:
 
     @property
     def decided(self) -> NDArray[np.bool_]:
-        """For each sample, whether its two best outputs differ by more than `worst_error`, so that an
-        encrypted run does not change its label. False for a program of one output."""
+        """For each sample, whether its two best outputs differ by more than both can be off together, so that
+        an encrypted run does not change its label. False for a program of one output."""
         scores = np.sort(self.outputs.reshape(len(self.outputs), -1), axis=1)
         if scores.shape[1] < 2:
             return np.zeros(len(scores), bool)
-        return np.asarray(scores[:, -1] - scores[:, -2] > self.worst_error)
+        return np.asarray(scores[:, -1] - scores[:, -2] > 2 * FACTOR * self.worst_error)
 
     def __str__(self) -> str:
         count = len(self.outputs)

@@ -32,6 +32,7 @@ from keywright.serve.uploads.part_writer import PartWriter
 
 from .admin import CHALLENGE, admin_page, require_operator
 from .connection_slots import ASKING, CHECKING, THREADS, Arguments, JobWaiters, Result, Threads
+from .connections import CONNECTION
 from .pages import Page, accepts_html, front_page
 from .request_checks import (
     HOLDER,
@@ -287,6 +288,8 @@ class Routes:
         most = self._service.store.objects.buffer_bytes
         writer, buffer = await self._run(request, begin), bytearray()
         try:
+            if (connection := request.scope.get(CONNECTION)) is not None:
+                await anyio.sleep(connection.pause(writer.end - writer.at))
             async with self._room(request, min(most, writer.end - writer.at)):
                 await self._write(request, writer, buffer, most)
             return await self._end_part(request, writer)

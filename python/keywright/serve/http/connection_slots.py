@@ -32,6 +32,10 @@ process has 40 threads for all of them."""
 REQUESTS_A_SECOND, BURST = 64, 128
 """Requests and connections of an address while others are served: on average, and at once."""
 
+BODY_BYTES = 1 << 18
+"""Bytes of key sets that take the event loop as long as a request. They have a pace of their own: a long
+upload does not refuse the connections of its address."""
+
 OPENING = 8
 """A request for a new key set counts as this number of requests: it writes, and may delete another set."""
 
@@ -197,12 +201,17 @@ class Pace:
         """Return the seconds that the next request on a connection has to wait, and count that request."""
         return max(0.0, self._delay(address, waits=True))
 
+    def body(self, address: str, length: int) -> float:
+        """Return the seconds until a body is to be read, and count its bytes."""
+        delays = [self._delay(address, waits=True, what=" bytes") for _ in range(0, length, BODY_BYTES)]
+        return max([0.0, *delays[:1]])
+
     def charge(self, address: str, requests: int) -> None:
         """Count several requests of an address for one that takes as long."""
         for _ in range(requests):
             self._delay(address, waits=True)
 
-    def _delay(self, address: str, *, waits: bool) -> float:
+    def _delay(self, address: str, *, waits: bool, what: str = "") -> float:
         if self._exempt and any(parsed(address) in network for network in self._exempt):
             return 0.0
         now, holder = self._clock(), neighbourhood(address)
@@ -211,6 +220,7 @@ class Pace:
         if holder != self._last[0]:
             self._other = self._last
         self._last = holder, now
+        holder += what
         busy = max(self._next.get(holder, now), now)
         if alone := now - self._other[1] >= OTHERS_S:
             # What it did alone is not held against it.

@@ -264,6 +264,10 @@ class Connection(H11Protocol):
         """Give the peer credit for a body."""
         self._expect(min(GRACE_S, TIMEOUT_S), takes=True)
 
+    def pause(self, length: int) -> float:
+        """Return the seconds until it is the turn of a body of the peer, see `Pace.body`."""
+        return 0.0 if self.client is None else self._pace.body(self.client[0], length)
+
     def send(self) -> None:
         """Give the peer credit for an answer."""
         self._expect(min(GRACE_S, TIMEOUT_S))
