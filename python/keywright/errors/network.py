@@ -262,6 +262,22 @@ def other_function(model: str, exporter: str, apart: float, largest: float) -> R
     )
 
 
+def other_trees(model: str, special: float | None, given: float, own: float) -> RefusalError:
+    """Return the refusal of a fitted object that predicts something else than its trees.
+
+    Args:
+        special: the value of some features of the sample; None for values like those of the calibration data.
+        given, own: what the trees and the object predict.
+    """
+    where = "for a sample" if special is None else f"for a sample with features that are {special:g}"
+    return RefusalError(
+        f"{model} predicts something else than its trees: {where} it gives {own:.6g}, and they {given:.6g}, "
+        "because a parameter that they do not hold changes predictions; fit it with the default of that one",
+        code="export",
+        model=model,
+    )
+
+
 def single_precision(model: str, lost: float) -> RefusalError:
     """Return the refusal of an estimator that its exporter writes in single precision alone, which rounds a
     feature by ``lost`` of its spread."""
