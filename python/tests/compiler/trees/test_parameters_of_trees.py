@@ -17,7 +17,7 @@ from .fitted import CASES, MISSING, REAL, TWO, VALUES, fitted
 from .test_dumps import lightgbm_dump, xgboost_dump
 
 
-class OwnMissing(DecisionTreeClassifier):
+class OwnMissing(DecisionTreeClassifier):  # type: ignore[misc]
     """Reads a number as missing, as estimators of XGBoost do."""
 
     def __init__(self, missing: float = np.nan, max_depth: int = 4) -> None:
@@ -28,7 +28,7 @@ class OwnMissing(DecisionTreeClassifier):
         return super().predict_proba(np.where(self.missing == X, np.nan, X), check_input)
 
 
-class Limited(DecisionTreeRegressor):
+class Limited(DecisionTreeRegressor):  # type: ignore[misc]
     """Predicts nothing above a limit."""
 
     def __init__(self, most: float = np.inf) -> None:

@@ -3,7 +3,7 @@
 import math
 import numbers
 import warnings
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,11 +104,11 @@ def _samples(base: Vector, special: list[Vector]) -> tuple[Vector, list[float | 
     """Return samples as they are and with some features replaced, and of each what was put in: the special
     value, None for several."""
     rng, (count, width) = np.random.default_rng(0), base.shape
-    rows, what = [base], [None] * count
+    rows, what = [base], [cast("float | None", None)] * count
     for values in special:
         # Half of the features, or one of them.
         chosen = rng.random((count, width)) < 0.5
-        chosen[::2] = np.arange(width) == rng.integers(width, size=count)[::2, None]
+        chosen[::2] = np.arange(width) == rng.integers(width, size=(len(chosen[::2]), 1))
         rows.append(np.where(chosen, values, base))
         alike = bool(np.all((values == values[0]) | (values != values)))
         what += [float(values[0]) if alike else None] * count
