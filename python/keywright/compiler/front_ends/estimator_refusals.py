@@ -166,6 +166,18 @@ def differing(model: Any, text: str, exporter: str = "") -> ModelRefusedError:
     return ModelRefusedError([_refusal(model, "", model, why, instead)])
 
 
+def not_computed(model: Any, exporter: str) -> ModelRefusedError:
+    """Return the refusal of an estimator whose exported form cannot be computed.
+
+    Args:
+        exporter: that wrote it; empty for this package.
+    """
+    part = _guilty(list(_parts(model, "")))
+    why, instead = _form(part[1])
+    why = why or (FAILED if exporter else "the form in which it is read cannot be computed")
+    return ModelRefusedError([_refusal(model, *part, why, instead)])
+
+
 def not_taken(model: Any, error: Exception) -> ModelRefusedError:
     """Return the refusal of an estimator that does not predict the calibration data, with its reason."""
     if _is_unfitted(model):
