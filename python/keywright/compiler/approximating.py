@@ -338,9 +338,10 @@ def put_polynomials(read: ReadModel, fit: Fit, *, values: bool = False) -> Appro
     several = values or len(read.scores) > 1
     scores = signed or (read.client_part is not None and not several and run.outputs.shape[1] > 1)
     run = replace(run, signed=signed, several=several, scores=scores)
-    if scores and run.outputs.shape[1] > 1:
-        run = replace(run, labels=labels_behind(read.client_part, run.outputs))
-    if fit.accuracy is not None and (run.several or (run.outputs.shape[1] == 1 and not signed)):
+    labelled = read.client_part is not None and read.client_part.gives_labels and not values
+    if (scores or labelled) and run.outputs.shape[1] > 1:
+        run = replace(run, labels=labels_behind(read.client_part, run.outputs, several=several))
+    if fit.accuracy is not None and not labelled and (several or (run.outputs.shape[1] == 1 and not signed)):
         raise ModelRefusedError([no_labels()])
     try:
         chosen = choose(graph, run, fit, price)

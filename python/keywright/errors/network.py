@@ -289,6 +289,22 @@ def other_function(model: str, exporter: str, apart: float, largest: float) -> R
     )
 
 
+def other_trees(model: str, special: float | None, given: float, own: float) -> RefusalError:
+    """Return the refusal of a fitted object that predicts something else than its trees.
+
+    Args:
+        special: the value of some features of the sample; None for values like those of the calibration data.
+        given, own: what the trees and the object predict.
+    """
+    where = "for a sample" if special is None else f"for a sample with features that are {special:g}"
+    return RefusalError(
+        f"{model} predicts something else than its trees: {where} it gives {own:.6g}, and they {given:.6g}, "
+        "because a parameter that they do not hold changes predictions; fit it with the default of that one",
+        code="export",
+        model=model,
+    )
+
+
 def single_precision(model: str, lost: float) -> RefusalError:
     """Return the refusal of an estimator that its exporter writes in single precision alone, which rounds a
     feature by ``lost`` of its spread."""
@@ -310,12 +326,49 @@ def mask_of_clients(least: float) -> RefusalError:
     )
 
 
-def samples_mixed(model: str) -> RefusalError:
-    """Return the refusal of a module whose samples depend on each other."""
+def samples_mixed(model: str, layer: str = "", *, counted: bool = False) -> RefusalError:
+    """Return the refusal of a module whose samples depend on each other.
+
+    Args:
+        layer: that normalises by all samples; empty if there is none.
+        counted: whether a sample's outputs change if it is given twice, and not only beside another.
+    """
+    why = "so its first axis is not that of samples"
+    way = "build its layers with batch_first=True, or move the axis in forward"
+    if layer:
+        why = f"because its layer {layer!r} normalises by the samples that are computed together"
+        way = "train it with track_running_stats=True, and leave it in evaluation mode"
+    elif counted:
+        why = "so it depends on the number of samples, or its first axis is not that of samples"
+        way = f"choose in forward what holds for one sample; for another axis, {way}"
     return RefusalError(
-        f"{model} computes other outputs for two samples together than for each alone, so its first axis is "
-        "not that of samples; build its layers with batch_first=True, or move the axis in forward",
+        f"{model} computes other outputs for two samples together than for each alone, {why}; {way}",
         code="batch",
+        model=model,
+    )
+
+
+def unrepeatable(model: str) -> RefusalError:
+    """Return the refusal of a module that is random or has a state."""
+    return RefusalError(
+        f"{model} computes other outputs when it gets the same sample a second time, so it draws random "
+        "numbers or keeps a state from call to call; write its forward as a function of the sample alone",
+        code="export",
+        model=model,
+    )
+
+
+def argument_changed(model: str, argument: str) -> RefusalError:
+    """Return the refusal of a module that changes its argument.
+
+    Args:
+        argument: its name; empty for a single one.
+    """
+    which = f"its argument {argument!r}" if argument else "its argument"
+    return RefusalError(
+        f"{model} changes {which} in place, so a second call would get another sample; write the result to a "
+        "tensor of its own in forward, as x = x * 2 does and x.mul_(2) does not",
+        code="export",
         model=model,
     )
 
@@ -482,10 +535,10 @@ def overflowing(
 
 
 def no_labels() -> RefusalError:
-    """Return the refusal of a required accuracy for a model with one output that is not a label."""
+    """Return the refusal of a required accuracy for a model whose outputs are no labels."""
     return RefusalError(
-        "the model has one output that is not a label, so it has no predictions; bound the change of "
-        "the output instead (error=)",
+        "the model's outputs are values and not labels, so it has no predictions; bound the change of "
+        "the outputs instead (error=)",
         code="labels",
     )
 

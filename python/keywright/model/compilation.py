@@ -90,7 +90,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
             loaded = to_source(model, calibration)
             if inputs and isinstance(loaded, onnx.ModelProto):
                 loaded = with_fixed_inputs(loaded, inputs)
-                calibration = _without(calibration, inputs)
+                calibration = _without(calibration, loaded, inputs)
         except RefusalError as reason:
             raise ModelRefusedError([reason]) from reason
         approximated = compiler.approximate(loaded, compiler.Fit(calibration=calibration, **fit))
@@ -105,9 +105,11 @@ def compile(  # noqa: A001 (read as keywright.compile)
     return compiled
 
 
-def _without(calibration: Any, fixed: Mapping[str, Any]) -> Any:
-    """Return calibration data without those of fixed inputs: an array if one input is left."""
-    if not isinstance(calibration, Mapping) or not set(fixed) & set(calibration):
+def _without(calibration: Any, loaded: onnx.ModelProto, fixed: Mapping[str, Any]) -> Any:
+    """Return calibration data without those of fixed inputs: an array if one input is left, of the model or
+    of the data."""
+    if not isinstance(calibration, Mapping):
         return calibration
     left = {name: each for name, each in calibration.items() if name not in fixed}
-    return next(iter(left.values())) if len(left) == 1 else left
+    known = set(fixed) & set(calibration) or set(left) <= {each.name for each in loaded.graph.input}
+    return next(iter(left.values())) if len(left) == 1 and known else left

@@ -11,10 +11,16 @@ from numpy.typing import NDArray
 
 from keywright.compiler.activations.polynomial_choice import ANSWER_SHARE, outputs_of
 from keywright.compiler.approximating import ApproximatedModel
+from keywright.compiler.front_ends.estimator_refusals import not_taken
 from keywright.compiler.front_ends.feature_names import as_fitted, feature_names
-from keywright.compiler.front_ends.scikit_learn.comparison import method_of, own_answers
+from keywright.compiler.front_ends.scikit_learn.comparison import ROUNDED, method_of, own_answers
+from keywright.errors.network import ModelRefusedError, RefusalError
+from keywright.program.arrays import table_names
 from keywright.program.client.samples import some_samples
 from keywright.program.fit_report import COMPARED, AnswerDifference
+
+SHOWN = 5
+"""Samples that a message names."""
 
 CHUNK = 256
 """Samples that go through the last steps at a time."""
@@ -41,8 +47,9 @@ def with_estimator(approximated: ApproximatedModel, model: object, calibration: 
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             labels, targets = own_answers(model, few)
-    except Exception:  # noqa: BLE001 (of any library: samples that the estimator takes in another form)
-        return approximated
+    except Exception as error:
+        raise not_taken(model, error) from error
+    _require_numbers(model, targets, calibration)
     outputs = outputs_of(approximated.graph, _entering(approximated, given))
     results: list[NDArray[Any]] = [outputs]
     if (part := approximated.output.client_part) is not None:
@@ -56,18 +63,46 @@ def with_estimator(approximated: ApproximatedModel, model: object, calibration: 
         own = np.asarray(values).reshape(len(outputs), -1)
         if own.shape == target.shape and target.size:
             apart = np.abs(np.asarray(own, np.float64) - target)
-            half = float(np.ptp(target, axis=0).max() / 2)
+            half, size = float(np.ptp(target, axis=0).max() / 2), float(np.abs(target).max())
+            # Of one sample, or of predictions that are all alike, the size is all that is known.
+            half = half if half > ROUNDED * size else size
             name = method_of(model)
-            error = approximated.fit.error
+            allowed = approximated.fit.error
             differences.append(
                 AnswerDifference(
                     name if len(targets) == 1 else f"{name}[{number}]",
                     float(apart.max()),
                     half,
-                    ANSWER_SHARE * half if error is None else error,
+                    ANSWER_SHARE * half if allowed is None else allowed,
                 )
             )
     return replace(approximated, run=replace(run, export=replace(run.export, estimator=tuple(differences))))
+
+
+def _require_numbers(model: Any, targets: list[NDArray[np.float64]], calibration: Any) -> None:
+    """Refuse an estimator whose own predictions for the calibration data are no numbers.
+
+    Raises:
+        ModelRefusedError: names the samples.
+    """
+    lost = np.flatnonzero(np.any([np.isnan(each).any(axis=1) for each in targets], axis=0))
+    if not len(lost):
+        return
+    names = table_names(calibration)
+    count = len(calibration if names is None else calibration[names[0]])
+    rows = some_samples(np.arange(count), COMPARED)[lost]
+    shown = ", ".join(map(str, rows[:SHOWN].tolist())) + (", ..." if len(rows) > SHOWN else "")
+    kind = type(model).__qualname__
+    raise ModelRefusedError(
+        [
+            RefusalError(
+                f"{method_of(model)} of {kind} itself gives no number (NaN) for calibration samples {shown}; "
+                "leave them out, or fit an estimator that is defined there",
+                code="samples",
+                model=kind,
+            )
+        ]
+    )
 
 
 def _entering(approximated: ApproximatedModel, given: Any) -> NDArray[np.float64]:

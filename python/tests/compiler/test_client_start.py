@@ -333,6 +333,8 @@ def test_some_inputs_may_be_fixed() -> None:
     repeated = {"x": both["x"][:3], "z": np.repeat(factor[None], 3, axis=0)}
     outputs = compiled.simulate(both["x"][:3]).outputs
     np.testing.assert_allclose(outputs, exact(built("two inputs"), repeated), atol=1e-2)
+    named = kw.compile(built("two inputs"), calibration={"x": both["x"]}, inputs={"z": factor})
+    np.testing.assert_array_equal(named.simulate(both["x"][:3]).outputs, outputs)
     with pytest.raises(ModelRefusedError, match="fixes 'q', and the model has the inputs 'x', 'z'"):
         kw.compile(built("two inputs"), calibration=both["x"], inputs={"q": 1})
 

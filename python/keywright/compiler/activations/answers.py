@@ -11,13 +11,14 @@ from keywright.program.fit_report import AnswerDifference, Jumps
 from .ranges import Labels
 
 
-def labels_behind(part: ClientPart | None, exact: Vector) -> Labels | None:
+def labels_behind(part: ClientPart | None, exact: Vector, *, several: bool = False) -> Labels | None:
     """Return what gives the labels of scores; None if there are none, or if each is the index of the largest
     score.
 
     Args:
         part: the client's last steps.
         exact: scores of the model, (count, scores).
+        several: whether the scores are of several labels or values, so that the largest is no label.
     """
 
     def labels(scores: Vector) -> NDArray[np.int64]:
@@ -34,7 +35,7 @@ def labels_behind(part: ClientPart | None, exact: Vector) -> Labels | None:
     if len(own) != len(largest):
         return None  # no answer is a label
     pairs = len(set(zip(own.tolist(), largest.tolist(), strict=True)))
-    return None if pairs == len(known) == len(set(largest.tolist())) else labels
+    return None if not several and pairs == len(known) == len(set(largest.tolist())) else labels
 
 
 def answer_differences(

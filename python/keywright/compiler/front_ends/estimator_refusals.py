@@ -33,6 +33,10 @@ BEFORE = (
 PARTS = "it consists of several estimators, which are computed together only where each is linear"
 ONE = "use linear parts such as LogisticRegression and Ridge, or a single estimator such as a forest"
 UNFITTED = "it is not fitted", "fit it before"
+ONE_CLASS = (
+    "it was fitted to samples of one class, so that its answers do not depend on the sample",
+    "fit it to two classes at least",
+)
 OTHERS = "fit a linear model, an MLP, an SVM or trees, or write its prediction as an ONNX model"
 
 FORMS: dict[str, tuple[str, str]] = {
@@ -149,15 +153,52 @@ def not_written(model: Any, error: Exception) -> ModelRefusedError:
     return ModelRefusedError([_refusal(model, *part, why, instead)])
 
 
-def differing(model: Any, text: str) -> ModelRefusedError:
-    """Return the refusal of an estimator of which its exporter writes another function.
+def differing(model: Any, text: str, exporter: str = "") -> ModelRefusedError:
+    """Return the refusal of an estimator that is exported as another function.
 
     Args:
         text: the difference.
+        exporter: that wrote it; empty for this package.
     """
     _, instead = _form(_guilty(list(_parts(model, "")))[1])
-    why = f"skl2onnx, by which estimators are read, writes another function: {text}"
+    writes = f"{exporter}, by which estimators are read," if exporter else "the form in which it is read"
+    why = f"{writes} {'writes' if exporter else 'is'} another function: {text}"
     return ModelRefusedError([_refusal(model, "", model, why, instead)])
+
+
+def not_computed(model: Any, exporter: str) -> ModelRefusedError:
+    """Return the refusal of an estimator whose exported form cannot be computed.
+
+    Args:
+        exporter: that wrote it; empty for this package.
+    """
+    part = _guilty(list(_parts(model, "")))
+    why, instead = _form(part[1])
+    why = why or (FAILED if exporter else "the form in which it is read cannot be computed")
+    return ModelRefusedError([_refusal(model, *part, why, instead)])
+
+
+def not_taken(model: Any, error: Exception) -> ModelRefusedError:
+    """Return the refusal of an estimator that does not predict the calibration data, with its reason."""
+    if _is_unfitted(model):
+        return ModelRefusedError([_refusal(model, "", model, *UNFITTED)])
+    why = f"its own {'predict' if hasattr(model, 'predict') else 'transform'} refuses the calibration data: "
+    text = " ".join(str(error).split())[:300].rstrip(".")
+    return ModelRefusedError(
+        [_refusal(model, "", model, f"{why}{text}", "use calibration data that it takes (calibration=)")]
+    )
+
+
+def require_classes(model: Any) -> None:
+    """Refuse a classifier that was fitted to one class.
+
+    Raises:
+        ModelRefusedError: names it.
+    """
+    for path, part in _parts(model, ""):
+        classes = getattr(part, "classes_", None)
+        if isinstance(classes, np.ndarray) and len(classes) == 1:
+            raise ModelRefusedError([_refusal(model, path, part, *ONE_CLASS)])
 
 
 def require_table(model: Any, shape: Sequence[int]) -> None:

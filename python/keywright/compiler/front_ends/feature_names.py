@@ -46,7 +46,7 @@ def _own_names(model: Any) -> tuple[str, ...]:
         try:  # of scikit-learn and of estimators like its own; of boosters of XGBoost, and of LightGBM
             names = getattr(model, attribute)
             names = names() if callable(names) else names
-        except Exception:  # noqa: BLE001 (of any library: no names, or nothing is fitted)
+        except (AttributeError, ValueError):  # no names, or nothing is fitted
             continue
         if names is not None and len(names):
             return tuple(map(str, names))

@@ -11,6 +11,7 @@ from keywright.program.arrays import table_names
 from .feature_names import feature_names
 from .scikit_learn.pipeline import unfrozen
 from .to_onnx import to_onnx
+from .trees.comparison import require_same
 from .trees.estimators import ensemble_of
 
 
@@ -25,4 +26,6 @@ def to_source(model: object, example: Any = None) -> onnx.ModelProto | Ensemble:
     if ensemble is None:
         return to_onnx(model, example)
     names = feature_names(model, example) or tuple(map(str, table_names(example) or ()))
-    return replace(ensemble, reads=replace(ensemble.reads, names=names))
+    ensemble = replace(ensemble, reads=replace(ensemble.reads, names=names))
+    require_same(model, ensemble, example)
+    return ensemble

@@ -14,28 +14,29 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import ArrayLike
-from onnx.reference import ReferenceEvaluator
 
 from keywright.errors import PackageMissingError
 from keywright.errors.engine import EncodeError
 from keywright.errors.network import (
     ModelRefusedError,
     RefusalError,
+    argument_changed,
     not_computed,
     not_exported,
     other_function,
     samples_mixed,
     single_precision,
+    unrepeatable,
 )
 from keywright.program.arrays import require_arrays, table_names
 from keywright.program.client.samples import by_name, in_order, some_samples
 
-from .estimator_refusals import not_written, require_table
+from .estimator_refusals import not_written, require_classes, require_table
 from .feature_names import as_fitted, feature_names, with_names
 from .model_file import UNCOMPARED, VALUES, load_model
 from .parts.client_start import CLIENT
 from .scikit_learn import double_precision, pipeline
-from .scikit_learn.comparison import DIFFERENT, gives_labels, require_same
+from .scikit_learn.comparison import DIFFERENT, evaluated, gives_labels, require_same
 from .scikit_learn.equivalents import EXACT, WITHOUT_LOOK_UPS, with_equivalent
 
 OPSET = 18
@@ -107,6 +108,7 @@ def _gives_values(model: Any) -> bool:
 
 
 def _from_estimator(model: Any, example: Any) -> onnx.ModelProto:
+    require_classes(model)
     if example is not None:
         require_arrays(example, "calibration data")
         if table_names(example) is None:
@@ -169,12 +171,9 @@ def _with_own_labels(model: Any, exported: onnx.ModelProto, samples: Any) -> onn
     label = graph.output[0]
     if not gives_labels(model) or label.type.tensor_type.elem_type != onnx.TensorProto.INT64:
         return exported
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            kind = np.asarray(model.predict(samples)).dtype
-    except Exception:  # noqa: BLE001 (of any library: samples that the estimator refuses)
-        return exported
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kind = np.asarray(model.predict(samples)).dtype
     if kind.kind not in "bf":
         return exported
     name, own = label.name, onnx.helper.np_dtype_to_tensor_dtype(kind)
@@ -217,7 +216,7 @@ def _of_features(
             refusal = refusal or group
             continue
         if exported is not None and apart is not None and (best is None or apart < best[0]):
-            best = apart, exported
+            best = apart, exported  # one that nothing here evaluates only if there is no other
         if best is not None and best[0] <= LOST:
             break
     if best is not None:
@@ -308,7 +307,7 @@ def _from_torch(model: Any, example: Any) -> onnx.ModelProto:
     def rows(values: Any, count: int, *, whole: bool) -> Any:
         first = np.asarray(values)[:count]
         if whole and first.dtype.kind in "biu":  # ids, and masks
-            return torch.as_tensor(first if first.dtype.kind == "b" else first.astype(np.int64)).to(device)
+            return torch.as_tensor(first.astype(bool if first.dtype.kind == "b" else np.int64)).to(device)
         return torch.as_tensor(first.astype(np.float32)).to(dtype).to(device)
 
     def arguments(count: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -329,7 +328,7 @@ def _from_torch(model: Any, example: Any) -> onnx.ModelProto:
                 model, args, kwargs=by_name, dynamo=True, opset_version=OPSET, verbose=False
             )
             program.save(file)
-            mixed = _mixes(model, *pair)
+            fault = _fault(model, *pair)
             compared = [_results(model, *_alone(*arguments(FEW), place)) for place in range(FEW)]
     except ModelRefusedError:
         raise
@@ -338,8 +337,8 @@ def _from_torch(model: Any, example: Any) -> onnx.ModelProto:
         raise ModelRefusedError([refusal]) from error
     finally:
         model.train(training)
-    if mixed:
-        raise ModelRefusedError([samples_mixed(type(model).__qualname__)])
+    if fault is not None:
+        raise ModelRefusedError([fault])
     exported = load_model(file.getvalue())
     reasons = [require_outputs(type(model).__qualname__, exported, *each) for each in compared]
     if any(reasons):
@@ -399,10 +398,12 @@ def require_outputs(
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            results: Any = ReferenceEvaluator(exported).run(None, dict(zip(taken, values, strict=True)))
-        except Exception as error:  # noqa: BLE001 - no evaluator for its operators
-            return f"no output was compared with the module's: onnx has no evaluator for it ({error!r:.200})"
-        written = list(map(np.asarray, results))
+            outcome = evaluated(exported, dict(zip(taken, values, strict=True)))
+        except RuntimeError as error:
+            raise ModelRefusedError([not_exported(name, "torch.onnx.export", error)]) from error
+        if outcome is None:
+            return "no output was compared with the module's: onnx has no evaluator for it"
+        written = list(map(np.asarray, outcome))
         results = [each for each in written if each.ndim and each.dtype.kind == "f"]
         shapes = [[each.shape for each in some] for some in (results, outputs)]
         if shapes[0] != shapes[1]:
@@ -428,30 +429,68 @@ def _takes(model: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
     return True
 
 
-def _mixes(model: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
-    """Whether outputs of two samples together differ from those of each alone, as where the first axis is
-    that of tokens. False for modules that take no two samples.
+def _fault(model: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> RefusalError | None:
+    """Return why a module is no function of one sample: it changes an argument, gives another output for the
+    same sample a second time, or outputs for two samples together that differ from those of each alone, as
+    where the first axis is that of tokens. None if it is one, or takes no two samples.
 
     Args:
         args, named: both samples of every argument.
     """
+    kind = type(model).__qualname__
+
+    def outputs(places: Sequence[int]) -> list[Any]:
+        return _tensors(
+            model(*[each[places] for each in args], **{n: each[places] for n, each in named.items()})
+        )
+
+    given = {str(place): each[:1].clone() for place, each in enumerate(args)}
+    given |= {name: each[:1].clone() for name, each in named.items()}
+    kept = {name: each.clone() for name, each in given.items()}
+    first = _tensors(
+        model(*[given[str(place)] for place in range(len(args))], **{n: given[n] for n in named})
+    )
+    first = [each.clone() for each in first]
+    for name, each in given.items():
+        if not bool(((each == kept[name]) | (each != each)).all()):
+            return argument_changed(kind, "" if name.isdigit() else name)
+    if _apart(outputs([0]), first):
+        return unrepeatable(kind)
     if any(len(each) < 2 for each in (*args, *named.values())):
-        return False
-    alone = []
-    for place in range(2):
-        one, keyed = _alone(args, named, place)
-        alone.append(_tensors(model(*one, **keyed)))
+        return None
+    second = outputs([1])
     try:
-        outputs = _tensors(model(*args, **named))
+        together, twice = outputs([0, 1]), outputs([0, 0])
     except (RuntimeError, TypeError, ValueError):
-        return False
-    for together, first, second in zip(outputs, *alone, strict=True):
-        if together.shape[0] != 2 or not first.shape == second.shape == together[:1].shape:
-            continue
-        change = max(float((together[i] - each[0]).abs().max()) for i, each in enumerate((first, second)))
-        if change > DIFFERENT * float(together.abs().max()):
-            return True
-    return False
+        return None
+    if any(
+        each.shape[:1] == (2,) and len(one) == 1 and _apart([each[place : place + 1]], [one])
+        for place, alone in enumerate((first, second))
+        for each, one in zip(together, alone, strict=True)
+    ):
+        layers = [name for name, layer in model.named_modules() if _of_a_batch(layer)]
+        counted = any(
+            len(each) == 2 and _apart([each[:1]], [one]) for each, one in zip(twice, first, strict=True)
+        )
+        return samples_mixed(kind, layers[0] if layers else "", counted=counted)
+    return None
+
+
+def _of_a_batch(layer: Any) -> bool:
+    """Whether a layer of a module normalises by the samples that are computed together."""
+    known = "BatchNorm" in type(layer).__name__ and hasattr(layer, "running_mean")
+    return known and (layer.running_mean is None or layer.training)
+
+
+def _apart(results: Sequence[Any], others: Sequence[Any]) -> bool:
+    """Whether tensors differ by more than `DIFFERENT` of the largest value; those of other shapes are not
+    compared."""
+    return any(
+        each.shape == other.shape
+        and each.numel() > 0
+        and float((each - other).abs().max()) > DIFFERENT * float(each.abs().max())
+        for each, other in zip(results, others, strict=True)
+    )
 
 
 def _tensors(outputs: Any) -> list[Any]:

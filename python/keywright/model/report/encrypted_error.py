@@ -21,6 +21,7 @@ from keywright.program.client.last_steps import ClientPart
 from keywright.program.fit_report import AnswerDifference
 from keywright.program.program import Program
 from keywright.runtime import simulate
+from keywright.runtime.simulation.simulate import FACTOR
 
 from .label_rule import LabelRule
 

@@ -10,10 +10,6 @@ from keywright.program.arrays import Vector
 from keywright.program.client.jumps import moved, rows_to_look_at
 from keywright.program.client.last_steps import ClientPart
 
-MOST_ROWS = 128
-"""Rows whose labels are computed again with errors; others that are as close count as undecided."""
-
-
 TIE = 1e-9
 """Outputs that differ by less than this share of the largest are equal but for rounding."""
 
@@ -38,13 +34,14 @@ class LabelRule:
 
     def labels(self, outputs: Vector) -> NDArray[np.str_] | None:
         """Return the labels of outputs, (count, outputs), as texts, (count, labels); None without labels."""
-        results = {} if self.part is None else self.part.run(outputs.reshape(-1, *self.part.shape))
-        columns = [
-            np.asarray(each).reshape(len(outputs), -1) for each in results.values() if each.dtype.kind != "f"
-        ]
-        indices = None if columns else self.run.predictions(outputs)
-        columns = columns if indices is None else [indices.reshape(len(outputs), -1)]
-        return np.concatenate([each.astype(np.str_) for each in columns], axis=1) if columns else None
+        if self.part is not None and self.of_last_steps:
+            results = self.part.run(outputs.reshape(-1, *self.part.shape)).values()
+            columns = [
+                np.asarray(each).reshape(len(outputs), -1) for each in results if each.dtype.kind != "f"
+            ]
+            return np.concatenate([each.astype(np.str_) for each in columns], axis=1)
+        indices = self.run.predictions(outputs)
+        return None if indices is None else indices.reshape(len(outputs), -1).astype(np.str_)
 
     def ties(self, outputs: Vector) -> NDArray[np.bool_]:
         """Return which labels rounding decides, (count,)."""
@@ -52,23 +49,24 @@ class LabelRule:
         return self.undecided(outputs, sizes)
 
     def undecided(self, outputs: Vector, errors: float | Vector) -> NDArray[np.bool_]:
-        """Return which labels change if outputs change by up to an error, (count,): the best two towards each
-        other, the least two, or signs, or by the client's last steps. None of them does without labels.
+        """Return which labels change if outputs change by up to an error, (count,): by the client's last
+        steps, or else the best two towards each other, the least two, or signs. None of them does without
+        labels.
 
         Args:
             outputs: (count, outputs).
             errors: of all rows, or of each, (count,).
         """
         size = np.broadcast_to(np.asarray(errors, np.float64), len(outputs))
-        close = np.asarray((np.abs(outputs) <= size[:, None]).any(axis=1), np.bool_)
-        close |= (np.diff(np.sort(outputs, axis=1), axis=1) <= 2 * size[:, None]).any(axis=1)
-        rows = np.flatnonzero(close)[:MOST_ROWS]
-        close[rows] = self._changed(outputs[rows], size[rows])
+        close = np.zeros(len(outputs), np.bool_)
         if self.part is not None and self.of_last_steps and len(outputs):
-            # They may decide anywhere, as Floor does.
-            others = np.setdiff1d(rows_to_look_at(self.part, outputs, size[:, None]), rows)
-            if len(others):
-                close[others] |= moved(self.part, outputs[others], size[others, None]).labels
+            # They may decide anywhere, as Floor does, and only among some outputs, as those of one label.
+            rows = rows_to_look_at(self.part, outputs, size[:, None])
+            close[rows] = moved(self.part, outputs[rows], size[rows, None]).labels
+            return close
+        near = (np.abs(outputs) <= size[:, None]).any(axis=1)
+        near |= (np.diff(np.sort(outputs, axis=1), axis=1) <= 2 * size[:, None]).any(axis=1)
+        close[near] = self._changed(outputs[near], size[near])
         return close
 
     def _changed(self, outputs: Vector, size: Vector) -> NDArray[np.bool_]:

@@ -1,7 +1,9 @@
 """Compares an exported estimator with the estimator itself, in double precision."""
 
+import math
 import warnings
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx.reference import ReferenceEvaluator
 
-from keywright.compiler.front_ends.estimator_refusals import differing
+from keywright.compiler.front_ends.estimator_refusals import differing, not_computed, not_taken
 
 DIFFERENT = 2.0**-6
 """The least difference, as a share of the spread of an output, that roundings do not explain."""
@@ -38,8 +40,8 @@ def require_same(
     most: float = DIFFERENT,
 ) -> float:
     """Refuse an exported estimator that computes something else than the estimator, and return the largest
-    difference of a value as a share of its spread; 0 if there is nothing to compare. Samples on a step of
-    the estimator, and labels that are ties, are not compared.
+    difference of a value as a share of its spread; 0 if there is nothing to compare, infinity if nothing
+    here evaluates the export. Samples on a step of the estimator, and labels that are ties, are not compared.
 
     Args:
         feeds, samples: what both take.
@@ -52,11 +54,62 @@ def require_same(
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            outcome: Any = ReferenceEvaluator(_without_maps(exported)).run(None, dict(feeds))
             own = own_answers(model, samples)
-        except Exception:  # noqa: BLE001 (of any library)
-            return 0.0  # no evaluator for its operators, or samples that the estimator refuses
-        return _share(model, outcome, own, samples, most)
+        except Exception as error:
+            if most > DIFFERENT:
+                return 0.0  # moved samples need not be in the domain of the estimator
+            raise not_taken(model, error) from error
+        try:
+            outcome = evaluated(_without_maps(exported), feeds)
+        except RuntimeError as error:
+            raise not_computed(model, exported.producer_name) from error
+        if outcome is None:
+            return math.inf
+        try:
+            return _share(model, outcome, own, samples, most)
+        except _DifferentError as different:
+            raise differing(model, str(different), exported.producer_name) from None
+
+
+class _DifferentError(Exception):
+    """Says where an exported estimator differs."""
+
+
+def evaluated(
+    exported: onnx.ModelProto, feeds: Mapping[str, np.ndarray[Any, Any]]
+) -> list[NDArray[Any]] | None:
+    """Return the outputs of an exported model, by ONNX's reference implementation, or else by onnxruntime;
+    None if both lack an operator, or the latter is not installed. Samples are computed
+    together, or alone where a model takes one.
+
+    Raises:
+        RuntimeError: the model cannot be computed.
+    """
+    count = len(next(iter(feeds.values()), ()))
+    alone = [{name: each[row : row + 1] for name, each in feeds.items()} for row in range(count)]
+    failure: Exception | None = None
+    for runner in (ReferenceEvaluator, _onnxruntime):
+        try:
+            evaluator = runner(exported)
+        except Exception:  # noqa: BLE001 - it lacks an operator, each with an error of its own
+            continue
+        for batches in ([dict(feeds)], alone):
+            try:
+                parts: list[Any] = [evaluator.run(None, each) for each in batches]
+                columns = [[np.atleast_1d(each) for each in column] for column in zip(*parts, strict=True)]
+                return [np.concatenate(column) for column in columns]
+            except Exception as error:  # noqa: BLE001 - not all rules of the reference implementation are right
+                failure = error
+    if failure is None:
+        return None
+    raise RuntimeError(" ".join(str(failure).split())[:300]) from failure
+
+
+def _onnxruntime(exported: onnx.ModelProto) -> Any:
+    runtime = import_module("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = 1, 4
+    return runtime.InferenceSession(exported.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
 def _share(
@@ -80,10 +133,8 @@ def _share(
             if others.any():
                 others &= ~on_step.labels
             if float(others.mean()) > (0 if most == DIFFERENT else most):
-                raise differing(
-                    model,
-                    f"{others.mean():.0%} of the labels that it writes are not those of predict, and these "
-                    "are no ties",
+                raise _DifferentError(
+                    f"{others.mean():.0%} of its labels are not those of predict, and these are no ties"
                 )
     share = 0.0
     for place, (values, target) in enumerate(zip(results, targets, strict=False)):
@@ -97,10 +148,9 @@ def _share(
         largest = apart.max(axis=0)
         if np.any(largest > most * spread):
             worst = int(np.argmax(largest - most * spread))
-            raise differing(
-                model,
-                f"what it writes is off by {largest[worst]:.3g} from {method_of(model)}, whose spread is "
-                f"{spread[worst]:.3g}",
+            raise _DifferentError(
+                f"it is off by {largest[worst]:.3g} from {method_of(model)}, whose spread is "
+                f"{spread[worst]:.3g}"
             )
         known = spread > 0
         share = max(share, float((largest[known] / spread[known]).max(initial=0.0)))
@@ -146,6 +196,8 @@ def method_of(model: Any) -> str:
 
 def _matrix(values: Any, count: int) -> NDArray[np.float64]:
     """Return values as (count, columns), also those that are dictionaries by class."""
+    if hasattr(values, "toarray"):  # of SciPy
+        values = values.toarray()
     if isinstance(values, list) and values and isinstance(values[0], dict):
         values = [list(row.values()) for row in values]
     return np.asarray(values, np.float64).reshape(count, -1)
@@ -214,6 +266,8 @@ def _without_maps(exported: onnx.ModelProto) -> onnx.ModelProto:
     plain = onnx.ModelProto()
     plain.CopyFrom(exported)
     kept = [node for node in plain.graph.node if node.op_type != "ZipMap"]
+    for node in kept:
+        node.input[:] = [maps.get(name, name) for name in node.input]
     del plain.graph.node[:]
     plain.graph.node.extend(kept)
     for output in plain.graph.output:

@@ -1,5 +1,6 @@
 """Linear estimators and what consists of several of them: votes, stacks, calibration, several outputs."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,12 +32,19 @@ CLASSIFIERS = SOFTMAX | SIGMOID | {"LinearSVC", "RidgeClassifier", "RidgeClassif
 """Linear classifiers, whose weights the exporter would write in single precision."""
 
 
+TRIED = 8
+"""Samples on which the predictions of an estimator are compared with its weights."""
+
+CLOSE, ROUNDED = 2.0**-20, 2.0**-40
+"""Differences, as a share of what the weights give and of the predictions, that count as roundings."""
+
+
 def is_head(estimator: Any, *, alone: bool = False) -> bool:
     """Whether an estimator consists of linear ones, or is a linear classifier if these are asked for too, and
-    is written here."""
+    is written here. Regressors may have an exponential behind a linear function."""
     kind = type(estimator).__name__
     known = kind in KINDS or (alone and kind in CLASSIFIERS)
-    return known and all(map(_is_linear, _members(estimator)))
+    return known and all(map(_link, _members(estimator)))
 
 
 def write_head(writer: Writer, estimator: Any, value: str, width: int) -> list[tuple[str, str]]:
@@ -90,8 +98,34 @@ def _members(estimator: Any) -> list[Any]:
 
 
 def _is_linear(estimator: Any) -> bool:
+    return _link(estimator) == "identity"
+
+
+def _link(estimator: Any) -> str:
+    """Return which function of ``coef_`` an estimator, or the last step of a pipeline, predicts: "identity",
+    "exp", or none, an empty text. Its predictions decide: not all that have ``coef_`` are linear."""
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-    return hasattr(last, "coef_") and hasattr(last, "intercept_") and not hasattr(last, "support_vectors_")
+    if not (hasattr(last, "coef_") and hasattr(last, "intercept_")) or hasattr(last, "support_vectors_"):
+        return ""
+    weights = np.atleast_2d(np.asarray(last.coef_, np.float64))
+    samples = np.random.default_rng(0).normal(size=(TRIED, weights.shape[1]))
+    linear = (samples / (1 + np.abs(weights).sum())) @ weights.T
+    given = _predicted(last, samples / (1 + np.abs(weights).sum()))
+    for name, inverse in (("identity", np.asarray), ("exp", np.log)):
+        with np.errstate(all="ignore"):
+            target, start = inverse(given), inverse(_predicted(last, np.zeros_like(samples)))
+            apart = np.abs(target - start - linear).max()
+            if apart <= CLOSE * np.abs(linear).max() + ROUNDED * np.abs(target).max():
+                return name
+    return ""
+
+
+def _predicted(last: Any, samples: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the scores of a classifier, or the values of a regressor, (count, outputs)."""
+    predict = last.decision_function if hasattr(last, "decision_function") else last.predict
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of an array instead of a table with names
+        return np.asarray(predict(samples), np.float64).reshape(len(samples), -1)
 
 
 def _linear(writer: Writer, estimator: Any, value: str, width: int) -> tuple[Any, str]:
@@ -103,6 +137,8 @@ def _linear(writer: Writer, estimator: Any, value: str, width: int) -> tuple[Any
         value, estimator = writer.matrix(features), estimator.steps[-1][1]
     weights = np.atleast_2d(np.asarray(estimator.coef_, np.float64))
     offset = np.broadcast_to(np.ravel(estimator.intercept_), len(weights))
+    if _is_linear(estimator):  # some subtract a mean before their weights
+        offset = _predicted(estimator, np.zeros((1, weights.shape[1])))[0]
     outcome = writer.add("MatMul", value, writer.constant(weights.T))
     return estimator, writer.add("Add", outcome, writer.constant(offset[None]))
 
@@ -119,6 +155,8 @@ def _value(writer: Writer, estimator: Any, value: str, width: int) -> str:
             outcome = [_value(writer, each, value, width) for each in estimator.estimators_]
             return _mean(writer, outcome, estimator._weights_not_none)
         case "StackingRegressor":
+            for each in estimator.estimators_:
+                _require_linear(each)
             outcome = [_value(writer, each, value, width) for each in estimator.estimators_]
             outcome += [value] if estimator.passthrough else []
             joined = writer.add("Concat", *outcome, axis=1)
@@ -127,7 +165,24 @@ def _value(writer: Writer, estimator: Any, value: str, width: int) -> str:
         case "TransformedTargetRegressor":
             return _inverse(writer, estimator, _value(writer, estimator.regressor_, value, width))
         case _:
-            return _scores(writer, estimator, value, width)
+            scores = _scores(writer, estimator, value, width)
+            return scores if _is_linear(estimator) else writer.on_client(writer.add("Exp", scores))
+
+
+def _require_linear(estimator: Any) -> None:
+    """Refuse a member of a stack that predicts an exponential.
+
+    Raises:
+        RefusalError: names it.
+    """
+    for each in _members(estimator):
+        if not _is_linear(each):
+            kind = type(each.steps[-1][1] if hasattr(each, "steps") else each).__name__
+            raise RefusalError(
+                f"StackingRegressor stacks the predictions of {kind}, an exponential that clients compute "
+                "and on which no server can go on; stack linear regressors, or use a VotingRegressor",
+                code="export",
+            )
 
 
 def _inverse(writer: Writer, estimator: Any, value: str) -> str:

@@ -227,6 +227,17 @@ def _components(writer: Writer, transformer: Any, table: Table, path: str) -> li
     return writer.columns_of(value, len(matrix))
 
 
+def _discriminants(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
+    """Add the transform of a discriminant analysis: one matrix, behind its mean."""
+    if not hasattr(transformer, "scalings_"):
+        raise refused(path, "LinearDiscriminantAnalysis", "has solver='lsqr', which has no transform")
+    weights = np.asarray(transformer.scalings_, np.float64)[:, : transformer._max_components]
+    mean = transformer.xbar_ if transformer.solver == "svd" else None
+    value = writer.matrix(_affine(writer, table, mean, None))
+    value = writer.add("MatMul", value, writer.constant(weights))
+    return writer.columns_of(value, weights.shape[1])
+
+
 def _powers(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
     outcome = []
     for powers in transformer.powers_:
@@ -301,6 +312,7 @@ RULES: dict[str, Rule] = {
     "FunctionTransformer": _function,
     "IncrementalPCA": _components,
     "KBinsDiscretizer": _binned,
+    "LinearDiscriminantAnalysis": _discriminants,
     "MaxAbsScaler": _largest,
     "MinMaxScaler": _extremes,
     "MissingIndicator": _holes,

@@ -35,8 +35,15 @@ TRANSFORMS: dict[str, Transform] = {
 
 
 def of_model(model: Any) -> Ensemble:
-    """Read an estimator with scikit-learn's interface, up to its best iteration."""
+    """Read an estimator with scikit-learn's interface, up to its best iteration.
+
+    Raises:
+        ModelRefusedError: see `of_dump`; or predictions stop before the last tree.
+    """
     booster = model.booster_
+    if model.get_params().get("pred_early_stop"):
+        reason = unsupported_attribute("", type(model).__qualname__, "pred_early_stop", True, "False")
+        raise ModelRefusedError([reason])
     return of_dump(booster.dump_model(num_iteration=booster.best_iteration), getattr(model, "classes_", None))
 
 
@@ -100,6 +107,8 @@ def _tree(structure: Mapping[str, Any], output: int, outputs: int) -> Nodes:
         if parent >= 0:
             children[parent][side] = number
         children.append([-1, -1])
+        if "leaf_coeff" in entry:
+            raise _refused("linear_tree", True, "linear_tree=False")
         if "split_feature" not in entry:
             feature.append(-1)
             threshold.append(0.0)
@@ -137,4 +146,4 @@ def _tree(structure: Mapping[str, Any], output: int, outputs: int) -> Nodes:
 
 
 def _refused(attribute: str, value: object, allowed: str) -> RefusalError:
-    return unsupported_attribute("Booster", "Booster", attribute, value, allowed)
+    return unsupported_attribute("", "Booster", attribute, value, allowed)

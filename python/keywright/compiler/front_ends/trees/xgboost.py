@@ -24,7 +24,16 @@ RANKING = ("rank:pairwise", "rank:ndcg", "rank:map", "binary:logitraw")
 
 
 def of_model(model: Any) -> Ensemble:
-    """Read an estimator with scikit-learn's interface, up to its best iteration."""
+    """Read an estimator with scikit-learn's interface, up to its best iteration.
+
+    Raises:
+        ModelRefusedError: see `of_dump`; or another value than NaN is missing.
+    """
+    missing = getattr(model, "missing", None)
+    if missing is not None and missing == missing:
+        allowed = "the default, NaN: replace the value by numpy.nan before fit and predict"
+        reason = unsupported_attribute("", type(model).__qualname__, "missing", missing, allowed)
+        raise ModelRefusedError([reason])
     booster = model.get_booster()
     best = booster.attr("best_iteration")
     if best is not None:
@@ -60,7 +69,7 @@ def _read(learner: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
     if booster["name"] == "dart":
         booster, weights = booster["gbtree"], booster["weight_drop"]
     elif booster["name"] != "gbtree":
-        raise unsupported_attribute("Booster", "Booster", "booster", booster["name"], "gbtree or dart")
+        raise unsupported_attribute("", "Booster", "booster", booster["name"], "gbtree or dart")
     outputs = max(int(parameters.get("num_class", 0)), int(parameters.get("num_target", 1)), 1)
     base = np.broadcast_to(np.float64(read_json(parameters["base_score"], OWN)), outputs).copy()
     transform = _transform(objective)
@@ -92,14 +101,14 @@ def _transform(objective: str) -> Transform:
     if objective in SOFTMAX:
         return "softmax"
     known = ", ".join((*IDENTITY, *RANKING, *LOGISTIC, *EXPONENTIAL, *SOFTMAX))
-    raise unsupported_attribute("Booster", "Booster", "objective", objective, f"one of {known}")
+    raise unsupported_attribute("", "Booster", "objective", objective, f"one of {known}")
 
 
 def _tree(tree: Mapping[str, Any], output: int, outputs: int, weight: float) -> Nodes:
     left, right = (np.asarray(tree[f"{side}_children"], np.int64) for side in ("left", "right"))
     if int(tree.get("tree_param", {}).get("size_leaf_vector", 1) or 1) > 1:
         raise unsupported_attribute(
-            "Booster", "Booster", "multi_strategy", "multi_output_tree", "one_output_per_tree"
+            "", "Booster", "multi_strategy", "multi_output_tree", "one_output_per_tree"
         )
     conditions = np.asarray(tree["split_conditions"], np.float32)
     leaf, count = left < 0, len(left)
