@@ -1,4 +1,4 @@
-"""No failure counts as a success: whoever catches every exception raises one, or has a reason to go on."""
+"""No failure counts as a success: code that catches every exception raises one, or has a reason to go on."""
 
 import ast
 from collections import Counter
