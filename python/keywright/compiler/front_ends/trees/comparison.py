@@ -31,8 +31,8 @@ ALWAYS = (0.0, -1.0, 1.0)
 def require_same(model: Any, trees: Ensemble, example: Any = None) -> None:
     """Refuse trees that compute something else than the object that they were read of, as they do where a
     parameter that the trees do not hold changes predictions: which value is missing, for example. It
-    compares the samples of an example, and the same with some features missing, 0, far outside, or equal to a number
-    among the object's parameters.
+    compares the samples of an example, and the same with some features missing, 0, far outside, or equal to
+    a number among the object's parameters.
 
     Raises:
         RefusalError: names a sample and both predictions.
