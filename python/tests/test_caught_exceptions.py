@@ -28,27 +28,27 @@ def catches_all(handler: ast.ExceptHandler) -> bool:
 
 def going_on(source: str) -> list[str]:
     """Return the functions in which a handler of every exception does not end by raising one."""
-    found = []
+    functions = []
 
     def visit(node: ast.AST, function: str) -> None:
         for child in ast.iter_child_nodes(node):
             inner = child.name if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) else function
             caught = isinstance(child, ast.ExceptHandler) and catches_all(child)
             if caught and not isinstance(child.body[-1], ast.Raise):  # type: ignore[attr-defined]
-                found.append(inner)
+                functions.append(inner)
             visit(child, inner)
 
     visit(ast.parse(source), "")
-    return found
+    return functions
 
 
 def test_every_handler_that_goes_on_has_a_reason() -> None:
-    found = Counter(
+    functions = Counter(
         f"{path.relative_to(SOURCES).as_posix()}: {function}"
         for path in sorted(SOURCES.rglob("*.py"))
         for function in going_on(path.read_text("utf-8"))
     )
-    assert set(found) == set(REASONS)
+    assert set(functions) == set(REASONS)
 
 
 def test_such_handlers_are_found() -> None:

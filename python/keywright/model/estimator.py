@@ -98,7 +98,7 @@ def _require_numbers(model: Any, targets: list[NDArray[np.float64]], calibration
             RefusalError(
                 f"{method_of(model)} of {kind} itself gives no number (NaN) for calibration samples {shown}; "
                 "leave them out, or fit an estimator that is defined there",
-                code="samples",
+                code="export",
                 model=kind,
             )
         ]

@@ -75,14 +75,14 @@ def test_one_class_is_named() -> None:
 def test_votes_and_pipelines_of_texts_are_compared() -> None:
     """What could not be evaluated once counted as equal: votes of many samples, and maps behind pipelines."""
     boosted = AdaBoostClassifier(LogisticRegression(), n_estimators=3).fit(SAMPLES, THREE)
-    assert to_onnx(boosted, SAMPLES)
+    assert to_onnx(boosted, SAMPLES).graph.output
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(boosted, "predict_proba", lambda samples: np.full((len(samples), 3), 1 / 3))
         with pytest.raises(ModelRefusedError, match="another function: it is off by"):
             to_onnx(boosted, SAMPLES)
     texts = np.where(SAMPLES > 5, "up", "down").astype(object)
     pipeline = make_pipeline(OneHotEncoder(), LogisticRegression()).fit(texts, THREE)
-    assert to_onnx(pipeline, texts)
+    assert to_onnx(pipeline, texts).graph.output
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline[-1], "predict_proba", lambda inner: np.full((inner.shape[0], 3), 1 / 3))
         with pytest.raises(ModelRefusedError, match="another function: it is off by"):

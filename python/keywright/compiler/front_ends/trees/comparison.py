@@ -30,9 +30,9 @@ ALWAYS = (0.0, -1.0, 1.0)
 
 def require_same(model: Any, trees: Ensemble, example: Any = None) -> None:
     """Refuse trees that compute something else than the object that they were read of, as they do where a
-    parameter that the trees do not hold changes predictions: which value is missing, for example. The
-    samples come from an example, and from the same with some features missing, 0, far outside, or equal to a number
-    among the object's parameters.
+    parameter that the trees do not hold changes predictions: which value is missing, for example. It
+    compares the samples of an example, and the same with some features missing, 0, far outside, or equal to
+    a number among the object's parameters.
 
     Raises:
         RefusalError: names a sample and both predictions.
