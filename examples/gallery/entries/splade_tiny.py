@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -40,13 +41,18 @@ def load(folder: Path) -> Case:
     weights = tensors(folder / "cognition" / "model" / "model.safetensors")
     model = Encoder(weights, TOKENS).model()
     inputs = embedded(weights, windows(folder / "cognition")[: TESTS + CALIBRATION])
+    evaluator = ReferenceEvaluator(model)
+
+    def clear(samples: Array) -> Array:
+        results: Any = evaluator.run(None, {"x": samples})
+        return np.asarray(results[0])
 
     return Case(
         model,
         inputs[TESTS:],
         inputs[:TESTS],
         options={"samples": 1},
-        clear=lambda samples: np.asarray(ReferenceEvaluator(model).run(None, {"x": samples})[0]),
+        clear=clear,
         decide=lambda states: heaviest(term_weights(weights, states)),
         agree=lambda one, other: (one == other).all(axis=1),
     )

@@ -10,7 +10,7 @@ import pytest
 from keywright.compiler.activations.spread import outliers_of, spread_of
 from keywright.errors import ModelRefusedError
 from keywright.model import Model
-from keywright.model.report.encrypted_error import FACTOR
+from keywright.runtime.simulation.simulate import FACTOR
 from sklearn.base import RegressorMixin
 from sklearn.cluster import KMeans
 from sklearn.cross_decomposition import PLSRegression
