@@ -132,7 +132,7 @@ def key_sets(workload: Workload, model: CostModel) -> Iterator[tuple[str, KeyPla
 
 def lines(layer: Layer, plan: KeyPlan, runs: int) -> list[str]:
     """A layer and its keys, as the program reads them."""
-    of, group = plan.workload.chain, plan.workload.automorphisms
+    of = plan.workload.chain
     q, p = bits(of)
     out = [
         f"log-n {of.log_n}",
@@ -143,6 +143,13 @@ def lines(layer: Layer, plan: KeyPlan, runs: int) -> list[str]:
         f"channels {layer.channels}",
         f"runs {runs}",
     ]
+    return out + packing_lines(plan)
+
+
+def packing_lines(plan: KeyPlan) -> list[str]:
+    """The keys of a packing and the ways of its automorphisms, as programs read them."""
+    group = plan.workload.automorphisms
+    out: list[str] = []
     for key in plan.keys:
         assert key.automorphism is not None
         shape, seeded = key.shape, str(key.shape.seeded).lower()

@@ -12,13 +12,18 @@ use std::time::Instant;
 
 use keywright_bench::measuring::{peak_rss, rng};
 use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Decryptor, Evaluator, Packing, Plaintext};
-use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SecretKey, Security, threads};
+use keywright_rlwe::{
+    EvaluationKeys, KeyElement, KeyGenerator, KeySpec, Parameters, SecretKey, Security, threads,
+};
 
 use crate::StudyError;
 use crate::key_design::processor_seconds;
 
 /// Level of the convolution: its packing is done at level 1, and the products are not rescaled before.
 const LEVEL: usize = 1;
+
+/// A key: Galois element, level, primes to a digit, seeded, special primes.
+pub type KeyLine = (u64, usize, usize, bool, Vec<usize>);
 
 /// A layer and its keys.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,8 +40,8 @@ pub struct ConvolutionRequest {
     pub kernel: usize,
     /// Channels of the input and of the result; a power of two of them is packed.
     pub channels: usize,
-    /// Galois element, level, primes to a digit, seeded, special primes.
-    pub keys: Vec<(u64, usize, usize, bool, Vec<usize>)>,
+    /// Keys for the automorphisms of the packing.
+    pub keys: Vec<KeyLine>,
     /// Automorphisms that are applied one after another for a Galois element.
     pub ways: BTreeMap<u64, Vec<u64>>,
     /// Timed layers, after one that is not.
@@ -124,11 +129,11 @@ impl Layout {
     }
 }
 
-/// A layer with its keys.
-struct Layer<'a> {
+/// Joins products, one for each channel of a result, to one ciphertext.
+pub(crate) struct Packer<'a> {
     evaluator: Evaluator<'a>,
-    layout: &'a Layout,
-    kernels: Vec<Plaintext>,
+    fitting: usize,
+    log_n: u32,
     /// `X^(2^i)`, at scale 1.
     monomials: Vec<Plaintext>,
     ways: &'a BTreeMap<u64, Vec<u64>>,
@@ -137,30 +142,71 @@ struct Layer<'a> {
     spent: f64,
 }
 
-impl Layer<'_> {
-    fn run(&mut self, input: &Ciphertext) -> Result<Ciphertext, StudyError> {
-        (self.switches, self.automorphisms, self.spent) = (0, 0, 0.0);
-        let products = self.kernels.iter().map(|kernel| self.evaluator.multiply_plain_lazy(input, kernel));
-        let mut packed: Vec<Ciphertext> = products.collect::<Result<_, _>>()?;
-        let apart = self.layout.apart;
-        let mut step = self.layout.fitting / 2;
-        let log_n = self.layout.n.trailing_zeros();
+impl<'a> Packer<'a> {
+    /// Packs ciphertexts at a level, of which `fitting` channels fit one.
+    pub(crate) fn new(
+        parameters: &'a CkksParameters,
+        keys: &'a EvaluationKeys,
+        fitting: usize,
+        ways: &'a BTreeMap<u64, Vec<u64>>,
+        level: usize,
+    ) -> Result<Self, StudyError> {
+        let n = parameters.rlwe().n();
+        let monomials = (0..fitting.trailing_zeros()).map(|i| {
+            let mut one = vec![0.0; n];
+            one[1 << i] = 1.0;
+            parameters.encode_real(&one, Packing::Coefficients, level, 1.0)
+        });
+        Ok(Self {
+            evaluator: Evaluator::new(parameters, keys)?,
+            fitting,
+            log_n: n.trailing_zeros(),
+            monomials: monomials.collect::<Result<_, _>>()?,
+            ways,
+            switches: 0,
+            automorphisms: 0,
+            spent: 0.0,
+        })
+    }
+
+    pub(crate) fn fitting(&self) -> usize {
+        self.fitting
+    }
+
+    /// Key switches so far.
+    pub(crate) fn switches(&self) -> usize {
+        self.switches
+    }
+
+    /// A power of two of products, at equal distances; `None` is zero. Multiplies by their number.
+    pub(crate) fn pack(&mut self, mut packed: Vec<Option<Ciphertext>>) -> Result<Ciphertext, StudyError> {
+        let apart = self.fitting / packed.len();
+        let mut step = self.fitting / 2;
         // At each distance, coefficients at its odd multiples come from the second ciphertext of a pair.
         while step >= apart {
-            let count = step / apart;
-            let galois = (1u64 << (log_n - step.trailing_zeros())) + 1;
-            let second = packed.split_off(count);
+            let galois = (1u64 << (self.log_n - step.trailing_zeros())) + 1;
+            let second = packed.split_off(step / apart);
             for (first, second) in packed.iter_mut().zip(second) {
-                let monomial = &self.monomials[step.trailing_zeros() as usize];
-                let moved = self.evaluator.multiply_plain_lazy(&second, monomial)?;
-                let difference = self.evaluator.sub(first, &moved)?;
-                let sum = self.evaluator.add(first, &moved)?;
+                let Some(second) = second else {
+                    // Its odd multiples are those of a product that is zero elsewhere, too.
+                    let Some(alone) = first.take() else { continue };
+                    let turned = self.automorphism(alone.clone(), galois)?;
+                    *first = Some(self.evaluator.add(&alone, &turned)?);
+                    continue;
+                };
+                let moved = self
+                    .evaluator
+                    .multiply_plain_lazy(&second, &self.monomials[step.trailing_zeros() as usize])?;
+                let (difference, sum) = match first {
+                    Some(first) => (self.evaluator.sub(first, &moved)?, self.evaluator.add(first, &moved)?),
+                    None => (self.evaluator.neg(&moved)?, moved),
+                };
                 let turned = self.automorphism(difference, galois)?;
-                *first = self.evaluator.add(&sum, &turned)?;
+                *first = Some(self.evaluator.add(&sum, &turned)?);
             }
             step /= 2;
         }
-        Ok(packed.swap_remove(0))
+        packed.swap_remove(0).ok_or_else(|| StudyError::Wrong("nothing to pack".to_owned()))
     }
 
     fn automorphism(&mut self, mut value: Ciphertext, galois: u64) -> Result<Ciphertext, StudyError> {
@@ -181,6 +227,37 @@ impl Layer<'_> {
     }
 }
 
+/// A layer with its kernels.
+struct Layer<'a> {
+    packer: Packer<'a>,
+    kernels: Vec<Plaintext>,
+}
+
+impl Layer<'_> {
+    fn run(&mut self, input: &Ciphertext) -> Result<Ciphertext, StudyError> {
+        let packer = &mut self.packer;
+        (packer.switches, packer.automorphisms, packer.spent) = (0, 0, 0.0);
+        let products = self.kernels.iter().map(|kernel| packer.evaluator.multiply_plain_lazy(input, kernel));
+        let products = products.map(|product| product.map(Some)).collect::<Result<_, _>>()?;
+        packer.pack(products)
+    }
+}
+
+/// The keys of a packing. A way says which key it takes, and digits are those of the key.
+pub(crate) fn packing_keys(
+    rlwe: &Parameters,
+    generator: &mut KeyGenerator<'_>,
+    lines: &[KeyLine],
+) -> Result<EvaluationKeys, StudyError> {
+    let mut keys = EvaluationKeys::new(rlwe);
+    for (galois, level, alpha, seeded, special) in lines {
+        let (element, special) = (KeyElement::Galois(*galois), special.clone());
+        let spec = KeySpec { element, level: *level, alpha: *alpha, special, seeded: *seeded, subring: None };
+        keys.insert(generator.switching_key(&spec)?)?;
+    }
+    Ok(keys.without_coalescing())
+}
+
 /// Measures a layer. Values and kernels are drawn with fixed seeds.
 ///
 /// # Errors
@@ -199,16 +276,9 @@ pub fn run_convolution(request: &ConvolutionRequest) -> Result<ConvolutionRecord
     let secret = SecretKey::sample(rlwe, &mut rng(1))?;
     let mut generator = KeyGenerator::new(&secret, rng(2));
     let begin = Instant::now();
-    let mut keys = EvaluationKeys::new(rlwe);
-    for (galois, level, alpha, seeded, special) in &request.keys {
-        let (element, special) = (KeyElement::Galois(*galois), special.clone());
-        let spec = KeySpec { element, level: *level, alpha: *alpha, special, seeded: *seeded, subring: None };
-        keys.insert(generator.switching_key(&spec)?)?;
-    }
+    let keys = packing_keys(rlwe, &mut generator, &request.keys)?;
     let keygen_s = begin.elapsed().as_secs_f64();
     let key_bytes = keys.bytes();
-    // A way says which key it takes, and digits are those of the key.
-    let keys = keys.without_coalescing();
 
     let mut source = rng(3);
     let mut unit = || source.next_word() as f64 / 2f64.powi(63) - 1.0;
@@ -238,26 +308,10 @@ pub fn run_convolution(request: &ConvolutionRequest) -> Result<ConvolutionRecord
             encode(&layout.kernel(request.kernel, channels, value), 2f64.powi(30))
         })
         .collect::<Result<_, _>>()?;
-    let monomials: Vec<Plaintext> = (0..layout.fitting.trailing_zeros())
-        .map(|i| {
-            let mut one = vec![0.0; layout.n];
-            one[1 << i] = 1.0;
-            encode(&one, 1.0)
-        })
-        .collect::<Result<_, _>>()?;
     let decryptor = Decryptor::new(&parameters, &secret)?;
     let input = decryptor.encrypt_real(&values, Packing::Coefficients, LEVEL, &mut rng(4))?.expand();
-    let evaluator = Evaluator::new(&parameters, &keys)?;
-    let mut layer = Layer {
-        evaluator,
-        layout: &layout,
-        kernels,
-        monomials,
-        ways: &request.ways,
-        switches: 0,
-        automorphisms: 0,
-        spent: 0.0,
-    };
+    let packer = Packer::new(&parameters, &keys, layout.fitting, &request.ways, LEVEL)?;
+    let mut layer = Layer { packer, kernels };
     let result = layer.run(&input)?;
     let found = decryptor.decrypt_real(&result)?;
     let (mut seconds, mut processor, mut automorphisms) = (Vec::new(), Vec::new(), Vec::new());
@@ -268,7 +322,7 @@ pub fn run_convolution(request: &ConvolutionRequest) -> Result<ConvolutionRecord
         let busy = before.and_then(|before| Some(processor_seconds()? - before));
         seconds.push(wall);
         processor.push(busy.unwrap_or(wall));
-        automorphisms.push(layer.spent);
+        automorphisms.push(layer.packer.spent);
     }
 
     let (mut error, mut largest, mut changed) = (0.0f64, 0.0f64, 0);
@@ -305,8 +359,8 @@ pub fn run_convolution(request: &ConvolutionRequest) -> Result<ConvolutionRecord
         keys: request.keys.len(),
         key_bytes,
         keygen_s,
-        automorphisms: layer.automorphisms,
-        switches: layer.switches,
+        automorphisms: layer.packer.automorphisms,
+        switches: layer.packer.switches,
         seconds,
         processor_seconds: processor,
         automorphism_seconds: automorphisms,
