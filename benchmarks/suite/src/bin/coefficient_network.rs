@@ -2,8 +2,8 @@
 //! `python -m studies.coefficient_network` in `benchmarks/` writes both files.
 //!
 //! Lines of words: `fitting 64`, `key` and `way` as of `coefficient_convolution`, a line
-//! `layer CHANNELS TERMS APART PLACES` for each layer, and `images COUNT`. NUMBERS has 64-bit floats: for each layer its
-//! exponents, kernels, summands and places, then the coefficients of each image.
+//! `layer CHANNELS TERMS APART PLACES` for each layer, and `images COUNT`. NUMBERS has 64-bit floats: for each layer
+//! its exponents, kernels, summands and places, then the coefficients of each image.
 #![expect(clippy::print_stdout, reason = "the result")]
 
 use std::collections::BTreeMap;
