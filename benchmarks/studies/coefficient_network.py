@@ -148,7 +148,9 @@ def program_lines(
         before, apart_before = limit, apart
     rows = layers[-1].rows()
     middle = int(rows[rows.size // 2])
-    shifts = place(rows[:, None] - middle, rows - middle)[:, :, None] + np.arange(matrix.shape[0])
+    shifts = (
+        place(rows[:, None] - middle, rows - middle)[:, :, None] + np.arange(matrix.shape[0]) * apart_before
+    )
     weights = np.tile(matrix / rows.size**2, (rows.size**2, 1)).T * (before / bound)
     lines.append(f"layer {CLASSES} {shifts.size} {4} 1")
     numbers += [
