@@ -58,6 +58,7 @@ def test_layers_are_convolutions(stride: int) -> None:
         found = np.stack([values[place(rows[:, None], rows) + c * apart] for c in range(summands.size)], -1)
         assert np.allclose(found * bound, expected[0][rows[:, None], rows], atol=1e-9)
     exponents, kernels, summands, places = numbers[8:]
+    rows = second.rows()
     scores = [
         product(exponents, k, values)[int(places[0])] + b
         for k, b in zip(kernels.reshape(10, -1), summands, strict=True)
