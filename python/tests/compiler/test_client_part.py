@@ -241,7 +241,7 @@ def test_an_accuracy_of_values_is_refused() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         network.fit(SAMPLES, SAMPLES[:, 0])
-    with pytest.raises(ModelRefusedError, match=r"that is not a label, .* \(error=\)") as caught:
+    with pytest.raises(ModelRefusedError, match=r"values and not labels, .* \(error=\)") as caught:
         compiler.compile_program(
             compiler.to_onnx(network, SAMPLES), TARGET, compiler.Fit(calibration=SAMPLES, accuracy=0.9)
         )

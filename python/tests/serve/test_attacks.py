@@ -10,6 +10,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "http.connection_slots.REQUESTS_A_SECOND": ("malformed", "heads", "sets"),
     "http.connection_slots.BURST": ("malformed", "heads", "sets"),
     "http.connection_slots.READS": ("pieces",),
+    "http.connection_slots.BODY_BYTES": ("deletions",),
     "http.connection_slots.OPENING": ("sets",),
     "http.connection_slots.MAX_WAITING": ("waiting",),
     "http.connection_slots.THREADS": ("parts", "openings"),

@@ -27,6 +27,9 @@ DIFFERENT = 2.0**-12
 ALWAYS = (0.0, -1.0, 1.0)
 """Values that libraries may read as missing, whatever the samples are."""
 
+LARGEST = 1e30
+"""Thresholds that split off missing values alone are as large as a number can be."""
+
 
 def require_same(model: Any, trees: Ensemble, example: Any = None) -> None:
     """Refuse trees that compute something else than the object that they were read of, as they do where a
@@ -70,7 +73,7 @@ def _base(trees: Ensemble, example: Any) -> Vector | None:
     if example is None:  # values on both sides of thresholds
         rng, chosen = np.random.default_rng(0), np.zeros((SAMPLES, trees.features))
         for feature in np.unique(trees.nodes.feature[trees.nodes.feature >= 0]):
-            known = trees.nodes.threshold[trees.nodes.feature == feature]
+            known = np.clip(trees.nodes.threshold[trees.nodes.feature == feature], -LARGEST, LARGEST)
             chosen[:, feature] = rng.choice(np.concatenate([known, 1 + 2 * known]), SAMPLES)
         return chosen
     few: Any = some_samples(example if table_names(example) is not None else np.asarray(example), SAMPLES)
