@@ -159,7 +159,8 @@ def test_info_knows_every_format_in_json() -> None:
     """A new format gets a name that `info` prints."""
     formats = set[str]()
     for path in PACKAGE.rglob("*.py"):
-        formats |= set(re.findall(r'^ *FORMAT(?:, _KIND)? = "([a-z-]+?)(?:-\d+)?"', path.read_text(encoding="utf-8"), re.M))
+        text = path.read_text(encoding="utf-8")
+        formats |= set(re.findall(r'^ *FORMAT(?:, _KIND)? = "([a-z-]+?)(?:-\d+)?"', text, re.M))
     assert formats == set(JSON_KINDS)
 
 
