@@ -55,8 +55,8 @@ def test_layers_are_convolutions(stride: int) -> None:
             assert set(at) == set(place(rows[:, None], rows).ravel())
             after[at + channel * apart] = product(exponents, kernel, values)[at] + summand
         values = np.maximum(after, 0)
-        found = np.stack([values[place(rows[:, None], rows) + c * apart] for c in range(summands.size)], -1)
-        assert np.allclose(found * bound, expected[0][rows[:, None], rows], atol=1e-9)
+        results = np.stack([values[place(rows[:, None], rows) + c * apart] for c in range(summands.size)], -1)
+        assert np.allclose(results * bound, expected[0][rows[:, None], rows], atol=1e-9)
     exponents, kernels, summands, places = numbers[8:]
     rows = second.rows()
     scores = [
