@@ -16,13 +16,10 @@ from studies.coefficient_network import (
 N = 1 << 16
 
 
-def product(exponents: Array, values: Array, dense: Array) -> Array:
-    """A sparse polynomial times a dense one, modulo X^N + 1."""
-    out = np.zeros(N)
-    for exponent, value in zip(exponents.astype(int) % (2 * N), values, strict=True):
-        sign, shift = (1, exponent) if exponent < N else (-1, exponent - N)
-        out += sign * value * np.concatenate((-dense[N - shift :], dense[: N - shift]))
-    return out
+def products(exponents: Array, kernels: Array, dense: Array, places: Array) -> Array:
+    """Coefficients of products modulo X^N + 1 at places, (places, kernels)."""
+    at = (places.astype(int)[:, None] - exponents.astype(int)) % (2 * N)
+    return np.asarray(np.where(at < N, dense[at % N], -dense[at % N]) @ kernels.T)
 
 
 def layer(
@@ -49,19 +46,16 @@ def test_layers_are_convolutions(stride: int) -> None:
         exponents, kernels, summands, places = numbers[4 * index : 4 * index + 4]
         expected = np.maximum(convolve(expected, of), 0)
         apart, kernels = CHANNELS // summands.size, kernels.reshape(summands.size, -1)
-        after, rows = np.zeros(N), of.rows()
-        for channel, (kernel, summand) in enumerate(zip(kernels, summands, strict=True)):
-            at = places.astype(int)
-            assert set(at) == set(place(rows[:, None], rows).ravel())
-            after[at + channel * apart] = product(exponents, kernel, values)[at] + summand
+        after, rows, at = np.zeros(N), of.rows(), places.astype(int)
+        assert set(at) == set(place(rows[:, None], rows).ravel())
+        sums = products(exponents, kernels, values, places) + summands
+        for channel in range(summands.size):
+            after[at + channel * apart] = sums[:, channel]
         values = np.maximum(after, 0)
         results = np.stack([values[place(rows[:, None], rows) + c * apart] for c in range(summands.size)], -1)
         assert np.allclose(results * bound, expected[0][rows[:, None], rows], atol=1e-9)
     exponents, kernels, summands, places = numbers[8:]
     rows = second.rows()
-    scores = [
-        product(exponents, k, values)[int(places[0])] + b
-        for k, b in zip(kernels.reshape(10, -1), summands, strict=True)
-    ]
+    scores = products(exponents, kernels.reshape(10, -1), values, places)[0] + summands
     mean = expected[0][rows[:, None], rows].mean((0, 1))
-    assert np.allclose(np.array(scores) * 5.0, mean @ matrix + bias, atol=1e-9)
+    assert np.allclose(scores * 5.0, mean @ matrix + bias, atol=1e-9)
