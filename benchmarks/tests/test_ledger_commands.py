@@ -92,6 +92,7 @@ def test_a_command_is_read_by_its_program(command: str, monkeypatch: pytest.Monk
                 )
             case ["python", script, *arguments]:
                 assert (folder / script).is_file()
+                monkeypatch.syspath_prepend((folder / script).parent)
                 if "import torch" in (folder / script).read_text(encoding="utf-8"):
                     pytest.importorskip("torch")
                 read(folder / script, arguments, monkeypatch)
