@@ -4,20 +4,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    ProgressColumn,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.progress import Progress as Bar
+from typing import TYPE_CHECKING
 
 from keywright._units import format_seconds
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 LEAST_LEFT = 1.0
 """Seconds below which the time that is left is not worth a word."""
@@ -74,8 +66,20 @@ def silent(description: str, total: float | None) -> Iterator[Advance]:
 
 
 @contextmanager
-def bar(console: Console, description: str, total: float | None) -> Iterator[Advance]:
+def bar(console: "Console", description: str, total: float | None) -> Iterator[Advance]:
     """A bar that disappears when the block ends."""
+    # Imported here: few programs show a bar.
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        ProgressColumn,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as Bar
+
     counted: tuple[ProgressColumn, ...] = (TimeElapsedColumn(),)
     if total is not None:
         share = MofNCompleteColumn() if isinstance(total, int) else TaskProgressColumn()

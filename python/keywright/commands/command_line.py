@@ -1,35 +1,30 @@
 """All commands, their common options, and their exit statuses."""
 
 import argparse
+import gc
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
 
 import keywright as kw
-from keywright.commands import completion
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.wording import failure
-from keywright.commands.models import (
-    compile,  # noqa: A004 (the command is called so)
-    demo,
-    infer,
-    info,
-    serve,
-)
 from keywright.commands.parsing import CommandParser, UsageError, command_name_of
-from keywright.commands.planning import bench, calibrate, plan, presets, security
-from keywright.commands.steps import decrypt, encrypt, keygen, run
 from keywright.commands.terminal import LEVELS, Terminal
 from keywright.errors import KeywrightError
 
 GROUPS = {
-    "Try": (demo, infer),
-    "Client and server": (keygen, encrypt, run, decrypt),
-    "Service": (compile, serve),
-    "Inspect": (info, presets, security),
-    "Plan and measure": (plan, calibrate, bench),
-    "Shell": (completion,),
+    "Try": ("models.demo", "models.infer"),
+    "Client and server": ("steps.keygen", "steps.encrypt", "steps.run", "steps.decrypt"),
+    "Service": ("models.compile", "models.serve"),
+    "Inspect": ("models.info", "planning.presets", "planning.security"),
+    "Plan and measure": ("planning.plan", "planning.calibrate", "planning.bench"),
+    "Shell": ("completion",),
 }
+"""The modules of the commands, which have their names. Only that of the command that runs is imported: all
+together take half a second."""
 FAILED = 2
 
 
@@ -44,7 +39,7 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(parser().format_help())
         return 0
     try:
-        options = parser().read(arguments)
+        options = parser(arguments[0]).read(arguments)
     except UsageError as error:
         Terminal(json="--json" in arguments).error(failure(error))
         return FAILED
@@ -79,13 +74,39 @@ def _threads(count: int | None) -> Iterator[None]:
         kw.set_threads(before)
 
 
-def parser() -> CommandParser:
-    """Return the parser of all commands."""
-    out = CommandParser(GROUPS, kw.__version__)
+def parser(name: str | None = None) -> CommandParser:
+    """Return the parser of one command, or of all if none has the name."""
+    out = CommandParser(_modules(name) or _modules(), kw.__version__)
     for command in out.commands.values():
         _add_common_arguments(command)
+        command.set_defaults(all_commands=parser)
     out.finish()
     return out
+
+
+def _modules(name: str | None = None) -> dict[str, tuple[ModuleType, ...]]:
+    """Import the commands of a name, or all; return them by group."""
+    chosen = {
+        title: [path for path in paths if name in (None, path.rpartition(".")[2])]
+        for title, paths in GROUPS.items()
+    }
+    return {
+        title: tuple(_imported(f"keywright.commands.{path}") for path in paths)
+        for title, paths in chosen.items()
+        if paths
+    }
+
+
+def _imported(name: str) -> ModuleType:
+    """Import a module, and collect no garbage meanwhile: imports leave none, and looking for it would be an
+    eighth of their time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return import_module(name)
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _add_common_arguments(parser: argparse.ArgumentParser) -> None:

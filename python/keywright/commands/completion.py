@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Print the script."""
-    script = shtab.complete(options.parser, options.shell)
+    script = shtab.complete(options.all_commands(), options.shell)
     if terminal.json:
         terminal.record({"shell": options.shell, "script": script})
         return

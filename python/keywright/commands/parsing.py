@@ -99,7 +99,7 @@ class CommandParser(Parser):
             formatter_class=Paragraphs,
         )
         module.add_arguments(parser)
-        parser.set_defaults(run=module.run, parser=self)
+        parser.set_defaults(run=module.run)
         return parser
 
     def finish(self) -> None:

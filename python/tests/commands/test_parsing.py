@@ -12,7 +12,7 @@ import keywright
 import numpy as np
 import pytest
 from keywright.cli import main
-from keywright.commands.command_line import GROUPS, parser
+from keywright.commands.command_line import parser
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.inputs import parse_bytes
 from keywright.commands.models.info import JSON_KINDS
@@ -20,6 +20,7 @@ from keywright.commands.parsing import command_name, command_name_of
 from keywright.commands.terminal import Column, Terminal
 from rich.console import Console
 
+GROUPS = parser().groups
 COMMANDS = [module for modules in GROUPS.values() for module in modules]
 PACKAGE = Path(keywright.__file__).parent
 
