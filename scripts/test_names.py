@@ -37,6 +37,9 @@ DETAILS = {"found", "made"}
 """Details that errors have beside ``expected``: public, on the wire and in JSON. Attributes of errors and
 arguments by keyword may be called so."""
 
+WORDS = re.compile("|".join(sorted(PARTICIPLES | TYPES)))
+"""A file without any of them needs no parsing, which takes seconds for all files."""
+
 RUST_TYPES = re.compile(r"\b(?:struct|enum|union|trait|type) (\w+)")
 
 
@@ -57,12 +60,14 @@ def names(tree: ast.AST) -> Iterator[str]:
 
 
 def of_tree() -> Iterator[tuple[str, set[str]]]:
-    """Yield the names of each file of Python."""
+    """Yield the names of each file of Python that has a refused word, be it in a comment."""
     paths = (path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py")))
     for path in (ROOT / "conftest.py", *paths):
         place = path.relative_to(ROOT)
-        if not NOT_OURS & set(place.parts):
-            yield place.as_posix(), set(names(ast.parse(path.read_text(encoding="utf-8"))))
+        if NOT_OURS & set(place.parts):
+            continue
+        if WORDS.search(text := path.read_text(encoding="utf-8")):
+            yield place.as_posix(), set(names(ast.parse(text)))
 
 
 def test_names_are_nouns() -> None:

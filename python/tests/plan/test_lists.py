@@ -92,7 +92,7 @@ def test_optimal_is_never_worse_than_a_published_strategy(name: str, work: int) 
 
 
 @pytest.mark.parametrize(
-    ("name", "groups"), [("exp3", 7), pytest.param("FHE-MP-CNN", None, marks=pytest.mark.large)]
+    ("name", "groups"), [("exp3", 4), pytest.param("FHE-MP-CNN", None, marks=pytest.mark.large)]
 )
 def test_lists_are_planned_by_the_command_twice_alike(
     name: str, groups: int | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]

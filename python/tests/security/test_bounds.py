@@ -24,9 +24,12 @@ def test_every_bound_has_128_bits_against_every_attack(log_n: int, weight: int |
 
 
 def test_the_bound_for_weight_192_is_the_largest_there_is() -> None:
-    problem = security.Problem(1 << 15, 700, security.sparse(192, 1 << 15))
-    largest = security.largest_modulus(problem)
-    assert largest - 1 <= maximum_log_qp(15, 192) <= largest
+    bound = maximum_log_qp(15, 192)
+    least, more = (
+        security.estimate(security.Problem(1 << 15, log_q, security.sparse(192, 1 << 15))).bits
+        for log_q in (bound, bound + 2)
+    )
+    assert least >= 128 > more
 
 
 def test_the_command_prints_every_secret_of_a_preset(capsys: pytest.CaptureFixture[str]) -> None:
