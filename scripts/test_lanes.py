@@ -207,5 +207,8 @@ def test_a_harness_is_compiled_where_there_are_unit_tests_only(manifest: Path) -
     assert library.get("doctest", True) or not {"", "rust"} & set(fences)
     if (manifest.parent / "src/lib.rs").is_file():
         assert library.get("test", True) == unit
-    else:
-        assert all(program["test"] == unit for program in stated["bin"])
+    programs = {program["name"]: program for program in stated.get("bin", [])}
+    assert {path.stem for path in manifest.parent.glob("src/bin/*.rs")} <= set(programs)
+    for name, program in programs.items():
+        path = manifest.parent / program.get("path", f"src/bin/{name}.rs")
+        assert program["test"] == bool(UNIT_TESTS.search(path.read_text(encoding="utf-8")))
