@@ -1,6 +1,7 @@
 """The server's part: what answers encrypted queries, and an index of vectors in the clear."""
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from threading import RLock
@@ -26,7 +27,7 @@ from .quantisation import CHUNK, DEFAULT_LEVELS, Metric, Quantisation, as_vector
 Engine = TypeVar("Engine", SearchIndex, EncryptedSearchIndex)
 
 
-class VectorIndex(Unpicklable, Generic[Engine], elsewhere="save() it, and load it in the other process"):
+class VectorIndex(Unpicklable, ABC, Generic[Engine], elsewhere="save() it, and load it in the other process"):
     """What indices of vectors in the clear and of encrypted ones share.
 
     Args:
@@ -44,9 +45,9 @@ class VectorIndex(Unpicklable, Generic[Engine], elsewhere="save() it, and load i
         self.quantisation, self._places, self._lock = quantisation, Places(), RLock()
 
     @staticmethod
+    @abstractmethod
     def _empty(quantisation: Quantisation) -> Any:
         """Return an engine without vectors."""
-        raise NotImplementedError
 
     def __len__(self) -> int:
         """Number of vectors."""
@@ -130,13 +131,13 @@ class VectorIndex(Unpicklable, Generic[Engine], elsewhere="save() it, and load i
             index._places = places
         return index
 
+    @abstractmethod
     def _write(self, folder: Path) -> None:
         """Write the vectors."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _fill(self, folder: Path, count: int) -> None:
         """Read the vectors of a folder into an empty index."""
-        raise NotImplementedError
 
 
 class Index(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from studies.service import attacks
-from tests.serve.test_holders import SHARED
+from tests.serve.holder_attacks import SHARED
 
 MEASURED: dict[str, tuple[str, ...]] = {
     "http.connections.MAX_CONNECTIONS": ("bodies", "unknown", "slow", "handshakes"),
