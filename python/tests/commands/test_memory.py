@@ -40,7 +40,8 @@ def test_the_peak_of_a_small_network_is_predicted(folder: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("budget", [pytest.param(None, marks=pytest.mark.full), 1.35])
+@pytest.mark.full
+@pytest.mark.parametrize("budget", [None, 1.35])
 def test_the_peak_of_a_bootstrapped_network_is_predicted(
     squares: Write,  # noqa: F811
     small_process: None,

@@ -22,7 +22,7 @@ from .registry import Drawn, graph
 from .rewriting import rewritten
 from .running import drawn_fit, encrypted, small
 
-COUNT = int(os.environ.get("KEYWRIGHT_TESTBED", "4"))
+COUNT = int(os.environ.get("KEYWRIGHT_TESTBED", "3"))
 Compile = Callable[[Drawn, int], Model]
 
 
