@@ -1,12 +1,9 @@
 """No failure counts as a success: code that catches every exception raises one, or has a reason to go on."""
 
 import ast
-from collections import Counter
-from pathlib import Path
 
-import keywright
-
-SOURCES = Path(keywright.__file__).parent
+import pytest
+from tests.sources import files, named_nodes
 
 REASONS = {
     "compiler/front_ends/scikit_learn/comparison.py: evaluated": "the next way; the last failure is raised",
@@ -26,35 +23,34 @@ def catches_all(handler: ast.ExceptHandler) -> bool:
     return any(kind is None or ast.unparse(kind) in ("Exception", "BaseException") for kind in kinds)
 
 
-def going_on(source: str) -> list[str]:
+def going_on(tree: ast.AST) -> list[str]:
     """Return the functions in which a handler of every exception does not end by raising one."""
-    functions = []
-
-    def visit(node: ast.AST, function: str) -> None:
-        for child in ast.iter_child_nodes(node):
-            inner = child.name if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) else function
-            caught = isinstance(child, ast.ExceptHandler) and catches_all(child)
-            if caught and not isinstance(child.body[-1], ast.Raise):  # type: ignore[attr-defined]
-                functions.append(inner)
-            visit(child, inner)
-
-    visit(ast.parse(source), "")
-    return functions
+    return [
+        name.rpartition(".")[2]
+        for name, node in named_nodes(tree, "")
+        if isinstance(node, ast.ExceptHandler)
+        and catches_all(node)
+        and not isinstance(node.body[-1], ast.Raise)
+    ]
 
 
 def test_every_handler_that_goes_on_has_a_reason() -> None:
-    functions = Counter(
-        f"{path.relative_to(SOURCES).as_posix()}: {function}"
-        for path in sorted(SOURCES.rglob("*.py"))
-        for function in going_on(path.read_text("utf-8"))
-    )
-    assert set(functions) == set(REASONS)
+    functions = {f"{path.as_posix()}: {function}" for path, tree in files() for function in going_on(tree)}
+    assert functions == set(REASONS)
 
 
-def test_such_handlers_are_found() -> None:
-    passes = "def f():\n try:\n  g()\n except Exception:\n  return 0"
-    assert going_on(passes) == ["f"]
-    assert going_on(passes.replace(" Exception", "")) == ["f"]
-    assert going_on(passes.replace(" Exception", " (OSError, BaseException)")) == ["f"]
-    assert going_on(passes.replace("return 0", "raise E from None")) == []
-    assert going_on(passes.replace("Exception", "OSError")) == []
+PASSES = "def f():\n try:\n  g()\n except Exception:\n  return 0"
+
+
+@pytest.mark.parametrize(
+    ("source", "functions"),
+    [
+        (PASSES, ["f"]),
+        (PASSES.replace(" Exception", ""), ["f"]),
+        (PASSES.replace(" Exception", " (OSError, BaseException)"), ["f"]),
+        (PASSES.replace("return 0", "raise E from None"), []),
+        (PASSES.replace("Exception", "OSError"), []),
+    ],
+)
+def test_such_handlers_are_listed(source: str, functions: list[str]) -> None:
+    assert going_on(ast.parse(source)) == functions

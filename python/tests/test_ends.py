@@ -20,8 +20,7 @@ from keywright.serve import Server, Service, Workers, serve
 from keywright.serve.workers.workers import Worker
 from tests.processes import in_child
 from tests.serve.network import INPUTS, make_full
-
-PACKAGE = Path(kw.__file__).parent
+from tests.sources import files, named_nodes
 
 GUARDED = {
     "_processes.temporary_folder": "atexit",
@@ -69,29 +68,18 @@ CALLS = {"register", "finalize", "TemporaryDirectory", "NamedTemporaryFile", "re
 def ends() -> set[str]:
     """Methods that end something, and functions that have something ended with an object or the process."""
     listed = set[str]()
-
-    def look(node: ast.AST, name: str) -> None:
-        for child in ast.iter_child_nodes(node):
-            match child:
-                case ast.FunctionDef(name=inner) | ast.AsyncFunctionDef(name=inner):
-                    if inner in NAMES:
-                        listed.add(f"{name}.{inner}")
-                    look(child, f"{name}.{inner}")
-                case ast.ClassDef(name=inner):
-                    look(child, f"{name}.{inner}")
+    for path, tree in files():
+        for name, node in named_nodes(tree, ".".join(path.with_suffix("").parts)):
+            match node:
+                case ast.FunctionDef(name=own) | ast.AsyncFunctionDef(name=own) if own in NAMES:
+                    listed.add(name)
                 case ast.Call(
                     func=ast.Attribute(value=ast.Name("atexit" | "weakref" | "tempfile" | "os"), attr=attr)
+                    | ast.Name(attr)
                 ) if attr in CALLS:
                     listed.add(name)
-                    look(child, name)
-                case ast.Call(func=ast.Name(attr)) if attr in CALLS:
-                    listed.add(name)
-                    look(child, name)
                 case _:
-                    look(child, name)
-
-    for file in PACKAGE.rglob("*.py"):
-        look(ast.parse(file.read_text()), ".".join(file.relative_to(PACKAGE).with_suffix("").parts))
+                    pass
     return listed
 
 
