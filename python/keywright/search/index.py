@@ -196,7 +196,10 @@ class Index(
         dimension = array.shape[-1] if array.ndim else 0
         centre = None
         if metric == "euclidean" and array.ndim == 2 and len(array):
-            centre = array.mean(axis=0, dtype=np.float64)
+            with np.errstate(over="ignore", invalid="ignore"):
+                centre = array.mean(axis=0, dtype=np.float64)
+            if not np.isfinite(centre).all():
+                centre = None  # `add` and the radius name what is not finite.
         if radius is None:
             radius = 1.0 if metric == "cosine" else _radius(array, centre)
             radius *= 1.5 if metric == "euclidean" else 1.0
