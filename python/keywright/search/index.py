@@ -52,6 +52,9 @@ class VectorIndex(Unpicklable, Generic[Engine], elsewhere="save() it, and load i
         """Number of vectors."""
         return len(self._places)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} vectors, {self.quantisation})"
+
     @property
     def ids(self) -> NDArray[np.int64]:
         """Ids of the vectors, by place."""
