@@ -167,7 +167,7 @@ pub fn run_bootstrap(
         let decrypted = decryptor.decrypt(&out)?;
         added.add(&decrypted, &decryptor.decrypt(&input)?, literal.values);
         result.add(&decrypted, &values, literal.values);
-        bound = out.estimate.bound();
+        bound = out.error_bound();
         bounded &= decrypted.iter().zip(&values).all(|(result, value)| (result - value).norm() <= bound);
         // The first one touches memory and makes plans.
         if run > 0 {

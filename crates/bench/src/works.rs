@@ -271,7 +271,7 @@ impl Party {
     fn right(&self, ciphertext: &Ciphertext, expected: impl Fn(usize) -> Complex64) -> bool {
         let decrypted = Decryptor::new(&self.parameters, &self.secret)
             .and_then(|decryptor| decryptor.decrypt(ciphertext));
-        let bound = ciphertext.estimate.bound();
+        let bound = ciphertext.error_bound();
         decrypted.is_ok_and(|seen| seen.iter().enumerate().all(|(i, v)| (v - expected(i)).norm() <= bound))
     }
 }
@@ -371,7 +371,7 @@ fn scheme(
             // Two primes determine a message at this scale; the others are not needed.
             let counts = transforms(limbs.min(3));
             let check = |v: &Result<Vec<Complex64>, CkksError>| {
-                let bound = a.estimate.bound();
+                let bound = a.error_bound();
                 v.as_ref().is_ok_and(|v| v.iter().zip(x).all(|(seen, x)| (seen - x).norm() <= bound))
             };
             run.measure(subject("decrypt", None, counts, a.bytes(), 1), || decryptor.decrypt(&a), check);

@@ -144,7 +144,7 @@ fn count_rotation(rotation: &Rotation) -> Result<()> {
     let label = format!("rotation 2^{log_n} {},{}x{},{special}x{alpha}", widths.0, widths.1, primes - 1);
     let rotated = marked(&label, || evaluator.rotate(&ciphertext, 1))??;
     let results = Decryptor::new(&parameters, &secret)?.decrypt(&rotated)?;
-    let bound = rotated.estimate.bound();
+    let bound = rotated.error_bound();
     let shifted = values.iter().cycle().skip(1);
     if !results.iter().zip(shifted).all(|(result, expected)| (result - expected).norm() <= bound) {
         return Err(format!("a wrong result: {label}").into());

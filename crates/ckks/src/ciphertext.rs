@@ -148,11 +148,17 @@ impl Ciphertext {
         ((self.estimate.magnitude + self.estimate.bound()) * self.scale).log2()
     }
 
-    /// Bound on the error of all values at once, as [`ErrorEstimate::bound`]. Infinite if values as large as the
-    /// estimate allows do not fit the modulus: they may have overflowed.
+    /// Bound on the error of all values at once as they are decrypted: [`ErrorEstimate::bound`], and the error of
+    /// decoding in `f64`. Infinite if values as large as the estimate allows do not fit the modulus: they may have
+    /// overflowed.
     pub fn error_bound(&self) -> f64 {
         let fits = self.log2_largest() < self.parameters.rlwe().log2_q(self.level()) - 1.0;
-        if fits { self.estimate.bound() } else { f64::INFINITY }
+        if fits { self.decrypted_bound() } else { f64::INFINITY }
+    }
+
+    /// [`Self::error_bound`] of values that have not overflowed.
+    pub(crate) fn decrypted_bound(&self) -> f64 {
+        self.estimate.bound() + PRODUCT_TAIL * self.packing.arithmetic() * self.estimate.magnitude
     }
 
     /// The same ciphertext with this bound on its values. The caller vouches for it: error bounds rest on it.

@@ -373,7 +373,11 @@ fn require_allowed(
         return Ok(coefficients);
     }
     coefficients.zeroize();
-    let log_limit = (half + LOG_SHARE).min(allowed.log2());
+    let log_share = half + LOG_SHARE;
+    if largest <= allowed && ciphertext.log2_largest() >= log_share {
+        return Err(CkksError::MayOverflow { log_value, log_limit: log_share - ciphertext.scale.log2() });
+    }
+    let log_limit = log_share.min(allowed.log2());
     Err(CkksError::Overflow { what: "coefficient", log_value: largest.log2(), log_limit })
 }
 

@@ -3,13 +3,13 @@
 //! With `c(s) = Q (m + t k) / t + e` and both halves rounded, `c_1` to `round(2^a c_1 / q)` and `c_0` to `round(2^b
 //! c_0 / q)`, the client computes `t (2^-b c_0 + 2^-a c_1 s)`, which is `m` modulo `t` but for three errors: the
 //! noise, at most the estimate's bound; the rounding of `c_0`, at most `t 2^-b / 2`; and that of `c_1`, which the
-//! secret multiplies, at most `t 2^-a` times [`noise::bound`] of its variance. The widths `a` and `b` have the
-//! smallest sum for which the three together stay below 1/2.
+//! secret multiplies, at most `t 2^-a` times [`noise::bound`] of its variance. The widths `a` and `b`, from
+//! [`NARROWEST`] on, have the smallest sum for which the three together stay below 1/2.
 
 use std::fmt;
 
 use keywright_bfv::{BfvParameters, NoiseEstimate};
-use keywright_frame::packing::{pack, packed_len, unpack};
+use keywright_frame::packing::{NARROWEST, pack, packed_len, unpack};
 use keywright_ring::{Buffer, Evaluation, Poly};
 use keywright_rlwe::{KeyIdentity, SecretKey, for_each_item, noise};
 use zeroize::Zeroize;
@@ -50,8 +50,8 @@ impl AnswerShape {
         let secret = noise::bound(noise::division(parameters.rlwe()));
         let widest = Self::widest(parameters);
         let errors = |a: u32, b: u32| noise + secret * t / f64::from(a).exp2() + t / f64::from(b + 1).exp2();
-        let narrowest_0 = |a: u32| (1..=a).find(|&b| errors(a, b) < MARGIN);
-        (1..=widest)
+        let narrowest_0 = |a: u32| (NARROWEST..=a).find(|&b| errors(a, b) < MARGIN);
+        (NARROWEST..=widest)
             .filter_map(|a| narrowest_0(a).map(|b| (a + b, a, b)))
             .min()
             .map(|(_, width_1, width_0)| Self { rows, width_0, width_1 })
@@ -77,8 +77,8 @@ impl AnswerShape {
     pub fn require_valid(&self, parameters: &BfvParameters) -> Result<(), SearchError> {
         in_range("number of scores", self.rows as u64, 1, MAX_ROWS as u64)?;
         let widest = Self::widest(parameters);
-        in_range("width of the second half", self.width_1.into(), 1, widest.into())?;
-        in_range("width of the first half", self.width_0.into(), 1, self.width_1.into())
+        in_range("width of the second half", self.width_1.into(), NARROWEST.into(), widest.into())?;
+        in_range("width of the first half", self.width_0.into(), NARROWEST.into(), self.width_1.into())
     }
 
     /// Coefficients of the first half of each block that are sent: those of places, in groups of eight.

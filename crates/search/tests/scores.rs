@@ -6,7 +6,7 @@ use keywright_ring::backend;
 use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SecretKey};
 use keywright_search::{
-    Answer, EncryptedIndex, Index, MAX_ROWS, SearchError, expansion_elements, query_values,
+    Answer, AnswerShape, EncryptedIndex, Index, MAX_ROWS, SearchError, expansion_elements, query_values,
 };
 use proptest::prelude::*;
 use zeroize::Zeroizing;
@@ -184,6 +184,10 @@ fn bad_input_is_refused() {
     claimed.shape = answer.shape;
     claimed.shape.width_1 = 60;
     assert_eq!(claim(&claimed), "width of the second half");
+    claimed.shape.width_1 = 7;
+    assert_eq!(claim(&claimed), "width of the second half");
+    claimed.shape = AnswerShape { width_0: 7, ..answer.shape };
+    assert_eq!(claim(&claimed), "width of the first half");
     let stranger = SecretKey::sample(parameters.rlwe(), &mut rng(9)).unwrap();
     assert!(matches!(answer.decrypt(&parameters, &stranger), Err(SearchError::Bfv(BfvError::Rlwe(_)))));
 }

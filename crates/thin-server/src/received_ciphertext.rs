@@ -3,24 +3,29 @@
 use keywright_ckks::{Ciphertext, CkksParameters, ErrorEstimate, Packing, SeededCiphertext};
 use keywright_client::{ClientParameters, CompactForm, Engine, RingEngine, SecondHalf};
 use keywright_ring::Poly;
-use keywright_rlwe::{RlweCiphertext, noise};
+use keywright_rlwe::{RlweCiphertext, RlweError, noise};
 use keywright_wire::{Kind, Wire};
 
 use crate::ServerError;
 use crate::dropped::dropped_variance;
+use crate::parameters::identity;
 
 /// Reads a ciphertext from a client of these parameters, in any of its forms. Checks scale, level and form, and every
 /// residue. Replaces its claims about its own error by the server's estimate.
 ///
 /// # Errors
 /// [`ServerError::Wire`], [`ServerError::Client`]: damaged or foreign bytes, among them a secret key;
-/// [`ServerError::Upload`].
+/// [`ServerError::Rlwe`]: a client of other parameters; [`ServerError::Upload`].
 pub fn read_upload(
     bytes: &[u8],
     parameters: &CkksParameters,
     client: &ClientParameters,
 ) -> Result<Ciphertext, ServerError> {
     let rlwe = parameters.rlwe();
+    if identity(rlwe.literal())? != client.literal().identity {
+        let (left, right) = ("the parameters of the client", "those of the server");
+        return Err(RlweError::MixedParameters { left, right }.into());
+    }
     let scale = client.literal().scale as f64;
     let kind = Kind::code_of(bytes).and_then(Kind::from_code);
     let (mut ciphertext, variance) = if kind == Some(Kind::CkksCompactCiphertext) {

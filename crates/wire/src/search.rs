@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 
 use keywright_bfv::{BfvParameters, Packing};
+use keywright_frame::packing::NARROWEST;
 use keywright_frame::{FieldReader, FieldWriter};
 use keywright_rlwe::KeyIdentity;
 use keywright_search::{Answer, AnswerShape, MAX_ROWS};
@@ -56,8 +57,8 @@ impl Record for Answer {
         ValueDescriptor { modulus, packing: Packing::Coefficients }.require_fit(parameters)?;
         in_range("number of scores", shape.rows as u64, 1, MAX_ROWS as u64)?;
         let widest = AnswerShape::widest(parameters);
-        in_range("width of the second half", shape.width_1.into(), 1, widest.into())?;
-        in_range("width of the first half", shape.width_0.into(), 1, shape.width_1.into())?;
+        in_range("width of the second half", shape.width_1.into(), NARROWEST.into(), widest.into())?;
+        in_range("width of the first half", shape.width_0.into(), NARROWEST.into(), shape.width_1.into())?;
         Ok(shape.body_len(parameters.rlwe().n()) as u64)
     }
 

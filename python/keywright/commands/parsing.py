@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import shtab
 
@@ -44,8 +44,19 @@ class UsageError(CommandError):
     """A command line that names no command, or options and values that the command does not have."""
 
 
+def given_path(text: str) -> Path:
+    """Return a path; an empty one, from a variable that is not set, would be the current folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("the path is empty; name a file or folder, '.' for this one")
+    return Path(text)
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that raises instead of ending the process."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.register("type", Path, given_path)
 
     def error(self, message: str) -> NoReturn:
         """Raise `UsageError` with the remedy."""

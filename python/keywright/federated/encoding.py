@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from keywright._core import SumParameters
 from keywright.errors import EncodeError, ParameterError
@@ -66,6 +66,8 @@ class Encoding:
             ("max_clients", self.max_clients, 2, 2**20),
             ("min_clients", self.min_clients, 2, self.max_clients),
         ):
+            if isinstance(value, bool) or not isinstance(value, int | np.integer):
+                raise ParameterError(f"{what} is {value!r}; it must be an integer", what=what, maximum=high)
             _require(what, value, low, high)
         require_choice("out_of_range", self.out_of_range, get_args(OutOfRange))
         object.__setattr__(self, "parameters", SumParameters(self.max_clients, self.magnitude))
@@ -97,7 +99,7 @@ class Encoding:
         return _whole("number of samples", weight, self.max_weight)
 
     def encode(
-        self, values: NDArray[np.generic], weight: int, layout: ArrayLayout | None = None
+        self, values: ArrayLike, weight: int, layout: ArrayLayout | None = None
     ) -> tuple[NDArray[np.int64], int]:
         """Return the weighted values as integers, and the number of clipped values.
 
@@ -113,6 +115,7 @@ class Encoding:
             ParameterError: the weight is not a whole number from 1 to ``max_weight``.
         """
         weight = self.require_weight(weight)
+        values = np.asarray(values)
         if values.dtype.kind not in "buif":
             raise EncodeError(f"values are of type {values.dtype}; they must be real numbers")
         if values.ndim != 1:
@@ -158,6 +161,7 @@ class Encoding:
         """Return the largest change of an average by rounding, for values within the bound and apart from
         double precision; errors as for `decode`."""
         total_weight = _whole("total weight", total_weight, MAX_TOTAL)
+        clients = _whole("number of clients", clients, total_weight)
         return clients * self.step / 2 * self.max_weight / total_weight
 
 

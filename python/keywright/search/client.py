@@ -15,7 +15,7 @@ from keywright.errors import (
     SearchError,
 )
 
-from .directory import Directory, read_directories
+from .directory import Directory, read_directories, repeated_id
 from .messages import TAG_BYTES, EncryptedVectors, query_to_bytes, read_answer
 from .quantisation import ENCRYPTED_LEVEL, LOG_N, Metric, Quantisation, as_vectors, is_whole
 
@@ -37,7 +37,8 @@ class Client(
         secret: a secret key of an earlier client of this index; a new one by default.
 
     Raises:
-        FormatError: the bytes are not a directory, or the shards differ in how they round vectors.
+        FormatError: the bytes are not a directory, or the shards differ in how they round vectors, or share
+            an id.
         MismatchError: the secret belongs to other parameters.
     """
 
@@ -51,6 +52,9 @@ class Client(
     def __len__(self) -> int:
         """Number of vectors of the index."""
         return sum(directory.vectors for directory in self._directories)
+
+    def __repr__(self) -> str:
+        return f"Client({len(self)} vectors, {self.quantisation})"
 
     def update(self, directory: bytes) -> None:
         """Take the directory of the index after a change. Keys stay valid.
@@ -216,7 +220,7 @@ class Query(Unpicklable, elsewhere="send its data, and read the answer where the
         vectors = sum(directory.vectors for directory in self._directories)
         if not is_whole(k, 1, vectors):
             raise SearchError(
-                f"k={k!r} is not from 1 to {vectors}, the number of vectors of the index",
+                f"k={k!r} is not an integer from 1 to {vectors}, the number of vectors of the index",
                 k=k,
                 vectors=vectors,
                 code="count",
@@ -263,4 +267,11 @@ def _shards(data: bytes) -> list[Directory]:
         )
     if len({directory.index for directory in directories}) < len(directories):
         raise FormatError("a shard occurs twice; name each once", code="field")
+    twice = repeated_id(np.concatenate([directory.runs for directory in directories]))
+    if twice is not None:
+        raise FormatError(
+            f"id {twice} occurs twice, so a result would not say which vector it is; give the vectors of "
+            "all shards ids of their own",
+            code="field",
+        )
     return directories

@@ -154,6 +154,19 @@ def runs_of(ids: NDArray[np.int64], live: NDArray[np.bool_]) -> NDArray[np.int64
     return np.stack([ids[starts], np.where(live[starts], counts, -counts)], axis=1)
 
 
+def repeated_id(runs: NDArray[np.int64]) -> int | None:
+    """Return an id that occurs twice among the live ids of runs, or None."""
+    live = runs[runs[:, 1] > 0]
+    if len(live) < 2:
+        return None
+    # Modulo 2^64, because runs wrap around.
+    starts, counts = live[:, 0].view(np.uint64), live[:, 1].astype(np.uint64)
+    order = np.argsort(starts, kind="stable")
+    following = np.roll(order, -1)
+    overlapping = np.flatnonzero(starts[following] - starts[order] < counts[order])
+    return int(live[following[overlapping[0]], 0]) if len(overlapping) else None
+
+
 def _places(runs: NDArray[np.int64]) -> int:
     """Return the number of places of runs.
 

@@ -53,6 +53,9 @@ class VectorIndex(Unpicklable, ABC, Generic[Engine], elsewhere="save() it, and l
         """Number of vectors."""
         return len(self._places)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} vectors, {self.quantisation})"
+
     @property
     def ids(self) -> NDArray[np.int64]:
         """Ids of the vectors, by place."""
@@ -197,7 +200,10 @@ class Index(
         dimension = array.shape[-1] if array.ndim else 0
         centre = None
         if metric == "euclidean" and array.ndim == 2 and len(array):
-            centre = array.mean(axis=0, dtype=np.float64)
+            with np.errstate(over="ignore", invalid="ignore"):
+                centre = array.mean(axis=0, dtype=np.float64)
+            if not np.isfinite(centre).all():
+                centre = None  # `add` and the radius name what is not finite.
         if radius is None:
             radius = 1.0 if metric == "cosine" else _radius(array, centre)
             radius *= 1.5 if metric == "euclidean" else 1.0

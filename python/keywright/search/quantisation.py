@@ -46,6 +46,9 @@ LARGEST_ERROR = 0.4999
 
 MAX_DIMENSION = 1 << LOG_N
 SMALLEST = float(np.finfo(np.float64).tiny)
+EXACT = 1 << 53
+"""Largest integer up to which double precision has all integers."""
+
 SAMPLED = 1024
 """Vectors whose spread is compared with the rounding."""
 
@@ -92,6 +95,13 @@ class Quantisation:
                 what="radius",
                 value=self.radius,
             )
+        if self.metric != "cosine" and not (self._unit >= SMALLEST and 4 * self.radius < math.inf):
+            raise ParameterError(
+                f"radius={self.radius:g}, the largest norm or distance of vectors, has scores that are no "
+                "numbers of double precision; scale all vectors and queries by one factor",
+                what="radius",
+                value=self.radius,
+            )
         if self.centre is not None and self.metric != "euclidean":
             raise ParameterError(
                 f"centre is for metric='euclidean', not {self.metric!r}; leave it out",
@@ -101,7 +111,7 @@ class Quantisation:
         if self.centre is not None:
             centre = as_vectors(self.centre).astype(np.float64)
             self._require_shape(centre, (self.dimension,))
-            _finite_norms(centre[None], None)
+            _finite_norms(centre[None], None, "the centre")
             centre.flags.writeable = False
             object.__setattr__(self, "centre", centre)
 
@@ -211,7 +221,7 @@ class Quantisation:
         array = as_vectors(vectors)
         rows = array[:: max(1, len(array) // SAMPLED)].astype(np.float64)
         if self.metric == "cosine":
-            rows = rows / norms_of(rows)[:, None]
+            rows = directions_of(rows)
         spread = float(np.median(norms_of(rows - np.median(rows, axis=0))))
         return self.deviation / spread if spread else 0.0
 
@@ -251,7 +261,7 @@ class Quantisation:
                 "norm",
                 norm,
             )
-        return np.rint(array / norm * self.levels).astype(np.int64), norm
+        return np.rint(directions_of(array[None])[0] * self.levels).astype(np.int64), norm
 
     def scores(self, decrypted: NDArray[np.int64], factor: float) -> NDArray[np.float64]:
         """Return cosines, inner products or distances of decrypted integers, and the factor of `query`."""
@@ -266,7 +276,8 @@ class Quantisation:
         """Return rows of norm at most `levels`. They are a query if `first` is None."""
         rows = rows.astype(np.float64)
         if self.centre is not None:
-            rows = rows - self.centre
+            with np.errstate(over="ignore"):
+                rows = rows - self.centre
         norms = _finite_norms(rows, first)
         if self.metric == "cosine":
             if not norms.all():
@@ -277,7 +288,7 @@ class Quantisation:
                     "norm",
                     0.0,
                 )
-            return rows * (self.levels / norms[:, None])
+            return directions_of(rows) * self.levels
         row = int(np.argmax(norms)) if len(norms) else 0
         if len(norms) and norms[row] > self.radius:
             distance = "distance from the centre" if self.metric == "euclidean" else "norm"
@@ -336,29 +347,54 @@ def _modulus(metric: Metric, max_norm2: int) -> int:
 
 
 def _refuse_row(
-    row: int, first: int | None, problem: str, reason: str, value: float, bound: float | None = None
+    row: int,
+    first: int | None,
+    problem: str,
+    reason: str,
+    value: float,
+    bound: float | None = None,
+    *,
+    single: str = "the query",
 ) -> NoReturn:
     place = None if first is None else first + row
-    name = "the query" if place is None else f"vector {place}"
+    name = single if place is None else f"vector {place}"
     raise SearchError(f"{name} {problem}", code=reason, row=place, value=value, bound=bound)
 
 
-def _finite_norms(rows: NDArray[np.float64], first: int | None) -> NDArray[np.float64]:
-    """Return the norm of each row; a row is a query if `first` is None."""
+def _finite_norms(
+    rows: NDArray[np.float64], first: int | None, single: str = "the query"
+) -> NDArray[np.float64]:
+    """Return the norm of each row; the only row has the name `single` if `first` is None."""
     finite = np.isfinite(rows).all(axis=1)
     if not finite.all():
         row = int(np.argmin(finite))
         value = float(rows[row][~np.isfinite(rows[row])][0])
-        _refuse_row(row, first, f"has the number {value}, which is not finite; impute it", "number", value)
+        problem = f"has the number {value}, which is not finite; impute it"
+        _refuse_row(row, first, problem, "number", value, single=single)
     return norms_of(rows)
 
 
 def norms_of(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the norm of each row of finite numbers, of any size: squares would be out of range."""
-    largest = np.abs(rows).max(axis=1, initial=0.0)
-    scale = np.where(largest > 0, largest, 1.0)
-    norms: NDArray[np.float64] = np.linalg.norm(rows / scale[:, None], axis=1) * scale
+    """Return the norm of each row of finite numbers, of any size: squares would be out of range. A norm may
+    be infinite."""
+    scaled, scale = _scaled_by_largest(rows)
+    with np.errstate(over="ignore"):
+        norms: NDArray[np.float64] = np.linalg.norm(scaled, axis=1) * scale[:, 0]
     return norms
+
+
+def directions_of(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return rows of norm 1 in the directions of rows whose norms are not 0, and may be out of range."""
+    scaled, _ = _scaled_by_largest(rows)
+    directions: NDArray[np.float64] = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
+    return directions
+
+
+def _scaled_by_largest(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return each row divided by its largest absolute value, and that value; rows of zeros as they are."""
+    largest = np.abs(rows).max(axis=1, initial=0.0, keepdims=True)
+    scale = np.where(largest > 0, largest, 1.0)
+    return rows / scale, scale
 
 
 def as_vectors(values: ArrayLike) -> NDArray[Any]:
@@ -383,6 +419,16 @@ def as_vectors(values: ArrayLike) -> NDArray[Any]:
             f"the array has the type {array.dtype}, not one of real numbers; convert it with astype(float)",
             code="number",
         )
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
+        largest = max(int(array.max()), -int(array.min()))
+        if largest > EXACT:
+            raise SearchError(
+                f"the array has the integer {largest} or its negative, and double precision is exact up to "
+                "2^53; subtract an offset, or scale all vectors and queries",
+                code="number",
+                value=float(largest),
+                bound=float(EXACT),
+            )
     return array
 
 

@@ -105,8 +105,9 @@ class _Value(
 
     def __pow__(self, exponent: int) -> Self:
         """Product of ``exponent`` copies, ceil(log2(exponent)) multiplications in a row."""
-        if isinstance(exponent, bool) or not isinstance(exponent, int):
+        if isinstance(exponent, bool) or not isinstance(exponent, int | np.integer):
             return NotImplemented
+        exponent = int(exponent)
         if exponent < 1:
             raise ValueError(
                 f"exponent {exponent} is not supported; encrypted values have positive integer powers only"
@@ -145,7 +146,8 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
     The operators ``+ - *`` take another value, a ciphertext, or numbers on either side, one for every slot or
     one for all; ``/`` takes numbers, or values with a declared range (`within`); ``@`` a matrix on either
     side, or another value, for their inner product; ``**`` a positive integer; ``<<`` and ``>>`` rotate the
-    slots. Products are relinearized and rescaled. If the operands of a sum differ in scale, as products of
+    slots. Values in coefficients belong to a polynomial, and so do the numbers that they meet; ``*`` and
+    ``**`` multiply polynomials. Products are relinearized and rescaled. If the operands of a sum differ in scale, as products of
     different origin do, an operand that is a product with numbers, such as a mean, is computed again at the
     scale of the other. Otherwise the operand of the higher level is brought to the scale of the other, which
     uses one of its spare levels, and the sum has the level of the lower operand. Two operands of the same
@@ -246,13 +248,20 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
         """Divide by numbers, or by values with a declared range; see `inverse`.
 
         Raises:
-            OperandError: encrypted divisors have no declared range, or 0 is in it.
+            OperandError: encrypted divisors have no declared range, or 0 is in it; or values in coefficients
+                have several divisors.
         """
         if isinstance(other, Ciphertext):
             other = self._with(other)
         if isinstance(other, Encrypted):
             return self * other.inverse()
         divisors = np.asarray(other)
+        if divisors.size > 1 and self._count is None:
+            raise OperandError(
+                "values in coefficients are multiplied by numbers as polynomials, and not divided one by "
+                "one; encrypt them in slots, or divide by one number",
+                code="packing",
+            )
         if not np.all(divisors):
             raise ZeroDivisionError("encrypted values cannot be divided by 0; give other divisors")
         return self * (1.0 / divisors)
@@ -325,10 +334,12 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
 
         Raises:
             ValueError: the numbers are not finite, or out of order.
-            OperandError: no value can be there by the magnitude that the ciphertext declares.
+            OperandError: the values are complex, or no value can be there by the magnitude that the
+                ciphertext declares.
         """
         if not -math.inf < low < high < math.inf:
             raise ValueError(f"a range has two finite ends in order, got {low} and {high}")
+        _require_real(self.ciphertext, "values with a range")
         least, largest = min(abs(low), abs(high)), max(abs(low), abs(high))
         declared = self.ciphertext.magnitude_bound
         if least > declared * (1 + _ROUNDING) and low * high > 0:
@@ -529,10 +540,7 @@ def _require_range(values: Ciphertext, range: float, what: str, unit: float) -> 
 
     No result shows that an operand was outside: it can be any number, those of the function's own range, too.
     """
-    if not values.real:
-        raise OperandError(
-            f"{what} are real numbers, and these are complex; encrypt an array of real numbers", code="range"
-        )
+    _require_real(values, what)
     largest = values.magnitude_bound
     if largest > range * (1 + _ROUNDING):
         enough = float(np.nextafter(np.float32(unit * largest), np.float32(np.inf)))
@@ -541,6 +549,14 @@ def _require_range(values: Ciphertext, range: float, what: str, unit: float) -> 
             f"{unit * range:.6g}; pass range={enough:.9g}, encrypt with a smaller magnitude=, or, if you "
             "know that the values are smaller, use evaluator.declare",
             code="range",
+        )
+
+
+def _require_real(values: Ciphertext, what: str) -> None:
+    """Refuse values that may be complex."""
+    if not values.real:
+        raise OperandError(
+            f"{what} are real numbers, and these are complex; encrypt an array of real numbers", code="range"
         )
 
 

@@ -27,7 +27,8 @@ class Group:
         mask: 1 for the slots of the group and 0 for the others, one for every slot: numbers, which the server
             then sees, or encrypted values. The client encrypts such a mask with ``magnitude=1``.
         least: a lower bound on the number of slots of an encrypted mask. It divides by that number with a
-            polynomial on the range from it to the number of slots, and the results are wrong for fewer.
+            polynomial on the range from it to the number of slots, with an error of at most 2^-12 of the
+            quotient, and the results are wrong for fewer.
 
     Raises:
         EncodeError: a mask of numbers has others than 0 and 1, or no 1.
@@ -57,8 +58,12 @@ class Group:
         self.share = 1.0 / self.count
 
     def sum(self, values: Encrypted) -> Encrypted:
-        """Return the sum of the group's values; one level."""
-        return (values * self.mask).sum()
+        """Return the sum of the group's values; one level.
+
+        Raises:
+            EncodeError: a mask of numbers has another length than the values.
+        """
+        return (values * self._numbers(values)).sum()
 
     def mean(self, values: Encrypted) -> Encrypted:
         """Return the mean of the group's values: one level, or two with an encrypted mask, behind the inverse
@@ -66,9 +71,20 @@ class Group:
         if isinstance(self.mask, Encrypted):
             result = self.sum(values) * self.share
         else:
-            result = (values * (self.mask * self.share)).sum()
+            result = (values * (self._numbers(values) * self.share)).sum()
         bound = values.ciphertext.magnitude_bound
         return Encrypted(result.evaluator, result.evaluator.declare(result.ciphertext, bound))
+
+    def _numbers(self, values: Encrypted) -> "np.ndarray[tuple[int], np.dtype[np.float64]] | Encrypted":
+        """Return the mask, one for every value: a mask of one number would be the same for all."""
+        if isinstance(self.mask, np.ndarray) and len(self.mask) != values._slots:
+            raise EncodeError(
+                f"the mask of the group has {len(self.mask)} numbers, and the ciphertext {values._slots} "
+                "slots; give one 0 or 1 for every slot, 0 for unused ones",
+                count=len(self.mask),
+                bound=values._slots,
+            )
+        return self.mask
 
     def variance(self, values: Encrypted) -> Encrypted:
         """Return the variance, the mean square of the distance from the mean: three levels, or five with an

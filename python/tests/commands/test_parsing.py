@@ -193,6 +193,20 @@ def test_the_help_of_a_command_fits_a_terminal(name: str, monkeypatch: pytest.Mo
     assert [line for line in lines if len(line) > 80 and not line.startswith("example: ")] == []
 
 
+def test_an_empty_path_is_refused_by_every_command() -> None:
+    """It would name the current folder, which a message then advises to remove."""
+    tried = 0
+    for name, command in parser().commands.items():
+        for action in command._actions:
+            if action.type is not Path:
+                continue
+            given = [name, *action.option_strings[:1], ""]
+            with pytest.raises(CommandError, match="the path is empty; name a file or folder"):
+                parser().read(given)
+            tried += 1
+    assert tried > 30
+
+
 def test_no_parser_ends_the_process() -> None:
     for command in parser().commands.values():
         with pytest.raises(CommandError):

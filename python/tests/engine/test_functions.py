@@ -114,6 +114,14 @@ def test_functions_of_unknown_ranges_are_refused(keys: Keys, name: str) -> None:
             getattr(x.within(1e-9, 1), name)(1e-9)
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_complex_values_have_no_range(keys: Keys, name: str) -> None:
+    """They are not between two numbers, and a polynomial is close to a function there only."""
+    values = keys.encryptor.encrypt(np.full(SLOTS, 0.5 + 0.5j), slots=SLOTS, magnitude=1)
+    with pytest.raises(OperandError, match="are complex"):
+        getattr(keys.evaluator(values).within(0.1, 1), name)()
+
+
 @pytest.mark.parametrize("name", ["sqrt", "inverse"])
 @pytest.mark.parametrize("width", [1e-6, 1e-8, 1e-9, 1e-10])
 def test_errors_of_values_beside_a_narrow_range_are_stated(keys: Keys, name: str, width: float) -> None:
@@ -202,6 +210,28 @@ def test_a_histogram_counts_values_between_edges(keys: Keys, bits: int) -> None:
     for count, expected in zip(counts, exact, strict=True):
         bound = mask.sum() * 2.0**-bits + count.ciphertext.error_bound
         assert np.abs(keys.decrypted(count) - expected).max() <= bound
+
+
+@pytest.mark.parametrize("slots", [2, 16, 128, 1024, 8192])
+def test_the_share_of_a_hidden_mask_is_as_close_as_is_stated(slots: int) -> None:
+    """For every number of slots from the least on."""
+    for least in {1, 3, slots // 12, slots // 3, slots - 1}:
+        if 1 <= least < slots:
+            low, high = least - 0.25, slots + 0.25
+            inverse = approximation("inverse", low, high, 2.0**-12 / least)
+            counts = np.arange(least, slots + 1)
+            points = (2 * counts - low - high) / (high - low)
+            shares = np.polynomial.chebyshev.chebval(points, inverse.coefficients)
+            assert np.abs(shares * counts - 1).max() <= 2.0**-12
+
+
+@pytest.mark.parametrize("count", [1, 2, SLOTS // 2, 2 * SLOTS])
+@pytest.mark.parametrize("name", ["sum", "mean", "variance"])
+def test_masks_of_another_length_are_refused(keys: Keys, name: str, count: int) -> None:
+    """One number would be the mask of every slot."""
+    x = keys.encrypted(np.linspace(0, 1, SLOTS))
+    with pytest.raises(EncodeError, match=f"{count} numbers, and the ciphertext {SLOTS} slots"):
+        getattr(Group(np.ones(count)), name)(x)
 
 
 def test_bad_groups_are_refused(keys: Keys) -> None:

@@ -10,6 +10,7 @@ import operator as op
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import keywright as kw
@@ -332,6 +333,39 @@ def test_ranges_are_finite_and_above_zero(pair: Pair, name: str, range_: float) 
 def test_comparisons_without_meaning_raise(pair: Pair, operator: Any, right: Any) -> None:
     with pytest.raises(TypeError, match=r"x\.compare\(y\)"):
         operator(pair.x, pair.y if right == "value" else right)
+
+
+def test_coefficients_are_not_divided_one_by_one(pair: Pair) -> None:
+    """Their product with numbers is one of polynomials."""
+    x = pair.x.evaluator(pair.encryptor.encrypt_coefficients([0.5, 0.25], magnitude=1))
+    halves = pair.decryptor.decrypt(x / 2)
+    assert np.allclose(halves[:3], [0.25, 0.125, 0], atol=1e-6)
+    with pytest.raises(kw.errors.OperandError, match="one by one", check=lambda e: e.code == "packing"):
+        x / np.full(pair.parameters.n, 2.0)
+
+
+def test_exponents_are_integers_of_any_type(pair: Pair) -> None:
+    cube = pair.x ** np.int64(3)
+    assert pair.error(cube, pair.v**3) <= cube.ciphertext.error_bound
+    for exponent in (2.0, True, np.float64(2), np.bool_(True)):
+        with pytest.raises(TypeError):
+            pair.x**exponent  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("size", [0.0, 1.0, 1e3, 1e6, 1e9, 1e12, 1e16, 1e20])
+@pytest.mark.parametrize("name", ["constant", "vector", "polynomial", "product"])
+def test_errors_of_double_precision_are_stated(pair: Pair, name: str, size: float) -> None:
+    """A decrypted number has 53 bits, however small the error of the ciphertext is."""
+    results = {
+        "constant": lambda: pair.x + size,
+        "vector": lambda: pair.x + np.full(SLOTS, size),
+        "polynomial": lambda: pair.x.polyval([size, 1.0]),
+        "product": lambda: pair.x * 2 + size,
+    }
+    result, factor = results[name](), 2 if name == "product" else 1
+    pairs = zip(pair.decryptor.decrypt(result).tolist(), pair.v.tolist(), strict=True)
+    error = max(abs(Fraction(seen) - factor * Fraction(value) - Fraction(size)) for seen, value in pairs)
+    assert float(error) <= result.ciphertext.error_bound < 1e-6 + 1e-12 * size
 
 
 def test_values_have_no_truth_but_an_identity(pair: Pair) -> None:

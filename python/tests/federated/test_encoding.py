@@ -57,6 +57,28 @@ def test_values_outside_the_bound_are_clipped_or_refused_as_declared() -> None:
         ENCODING.encode(np.array([0.0, 2.5, 75.0]), 1000, layout)
 
 
+def test_values_are_given_as_numpy_takes_them() -> None:
+    for values in ([1.0, -0.5], (1.0, -0.5), np.array([1.0, -0.5], np.float16)):
+        assert (
+            ENCODING.encode(values, 1000)[0].tolist()
+            == ENCODING.encode(np.array([1.0, -0.5]), 1000)[0].tolist()
+        )
+
+
+@pytest.mark.parametrize("name", ["bits", "max_weight", "max_clients", "min_clients"])
+@pytest.mark.parametrize("value", [2.5, 3.0, True, "3", None])
+def test_counts_of_a_declaration_are_integers(name: str, value: Any) -> None:
+    counts: dict[str, Any] = {"bits": 30, "max_weight": 1000, "max_clients": 6, "min_clients": 2, name: value}
+    with pytest.raises(ParameterError, match=f"{name} is .* it must be an integer"):
+        Encoding(bound=2.0, **counts)
+
+
+def test_an_error_bound_is_of_a_number_of_clients() -> None:
+    for clients in (0, -1, 1.5):
+        with pytest.raises(ParameterError, match="number of clients"):
+            ENCODING.error_bound(clients, 10)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_values_that_are_not_finite_are_named(value: float) -> None:
     with pytest.raises(kw.errors.EncodeError) as caught:

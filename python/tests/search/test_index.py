@@ -174,6 +174,18 @@ def test_bad_vectors_are_refused(stored: list[list[float]], reason: str, row: in
     assert len(index) == 0
 
 
+@pytest.mark.parametrize("metric", ["cosine", "dot", "euclidean"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_the_stored_vector_that_is_not_finite_is_named(metric: search.Metric, value: float) -> None:
+    with pytest.raises(SearchError, match="vector 1 has the number"):
+        search.Index.of([[1.0, 2.0], [value, 1.0], [3.0, 4.0]], metric=metric)
+
+
+def test_a_centre_that_is_not_finite_is_named() -> None:
+    with pytest.raises(SearchError, match="the centre has the number nan"):
+        search.Quantisation(2, "euclidean", centre=np.array([1.0, np.nan]))
+
+
 @pytest.mark.parametrize(
     ("metric", "vector", "reason"),
     [
@@ -201,13 +213,45 @@ def test_a_vector_outside_of_the_radius_is_refused() -> None:
     assert len(index) == 2
 
 
-def test_numbers_whose_squares_are_out_of_range_have_a_direction() -> None:
-    for size in (1e-300, 1e300):
-        index = search.Index.of(np.eye(2) * size)
+@pytest.mark.parametrize("metric", ["cosine", "dot", "euclidean"])
+@pytest.mark.parametrize("size", [5e-324, 1e-320, 1e-307, 1e-300, 1e-150, 1e150, 1e300, 1.7e308])
+def test_numbers_of_any_size_have_right_scores_or_are_refused(metric: search.Metric, size: float) -> None:
+    """Also those whose squares, norms or quotients are out of range."""
+    vectors = np.array([[1, 1, 1, 1], [1, 1, 1, -1], [-1, 1, 0, 0]]) * size
+    given = vectors[0] * (0.5 if metric == "euclidean" and size > 1e-323 else 1)
+    try:
+        index = search.Index.of(vectors, metric=metric)
         client = search.Client(index.directory())
-        query = client.query([size, 0])
-        ids, scores = query.top(index.answer(query.data, client.keys()), 1)
-        assert (ids.tolist(), scores.tolist()) == ([0], [1.0])
+        query = client.query(given)
+    except (SearchError, ParameterError):
+        assert metric != "cosine", "a cosine has no size"
+        return
+    scores = query.scores(index.answer(query.data, client.keys()))[1]
+    stored, asked = vectors / size, given / size
+    unit = {"cosine": 1.0, "dot": size * size, "euclidean": size}[metric]
+    exact = np.linalg.norm(stored - asked, axis=1) if metric == "euclidean" else stored @ asked
+    if metric == "cosine":
+        exact = exact / np.linalg.norm(stored, axis=1) / np.linalg.norm(asked)
+    error = index.quantisation.error * (np.linalg.norm(asked) * size if metric == "dot" else 1)
+    assert np.abs(scores - exact * unit).max() <= error * 1.01
+
+
+@pytest.mark.parametrize("levels", range(1, 17))
+def test_the_fewest_levels_are_answered(levels: int) -> None:
+    """Their answers are the shortest."""
+    vectors = np.random.default_rng(0).normal(size=(20, 16))
+    index = search.Index.of(vectors, levels=levels)
+    client = search.Client(index.directory())
+    query = client.query(vectors[3])
+    scores = query.scores(index.answer(query.data, client.keys()))[1]
+    cosines = vectors @ vectors[3] / np.linalg.norm(vectors, axis=1) / np.linalg.norm(vectors[3])
+    assert np.abs(scores - cosines).max() <= index.quantisation.error
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_integers_that_double_precision_rounds_are_refused(dtype: str) -> None:
+    with pytest.raises(SearchError, match=r"2\^53", check=lambda error: error.code == "number"):
+        search.Index.of(np.full((2, 2), 2**53, dtype) + np.eye(2, dtype=dtype), metric="euclidean")
 
 
 @pytest.mark.parametrize(

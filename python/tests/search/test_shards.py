@@ -56,6 +56,34 @@ def test_shards_round_in_one_way() -> None:
         search.Client(search.Shards([*parts(), other]).directory())
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "twice"),
+    [
+        ([3], [3], 3),
+        ([1, 2, 3, 4], [9, 4, 7], 4),
+        ([5], [3, 4, 5, 6], 5),
+        ([2**63 - 1, -(2**63)], [-(2**63)], -(2**63)),
+        ([2**63 - 1, -(2**63)], [-(2**63) + 1, 2**63 - 2], None),
+        ([-1, 0, 1], [2, -2], None),
+    ],
+)
+def test_an_id_belongs_to_one_vector_of_all_shards(
+    first: list[int], second: list[int], twice: int | None
+) -> None:
+    shards = []
+    for ids in (first, second):
+        index = search.Index(QUANTISATION)
+        index.add(ids, STORED[: len(ids)])
+        shards.append(index)
+    if twice is None:
+        assert len(search.Client(search.Shards(shards).directory())) == len(first) + len(second)
+        return
+    with pytest.raises(FormatError, match=f"id {twice} occurs twice", check=lambda e: e.code == "field"):
+        search.Client(search.Shards(shards).directory())
+    shards[1].delete([twice])
+    search.Client(search.Shards(shards).directory())
+
+
 def test_a_shard_in_a_process_answers_the_same(tmp_path: Path) -> None:
     index = parts()[0]
     index.save(tmp_path / "shard")

@@ -81,8 +81,8 @@ impl Evaluator<'_> {
             limb.iter_mut().for_each(|x| *x = m.add(*x, residue));
         });
         a.estimate.magnitude += c.abs();
-        // The constant is rounded once, to a multiple of 1/scale: an error that repeats, so it is added.
-        a.estimate.deviation += 0.5 / a.scale / PRODUCT_TAIL;
+        // The constant is rounded twice, in f64 and to a multiple of 1/scale: an error that repeats, so it is added.
+        a.estimate.deviation += (0.5 / a.scale + c.abs() * f64::EPSILON / 2.0) / PRODUCT_TAIL;
         Ok(())
     }
 

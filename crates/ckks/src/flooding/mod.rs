@@ -85,7 +85,7 @@ impl Flooding {
 
     /// The noise for a ciphertext, and the bound on the resulting error.
     fn plan(&self, ciphertext: &Ciphertext) -> Result<(WideGaussian, f64), CkksError> {
-        let own = ciphertext.estimate.bound();
+        let own = ciphertext.decrypted_bound();
         let least = self.deviation(ciphertext);
         let noise = WideGaussian::at_least(least);
         let deviation = noise.as_ref().map_or(least, WideGaussian::deviation);

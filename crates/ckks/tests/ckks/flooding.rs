@@ -152,7 +152,7 @@ fn what_leaves_nothing_is_refused() {
         panic!("no such error");
     };
     assert!(error >= limit && limit == ciphertext.estimate.magnitude);
-    assert!((lost - (error / ciphertext.estimate.bound()).log2()).abs() < 1e-9);
+    assert!((lost - (error / ciphertext.error_bound()).log2()).abs() < 1e-9);
     assert!(decryptor.decrypt_flooded(&ciphertext, &flooding, &mut rng(8)).is_err());
     assert_eq!(flooding.remaining(), 1, "nothing was decrypted");
 

@@ -2,8 +2,7 @@
 //! estimate.
 
 use keywright_ckks::{
-    Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator,
-    PRODUCT_TAIL, Packing,
+    Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, Packing,
 };
 use keywright_ring::rotation_element;
 use keywright_ring_testing::rng;
@@ -66,7 +65,7 @@ impl Party {
         let off = |(a, &b): (&Complex64, &f64)| (a - Complex64::new(b, 0.0)).norm();
         let error = seen.iter().zip(expected).map(off).fold(0.0, f64::max);
         let estimate = ciphertext.estimate;
-        let bound = estimate.bound() + PRODUCT_TAIL * ciphertext.packing.arithmetic() * estimate.magnitude;
+        let bound = ciphertext.error_bound();
         assert!(error <= bound, "{what}: error {error:e} above {bound:e}");
         assert!(error >= estimate.deviation / 8.0, "{what}: error {error:e} suspiciously below {bound:e}");
     }

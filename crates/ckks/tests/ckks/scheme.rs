@@ -5,7 +5,7 @@ use std::cell::Cell;
 use keywright_ckks::encoder::EncoderError;
 use keywright_ckks::{
     Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, PRESETS,
-    PRODUCT_TAIL, Packing,
+    Packing,
 };
 use keywright_ring::rotation_element;
 use keywright_ring_testing::rng;
@@ -51,18 +51,12 @@ impl Party {
         encryptor.encrypt(values, log_slots, self.parameters.max_level()).unwrap()
     }
 
-    /// The estimate's bound, plus the arithmetic of decoding.
-    fn bound(&self, ciphertext: &Ciphertext) -> f64 {
-        ciphertext.estimate.bound()
-            + PRODUCT_TAIL * ciphertext.packing.arithmetic() * ciphertext.estimate.magnitude
-    }
-
     /// Decrypts and compares with the expected values, within the ciphertext's own estimate.
     fn check(&self, what: &str, ciphertext: &Ciphertext, expected: &[Complex64]) {
         let seen = Decryptor::new(&self.parameters, &self.secret).unwrap().decrypt(ciphertext).unwrap();
         assert_eq!(seen.len(), expected.len());
         let error = seen.iter().zip(expected).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
-        let bound = self.bound(ciphertext);
+        let bound = ciphertext.error_bound();
         assert!(error <= bound, "{what}: error {error:e} above {bound:e}");
         if expected.len() >= 512 {
             // The bound is not vacuous. Among this many values some errors reach several of their own deviations, and
@@ -194,10 +188,10 @@ fn coefficients_and_symmetric_encryption() {
         let a = fresh.expand();
         let seen = decryptor.decrypt_real(&a).unwrap();
         let error = seen.iter().zip(&x).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-        assert!(error <= a.estimate.bound(), "level {level}: {error:e} above {:e}", a.estimate.bound());
+        assert!(error <= a.error_bound(), "level {level}: {error:e} above {:e}", a.error_bound());
         let shifted = evaluator.add_constant(&a, 2.0).unwrap();
         let seen = decryptor.decrypt_real(&shifted).unwrap();
-        assert!(seen.iter().zip(&x).all(|(a, b)| (a - b - 2.0).abs() <= shifted.estimate.bound()));
+        assert!(seen.iter().zip(&x).all(|(a, b)| (a - b - 2.0).abs() <= shifted.error_bound()));
     }
 }
 
@@ -224,7 +218,7 @@ fn coefficients_multiply_as_polynomials() {
     for product in [evaluator.multiply(&a, &b).unwrap(), evaluator.multiply_values(&a, &y).unwrap()] {
         let seen = decryptor.decrypt_real(&product).unwrap();
         let error = seen.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-        assert!(error <= party.bound(&product), "{error:e} above {:e}", party.bound(&product));
+        assert!(error <= product.error_bound(), "{error:e} above {:e}", product.error_bound());
         let largest = expected.iter().fold(0.0f64, |m, v| m.max(v.abs()));
         assert!(largest <= product.estimate.magnitude, "{largest}: {:?}", product.estimate);
     }
@@ -245,7 +239,7 @@ fn products_of_zeros_stay_within_the_estimate() {
             let product = evaluator.multiply_lazy(&a, factor).unwrap();
             for result in [&product, &evaluator.rescale(&product).unwrap()] {
                 let error = decryptor.decrypt(result).unwrap().iter().map(|v| v.norm()).fold(0.0, f64::max);
-                assert!(error <= result.estimate.bound(), "2^{log_slots}: {error:e} {result:?}");
+                assert!(error <= result.error_bound(), "2^{log_slots}: {error:e} {result:?}");
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Chem's sums are right, and the attack decides every challenge. The same attack on the pool decides none.
 
 use keywright_bfv::{BfvLiteral, BfvParameters};
-use keywright_ckks::{Ciphertext, CkksParameters, Decryptor, Magnitude, PRODUCT_TAIL};
+use keywright_ckks::{Ciphertext, CkksParameters, Decryptor, Magnitude};
 use keywright_pool::ckks::CkksPool;
 use keywright_pool::insecure::attack::Distinguisher;
 use keywright_pool::insecure::{ChemBfv, ChemCkks, ChemEncryptor, InsecureAcknowledged};
@@ -33,8 +33,7 @@ fn every_radix_decrypts_within_the_bound() {
         assert_eq!(chem.cached(), powers + 8, "radix {radix}");
         for message in [0, 1, 2, 100, 127, 128, 254, 255] {
             let ciphertext = chem.encrypt(message).unwrap();
-            let bound = ciphertext.estimate.bound()
-                + PRODUCT_TAIL * ciphertext.packing.arithmetic() * ciphertext.estimate.magnitude;
+            let bound = ciphertext.error_bound();
             for value in decryptor.decrypt_real(&ciphertext).unwrap() {
                 assert!((value - message as f64 / 256.0).abs() <= bound, "radix {radix}, {message}");
             }

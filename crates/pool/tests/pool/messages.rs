@@ -1,19 +1,16 @@
 use keywright_bfv::{BfvError, BfvLiteral, BfvParameters};
 use keywright_ckks::encoder::EncoderError;
-use keywright_ckks::{
-    Ciphertext, CkksError, CkksParameters, Complex64, Decryptor, Magnitude, PRODUCT_TAIL, Packing,
-};
+use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, Decryptor, Magnitude, Packing};
 use keywright_pool::bfv::BfvPool;
 use keywright_pool::ckks::CkksPool;
 use keywright_pool::{PoolError, WhenEmpty};
 
 use crate::fixture::{keys, options, parameters, pool, rlwe_keys};
 
-/// Decodes and compares with the estimate's bound and the arithmetic of decoding.
+/// Decrypts and compares with the bound on the error.
 fn assert_decrypts(ciphertext: &Ciphertext, decryptor: &Decryptor<'_>, expected: &[f64]) {
     let values = decryptor.decrypt_real(ciphertext).unwrap();
-    let bound = ciphertext.estimate.bound()
-        + PRODUCT_TAIL * ciphertext.packing.arithmetic() * ciphertext.estimate.magnitude;
+    let bound = ciphertext.error_bound();
     assert_eq!(values.len(), expected.len());
     for (x, y) in values.iter().zip(expected) {
         assert!((x - y).abs() <= bound, "{x} instead of {y}, bound {bound}");

@@ -112,10 +112,13 @@ fn memory(py: Python<'_>, error: OutOfMemory) -> PyResult<Described<'_>> {
     described!(py, "OutOfMemoryError", code = "system", bytes = error.bytes)
 }
 
-/// The exception for an argument with an integer out of range.
+/// The exception for an argument with an integer that its type does not hold. A function may take fewer than its type,
+/// so only the bound that was passed is named.
 pub(crate) fn out_of_bounds(name: &str, value: &Bound<'_, PyAny>, minimum: i128, maximum: u128) -> PyErr {
     let py = value.py();
-    let message = format!("{name} is {value}; use an integer from {minimum} to {maximum}");
+    let below = value.lt(minimum).unwrap_or(false);
+    let bound = if below { format!("not below {minimum}") } else { format!("not above {maximum}") };
+    let message = format!("{name} is {value}; use an integer {bound}");
     let described =
         || described!(py, "ParameterError", what = name, value = value, minimum = minimum, maximum = maximum);
     exception(py, &message, described()).unwrap_or_else(|error| error)

@@ -91,11 +91,15 @@ fn every_damaged_or_foreign_byte_is_an_error() {
     assert_eq!(server::read_upload(&compact, &parameters, &thin).unwrap().key(), right_key);
 
     // Of other parameters: the same ring, another prime.
-    let (_, other) = entry(12, crate::fixture::generic_primes()[0], 16);
+    let (foreign, other) = entry(12, crate::fixture::generic_primes()[0], 16);
     for answer in [&public, &compact] {
         assert!(matches!(Answer::read(&other, answer), Err(ClientError::ForeignParameters(_))));
     }
     assert!(matches!(Encryptor::new(&other, &key, &mut entropy(1)), Err(ClientError::ForeignParameters(_))));
+    for upload in [&public, &compact] {
+        let refused = server::read_upload(upload, &foreign, &thin);
+        assert!(matches!(refused, Err(ServerError::Rlwe(RlweError::MixedParameters { .. }))));
+    }
     // One object in place of another: the kind is checked before anything that depends on it.
     for bytes in [&key, &secret, &manifest] {
         assert!(is_of_another_kind(Answer::read(&thin, bytes)));
