@@ -352,6 +352,8 @@ def _require_computed(model: Any, args: tuple[Any, ...], named: Mapping[str, Any
     try:
         model(*args, **named)
     except Exception as error:
+        if layers := [name for name, layer in model.named_modules() if _of_a_batch(layer)]:
+            raise ModelRefusedError([samples_mixed(type(model).__qualname__, layers[0])]) from error
         required = [
             name
             for name, each in inspect.signature(model.forward).parameters.items()

@@ -38,8 +38,8 @@ class Nodes:
         left, right: children of every node, (nodes,).
         missing_left: where every node sends a missing feature, (nodes,).
         values: of every leaf, (nodes, outputs); other nodes have zeros.
-        members: for the nodes that test membership, the ranges of the values that go to the left, (ranges, 2):
-            a value is in one if it is at least its first number and below its second.
+        members: for the nodes that test membership, the ranges of the values that go to the left, each its
+            first number and the first one above it, (ranges, 2).
     """
 
     feature: Numbers
@@ -205,8 +205,8 @@ def exactly(values: Vector) -> Vector:
 
 
 def cut_off(categories: Vector, *, toward_zero: bool = False) -> Vector:
-    """Return the ranges of the values that a library takes for whole numbers, its categories, (categories, 2):
-    it cuts off the digits after the point.
+    """Return the ranges of the values that a library takes for its categories, (categories, 2): it cuts off
+    the digits after the point.
 
     Args:
         toward_zero: whether it takes numbers above -1 for 0; otherwise they are no category.

@@ -155,9 +155,7 @@ def test_categories_of_a_frame_that_are_not_their_places_are_refused(known: list
     texts = {"offsets": ends, "values": list(text)}
     encoding = texts if isinstance(known[0], str) else {"type": 15, "values": known}
     dump = xgboost_dump()
-    dump["learner"]["gradient_booster"]["model"]["cats"] = {
-        "enc": [{"offsets": [], "values": []}, encoding]
-    }
+    dump["learner"]["gradient_booster"]["model"]["cats"] = {"enc": [{"offsets": [], "values": []}, encoding]}
     with pytest.raises(ModelRefusedError, match=rf"a column = {known[0]}, {known[1]}.*cat\.codes"):
         xgboost.of_dump(dump)
     with pytest.raises(ModelRefusedError, match="by which its trees know them"):

@@ -10,8 +10,8 @@ SHOWN = 4
 
 
 def require_places(columns: Iterable[Sequence[Any]]) -> None:
-    """Refuse trees with categories that are numbers, or read as such, and not their own places: a sample with the
-    number of a category would be taken for one with the place.
+    """Refuse trees with categories that are numbers, or read as such, and not their own places: a sample
+    with the number of a category would be taken for one with the place.
 
     Args:
         columns: the categories of each column, in their order.
