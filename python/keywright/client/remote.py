@@ -173,8 +173,8 @@ class RemoteModel(Exchange, Unpicklable, elsewhere="make one of the URL in the o
         values = outcome[0] if single else outcome
         if values.shape != shape and (values.shape[1:] != shape or values.size == 0):
             raise BadRequestError(f"the model takes samples of shape {shape}, got {values.shape}")
-        if manifest.input.missing(values).any():
-            raise BadRequestError("the samples hold values that are not finite; remove them")
+        if fault := manifest.input.without_numbers(values):
+            raise BadRequestError(fault)
         known = self.program is not None and manifest.format.packing == "slots"
         if not (force or known):
             manifest.require_range(values)

@@ -289,6 +289,21 @@ def other_function(model: str, exporter: str, apart: float, largest: float) -> R
     )
 
 
+def other_shapes(
+    model: str, exporter: str, given: Sequence[tuple[int, ...]], own: Sequence[tuple[int, ...]]
+) -> RefusalError:
+    """Return the refusal of a model whose exporter writes outputs of other shapes."""
+    written, computed = (", ".join(map(str, shapes)) or "none" for shapes in (given, own))
+    return RefusalError(
+        f"{exporter} writes another function than {model}: for a sample, its outputs have the shapes "
+        f"{written}, and those of {model} have {computed}; return tensors of real numbers from the module's "
+        "forward, whose shapes do not depend on the sample",
+        code="export",
+        model=model,
+        exporter=exporter,
+    )
+
+
 def other_trees(model: str, special: float | None, given: float, own: float) -> RefusalError:
     """Return the refusal of a fitted object that predicts something else than its trees.
 

@@ -114,8 +114,22 @@ class InputCodec:
 
     def missing(self, features: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return which features, (..., *shape), are not numbers that the model takes."""
-        wrong: NDArray[np.bool_] = ~np.isfinite(features)
-        return wrong if self.steps.binning is None else wrong & ~self.steps.binning.absent(features)
+        if self.steps.binning is None:
+            return np.asarray(~np.isfinite(features), np.bool_)
+        wrong = ~np.isfinite(self.steps.binning.rounded(features))  # of trees in single precision
+        return np.asarray(wrong & ~self.steps.binning.absent(features), np.bool_)
+
+    def without_numbers(self, features: NDArray[np.float64]) -> str:
+        """Say which features, (count, *shape), are not numbers that the model takes; empty if all are."""
+        count = int(self.missing(features).sum())
+        if not count:
+            return ""
+        if self.steps.first is None:
+            return f"the samples hold {count} values that are not finite; remove them"
+        return (
+            f"the client's first steps give {count} features that are no numbers: a value of the samples is "
+            "missing, or none of the categories that an encoder knows; impute it, or map it to one of them"
+        )
 
     def require_range(self, features: NDArray[np.float64], *, joint: bool = True) -> None:
         """Refuse features, (count, *shape), outside the range of the inputs or of all of them together, and

@@ -218,7 +218,5 @@ class Program(
         return self.output.answers(outputs, self.output.shape)
 
     def _require_finite(self, values: Vector) -> None:
-        if count := int(self.input.missing(values).sum()):
-            raise EncodeError(
-                f"the samples hold {count} values that are not finite; remove them", code="samples"
-            )
+        if fault := self.input.without_numbers(values):
+            raise EncodeError(fault, code="samples")

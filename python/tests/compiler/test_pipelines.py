@@ -272,7 +272,7 @@ def test_a_table_is_an_array_a_mapping_or_a_data_frame(tmp_path: Path) -> None:
         ({"city": None}, "column 'city' has a missing value, which is none"),
         ({"city": 7}, "column 'city' takes texts"),
         ({"a": "x"}, "column 'a' takes numbers"),
-        ({"a": np.nan}, "not finite"),
+        ({"a": np.nan}, "no numbers: a value of the samples is missing"),
         ({"a": np.inf}, "not finite"),
     ],
 )

@@ -6,7 +6,7 @@ import io
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,6 +24,7 @@ from keywright.errors.network import (
     not_computed,
     not_exported,
     other_function,
+    other_shapes,
     samples_mixed,
     single_precision,
     unrepeatable,
@@ -351,6 +352,8 @@ def _require_computed(model: Any, args: tuple[Any, ...], named: Mapping[str, Any
     try:
         model(*args, **named)
     except Exception as error:
+        if layers := [name for name, layer in model.named_modules() if _of_a_batch(layer)]:
+            raise ModelRefusedError([samples_mixed(type(model).__qualname__, layers[0])]) from error
         required = [
             name
             for name, each in inspect.signature(model.forward).parameters.items()
@@ -370,9 +373,10 @@ def _alone(args: tuple[Any, ...], named: Mapping[str, Any], place: int) -> tuple
 
 
 def _results(model: Any, args: list[Any], named: Mapping[str, Any]) -> tuple[dict[Any, Any], list[Any]]:
-    """Return the arguments of a module, by their names or places, and its outputs of numbers, as arrays."""
+    """Return the arguments of a module, by their names or places, and its outputs, as arrays."""
     given = {name: each.cpu().numpy() for name, each in (dict(enumerate(args)) | dict(named)).items()}
-    return given, [each.double().cpu().numpy() for each in _tensors(model(*args, **named))]
+    outputs = _tensors(model(*args, **named))
+    return given, [(each if each.is_complex() else each.double()).cpu().numpy() for each in outputs]
 
 
 def require_outputs(
@@ -385,13 +389,13 @@ def require_outputs(
         name: of the module, for the message.
         exported: what torch wrote.
         inputs: a sample, by the names of the arguments, or else in order.
-        outputs: the module's outputs of numbers for it.
+        outputs: the module's outputs with axes for it.
 
     Returns:
-        What was not compared, and why; empty if all outputs were.
+        Why nothing was compared; empty if all outputs were.
 
     Raises:
-        ModelRefusedError: with a `RefusalError`.
+        ModelRefusedError: with a `RefusalError`: outputs differ, or have other shapes.
     """
     taken = [each.name for each in exported.graph.input]
     values = [inputs[each] for each in taken] if set(taken) <= inputs.keys() else inputs.values()
@@ -403,21 +407,17 @@ def require_outputs(
             raise ModelRefusedError([not_exported(name, "torch.onnx.export", error)]) from error
         if outcome is None:
             return "no output was compared with the module's: onnx has no evaluator for it"
-        written = list(map(np.asarray, outcome))
-        results = [each for each in written if each.ndim and each.dtype.kind == "f"]
+        results = [each.astype(np.float64) for each in map(np.asarray, outcome) if each.ndim]
         shapes = [[each.shape for each in some] for some in (results, outputs)]
         if shapes[0] != shapes[1]:
-            return f"no output was compared with the module's: of shapes {shapes[0]}, not {shapes[1]}"
+            raise ModelRefusedError([other_shapes(name, "torch.onnx.export", *shapes)])
         for result, own in zip(results, outputs, strict=True):
             same = (result == own) | (np.isnan(result) & np.isnan(own))
             apart = np.abs(np.where(same, 0.0, result - own)).max(initial=0.0)
             largest = np.abs(own[np.isfinite(own)]).max(initial=0.0)
             if not apart <= DIFFERENT * largest:
                 raise ModelRefusedError([other_function(name, "torch.onnx.export", apart, largest)])
-    if len(results) == len(written):
-        return ""
-    some = f"{len(results)} of {len(written)} outputs"
-    return f"{some} were compared with the module's: others are no real numbers"
+    return ""
 
 
 def _takes(model: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
@@ -468,6 +468,8 @@ def _fault(model: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> Refus
         for place, alone in enumerate((first, second))
         for each, one in zip(together, alone, strict=True)
     ):
+        if _apart(outputs([0, 1]), together):
+            return unrepeatable(kind)  # by chance, the first sample was computed twice with the same numbers
         layers = [name for name, layer in model.named_modules() if _of_a_batch(layer)]
         counted = any(
             len(each) == 2 and _apart([each[:1]], [one]) for each, one in zip(twice, first, strict=True)
@@ -488,17 +490,15 @@ def _apart(results: Sequence[Any], others: Sequence[Any]) -> bool:
     return any(
         each.shape == other.shape
         and each.numel() > 0
-        and float((each - other).abs().max()) > DIFFERENT * float(each.abs().max())
+        and float((each.double() - other.double()).abs().max()) > DIFFERENT * float(each.double().abs().max())
         for each, other in zip(results, others, strict=True)
     )
 
 
 def _tensors(outputs: Any) -> list[Any]:
-    """Return the tensors among a module's outputs: one, several, or a dictionary of them."""
-    if hasattr(outputs, "shape"):
-        return [outputs] if outputs.ndim and outputs.is_floating_point() else []
-    each = outputs.values() if isinstance(outputs, Mapping) else outputs
-    return [tensor for one in each for tensor in _tensors(one)] if isinstance(outputs, Iterable) else []
+    """Return the tensors with axes among a module's outputs, which the exporter finds in the same way."""
+    leaves = importlib.import_module("torch.utils._pytree").tree_leaves(outputs)
+    return [each for each in leaves if getattr(each, "ndim", 0)]
 
 
 def _from_scikit_learn(model: Any, sample: np.ndarray[Any, np.dtype[Any]]) -> onnx.ModelProto:

@@ -13,6 +13,9 @@ from .ensemble import Ensemble, Flags, Numbers
 WHOLE = 2.0**24
 """Whole numbers below this are exact in single precision."""
 
+NEARLY_ONE = 1 - 2.0**-10
+"""What a value may be above the largest category: a message shows that it is below the next one."""
+
 
 @dataclass(frozen=True, eq=False)
 class Bins:
@@ -50,6 +53,46 @@ def used_features(ensemble: Ensemble) -> Numbers:
     return np.unique(ensemble.nodes.feature[ensemble.nodes.feature >= 0])
 
 
+@dataclass(frozen=True)
+class Categories:
+    """What values of a feature with categories count as.
+
+    Attributes:
+        whole: whether digits after the point are cut off; otherwise only the categories themselves are such.
+        toward_zero: whether values above -1 are then 0.
+    """
+
+    whole: bool
+    toward_zero: bool
+
+    def of(self, values: Vector) -> Vector:
+        """Return the categories of ascending values."""
+        if not self.whole:
+            return values
+        return np.where(self.toward_zero & (values > -1) & (values < 0), 0.0, np.floor(values))
+
+    def edges(self, between: Vector) -> Vector:
+        """Return edges that part the values of categories, from edges between the categories."""
+        if not self.whole:
+            return between
+        first = np.ceil(between)
+        return np.where(self.toward_zero & (first == 0), -1.0, np.nextafter(first, -np.inf))
+
+    def within(self, low: float, high: float) -> tuple[float, float]:
+        """Return the least and the largest value whose category is between those of two values."""
+        if not self.whole:
+            return low, high
+        first, last = self.of(np.asarray([low, high]))
+        return float(first), float(last + NEARLY_ONE)
+
+
+def categories(ensemble: Ensemble, feature: int) -> Categories:
+    """Return what values of a feature with categories count as."""
+    nodes = [node for node in ensemble.nodes.members if ensemble.nodes.feature[node] == feature]
+    low, high = np.concatenate([ensemble.nodes.members[node] for node in nodes]).T
+    return Categories(bool((high - low >= 1).all()), bool(((low > -1) & (low < 0)).any()))
+
+
 def private_bins(ensemble: Ensemble, samples: Vector, count: int) -> Bins:
     """Return at most ``count`` bins of each used feature, whose edges depend on samples alone: each distinct
     value has its own bin if there are few, and so has each whole number in the range of whole numbers;
@@ -62,7 +105,12 @@ def private_bins(ensemble: Ensemble, samples: Vector, count: int) -> Bins:
     edges, middles = {}, {}
     for feature in used_features(ensemble):
         present = np.sort(values[:, feature][~np.isnan(values[:, feature])])
-        edges[int(feature)], middles[int(feature)] = _quantiles(present, count)
+        if feature not in ensemble.categorical:
+            edges[int(feature)], middles[int(feature)] = _quantiles(present, count)
+            continue
+        taken = categories(ensemble, int(feature))
+        between, middles[int(feature)] = _quantiles(taken.of(present), count)
+        edges[int(feature)] = taken.edges(between)
     return _bins(ensemble, edges, middles, thresholds=False)
 
 
@@ -107,12 +155,10 @@ def public_bins(ensemble: Ensemble) -> Bins:
     testing[list(ensemble.nodes.members)] = True
     for feature in used_features(ensemble):
         mine = ensemble.nodes.feature == feature
-        single = [ensemble.nodes.members[int(node)] for node in np.flatnonzero(mine & testing)]
-        among = np.concatenate([*single, np.zeros(0)])
-        # Members are bins by themselves.
-        result = np.unique(
-            np.concatenate((ensemble.nodes.threshold[mine & ~testing], among, np.nextafter(among, -np.inf)))
-        )
+        ranges = [ensemble.nodes.members[int(node)].ravel() for node in np.flatnonzero(mine & testing)]
+        # A range starts above the number before its first one.
+        ends = np.nextafter(np.concatenate([*ranges, np.zeros(0)]), -np.inf)
+        result = np.unique(np.concatenate((ensemble.nodes.threshold[mine & ~testing], ends)))
         edges[int(feature)] = result
         middles[int(feature)] = np.append(result, np.inf)  # each edge is in the bin below it
     return _bins(ensemble, edges, middles, thresholds=True)

@@ -38,7 +38,8 @@ class Nodes:
         left, right: children of every node, (nodes,).
         missing_left: where every node sends a missing feature, (nodes,).
         values: of every leaf, (nodes, outputs); other nodes have zeros.
-        members: for the nodes that test membership, the values that go to the left.
+        members: for the nodes that test membership, the ranges of the values that go to the left, each its
+            first number and the first one above it, (ranges, 2).
     """
 
     feature: Numbers
@@ -71,7 +72,7 @@ class Features:
 class Ensemble:
     """Trees whose leaves add up: ``base + factor * sum of leaves``, then the last step.
 
-    A node sends a sample to the left if its feature is at most the threshold, or is one of its members. A
+    A node sends a sample to the left if its feature is at most the threshold, or in one of its ranges. A
     missing feature goes to the left if the node says so. Nodes of all trees are numbered together.
 
     Attributes:
@@ -134,6 +135,11 @@ class Ensemble:
             raise RefusalError("the ensemble has a threshold or a leaf that is not finite")
 
     @property
+    def categorical(self) -> Numbers:
+        """The features of which nodes test membership, ascending."""
+        return np.unique(self.nodes.feature[list(self.nodes.members)])
+
+    @property
     def outputs(self) -> int:
         """Number of sums."""
         return int(self.nodes.values.shape[1])
@@ -150,7 +156,8 @@ class Ensemble:
         )
         if self.nodes.members:
             for place in np.flatnonzero(np.isin(nodes, list(self.nodes.members)) & ~np.isnan(values)):
-                left[place] = values[place] in self.nodes.members[int(nodes[place])]
+                low, high = self.nodes.members[int(nodes[place])].T
+                left[place] = ((low <= values[place]) & (values[place] < high)).any()
         return np.asarray(left, np.bool_)
 
     def reached(self, samples: Vector) -> Numbers:
@@ -190,6 +197,24 @@ def require_counts(trees: int, nodes: int, outputs: int) -> None:
     require_at_most("the ensemble", "trees", trees, MAX_TREES, ADVICE)
     require_at_most("the ensemble", "nodes", nodes, MAX_NODES, ADVICE)
     require_at_most("the ensemble", "values of leaves", nodes * outputs, MAX_VALUES, ADVICE)
+
+
+def exactly(values: Vector) -> Vector:
+    """Return the ranges of single values, (values, 2)."""
+    return np.stack((values, np.nextafter(values, np.inf)), axis=1)
+
+
+def cut_off(categories: Vector, *, toward_zero: bool = False) -> Vector:
+    """Return the ranges of the values that a library takes for its categories, (categories, 2): it cuts off
+    the digits after the point.
+
+    Args:
+        toward_zero: whether it takes numbers above -1 for 0; otherwise they are no category.
+    """
+    ranges = np.stack((categories, categories + 1), axis=1)
+    if toward_zero:
+        ranges[categories == 0, 0] = np.nextafter(-1.0, 0.0)
+    return ranges
 
 
 def joined(trees: Sequence[Nodes]) -> tuple[Numbers, Nodes]:

@@ -116,6 +116,10 @@ def read_table(samples: Any, columns: Sequence[Column]) -> tuple[dict[str, NDArr
     for column, each in zip(columns, given, strict=True):
         result[column.name] = converted(each, column.kind, f"column {column.name!r}")
         column.require_known(result[column.name])
+        if column.kind == "numbers" and np.isinf(result[column.name]).any():
+            raise EncodeError(
+                f"column {column.name!r} has values that are not finite; remove them", code="samples"
+            )
     return result, single
 
 
@@ -207,8 +211,10 @@ def converted(values: Any, kind: Kind, what: str) -> NDArray[Any]:
         texts[:] = flat
         return texts.reshape(array.shape)
     try:
-        if array.dtype.kind in "SU":
-            raise ValueError(f"texts such as {str(array.ravel()[0])[:40]!r}")
+        held = array.ravel() if array.dtype.kind in "SUO" else ()
+        text = next((each for each in held if isinstance(each, str | bytes)), None)
+        if text is not None:  # of objects, too: encoders know the text '1' for another category than 1
+            raise ValueError(f"texts such as {str(text)[:40]!r}; convert them")
         numbers = array.astype(np.float64) if kind == "numbers" or array.dtype.kind not in "biu" else array
     except (TypeError, ValueError, OverflowError) as error:
         raise EncodeError(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from keywright import compiler
 from keywright.compiler.front_ends.model_source import to_source
-from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, joined
+from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, exactly, joined
 from keywright.compiler.trees.last_step import LastStep
 from keywright.compiler.trees.quantising import QuantisedEnsemble, quantise
 from numpy.typing import NDArray
@@ -125,7 +125,7 @@ def walked(trees: Ensemble, sample: Array) -> Array:
             if np.isnan(value):
                 left = bool(trees.nodes.missing_left[node])
             elif node in trees.nodes.members:
-                left = value in trees.nodes.members[node]
+                left = any(low <= value < high for low, high in trees.nodes.members[node])
             else:
                 left = value <= trees.nodes.threshold[node]
             node = int(trees.nodes.left[node] if left else trees.nodes.right[node])
@@ -154,7 +154,7 @@ def random_ensemble(rng: np.random.Generator, trees: int, depth: int, features: 
             children.append((-1, -1))
             if inner:
                 if rng.random() < 0.2:
-                    members[number] = np.round(rng.normal(size=2), 1)
+                    members[number] = exactly(np.round(rng.normal(size=2), 1))
                 children[number] = node(left - 1), node(left - 1)
             return number
 

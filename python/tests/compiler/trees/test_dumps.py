@@ -8,9 +8,7 @@ from keywright import compiler
 from keywright.compiler.front_ends.trees import lightgbm, xgboost
 from keywright.compiler.trees.quantising import quantise
 from keywright.errors import ModelRefusedError
-from keywright.errors.network import (
-    RefusalError,
-)
+from keywright.errors.network import OutOfRangeError, RefusalError
 
 from .fitted import answers
 
@@ -107,6 +105,66 @@ def test_without_missing_values_lightgbm_reads_them_as_zero() -> None:
     sums = np.asarray([0.25, -1.0, 0.25, -1.0, 2.0, 0.25, -1.0, -1.0]) + 0.125
     zero = lightgbm_dump("regression", missing_type="None", default_left=False)
     assert np.allclose(scores(lightgbm.of_dump(zero))["variable"][:, 0], sums, atol=1e-5)
+
+
+CATEGORIES = np.asarray([-1.5, -1.0, -0.5, -0.0, 0.0, 0.9, 1.0, 1.5, 1.999, 2.0, 2.5, 3.0, 3.75, 4.0, 1e30])
+"""Values of the categorical feature."""
+
+
+def categorical(read: Any, dump: dict[str, Any], members: str, **fit: Any) -> Any:
+    """The values of trees with these members, for every value of the categorical feature."""
+    if read is xgboost.of_dump:
+        (first, _) = dump["learner"]["gradient_booster"]["model"]["trees"]
+        first["categories"] = [int(each) for each in members.split("||")]
+    else:
+        dump["tree_info"][0]["tree_structure"]["left_child"]["threshold"] = members
+    model = quantise(read(dump), compiler.Fit(**fit))
+    return answers(model, np.stack([np.zeros(len(CATEGORIES)), CATEGORIES], axis=1))["variable"][:, 0]
+
+
+@pytest.mark.parametrize("members", ["1||3", "0||2"])
+def test_categories_lose_their_digits_after_the_point(members: str) -> None:
+    """XGBoost takes no negative number for a category, LightGBM one above -1 for 0; both cut off digits."""
+    known = [int(each) for each in members.split("||")]
+    whole = np.trunc(CATEGORIES)
+    values = categorical(lightgbm.of_dump, lightgbm_dump("regression"), members, thresholds="public")
+    assert np.allclose(values, np.where(np.isin(whole, known), 0.375, -0.875), atol=1e-5)
+    values = categorical(xgboost.of_dump, xgboost_dump("reg:squarederror"), members, thresholds="public")
+    own = np.isin(whole, known) & (CATEGORIES >= 0)
+    assert np.allclose(values, np.where(own, 0.625, -0.625), atol=1e-5)
+
+
+@pytest.mark.parametrize("read", [xgboost.of_dump, lightgbm.of_dump])
+def test_private_bins_of_categories_end_where_the_next_begins(read: Any) -> None:
+    dump = xgboost_dump("reg:squarederror") if read is xgboost.of_dump else lightgbm_dump("regression")
+    samples = np.stack([np.repeat([-1.0, 1.0], 30), np.tile([0.0, 1.0, 2.0, 3.75, 5.0], 12)], axis=1)
+    binning = quantise(read(dump), compiler.Fit(calibration=samples)).binning
+    edges = binning.edges[binning.columns == 1]
+    assert np.all((edges >= [0.999999, 1.999999, 2.999999, 3.999999, 4.999999]) & (edges < np.arange(1, 6)))
+    # No category beyond all others is taken for the last one, whatever the nodes test.
+    binning.require_limits(np.asarray([[0.0, 5.5], [0.0, NAN]]))
+    with pytest.raises(OutOfRangeError, match=r"feature 1 of the trees takes values from 0 to 5\.999"):
+        binning.require_limits(np.asarray([[0.0, 6.0]]))
+
+
+@pytest.mark.parametrize("known", [[10, 20, 30], [1, 2, 3], ["a", "7"], [0.0, 0.5]])
+def test_categories_of_a_frame_that_are_not_their_places_are_refused(known: list[Any]) -> None:
+    """A frame with the categories 10, 20 and 30 is read as 0, 1 and 2 by the library, as 10, 20, 30 here."""
+    text = "".join(map(str, known)).encode()
+    ends = np.cumsum([0, *(len(str(each)) for each in known)]).tolist()
+    texts = {"offsets": ends, "values": list(text)}
+    encoding = texts if isinstance(known[0], str) else {"type": 15, "values": known}
+    dump = xgboost_dump()
+    dump["learner"]["gradient_booster"]["model"]["cats"] = {"enc": [{"offsets": [], "values": []}, encoding]}
+    with pytest.raises(ModelRefusedError, match=rf"a column = {known[0]}, {known[1]}.*cat\.codes"):
+        xgboost.of_dump(dump)
+    with pytest.raises(ModelRefusedError, match="by which its trees know them"):
+        lightgbm.of_dump(lightgbm_dump() | {"pandas_categorical": [[0, 1], known]})
+
+
+@pytest.mark.parametrize("known", [[0, 1, 2], ["low", "high"], [False, True]])
+def test_categories_that_are_their_places_or_texts_are_taken(known: list[Any]) -> None:
+    lightgbm.of_dump(lightgbm_dump() | {"pandas_categorical": [known]})
 
 
 @pytest.mark.parametrize(

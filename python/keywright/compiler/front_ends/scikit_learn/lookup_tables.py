@@ -43,7 +43,11 @@ def bins(writer: Writer, transformer: Any, table: Table) -> list[Feature]:
         value = writer.matrix([feature])
         above = writer.add("GreaterOrEqual", value, writer.constant(inner))
         count = writer.add("ReduceSum", writer.cast(above, TensorProto.INT64), writer.constant([1], np.int64))
-        indices.append(writer.add("Reshape", count, writer.constant([-1], np.int64)))
+        none = writer.add(
+            "IsNaN", writer.add("Sub", value, value)
+        )  # missing and infinite values are in no bin
+        place = writer.add("Where", none, writer.constant(len(known[-1]), np.int64), count)
+        indices.append(writer.add("Reshape", place, writer.constant([-1], np.int64)))
     return _blocks(writer, transformer, known, [None] * len(known), indices)
 
 
@@ -121,7 +125,12 @@ def _looked_up(writer: Writer, block: NDArray[np.float64], index: str, *, strict
     last = strict or not block[-1].any()
     if block.shape[1] == count and last and np.array_equal(block[:-1], np.eye(count)):
         depth, ends = writer.constant(count, np.int64), writer.constant([0.0, 1.0])
-        return writer.add("OneHot", index, depth, ends)
+        found = writer.add("OneHot", index, depth, ends)
+        if not strict:
+            return found
+        # No client takes what is no number: values that a step before makes are refused here.
+        unknown = writer.constant([[0.0]] * count + [[np.nan]])
+        return writer.add("Add", found, writer.add("Gather", unknown, index, axis=0))
     return writer.add("Gather", writer.constant(block), index, axis=0)
 
 

@@ -114,8 +114,11 @@ def _extremes(writer: Writer, transformer: Any, table: Table, path: str) -> list
 
 
 def _binary(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:
-    above = writer.add("Greater", writer.matrix(table), writer.constant(float(transformer.threshold)))
-    return writer.columns_of(writer.on_client(writer.cast(above)), len(table))
+    value = writer.matrix(table)
+    above = writer.cast(writer.add("Greater", value, writer.constant(float(transformer.threshold))))
+    # Missing and infinite values stay no numbers, which clients refuse.
+    result = writer.add("Add", above, writer.add("Sub", value, value))
+    return writer.columns_of(writer.on_client(result), len(table))
 
 
 def _normed(writer: Writer, transformer: Any, table: Table, path: str) -> list[Feature]:

@@ -117,7 +117,7 @@ class Writer:
             return
         text = feature.kind == "text"
         known = [MISSING if text and (each is None or each != each) else each for each in categories]
-        if feature.missing is not None:
+        if feature.missing in known:
             known.append(MISSING)
         stored = tuple(each if isinstance(each, str) else float(each) for each in known)
         self.columns[feature.raw] = replace(self.columns[feature.raw], categories=stored)

@@ -24,8 +24,8 @@ FINE = 2.0**-40
 DIFFERENT = 2.0**-12
 """The least difference, as a share of the largest value, that single precision does not explain."""
 
-ALWAYS = (0.0, -1.0, 1.0)
-"""Values that libraries may read as missing, whatever the samples are."""
+ALWAYS = (0.0, -1.0, 1.0, -0.5, 0.5, 1.5)
+"""Values that libraries may read as missing or as another category, whatever the samples are."""
 
 LARGEST = 1e30
 """Thresholds that split off missing values alone are as large as a number can be."""
@@ -44,8 +44,6 @@ def require_same(model: Any, trees: Ensemble, example: Any = None) -> None:
     if base is None:
         return  # the compiler refuses such calibration data
     samples, special = _samples(base, _special(model, trees, base))
-    among = np.unique(trees.nodes.feature[list(trees.nodes.members)])
-    samples[:, among] = np.round(samples[:, among])  # categories are whole numbers
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         own, expected = _answers(trees, samples), _own_answers(model, samples)

@@ -7,13 +7,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright._reading.records import refusing
-from keywright.compiler.trees.ensemble import MAX_NODES, Ensemble, Features, Nodes, joined, require_counts
+from keywright.compiler.trees.ensemble import (
+    MAX_NODES,
+    Ensemble,
+    Features,
+    Nodes,
+    cut_off,
+    joined,
+    require_counts,
+)
 from keywright.compiler.trees.last_step import LastStep, Transform
 from keywright.errors.network import (
     ModelRefusedError,
     RefusalError,
     unsupported_attribute,
 )
+
+from .categories import require_places
 
 TRANSFORMS: dict[str, Transform] = {
     "regression": "none",
@@ -74,6 +84,7 @@ def _read(dump: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
     if objective not in TRANSFORMS or "sqrt" in options:
         known = ", ".join(TRANSFORMS)
         raise _refused("objective", " ".join([objective, *options]), f"one of {known}, without sqrt")
+    require_places(dump.get("pandas_categorical") or ())
     outputs = int(dump["num_tree_per_iteration"])
     factor = next((float(o.removeprefix("sigmoid:")) for o in options if o.startswith("sigmoid:")), 1.0)
     entries = dump["tree_info"]
@@ -121,7 +132,8 @@ def _tree(structure: Mapping[str, Any], output: int, outputs: int) -> Nodes:
         if kind not in ("None", "NaN"):
             raise _refused("missing values", kind, "zero_as_missing=false")
         if entry["decision_type"] == "==":
-            members[number] = np.asarray([float(each) for each in str(entry["threshold"]).split("||")])
+            known = np.asarray([float(each) for each in str(entry["threshold"]).split("||")])
+            members[number] = cut_off(known, toward_zero=True)
             threshold.append(0.0)
             missing.append(False)
         else:

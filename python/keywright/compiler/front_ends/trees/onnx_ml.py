@@ -11,7 +11,7 @@ from onnx import helper
 
 from keywright.compiler.front_ends.model_file import sample_shape
 from keywright.compiler.front_ends.rewriting.classical import in_standard_operators
-from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, joined
+from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, exactly, joined
 from keywright.compiler.trees.last_step import LastStep, Remainder, Transform
 from keywright.errors.network import (
     RefusalError,
@@ -203,6 +203,8 @@ def _scaled(tree: Nodes, scale: Vector, offset: Vector) -> Nodes:
         node: (each - offset[tree.feature[node]]) / scale[tree.feature[node]]
         for node, each in tree.members.items()
     }
+    for ranges in members.values():
+        ranges[:, 1] = np.maximum(ranges[:, 1], exactly(ranges[:, 0])[:, 1])
     return replace(tree, threshold=threshold, members=members)
 
 

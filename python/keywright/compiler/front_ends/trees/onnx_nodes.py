@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from keywright.compiler.trees.ensemble import Nodes, require_counts
+from keywright.compiler.trees.ensemble import Nodes, exactly, require_counts
 from keywright.errors.network import (
     RefusalError,
 )
@@ -110,7 +110,8 @@ class Columns:
             feature[index] = branch.feature
             among, swapped, threshold[index] = _comparison(branch.mode, branch.value, self.single)
             if among:
-                members[index] = np.asarray([branch.value]) if branch.members is None else branch.members
+                known = np.asarray([branch.value]) if branch.members is None else branch.members
+                members[index] = exactly(np.asarray(known, np.float64))
             left[index], right[index] = (false, true) if swapped else (true, false)
             # A comparison with NaN is false, "is not equal" true.
             to_true = branch.missing_true or branch.mode == "BRANCH_NEQ"

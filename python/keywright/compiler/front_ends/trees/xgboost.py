@@ -1,6 +1,7 @@
 """Trees of XGBoost, from the JSON form of its boosters (``Booster.save_raw("json")``)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -8,13 +9,15 @@ from numpy.typing import NDArray
 
 from keywright._reading.documents import OWN, read_json
 from keywright._reading.records import refusing
-from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, joined, require_counts
+from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, cut_off, joined, require_counts
 from keywright.compiler.trees.last_step import LastStep, Transform
 from keywright.errors.network import (
     ModelRefusedError,
     RefusalError,
     unsupported_attribute,
 )
+
+from .categories import require_places
 
 IDENTITY = ("reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror")
 LOGISTIC = ("binary:logistic", "reg:logistic")
@@ -78,6 +81,7 @@ def _read(learner: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
     elif transform == "exponential":
         base = np.log(base)
     model = booster["model"]
+    require_places(map(_categories, model.get("cats", {}).get("enc", ())))
     entries = model["trees"]
     require_counts(len(entries), sum(len(tree["left_children"]) for tree in entries), outputs)
     trees = [
@@ -89,6 +93,14 @@ def _read(learner: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
     last = LastStep(transform, labels, values="variable" if labels is None else "probabilities")
     features = int(parameters["num_feature"])
     return Ensemble(Features(features, single=True, missing=True), *joined(trees), base, last)
+
+
+def _categories(encoding: Mapping[str, Any]) -> Sequence[float | str]:
+    """Return the categories of a column of a data frame; none for a column without."""
+    if "offsets" not in encoding:
+        return list(encoding["values"])
+    characters, offsets = bytes(encoding["values"]), encoding["offsets"]  # of all texts together
+    return [characters[first:end].decode() for first, end in pairwise(offsets)]
 
 
 def _transform(objective: str) -> Transform:
@@ -119,7 +131,7 @@ def _tree(tree: Mapping[str, Any], output: int, outputs: int, weight: float) -> 
     members = {}
     for place, node in enumerate(categorical):
         first, size = tree["categories_segments"][place], tree["categories_sizes"][place]
-        members[node] = np.asarray(tree["categories"][first : first + size], np.float64)
+        members[node] = cut_off(np.asarray(tree["categories"][first : first + size], np.float64))
         # Members go to the right here, and to the left in an ensemble.
         left[node], right[node] = right[node], left[node]
         default_left[node] = not default_left[node]

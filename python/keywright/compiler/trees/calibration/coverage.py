@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from keywright.compiler.trees.bins import Bins, used_features
+from keywright.compiler.trees.bins import Bins, categories, used_features
 from keywright.compiler.trees.ensemble import Ensemble, Numbers
 from keywright.errors.network import RefusalError
 from keywright.program.arrays import Vector
@@ -67,9 +67,12 @@ def coverage(ensemble: Ensemble, samples: Vector) -> Coverage:
     for place, node in enumerate(inner):
         members = ensemble.nodes.members.get(int(node))
         if members is not None:
-            inside = (members >= low[feature[place]]) & (members <= high[feature[place]])
+            inside = (members[:, 1] > low[feature[place]]) & (members[:, 0] <= high[feature[place]])
             beyond[place] = not inside.all()
-    limited = np.unique(feature[beyond])
+    # A category beyond all others is in no bin, whatever nodes test it.
+    limited = np.union1d(feature[beyond], ensemble.categorical)
+    for each in ensemble.categorical:
+        low[each], high[each] = categories(ensemble, int(each)).within(low[each], high[each])
     return Coverage(
         limited, low[limited], high[limited], int(beyond.sum()), len(inner), _spanned(ensemble, values)
     )
