@@ -153,15 +153,18 @@ def test_no_option_ends_in_another_error_than_that_of_its_value() -> None:
     read: set[str] = set()
     for command in commands.choices.values():
         for option in command._actions:
-            convert = option.type
-            if not callable(convert):
+            if option.type is None:
                 continue
+            convert = command._registry_get("type", option.type, option.type)
             for text in EXTREME:
                 # What argparse and `main` report.
                 with contextlib.suppress(argparse.ArgumentTypeError, TypeError, ValueError, CommandError):
                     convert(text)
             read.update(option.option_strings)
     assert {"--port", "--threads"} <= read
+    for number in ("9" * 30, "-" + "9" * 400, str(1 << 63)):
+        with pytest.raises(CommandError, match=r"--samples: .* is not from"):
+            parser().read(["compile", "model.onnx", "--out", "served", f"--samples={number}"])
 
 
 def test_names_and_numbers_stay_whole_in_a_narrow_terminal(capsys: pytest.CaptureFixture[str]) -> None:
