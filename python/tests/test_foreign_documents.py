@@ -288,3 +288,17 @@ def test_no_place_reads_more_than_its_limits(place: str, data: bytes, tmp_path: 
     assert isinstance(result, KeywrightError), result
     assert len(str(result)) < 600
     assert taken < 5 * len(data) + (4 << 20)
+
+
+def test_an_entry_of_a_program_takes_no_more_than_it_states(tmp_path: Path) -> None:
+    """A file of 1.5 megabytes that stated a kilobyte took two gigabytes."""
+    path = tmp_path / "program.kwp"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("program.json", b" " * (100 << 20))
+    data = bytearray(path.read_bytes())
+    for place in (data.index(b"PK\3\4") + 22, data.rindex(b"PK\1\2") + 24):
+        data[place : place + 4] = (1000).to_bytes(4, "little")
+    path.write_bytes(data)
+    taken, result = peak(lambda: load(path))
+    assert isinstance(result, FormatError), result
+    assert taken < 4 << 20

@@ -105,6 +105,13 @@ static void copy_text(const char *text, char *out, size_t length) {
 
 static void copy_hex(const cJSON *item, char *out, size_t length) { copy_text(cJSON_GetStringValue(item), out, length); }
 
+/* Whether UTF-8 has no control characters, of which a terminal would obey some. */
+static int is_printable(const char *text) {
+    for (const unsigned char *at = (const unsigned char *)text; *at != 0; at++)
+        if (*at < 0x20 || *at == 0x7f || (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)) return 0;
+    return 1;
+}
+
 /* Notes why a request was refused. */
 static void read_refusal(asker *a, const buffer *body) {
     cJSON *json = cJSON_ParseWithLength((const char *)body->bytes, body->length);
@@ -113,7 +120,8 @@ static void read_refusal(asker *a, const buffer *body) {
     const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(error, "type"));
     const char *message = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(error, "message"));
     snprintf(a->refusal, sizeof a->refusal, "%s", type != NULL ? type : "no_reason");
-    fprintf(stderr, "the server says: %.500s\n", message != NULL ? message : "nothing but that it refuses");
+    if (message == NULL || !is_printable(message)) message = "nothing but that it refuses";
+    fprintf(stderr, "the server says: %.500s\n", message);
     copy_hex(cJSON_GetObjectItemCaseSensitive(details, "successor"), a->successor, HASH);
     copy_hex(cJSON_GetObjectItemCaseSensitive(details, "configuration"), a->successor_configuration, HASH);
     cJSON_Delete(json);
@@ -255,6 +263,7 @@ static places read_places(const cJSON *object) {
     p.count = cJSON_GetArraySize(start);
     if (p.count < 1 || p.count > MOST_PLACES) fail("start", "is missing in the manifest, or too long");
     p.start = allocate((size_t)p.count, sizeof *p.start);
+    if ((int64_t)p.count * p.repeat > (int64_t)p.ciphertexts * p.size) fail("start", "names more values than there are places");
     int64_t last = (int64_t)p.ciphertexts * p.size - 1 - (int64_t)(p.repeat - 1) * p.stride;
     int i = 0;
     for (const cJSON *item = start->child; item != NULL; item = item->next) p.start[i++] = integer(item, "a start", 0, (int)last);
@@ -424,13 +433,6 @@ static buffer encrypt(const manifest *m, kw_client *client, const double *values
     wipe((uint8_t *)numbers, (size_t)in->ciphertexts * (size_t)in->size * sizeof *numbers);
     free(numbers);
     return message;
-}
-
-/* Whether UTF-8 has no control characters, of which a terminal would obey some. */
-static int is_printable(const char *text) {
-    for (const unsigned char *at = (const unsigned char *)text; *at != 0; at++)
-        if (*at < 0x20 || *at == 0x7f || (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)) return 0;
-    return 1;
 }
 
 static void print_scores(const manifest *m, kw_client *client, const buffer *bytes) {

@@ -63,9 +63,13 @@ class KeyOwner(ABC):
         self._sender = os.getpid()
         self._complete = False
         self._uploading = threading.RLock()
+        self._open_folder()
+        self._own(secret)
+
+    def _open_folder(self) -> None:
+        """Make the folder of the keys, which is deleted by `close`, or with this object."""
         self._folder = Path(tempfile.mkdtemp(prefix="keywright."))
         self._remove = weakref.finalize(self, remove, self._folder, os.getpid())
-        self._own(secret)
 
     @property
     @abstractmethod
@@ -93,6 +97,8 @@ class KeyOwner(ABC):
             LimitError: the server has been given `KEY_SETS`.
             FormatError: the server states another size.
         """
+        if not self._remove.alive:
+            self._open_folder()
         path = self._key_file
         if not path.exists():
             if self._key_sets == KEY_SETS:
@@ -104,8 +110,6 @@ class KeyOwner(ABC):
                     maximum=KEY_SETS,
                     code="demand",
                 )
-            # It is gone after `close`.
-            path.parent.mkdir(mode=0o700, exist_ok=True)
             self._generator.save_evaluation_keys(path, specs)
             self._key_sets += 1
         total = path.stat().st_size

@@ -21,6 +21,8 @@ METAVARS: dict[object, str] = {Path: "FILE", int: "N", float: "NUMBER"}
 UNITS = {"folder": "FOLDER", "seconds": "SECONDS"}
 """Names of values by the first word of a help text, where it says more than the type."""
 MISSING = "the following arguments are required: "
+MOST = (1 << 63) - 1
+"""The largest whole number of an option."""
 
 
 class Paragraphs(argparse.HelpFormatter):
@@ -52,7 +54,11 @@ def given_path(text: str) -> Path:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises instead of ending the process."""
+    """A parser that raises instead of ending the process, and whose whole numbers have 64 bits."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.register("type", int, _whole)
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -71,6 +77,15 @@ class Parser(argparse.ArgumentParser):
             raise UsageError(f"{value!r} is not a {what}; {nearest(value, choices)}")
         text = message.removeprefix("argument ")
         raise UsageError(text if "; " in text else f"{text}; see {self.prog} --help")
+
+
+def _whole(text: str) -> int:
+    number = int(text)
+    if not -MOST <= number <= MOST:
+        raise argparse.ArgumentTypeError(
+            f"{text[:20]}... is not from -{MOST} to {MOST}; write a number of these"
+        )
+    return number
 
 
 def nearest(value: str, choices: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import shlex
@@ -140,9 +141,31 @@ def test_amounts_of_memory_in_all_spellings(text: str) -> None:
 
 def test_decimal_units_are_decimal_and_others_are_refused() -> None:
     assert parse_bytes("1.5kB") == parse_bytes("1.5KB") == 1500
-    for text in ("lots", "-1", "8 pounds", "1e9", ""):
+    for text in ("lots", "-1", "8 pounds", "1e9", "", "9" * 400, "9" * 5000, "1." + "9" * 5000):
         with pytest.raises(CommandError, match=r"e\.g\., 8GB"):
             parse_bytes(text)
+
+
+EXTREME = ("", "0", "-1", "nan", "inf", "1e400", "1e-320", "9" * 30, "9" * 400, "9" * 5000, "1_0", "-0.0")
+
+
+def test_no_option_ends_in_another_error_than_that_of_its_value() -> None:
+    (commands,) = (each for each in parser()._actions if isinstance(each, argparse._SubParsersAction))
+    read: set[str] = set()
+    for command in commands.choices.values():
+        for option in command._actions:
+            if option.type is None:
+                continue
+            convert = command._registry_get("type", option.type, option.type)
+            for text in EXTREME:
+                # What argparse and `main` report.
+                with contextlib.suppress(argparse.ArgumentTypeError, TypeError, ValueError, CommandError):
+                    convert(text)
+            read.update(option.option_strings)
+    assert {"--port", "--threads"} <= read
+    for number in ("9" * 30, "-" + "9" * 400, str(1 << 63)):
+        with pytest.raises(CommandError, match=r"--samples: .* is not from"):
+            parser().read(["compile", "model.onnx", "--out", "served", f"--samples={number}"])
 
 
 def test_names_and_numbers_stay_whole_in_a_narrow_terminal(capsys: pytest.CaptureFixture[str]) -> None:

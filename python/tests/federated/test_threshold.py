@@ -198,6 +198,20 @@ def test_a_client_that_joins_with_nonsense_is_left_out(change: dict[str, Any]) -
     assert_average(Federation(tamper=alter), nodes=(11, 22, 44))
 
 
+@pytest.mark.parametrize(
+    "change", [{"nonce": b"n" * 32}, {"key": X25519PrivateKey.generate().public_key().public_bytes_raw()}]
+)
+def test_clients_that_join_with_the_same_are_left_out(change: dict[str, Any]) -> None:
+    """The others refused a roster with a nonce twice: two clients ended every set-up."""
+
+    def alter(node: int, reply: Message) -> Message:
+        if node in (22, 33) and action_of(reply) == JOIN:
+            reply.content.config_records["keywright"].update(change)
+        return reply
+
+    assert_average(Federation(threshold=2, tamper=alter), nodes=(11, 44))
+
+
 def test_an_altered_share_is_noticed_by_its_receiver() -> None:
     def alter(node: int, reply: Message) -> Message:
         if node == 11 and action_of(reply) == DEAL:

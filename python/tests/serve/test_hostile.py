@@ -268,6 +268,29 @@ def test_no_field_of_a_manifest_takes_a_value_that_it_cannot_have(client: Client
             assert seen.sent == 0
 
 
+def test_values_that_share_places_are_refused(client: Client) -> None:
+    """A manifest of two kilobytes let a client allocate 24 GiB for one sample."""
+    inputs = ENTRY["input"]
+    shared = {"start": [0] * len(inputs["start"]), "repeat": inputs["size"], "stride": 1}
+    with hostile(Honest(encoded(ENTRY | {"input": inputs | shared}))) as seen:
+        (answer,) = client.ask(seen.url, insecure=True)
+        assert answer.code is not None
+        assert "places" in answer.text
+        assert seen.sent == 0
+
+
+def test_samples_of_many_axes_are_refused() -> None:
+    inputs = ENTRY["input"]
+    for axes, too_many in ((31, False), (32, True), (1000, True)):
+        shape = [*inputs["shape"], *[1] * (axes - len(inputs["shape"]))]
+        data = encoded(ENTRY | {"input": inputs | {"shape": shape}})
+        if too_many:
+            with pytest.raises(FormatError, match="axes"):
+                Manifest.read(data)
+        else:
+            assert len(Manifest.read(data).features(np.zeros((2, *shape)))[0].shape) == axes + 1
+
+
 def stretched(count: int) -> bytes:
     """A manifest of many digits, within the longest that is read."""
     return THIN.encoded[:-1] + b', "more": [' + b"[]," * count + b"[]]}"

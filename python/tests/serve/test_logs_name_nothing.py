@@ -116,3 +116,15 @@ def test_hashes_of_models_and_identifiers_of_requests_stay_in_a_line() -> None:
     line = f"[Errno 2] keys/x/{key}/000: '{key}.message' of {model} in {request}"
     assert redacted(line) == f"[Errno 2] keys/x/*/000: '*.message' of {model} in {request}"
     assert not re.search(key, redacted(f"{key} {key},{key}"))
+
+
+@pytest.mark.parametrize(
+    "before", ["", "/", "%2F", "%2f", "%3D", "\\n", "\\x00", "\\xff", "x", "Z", "_", "é", "-"]
+)
+@pytest.mark.parametrize("behind", ["", "/", "%2F", "\\n", "\\xff", "x", "Z", "_", ".message"])
+def test_no_escape_beside_an_identifier_hides_it(before: str, behind: str) -> None:
+    """An error of the object storage, when it listed the objects of a set, logged `keys%2F` and its
+    identifier."""
+    key, model = "0a" * 16, "0b" * 32
+    assert redacted(f"{before}{key}{behind}") == f"{before}*{behind}"
+    assert redacted(f"{before}{model}{behind}") == f"{before}{model}{behind}"

@@ -166,7 +166,7 @@ def test_a_key_that_names_its_algorithm_is_for_no_other(issuer: Issuer, test_iss
 
 
 def test_names_of_tenants_are_names_and_no_two_are_the_same(issuer: Issuer, test_issuer: TestIssuer) -> None:
-    subjects = ["alice", "Alice", "a b", "../alice", "a" * 59, "a" * 60, "oidc-x", "é"]
+    subjects = ["alice", "Alice", "a b", "../alice", "a" * 59, "a" * 60, "oidc-x", "é", "\ud800"]
     names = [issuer.tenant(test_issuer.token(sub=subject)) for subject in subjects]
     assert len(set(names)) == len(subjects)
     Accounts({name: [] for name in names})

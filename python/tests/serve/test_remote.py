@@ -174,6 +174,21 @@ def test_an_upload_resumes_after_an_outage_of_the_server(
     second.close()
 
 
+def test_a_session_that_is_used_again_leaves_nothing(tmp_path: Path, sample: Sample) -> None:
+    """Its second folder stayed for ever, with up to 32 GiB of keys."""
+    service = Service(make_thin(), tmp_path, workers=WORKERS)
+    with listening(service) as server:
+        session = RemoteModel(server.url, insecure=True).session()
+        folders = set()
+        for _ in range(2):
+            assert np.isfinite(session.infer(sample)).all()
+            folders.add(session._folder)
+            assert session._key_file.exists()
+            session.close()
+        assert not any(folder.exists() for folder in folders)
+    service.close()
+
+
 def test_a_request_is_repeated_after_a_restart(
     tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ import ipaddress
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,8 @@ from keywright.errors.service import BadRequestError, ConfigurationError, Unreac
 from keywright.model import Model
 from keywright.runtime import run_clear
 from keywright.serve import Server, Service
+from keywright.serve.http import connections
+from keywright.serve.http.connection_slots import READS, Pace
 from starlette.types import Receive, Scope, Send
 from tests.serve.test_http import ask
 
@@ -162,3 +165,103 @@ def test_only_named_proxies_forward_addresses(service: Service) -> None:
     for wrong in ("*", "", "proxy.example", "10.0.0.1/8"):
         with pytest.raises(BadRequestError):
             Server(service, proxies=(wrong,))
+
+
+@pytest.fixture
+def encrypted(service: Service, tmp_path: Path) -> Iterator[Server]:
+    with running(Server(service, certificate=make_certificate(tmp_path, "records"))) as server:
+        yield server
+
+
+def trusting() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return what is counted for reads, one entry for each charge."""
+    charges: list[int] = []
+    wait, charge = Pace.wait, Pace.charge
+
+    def count_wait(self: Pace, address: str) -> float:
+        delay = wait(self, address)
+        if self._times == READS and not delay:
+            charges.append(1)
+        return delay
+
+    def count_charge(self: Pace, address: str, requests: int) -> None:
+        if self._times == READS:
+            charges.append(requests)
+        charge(self, address, requests)
+
+    monkeypatch.setattr(Pace, "wait", count_wait)
+    monkeypatch.setattr(Pace, "charge", count_charge)
+    return charges
+
+
+def test_records_count_as_reads(encrypted: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four connections that sent records of one byte stopped the server, and so did one that changed its
+    keys again and again: whatever a record carries, it costs the event loop time."""
+    charges, records = counted(monkeypatch), 4000
+    with (
+        socket.create_connection(encrypted.server_address, timeout=20) as plain,
+        trusting().wrap_socket(plain) as connection,
+    ):
+        for byte in b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\na: ":
+            connection.send(bytes([byte]))
+        for _ in range(records):
+            connection.send(b"x")
+        connection.send(b"\r\n\r\n")
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
+    assert sum(charges) >= records // connections.TLS_RECORDS
+
+
+def test_reads_of_a_negotiation_count(encrypted: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    charges = counted(monkeypatch)
+    arriving, leaving = ssl.MemoryBIO(), ssl.MemoryBIO()
+    negotiation = trusting().wrap_bio(arriving, leaving)
+    with pytest.raises(ssl.SSLWantReadError):
+        negotiation.do_handshake()
+    hello = leaving.read()
+    with socket.create_connection(encrypted.server_address, timeout=20) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for place in range(len(hello)):
+            connection.send(hello[place : place + 1])
+            time.sleep(0.001)
+        assert connection.recv(1) == b"\x16"
+    assert sum(charges) > len(hello) / 4
+
+
+def test_records_of_an_address_wait_while_others_are_served(
+    encrypted: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of a request that had to wait still arrives."""
+    monkeypatch.setattr("keywright.serve.http.connection_slots.REQUESTS_A_SECOND", 8)
+    monkeypatch.setattr("keywright.serve.http.connection_slots.BURST", 8)
+    held: list[bool] = []
+    hold = connections.Connection.hold
+
+    def note(self: connections.Connection, *, on: bool) -> None:
+        held.append(on)
+        hold(self, on=on)
+
+    monkeypatch.setattr(connections.Connection, "hold", note)
+    assert get_over_tls(encrypted, "127.0.0.1").startswith(b"HTTP/1.1 200 ")
+    assert get_over_tls(encrypted, "127.0.0.99", 1500).startswith(b"HTTP/1.1 200 ")
+    assert True in held
+    assert held[-1] is False
+    assert get_over_tls(encrypted, "127.0.0.1").startswith(b"HTTP/1.1 200 ")
+
+
+def get_over_tls(server: Server, source: str, records: int = 0) -> bytes:
+    """Return the answer to a request that has so many more records of one byte."""
+    with (
+        socket.create_connection(server.server_address, timeout=60, source_address=(source, 0)) as plain,
+        trusting().wrap_socket(plain) as connection,
+    ):
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\na: ")
+        for _ in range(records):
+            connection.send(b"x")
+        connection.sendall(b"\r\n\r\n")
+        return connection.recv(1 << 16)

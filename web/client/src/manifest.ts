@@ -192,5 +192,8 @@ function places(value: unknown, what: string): Places {
   if (start.length !== shape.reduce((product, extent) => product * extent, 1)) {
     throw refused(`${what} has ${start.length} places for the shape ${shape.join(" x ")}`);
   }
+  if (batch * start.length * repeat > ciphertexts * size) {
+    throw refused(`${what} has ${start.length} values ${repeat} times for ${batch} samples, more than its ${ciphertexts * size} places`);
+  }
   return { shape, batch, ciphertexts, size, start, repeat, stride };
 }

@@ -49,7 +49,7 @@ def parse_bytes(text: str) -> int:
     Raises:
         CommandError: the text is malformed.
     """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
+    match = re.fullmatch(r"(\d{1,20}(?:\.\d{1,20})?)\s*([A-Za-z]*)", text.strip())
     if match is None or match[2].lower() not in UNITS:
         raise CommandError(f"{text!r} is not an amount of memory; write, e.g., 8GB, 600MB or 4096")
     return int(float(match[1]) * UNITS[match[2].lower()])

@@ -175,7 +175,8 @@ class ThresholdFedAvg(FilteringFedAvg):
         good = [
             n
             for n, k, r in zip(nodes, keys, nonces, strict=True)
-            if is_agreement_key(k) and _whole(r) and keys.count(k) == 1
+            # Clients refuse a roster that has a key or a nonce twice.
+            if is_agreement_key(k) and _whole(r) and keys.count(k) == nonces.count(r) == 1
         ]
         if len(good) < len(nodes):
             return good

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright._reading.arrays import MAX_AXES
 from keywright.errors.engine import FormatError
 from keywright.program.interface import InputCodec, OutputCodec
 
@@ -68,6 +69,10 @@ class Places:
         shape = tuple(
             read_number(extent, f"{what}.shape", 1, MAX_VALUES) for extent in read_list(entry, "shape", what)
         )
+        if len(shape) >= MAX_AXES:  # a batch has one more
+            raise FormatError(
+                f"{what} has {len(shape)} axes; at most {MAX_AXES - 1} are read", code="manifest"
+            )
         count = 1
         for extent in shape:
             count = min(count * extent, MAX_VALUES + 1)
@@ -83,6 +88,13 @@ class Places:
         if len(start) != count:
             raise FormatError(
                 f"{what} has the shape {list(shape)}, which does not match its {len(start)} places",
+                code="manifest",
+            )
+        if batch * count * repeat > ciphertexts * size:
+            # Some would share places, and packing them would take any memory.
+            raise FormatError(
+                f"{what} has {count} values {repeat} times for {batch} samples, more than its "
+                f"{ciphertexts * size} places",
                 code="manifest",
             )
         return Places(shape, batch, ciphertexts, size, start, repeat, stride)

@@ -182,7 +182,7 @@ class SmallModel:
                     if isinstance(step.run, ReferenceEvaluator):
                         results = list(step.run.run(None, feeds))
                     else:
-                        results = [step.run(node, *feeds.values())]
+                        results = [step.run(node, *(feeds[name] for name in step.operands))]
             except FormatError:
                 raise
             except Exception as error:
@@ -261,11 +261,10 @@ def _evaluator(node: onnx.NodeProto, model: onnx.ModelProto) -> ReferenceEvaluat
 
 def bound(node: onnx.NodeProto, feeds: Values) -> float:
     """Return a number that the size of a node's result does not exceed."""
-    # An operand without elements can give a result that has some: sums over an axis of length 0 are 0.
-    sizes = [
-        float(array.size or math.prod(max(extent, 1) for extent in array.shape)) for array in feeds.values()
-    ]
+    # A value may be several operands.
     operands = [feeds[name] for name in node.input if name]
+    # An operand without elements can give a result that has some: sums over an axis of length 0 are 0.
+    sizes = [float(array.size or math.prod(max(extent, 1) for extent in array.shape)) for array in operands]
     match node.op_type:
         case "Gather" if len(operands) == 2 and operands[0].ndim:
             axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 0)
@@ -287,13 +286,26 @@ def bound(node: onnx.NodeProto, feeds: Values) -> float:
         case "Constant":
             return float(_attributes(node))
         case "LayerNormalization":  # the mean and the deviation are its other results
-            return 3 * sizes[0]
+            return 2 * sizes[0] + _broadcast(operands)
         case "Concat":
             return sum(sizes)
+        case "Normalizer" if operands[0].ndim > 2:  # its norms are broadcast
+            return sizes[0] * operands[0].shape[0]
+        case "Shape":
+            return float(operands[0].ndim)
+        case "TopK":  # the places are its other result
+            return 2 * sizes[0]
+        case "Split":
+            outputs = next((entry.i for entry in node.attribute if entry.name == "num_outputs"), 0)
+            return sum(sizes) + outputs
         case operator if operator in BROADCAST:
-            return float(math.prod(np.broadcast_shapes(*(each.shape for each in operands))))
+            return _broadcast(operands)
         case _:
             return math.prod(sizes)
+
+
+def _broadcast(operands: Iterable[NDArray[Any]]) -> float:
+    return float(math.prod(np.broadcast_shapes(*(each.shape for each in operands))))
 
 
 def _string_normalizer(node: onnx.NodeProto, texts: NDArray[Any]) -> NDArray[Any]:

@@ -314,7 +314,9 @@ def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
             f"{name} is compressed by method {archive.getinfo(name).compress_type}, which is not supported",
             code="program",
         )
-    return archive.read(name)
+    with archive.open(name) as entry:
+        # Without a bound, two gigabytes are decompressed at a time, whatever size is stated.
+        return entry.read(archive.getinfo(name).file_size)
 
 
 def _read(reader: _Reader) -> Program:

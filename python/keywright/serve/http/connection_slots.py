@@ -193,9 +193,13 @@ class Pace:
         self._last = self._other = ("", -OTHERS_S)
         """The last request, and the last one of another address."""
 
+    def wait(self, address: str) -> float:
+        """Return the seconds until the turn of what an address sent, and count it only if they are 0."""
+        return max(0.0, self._delay(address, waits=False))
+
     def admits(self, address: str) -> bool:
         """Whether a new connection is served now."""
-        return self._delay(address, waits=False) <= 0
+        return self.wait(address) <= 0
 
     def delay(self, address: str) -> float:
         """Return the seconds that the next request on a connection has to wait, and count that request."""

@@ -6,7 +6,7 @@ beginning of a body or an answer, and a second for every `SLOWEST` bytes that mo
 credit its connection is aborted. At `MAX_CONNECTIONS`, a newcomer replaces a connection of the holder who has
 the most (see `connection_slots`). TLS is negotiated within a slot. Above the pace of its address, a request
 waits. Reads have a pace of their own: bytes that come one by one cost a turn of the event loop each, and wait
-for each other above it.
+for each other above it. With TLS, its records count as well, whether they carry bytes of requests or not.
 """
 
 import asyncio
@@ -39,6 +39,20 @@ SLOWEST = 16 << 10
 
 HANDSHAKE_S = 10.0
 """Seconds for the negotiation of TLS."""
+
+TLS_READ, TLS_RECORDS = 16 << 10, 8
+"""Bytes of TLS that are read at a time, and records that take as long as a read: a record may carry a single
+byte, or none, as one that changes the keys."""
+
+TLS_HEAD = 5
+"""Bytes of the head of a record; the last two are the length of its content."""
+
+TLS_HELD_S = 0.05
+"""Least seconds until a read above the pace is tried again: many connections of an address may wait."""
+
+TLS_LOW, TLS_HIGH = 32 << 10, 64 << 10
+"""Bytes of TLS that wait while a request is not read. Both are above the longest record, which waits until it
+is whole."""
 
 REFUSED_BYTES, REFUSED_S = 8 << 20, 2.0
 """Maximum bytes and seconds of reading after a malformed request."""
@@ -147,11 +161,12 @@ class Connection(H11Protocol):
 
     Args:
         slots: the slots of the server's connections.
-        pace, reads: of the addresses' requests, and of reads from their connections.
+        pace, reads: of the addresses' requests, and of reads from their connections; None where `TlsReads`
+            counts these.
     """
 
     def __init__(
-        self, *arguments: Any, slots: ConnectionSlots, pace: Pace, reads: Pace, **named: Any
+        self, *arguments: Any, slots: ConnectionSlots, pace: Pace, reads: Pace | None, **named: Any
     ) -> None:
         super().__init__(*arguments, **named)
         self.conn = self._requests = StrictRequests()
@@ -198,7 +213,8 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Take bytes; after a refusal, read and drop a few, because the sender would otherwise miss the
         answer."""
-        if self.client is not None and (delay := self._reads.delay(self.client[0])) > 0:
+        delay = self._reads.delay(self.client[0]) if self._reads and self.client else 0.0
+        if delay > 0:
             # More arrives meanwhile, and the next read takes all of it.
             self._holding = True
             self.transport.pause_reading()
@@ -211,6 +227,10 @@ class Connection(H11Protocol):
         self._unread -= len(data)
         if self._unread < 0:
             self.transport.close()
+
+    def hold(self, *, on: bool) -> None:
+        """Note whether reads wait for their turn: the peer is not slow then."""
+        self._holding = on
 
     def _go_on(self) -> None:
         """Read again, unless the request that was read has to be answered first."""
@@ -319,6 +339,92 @@ class Connection(H11Protocol):
             self._timer = self.loop.call_at(self._slot.until, self._look)
 
 
+class TlsReads(asyncio.BufferedProtocol):
+    """What arrives on a connection that speaks TLS, before it is decrypted: in short reads, of which each
+    waits for the turn of its address, and whose records count.
+
+    Args:
+        tls: asyncio's protocol for TLS.
+        transport: of the connection.
+        connection: its protocol within TLS.
+        reads: the pace of reads.
+        address: of the peer.
+    """
+
+    def __init__(
+        self,
+        tls: asyncio.BufferedProtocol,
+        transport: asyncio.Transport,
+        connection: Connection,
+        reads: Pace,
+        address: str,
+    ) -> None:
+        self._tls, self._transport, self._connection = tls, transport, connection
+        self._reads, self._address = reads, address
+        self._buffer = memoryview(b"")
+        self._turn: asyncio.TimerHandle | None = None
+        # What has arrived of the head of a record, and what is missing of its content.
+        self._head, self._missing, self._records = bytearray(), 0, 0
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Return the place of the next bytes."""
+        self._buffer = memoryview(self._tls.get_buffer(sizehint))[:TLS_READ]
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Pass bytes on when it is their turn."""
+        if (delay := self._reads.wait(self._address)) > 0:
+            self._transport.pause_reading()
+            self._connection.hold(on=True)
+            later = max(delay, TLS_HELD_S)
+            self._turn = self._connection.loop.call_later(later, self.buffer_updated, nbytes)
+            return
+        if self._turn is not None:
+            # First this, because TLS may pause.
+            self._turn = None
+            self._connection.hold(on=False)
+            self._transport.resume_reading()
+        self._records += self._count(self._buffer[:nbytes])
+        requests, self._records = divmod(self._records, TLS_RECORDS)
+        self._reads.charge(self._address, requests)
+        self._tls.buffer_updated(nbytes)
+
+    def _count(self, data: memoryview) -> int:
+        """Return the number of records that begin in bytes."""
+        count = place = 0
+        while place < len(data):
+            if self._missing:
+                step = min(self._missing, len(data) - place)
+                self._missing -= step
+            else:
+                step = min(TLS_HEAD - len(self._head), len(data) - place)
+                self._head += data[place : place + step]
+                if len(self._head) == TLS_HEAD:
+                    count += 1
+                    self._missing = int.from_bytes(self._head[-2:])
+                    self._head.clear()
+            place += step
+        return count
+
+    def eof_received(self) -> bool | None:
+        """Pass it on."""
+        return self._tls.eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Pass it on."""
+        if self._turn is not None:
+            self._turn.cancel()
+        self._tls.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Pass it on."""
+        self._tls.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Pass it on."""
+        self._tls.resume_writing()
+
+
 class Handshake(asyncio.Protocol):
     """The TLS negotiation on a new connection, which counts like any other connection from its first packet
     on.
@@ -326,11 +432,14 @@ class Handshake(asyncio.Protocol):
     Args:
         connection: the protocol after the negotiation.
         slots: the slots of the server's connections.
+        reads: the pace of reads.
         tls: settings of the server.
     """
 
-    def __init__(self, connection: Connection, slots: ConnectionSlots, tls: ssl.SSLContext) -> None:
-        self._connection, self._slots, self._tls = connection, slots, tls
+    def __init__(
+        self, connection: Connection, slots: ConnectionSlots, reads: Pace, tls: ssl.SSLContext
+    ) -> None:
+        self._connection, self._slots, self._reads, self._tls = connection, slots, reads, tls
         self._slot, self._early = Slot(self._abort), bytearray()
         self._transport: asyncio.Transport | None = None
         self._task: asyncio.Task[None] | None = None
@@ -340,11 +449,12 @@ class Handshake(asyncio.Protocol):
         # Its bytes are for TLS.
         transport.pause_reading()
         self._transport, loop = transport, self._connection.loop
-        address = transport.get_extra_info("peername")
-        self._slot.holder = f"waiting {neighbourhood(str(address[0]) if address else '')}"
+        peer = transport.get_extra_info("peername")
+        address = str(peer[0]) if peer else ""
+        self._slot.holder = f"waiting {neighbourhood(address)}"
         self._slot.until = loop.time() + HANDSHAKE_S
         self._slots.enter(self._slot, MAX_CONNECTIONS)
-        self._task = loop.create_task(self._negotiate(transport))
+        self._task = loop.create_task(self._negotiate(transport, address))
 
     def data_received(self, data: bytes) -> None:
         """Keep the bytes after the end of the negotiation."""
@@ -354,8 +464,16 @@ class Handshake(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    async def _negotiate(self, transport: asyncio.Transport) -> None:
+    def _count_reads(self, transport: asyncio.Transport, address: str) -> None:
+        """Count what arrives before TLS gets it."""
+        tls = transport.get_protocol()
+        if isinstance(tls, asyncio.BufferedProtocol):
+            transport.set_protocol(TlsReads(tls, transport, self._connection, self._reads, address))
+
+    async def _negotiate(self, transport: asyncio.Transport, address: str) -> None:
         encrypted: asyncio.Transport | None = None
+        # It runs when TLS has the connection, and before it reads.
+        self._connection.loop.call_soon(self._count_reads, transport, address)
         try:
             # A peer that ends or speaks no TLS is no error of the server.
             with contextlib.suppress(OSError):
@@ -368,6 +486,9 @@ class Handshake(asyncio.Protocol):
                 transport.abort()
         if encrypted is None or encrypted.is_closing():
             return
+        limit = getattr(encrypted, "set_read_buffer_limits", None)
+        if limit is not None:
+            limit(TLS_HIGH, TLS_LOW)
         encrypted.set_protocol(self._connection)
         self._connection.connection_made(encrypted)
         if self._early:
@@ -385,5 +506,6 @@ def protocol(
         tls: settings of a server that speaks TLS.
         named: uvicorn's arguments.
     """
-    connection = Connection(slots=slots, pace=pace, reads=reads, **named)
-    return connection if tls is None else Handshake(connection, slots, tls)
+    if tls is None:
+        return Connection(slots=slots, pace=pace, reads=reads, **named)
+    return Handshake(Connection(slots=slots, pace=pace, reads=None, **named), slots, reads, tls)

@@ -139,7 +139,7 @@ class Issuer:
             raise UnauthorizedError(f"the token's claim {self._claim!r} is not text")
         if NAME.fullmatch(value):
             return f"oidc.{value}"
-        return f"oidc-{hashlib.sha256(value.encode()).hexdigest()[:32]}"
+        return f"oidc-{hashlib.sha256(value.encode(errors='surrogatepass')).hexdigest()[:32]}"
 
     def _key(self, name: str | None) -> VerifyingKey:
         """Return the key that signed a token; waits until it is fetched if it is not cached.

@@ -20,6 +20,9 @@ from keywright.program.arrays import Shape, Vector
 from .gating.gates import HIDDEN, chosen, gated, hidden_sum, inverted
 from .moves import move
 
+MAX_EXPONENT = 1 << 31
+"""Larger powers are 0 or infinite for all numbers but those next to 1."""
+
 
 def add(context: OperatorContext) -> EncryptedValue:
     """Add the sum of two values that broadcast to each other; one may be constant."""
@@ -114,8 +117,8 @@ def power(context: OperatorContext) -> EncryptedValue:
     values."""
     source = context.encrypted(0)
     exponents = context.required_constant(1)
-    if exponents.size != 1 or exponents.item() == 0:
-        raise context.refuse("exponent", exponents.tolist(), "one number other than 0")
+    if exponents.size != 1 or not 0 < abs(exponents.item()) <= MAX_EXPONENT:
+        raise context.refuse("exponent", exponents.tolist(), f"one number other than 0, up to {MAX_EXPONENT}")
     exponent = exponents.item()
     if exponent == int(exponent) and exponent > 0:
         return raised(context, source, int(exponent))
@@ -129,12 +132,17 @@ def power(context: OperatorContext) -> EncryptedValue:
 
 
 def raised(context: OperatorContext, source: EncryptedValue, exponent: int) -> EncryptedValue:
-    """Return a value to a positive power."""
-    if exponent == 1:
-        return source
-    low = raised(context, source, exponent // 2)
-    high = low if exponent % 2 == 0 else raised(context, source, exponent - exponent // 2)
-    return context.product(low, high)
+    """Return a value to a positive power. Each power on the way is computed once: there are two for each bit
+    of the exponent."""
+    powers = {1: source}
+
+    def power_of(number: int) -> EncryptedValue:
+        if number not in powers:
+            half = number // 2
+            powers[number] = context.product(power_of(half), power_of(number - half))
+        return powers[number]
+
+    return power_of(exponent)
 
 
 def summed(context: OperatorContext, left: Operand | None, right: Operand | None) -> EncryptedValue:
