@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from traceback import walk_tb
 from typing import Any, Self
 
 from .engine import KeywrightError
@@ -244,6 +245,15 @@ def _innermost(error: BaseException) -> str:
     return " ".join(COLOURS.sub("", str(error)).split()) or type(error).__name__
 
 
+def _functions(error: BaseException | None) -> set[str]:
+    """Return the names of all functions in which an error and its causes were raised."""
+    names = set()
+    while error is not None:
+        names |= {frame.f_code.co_name for frame, _ in walk_tb(error.__traceback__)}
+        error = error.__cause__
+    return names
+
+
 def not_computed(model: str, arguments: Sequence[str], error: Exception) -> RefusalError:
     """Return the refusal of a module that raises an error for the calibration data.
 
@@ -267,6 +277,8 @@ def not_exported(model: str, exporter: str, error: Exception) -> RefusalError:
     advice = "export it to ONNX yourself, or build it from other layers"
     if "data-dependent" in text:
         advice = "choose between results by torch.where, in place of branches and loops on values"
+    if "_detect_is_causal_mask" in _functions(error):
+        advice = "pass is_causal=True beside a causal mask, and is_causal=False beside any other"
     if "Cache" in text:
         advice = "set use_cache=False in its configuration: a program computes whole sequences"
     return RefusalError(
