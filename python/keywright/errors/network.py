@@ -7,6 +7,14 @@ from typing import Any, Self
 
 from .engine import KeywrightError
 
+NOTHING_SHOWN = (
+    "a mask hides all elements of a row, such as all tokens of a sentence, and the softmax of nothing is not "
+    "defined; leave at least one"
+)
+
+NO_SUM = 1e-6
+"""A sum of exponentials that is smaller than this share of the least calibrated one has no term."""
+
 COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 """Codes by which terminals change colours."""
 
@@ -101,10 +109,14 @@ class OutOfRangeError(KeywrightError):
             approximated: whether polynomials stand for activations before the layer.
         """
         finer = ", or with finer polynomials before this layer (activations=, error=)" if approximated else ""
+        way = (
+            "check the sample's scale, or compile with calibration data that cover it (calibration=)" + finer
+        )
+        if layer.startswith("Softmax") and abs(value) < low * NO_SUM:
+            way = NOTHING_SHOWN
         super().__init__(
             f"{layer} takes values from {low:.6g} to {high:.6g}, but this sample gives {value:.6g}, so "
-            "the encrypted result would be wrong; check the sample's scale, or compile with calibration "
-            f"data that cover it (calibration=){finer}"
+            f"the encrypted result would be wrong; {way}"
         )
         self.layer, self.value, self.low, self.high = layer, value, low, high
 
@@ -585,9 +597,12 @@ def out_of_domain(layer: str, low: float, high: float, *, both: bool) -> Refusal
         both: whether it is defined on both sides of 0.
     """
     domain = "whose values have to be on one side of 0" if both else "which needs values above 0"
+    way = "add a constant before it that keeps them there"
+    if layer.startswith("Softmax") and abs(low) < high * NO_SUM:
+        way = NOTHING_SHOWN
     return RefusalError(
-        f"calibration data drive values from {low:.6g} to {high:.6g} into {layer}, {domain}; add a constant "
-        "before it that keeps them there, or leave out these samples (calibration=)",
+        f"calibration data drive values from {low:.6g} to {high:.6g} into {layer}, {domain}; {way}, or leave "
+        "out these samples (calibration=)",
         code="domain",
         layer=layer,
         low=low,
