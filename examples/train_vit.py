@@ -49,7 +49,7 @@ def moved(images: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
 
 
 def without_sources(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A model without the places in its sources that the exporter writes beside each node."""
+    """A model without the places in its sources that the exporter writes for its nodes."""
     graph = model.graph
     for part in (
         model,
