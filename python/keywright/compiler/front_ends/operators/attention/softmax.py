@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from keywright.compiler.activations.functions import exponential, reciprocal
 from keywright.compiler.front_ends.operator_context import EncryptedValue, OperatorContext, picking
 from keywright.compiler.front_ends.operators.reductions import rows_of
+from keywright.compiler.graph.convolution import Matrix
 from keywright.compiler.graph.graph import Activation, Graph, Linear, Multiply, Node
 from keywright.compiler.graph.sparse import Indices, SparseMatrix
 from keywright.compiler.limits import MAX_ENTRIES, require_at_most
@@ -148,9 +149,11 @@ def halvings_of(graph: Graph, samples: Vector) -> dict[str, int]:
         if node.positive
     ]
     ends = {node.name: np.tile([np.inf, -np.inf], (MOST_HALVINGS, 1)) for node in totals}
-    for _, values in graph.runs(samples) if totals else ():
-        for node in totals:
-            for halvings, (low, high) in enumerate(_sums(graph, node, values)):
+    sums = [_Sum.read(graph, node) for node in totals]
+    read = graph.leading_to({number for each in sums for number in each.reads}) if sums else graph
+    for _, values in read.runs(samples) if sums else ():
+        for node, each in zip(totals, sums, strict=True):
+            for halvings, (low, high) in enumerate(each.ends(values)):
                 least, largest = ends[node.name][halvings]
                 ends[node.name][halvings] = min(least, low), max(largest, high)
     counts = {}
@@ -162,22 +165,46 @@ def halvings_of(graph: Graph, samples: Vector) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def _sums(graph: Graph, node: Activation, values: dict[int, Vector]) -> Iterator[tuple[float, float]]:
-    """Yield the ends of the sums that an inverse reads, for 0, 1, 2, ... halvings."""
-    total = graph.nodes[node.operands[0]]
-    assert isinstance(total, Linear)
-    powers, bits = graph.nodes[total.operands[0]], None
-    if isinstance(powers, Multiply):
-        first, second = powers.operands
-        exponentials = graph.nodes[first]
-        powers, bits = (
-            (exponentials, second) if _is_exponential(exponentials) else (graph.nodes[second], first)
-        )
-    assert isinstance(powers, Activation)
-    for halvings in range(MOST_HALVINGS):
-        terms = np.exp(values[powers.operands[0]] * 0.5**halvings)
-        sums = total.matrices[0].apply(terms if bits is None else terms * values[bits])
-        yield float(sums.min()), float(sums.max())
+@dataclass(frozen=True, eq=False)
+class _Sum:
+    """The sum of exponentials that an inverse reads.
+
+    Attributes:
+        matrix: that sums.
+        exponents: the number of the value of which exponentials are taken.
+        bits: the number of what multiplies the exponentials; None without a mask.
+    """
+
+    matrix: Matrix
+    exponents: int
+    bits: int | None
+
+    @staticmethod
+    def read(graph: Graph, node: Activation) -> "_Sum":
+        """The sum that a node reads."""
+        total = graph.nodes[node.operands[0]]
+        assert isinstance(total, Linear)
+        powers, bits = graph.nodes[total.operands[0]], None
+        if isinstance(powers, Multiply):
+            first, second = powers.operands
+            exponentials = graph.nodes[first]
+            powers, bits = (
+                (exponentials, second) if _is_exponential(exponentials) else (graph.nodes[second], first)
+            )
+        assert isinstance(powers, Activation)
+        return _Sum(total.matrices[0], powers.operands[0], bits)
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """The numbers of the values that it is computed from."""
+        return (self.exponents,) if self.bits is None else (self.exponents, self.bits)
+
+    def ends(self, values: dict[int, Vector]) -> Iterator[tuple[float, float]]:
+        """Yield the least and the largest sum for 0, 1, 2, ... halvings."""
+        for halvings in range(MOST_HALVINGS):
+            terms = np.exp(values[self.exponents] * 0.5**halvings)
+            sums = self.matrix.apply(terms if self.bits is None else terms * values[self.bits])
+            yield float(sums.min()), float(sums.max())
 
 
 def _is_exponential(node: Node) -> bool:
