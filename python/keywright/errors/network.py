@@ -37,7 +37,7 @@ class RefusalError(KeywrightError):
     * ``accuracy``, ``overflow``, ``labels``: polynomials do not follow the model as closely as required.
     * ``precision``: encryption would add an error that is large beside the outputs.
     * ``client``: a part that clients would compute, and that does not fit the rules for their parts.
-    * ``mask``: a constant that hides elements only in part.
+    * ``mask``: a constant that hides elements only in part, or large negative numbers of an input.
 
     What to do: change the model as the message says, give calibration data (calibration=), or require less
     (accuracy=, error=, noise=).
@@ -217,6 +217,21 @@ def mask_without_effect(node: str, constant: float, gap: float) -> RefusalError:
         f"node {node!r}: Softmax reads the constant {constant:g} as a mask, and on the calibration data an "
         f"element that it hides is {gap:.4g} below the largest of its row, where 36 are needed; export the "
         "model with minus infinity in its mask",
+        code="mask",
+        node=node,
+    )
+
+
+def too_far_apart(node: str, farthest: float) -> RefusalError:
+    """Return the refusal of a softmax whose operand no polynomial of the exponential takes.
+
+    Args:
+        farthest: distance of an element from the mean of its row, on the calibration data.
+    """
+    return RefusalError(
+        f"node {node!r}: an element of the operand of Softmax is {farthest:.4g} above the mean of its row on "
+        "the calibration data, which no polynomial of the exponential takes; if the input has a mask of "
+        "large negative numbers, give it as 1 for tokens and 0 for padding, from which the model makes them",
         code="mask",
         node=node,
     )

@@ -335,6 +335,15 @@ def test_large_negative_constants_are_numbers_where_no_softmax_reads_them() -> N
     agree(*compiled(outputs, (3, 4), {"m": np.full(4, -1e5, np.float32)}))
 
 
+def test_a_mask_of_large_negative_numbers_in_the_input_is_refused() -> None:
+    nodes = [node("Softmax", ["x"], ["p"], axis=-1), node("MatMul", ["p", "w"], ["y"])]
+    model = build_model(nodes, (6,), {"w": RNG.normal(size=(6, 3)).astype(np.float32)})
+    samples = RNG.normal(size=(60, 6))
+    samples[::2, 4:] = -1e9
+    with pytest.raises(ModelRefusedError, match="give it as 1 for tokens and 0 for padding"):
+        compiler.compile_program(model, TARGET, compiler.Fit(calibration=samples))
+
+
 def test_an_infinite_mask_without_a_softmax_is_refused() -> None:
     nodes = [node("Add", ["x", "m"], ["h"]), node("MatMul", ["h", "w"], ["y"])]
     constants = {"m": np.full(4, -np.inf, np.float32), "w": np.eye(4, dtype=np.float32)}

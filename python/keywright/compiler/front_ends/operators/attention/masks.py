@@ -89,7 +89,7 @@ def require_hidden(masks: Iterable[FiniteMask], graph: Graph, samples: Vector) -
     masks = list(masks)
     if not masks:
         return
-    for _, values in graph.runs(samples):
+    for _, values in graph.leading_to(mask.value for mask in masks).runs(samples):
         for mask in masks:
             constants = mask.constants[mask.rows]
             operands = values[mask.value][:, mask.rows]

@@ -22,6 +22,7 @@ from keywright.compiler.graph.convolution import Matrix
 from keywright.compiler.graph.graph import Activation, Graph, Linear, Multiply, Node
 from keywright.compiler.graph.sparse import Indices, SparseMatrix
 from keywright.compiler.limits import MAX_ENTRIES, require_at_most
+from keywright.errors.network import too_far_apart
 from keywright.program.arrays import Vector
 
 from .masks import shown_elements
@@ -30,6 +31,10 @@ from .products import SHORTER, SMALL
 WIDEST = 64.0
 """Ratio of the largest calibrated sum of exponentials to the smallest possible one above which the operand is
 halved: an inverse takes degree 31 up to there."""
+
+FARTHEST = 1000.0
+"""Distance of an element from the mean of its row that no polynomial of the exponential reaches, halved or
+not."""
 
 MOST_HALVINGS = 4
 
@@ -141,6 +146,10 @@ def halvings_of(graph: Graph, samples: Vector) -> dict[str, int]:
     Args:
         graph: as imported, without halvings, not simplified.
         samples: (count, features).
+
+    Raises:
+        RefusalError: elements are too far from the mean of their row, as with large negative numbers of the
+            input for a mask.
     """
     totals = [
         node
@@ -153,6 +162,8 @@ def halvings_of(graph: Graph, samples: Vector) -> dict[str, int]:
     read = graph.leading_to({number for each in sums for number in each.reads}) if sums else graph
     for _, values in read.runs(samples) if sums else ():
         for node, each in zip(totals, sums, strict=True):
+            if FARTHEST < (farthest := float(values[each.exponents].max())) < math.inf:
+                raise too_far_apart(node.name, farthest)
             for halvings, (low, high) in enumerate(each.ends(values)):
                 least, largest = ends[node.name][halvings]
                 ends[node.name][halvings] = min(least, low), max(largest, high)
