@@ -167,15 +167,15 @@ class Study:
         for number in left:
             answer, seconds = timed(server.run, client.encrypt(self.inputs([number])))
             states = client.decrypt(answer)
-            found = self.compare(states, number)
+            comparison = self.compare(states, number)
             margin = exact_margin = float("nan")
             if classifier is not None:
-                each = states, found.exact[None]
+                each = states, comparison.exact[None]
                 margin, exact_margin = (float(classifier.margins(of)[0]) for of in each)
             row = Row(
-                options.tokens, number, seconds.wall, seconds.cpu, found.error, found.largest,
+                options.tokens, number, seconds.wall, seconds.cpu, comparison.error, comparison.largest,
                 margin, exact_margin, self.sentences.labels[number] if classifier is not None else None,
-                found.terms, found.gap, found.change,
+                comparison.terms, comparison.gap, comparison.change,
                 resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, planned.memory.total,
                 os.getloadavg()[0], options.threads,
             )  # fmt: skip
@@ -191,10 +191,10 @@ class Study:
             for number in self.tests:
                 inputs = self.inputs([number])
                 states = np.asarray(run_clear(model.program, inputs)).reshape(1, self.options.tokens, -1)
-                found = asdict(self.compare(states, number))
-                del found["exact"]
+                comparison = asdict(self.compare(states, number))
+                del comparison["exact"]
                 row = {"tokens": self.options.tokens, "sentence": number, "term_error": predicted}
-                file.write(json.dumps(row | found) + "\n")
+                file.write(json.dumps(row | comparison) + "\n")
 
 
 def compiling(options: argparse.Namespace, place: Path, file: Path) -> None:
