@@ -305,7 +305,7 @@ def not_exported(model: str, exporter: str, error: Exception) -> RefusalError:
     if "data-dependent" in text:
         advice = "choose between results by torch.where, in place of branches and loops on values"
     if "_detect_is_causal_mask" in _functions(error):
-        advice = "pass is_causal=True beside a causal mask, and is_causal=False beside any other"
+        advice = "pass is_causal=True with a causal mask, and is_causal=False with any other"
     if "Cache" in text:
         advice = "set use_cache=False in its configuration: a program computes whole sequences"
     return RefusalError(
