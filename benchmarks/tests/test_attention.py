@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from onnx.reference import ReferenceEvaluator
 from studies.attention.encoder import EPSILON, Array, Encoder
-from studies.attention.sentences import Classifier, Labelled, heaviest, term_weights
+from studies.attention.predicted import States
+from studies.attention.sentences import Classifier, Labelled, common, gaps, heaviest, term_weights
 
 RNG = np.random.default_rng(4)
 TOKENS, WIDTH, WIDE, VOCABULARY = 3, 4, 6, 13
@@ -74,6 +75,30 @@ def test_the_encoder_is_that_of_bert() -> None:
         assert np.abs(outputs[0, token] - state).max() < 1e-4  # type: ignore[index]
 
 
+def test_padding_is_hidden_from_the_tokens() -> None:
+    given, x = weights(), RNG.normal(size=(2, TOKENS, WIDTH)).astype(np.float32)
+    bits = np.array([[1, 1, 0], [1, 0, 0]], np.float32)
+    padded = np.concatenate([x, bits[..., None]], axis=2)
+    (outputs,) = ReferenceEvaluator(Encoder(given, TOKENS, padded=True).model()).run(None, {"x": padded})
+    for states, sentence, length in zip(outputs, x, (2, 1), strict=True):  # type: ignore[arg-type]
+        alone = Encoder(given, length).model()
+        (exact,) = ReferenceEvaluator(alone).run(None, {"x": sentence[None, :length]})
+        assert np.abs(states[:length] - exact[0]).max() < 1e-5  # type: ignore[index]
+
+
+def test_terms_that_change_places_are_within_the_predicted_error() -> None:
+    given = weights()
+    exact = list(RNG.normal(size=(4, TOKENS, WIDTH)))
+    clear = [states + 1e-3 * RNG.normal(size=states.shape) for states in exact]
+    predicted = States(exact, clear, np.full((TOKENS, WIDTH), 1e-6)).term_error(given)
+    for ours, states in zip(clear, exact, strict=True):
+        pair = [term_weights(given, each[None]) for each in (ours, states)]
+        assert np.abs(pair[0] - pair[1]).max() <= predicted + 1e-4
+        order = np.sort(pair[1][0])
+        assert gaps(pair[1])[0] == pytest.approx(order[-10] - order[-11])
+        assert common(*pair)[0] == 10 or gaps(pair[1])[0] <= 2 * predicted + 1e-4
+
+
 def test_terms_are_weighed_as_splade_weighs_them() -> None:
     given, states = weights(), RNG.normal(size=(2, TOKENS, WIDTH))
     part, table = "cls.predictions.transform.", given["bert.embeddings.word_embeddings.weight"]
@@ -110,6 +135,9 @@ def test_labelled_sentences_are_read_and_classified(tmp_path: Path, monkeypatch:
     read = Labelled.read(tmp_path / "tokenizer.json", tmp_path / "labelled.tsv")
     assert (read.labels, read.long(3)) == ([1, 0, 1], [1, 2])
     assert read.cut([1, 2], 3).tolist() == [read.ids[1][:3], read.ids[2]]
+    assert read.cut([0], 3).tolist() == [[*read.ids[0], 0]]
+    assert read.lengths([0, 1], 3).tolist() == [2, 3]
+    assert read.behind(Labelled([[5]], []), 3) == Labelled([[5], read.ids[0], read.ids[2]], [])
     (tmp_path / "plain.txt").write_text("ab\n")
     assert Labelled.read(tmp_path / "tokenizer.json", tmp_path / "plain.txt").labels == []
 

@@ -14,6 +14,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 HEADS = 2
 EPSILON = 1e-12
+FAR = 1e9
+"""How far the logits of padding are below the others."""
 
 Array = NDArray[Any]
 
@@ -46,10 +48,11 @@ def embedded(weights: dict[str, Array], ids: Array) -> Array:
 
 
 class Encoder:
-    """The encoder of sentences of one length as an ONNX model."""
+    """The encoder of sentences of one length as an ONNX model. That of padded ones reads one more feature of
+    each token: 1, or 0 for padding, which is hidden from all tokens."""
 
-    def __init__(self, weights: dict[str, Array], tokens: int) -> None:
-        self.weights, self.tokens = weights, tokens
+    def __init__(self, weights: dict[str, Array], tokens: int, *, padded: bool = False) -> None:
+        self.weights, self.tokens, self.padded = weights, tokens, padded
         self.width = weights["bert.embeddings.LayerNorm.weight"].size
         self.layers = 1 + max(int(name.split(".")[3]) for name in weights if ".encoder.layer." in name)
         self.nodes: list[onnx.NodeProto] = []
@@ -61,22 +64,35 @@ class Encoder:
 
     def model(self) -> onnx.ModelProto:
         """The whole."""
-        value = "x"
+        value, mask = self._unpadded() if self.padded else ("x", None)
         for layer in range(self.layers):
-            value = self._layer(f"bert.encoder.layer.{layer}.", value)
-        shape: list[str | int | None] = ["N", self.tokens, self.width]
+            value = self._layer(f"bert.encoder.layer.{layer}.", value, mask)
+        read: list[str | int | None] = ["N", self.tokens, self.width + self.padded]
+        states: list[str | int | None] = ["N", self.tokens, self.width]
         graph = helper.make_graph(
             self.nodes,
             "encoder",
-            [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-            [helper.make_tensor_value_info(value, TensorProto.FLOAT, shape)],
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, read)],
+            [helper.make_tensor_value_info(value, TensorProto.FLOAT, states)],
             [numpy_helper.from_array(array, name) for name, array in self.constants.items()],
         )
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
 
-    def _layer(self, part: str, value: str) -> str:
+    def _unpadded(self) -> tuple[str, str]:
+        """The tokens' states, and what is added to their logits: a large negative number for padding."""
+        numbers = {"begin": [0], "width": [self.width], "end": [self.width + 1], "features": [2]}
+        numbers |= {"row": [0, 1, 1, self.tokens]}
+        self.constants |= {name: np.array(each) for name, each in numbers.items()}
+        self.constants |= {"one": np.array(1, np.float32), "far": np.array(FAR, np.float32)}
+        states = self._node("Slice", ["x", "begin", "width", "features"])
+        bits = self._node("Reshape", [self._node("Slice", ["x", "width", "end", "features"]), "row"])
+        return states, self._node("Mul", [self._node("Sub", [bits, "one"]), "far"])
+
+    def _layer(self, part: str, value: str, mask: str | None) -> str:
         heads = [self._head(part, value, name) for name in ("query", "key", "value")]
         scores = self._node("Mul", [self._node("MatMul", heads[:2]), "scale"])
+        if mask is not None:
+            scores = self._node("Add", [scores, mask])
         shares = self._node("Softmax", [scores], axis=-1)
         mixed = self._node("Transpose", [self._node("MatMul", [shares, heads[2]])], perm=[0, 2, 1, 3])
         joined = self._node("Reshape", [mixed, "together"])

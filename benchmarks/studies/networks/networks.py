@@ -125,6 +125,12 @@ NETWORKS = {
         mnist,
         HERE.parent / "examples" / "models" / "lenet_mnist.onnx",
     ),
+    "vit-mnist": Network(
+        "vision transformer of examples/train_vit.py, 16 patches, MNIST",
+        mnist,
+        HERE.parent / "examples" / "models" / "vit_mnist.onnx",
+        calibration=100,
+    ),
     "lenet-orion": Network("LeNet of Orion, squares, MNIST", mnist),
     "resnet8": Network(
         "ResNet-8, quadratic activations, CIFAR-10",

@@ -301,15 +301,16 @@ def _imported(model: onnx.ModelProto, fit: Fit, requested: frozenset[str]) -> Im
     """Return a model's graph, with as many halvings of each softmax as calibration data need."""
     bits = None if fit.calibration is None else _bits(fit.calibration)
     read = import_model(model, requested=requested, bits=bits)
-    if fit.calibration is not None and not read.reasons:
-        halvings = halvings_of(read.graph, _samples(read.graph, fit.calibration))
-        if halvings:
+    if fit.calibration is None or read.reasons:
+        return read
+    try:
+        samples = _samples(read.graph, fit.calibration)
+        if halvings := halvings_of(read.graph, samples):
             read = import_model(model, halvings, requested, bits)
-    if read.claims.masks and not read.reasons and fit.calibration is not None:
-        try:
-            require_hidden(read.claims.masks, read.graph, _samples(read.graph, fit.calibration))
-        except RefusalError as reason:
-            read.reasons.append(reason)
+        if not read.reasons:
+            require_hidden(read.claims.masks, read.graph, samples)
+    except RefusalError as reason:
+        read.reasons.append(reason)
     return read
 
 

@@ -2,9 +2,18 @@
 
 import re
 from collections.abc import Sequence
+from traceback import walk_tb
 from typing import Any, Self
 
 from .engine import KeywrightError
+
+NOTHING_SHOWN = (
+    "a mask hides all elements of a row, such as all tokens of a sentence, and the softmax of nothing is not "
+    "defined; leave at least one"
+)
+
+NO_SUM = 1e-6
+"""A sum of exponentials that is smaller than this share of the least calibrated one has no term."""
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 """Codes by which terminals change colours."""
@@ -28,7 +37,7 @@ class RefusalError(KeywrightError):
     * ``accuracy``, ``overflow``, ``labels``: polynomials do not follow the model as closely as required.
     * ``precision``: encryption would add an error that is large beside the outputs.
     * ``client``: a part that clients would compute, and that does not fit the rules for their parts.
-    * ``mask``: a constant that hides elements only in part.
+    * ``mask``: a constant that hides elements only in part, or large negative numbers of an input.
 
     What to do: change the model as the message says, give calibration data (calibration=), or require less
     (accuracy=, error=, noise=).
@@ -100,10 +109,14 @@ class OutOfRangeError(KeywrightError):
             approximated: whether polynomials stand for activations before the layer.
         """
         finer = ", or with finer polynomials before this layer (activations=, error=)" if approximated else ""
+        way = (
+            "check the sample's scale, or compile with calibration data that cover it (calibration=)" + finer
+        )
+        if layer.startswith("Softmax") and abs(value) < low * NO_SUM:
+            way = NOTHING_SHOWN
         super().__init__(
             f"{layer} takes values from {low:.6g} to {high:.6g}, but this sample gives {value:.6g}, so "
-            "the encrypted result would be wrong; check the sample's scale, or compile with calibration "
-            f"data that cover it (calibration=){finer}"
+            f"the encrypted result would be wrong; {way}"
         )
         self.layer, self.value, self.low, self.high = layer, value, low, high
 
@@ -209,6 +222,21 @@ def mask_without_effect(node: str, constant: float, gap: float) -> RefusalError:
     )
 
 
+def too_far_apart(node: str, farthest: float) -> RefusalError:
+    """Return the refusal of a softmax whose operand no polynomial of the exponential takes.
+
+    Args:
+        farthest: distance of an element from the mean of its row, on the calibration data.
+    """
+    return RefusalError(
+        f"node {node!r}: an element of the operand of Softmax is {farthest:.4g} above the mean of its row on "
+        "the calibration data, which no polynomial of the exponential takes; if the input has a mask of "
+        "large negative numbers, give it as 1 for tokens and 0 for padding, from which the model makes them",
+        code="mask",
+        node=node,
+    )
+
+
 def no_batch_axis(name: str, shape: Sequence[int], *, calibrated: bool) -> RefusalError:
     """Return the refusal of an input whose first axis is no batch.
 
@@ -244,6 +272,15 @@ def _innermost(error: BaseException) -> str:
     return " ".join(COLOURS.sub("", str(error)).split()) or type(error).__name__
 
 
+def _functions(error: BaseException | None) -> set[str]:
+    """Return the names of all functions in which an error and its causes were raised."""
+    names = set()
+    while error is not None:
+        names |= {frame.f_code.co_name for frame, _ in walk_tb(error.__traceback__)}
+        error = error.__cause__
+    return names
+
+
 def not_computed(model: str, arguments: Sequence[str], error: Exception) -> RefusalError:
     """Return the refusal of a module that raises an error for the calibration data.
 
@@ -267,6 +304,8 @@ def not_exported(model: str, exporter: str, error: Exception) -> RefusalError:
     advice = "export it to ONNX yourself, or build it from other layers"
     if "data-dependent" in text:
         advice = "choose between results by torch.where, in place of branches and loops on values"
+    if "_detect_is_causal_mask" in _functions(error):
+        advice = "pass is_causal=True with a causal mask, and is_causal=False with any other"
     if "Cache" in text:
         advice = "set use_cache=False in its configuration: a program computes whole sequences"
     return RefusalError(
@@ -588,9 +627,12 @@ def out_of_domain(layer: str, low: float, high: float, *, both: bool) -> Refusal
         both: whether it is defined on both sides of 0.
     """
     domain = "whose values have to be on one side of 0" if both else "which needs values above 0"
+    way = "add a constant before it that keeps them there"
+    if layer.startswith("Softmax") and abs(low) < high * NO_SUM:
+        way = NOTHING_SHOWN
     return RefusalError(
-        f"calibration data drive values from {low:.6g} to {high:.6g} into {layer}, {domain}; add a constant "
-        "before it that keeps them there, or leave out these samples (calibration=)",
+        f"calibration data drive values from {low:.6g} to {high:.6g} into {layer}, {domain}; {way}, or leave "
+        "out these samples (calibration=)",
         code="domain",
         layer=layer,
         low=low,

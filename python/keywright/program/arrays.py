@@ -28,8 +28,10 @@ def require_samples(values: NDArray[Any], shape: Shape, what: str = "samples") -
     if values.ndim and len(values) and values.shape[1:] == shape:
         return
     taken, given = shown_shape(("count", *shape)), shown_shape(values.shape)
-    none = ", without samples" if values.ndim and not len(values) else ""
-    raise EncodeError(f"{what} have shape {taken}, got {given}{none}", code="samples")
+    way = ", without samples" if values.ndim and not len(values) else ""
+    if what == "samples" and values.ndim > len(shape) > 1 and not way:
+        way = "; cut or pad them to this shape, or compile the model for theirs"
+    raise EncodeError(f"{what} have shape {taken}, got {given}{way}", code="samples")
 
 
 def as_array(values: Any, what: str = "samples") -> NDArray[Any]:

@@ -199,6 +199,28 @@ def test_softmax_of_an_old_opset_is_over_the_last_axis_or_refused(given: dict[st
         compiled(nodes, (5, 6), constants, opset=12)
 
 
+def test_a_part_of_a_graph_has_the_values_of_the_whole() -> None:
+    """The sums that decide about a softmax are computed by the nodes before it alone."""
+    graph = import_model(
+        build_model(
+            [
+                helper.make_node("Softmax", ["x"], ["s"], axis=-1),
+                helper.make_node("Mul", ["x", "s"], ["y"]),
+            ],
+            (3, 4),
+            {},
+        )
+    ).graph
+    samples = RNG.normal(size=(5, 12))
+    values = graph.evaluate(samples)
+    for number in graph.nodes:
+        part = graph.leading_to([number])
+        assert part.output == number
+        assert np.array_equal(part.evaluate(samples)[number], values[number])
+    both = graph.leading_to([graph.output, min(graph.nodes)])
+    assert set(both.nodes) == set(graph.topological_order())
+
+
 def test_a_softmax_whose_sums_spread_widely_is_squared_and_normalised() -> None:
     nodes = [node("Softmax", ["x"], ["p"], axis=-1), node("MatMul", ["p", "w"], ["y"])]
     constants = {"w": RNG.normal(size=(6, 3)).astype(np.float32)}
@@ -311,6 +333,15 @@ def test_large_negative_constants_are_numbers_where_no_softmax_reads_them() -> N
     agree(*compiled(nodes, (3, 4), constants))
     outputs = [node("Add", ["x", "m"], ["y"])]
     agree(*compiled(outputs, (3, 4), {"m": np.full(4, -1e5, np.float32)}))
+
+
+def test_a_mask_of_large_negative_numbers_in_the_input_is_refused() -> None:
+    nodes = [node("Softmax", ["x"], ["p"], axis=-1), node("MatMul", ["p", "w"], ["y"])]
+    model = build_model(nodes, (6,), {"w": RNG.normal(size=(6, 3)).astype(np.float32)})
+    samples = RNG.normal(size=(60, 6))
+    samples[::2, 4:] = -1e9
+    with pytest.raises(ModelRefusedError, match="give it as 1 for tokens and 0 for padding"):
+        compiler.compile_program(model, TARGET, compiler.Fit(calibration=samples))
 
 
 def test_an_infinite_mask_without_a_softmax_is_refused() -> None:
@@ -492,7 +523,7 @@ def test_an_encrypted_mask_of_causal_attention() -> None:
     ("wrong", "reason"),
     [
         ("number", "elements of the input that are 0 or 1"),
-        ("nothing", "into Softmax"),
+        ("nothing", "into Softmax.* a mask hides all elements of a row"),
         ("read", "an encrypted mask"),
         ("alone", "logits, to which the mask is added"),
     ],
@@ -576,7 +607,7 @@ def test_clients_refuse_a_sentence_without_tokens() -> None:
     guard(program, samples[:4])
     empty = samples[:1].copy()
     empty[..., 6] = 0.0
-    with pytest.raises(OutOfRangeError, match="Softmax"):
+    with pytest.raises(OutOfRangeError, match="a mask hides all elements of a row"):
         guard(program, empty)
 
 

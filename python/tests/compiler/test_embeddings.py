@@ -162,7 +162,7 @@ WRONG: list[tuple[str, Any, type[Exception], str]] = [
     ("ids", WORDS, EncodeError, "'ids' holds the id 9, and the ids of its table are 0 to 8"),
     ("ids", -1, EncodeError, "'ids' holds the id -1, and the ids of its table are 0 to 8"),
     ("types", 2, EncodeError, "'types' holds the id 2"),
-    ("mask", 0, OutOfRangeError, "Softmax"),
+    ("mask", 0, OutOfRangeError, "Softmax.* a mask hides all elements of a row"),
 ]
 
 
@@ -177,6 +177,17 @@ def test_ids_outside_the_table_and_masks_that_hide_everything_are_refused(
     wrong[1] = value
     with pytest.raises(error, match=reason):
         guard(program, program.features(sentences | {name: wrong})[0])
+
+
+def test_calibration_data_with_a_mask_that_hides_everything_are_refused() -> None:
+    model = model_of([*EMBEDDED, *MASKS["torch.export"], *ATTENTION])
+    sentences = of(model)
+    sentences["mask"] = sentences["mask"].copy()
+    sentences["mask"][1] = 0
+    with pytest.raises(
+        ModelRefusedError, match=r"a mask hides all elements of a row.* leave out these samples"
+    ):
+        compiler.compile_program(model, TARGET, compiler.Fit(calibration=sentences))
 
 
 @pytest.mark.parametrize("length", [0, 2, 4])

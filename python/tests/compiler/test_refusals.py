@@ -358,6 +358,14 @@ def test_an_exporter_is_refused_with_its_innermost_cause() -> None:
     branch = ValueError("Could not guard on data-dependent expression Eq(u0, 1)")
     assert "torch.where" in str(not_exported("Branch", "torch.onnx.export", branch))
 
+    def _detect_is_causal_mask() -> None:
+        """Branches on the values of a mask, as PyTorch's function of this name does."""
+        raise branch
+
+    with pytest.raises(ValueError, match="guard") as caught:
+        _detect_is_causal_mask()
+    assert "is_causal=True" in str(not_exported("Stack", "torch.onnx.export", caught.value))
+
 
 def test_a_module_that_does_not_take_the_samples_says_what_it_takes() -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed: no module is exported here")

@@ -245,5 +245,7 @@ def test_sentences_of_another_length_are_refused_before_anything_is_encrypted() 
             EncodeError, match=r"\(count, 3, 4\)|\(3, 4\)", check=lambda error: error.code == "samples"
         ):
             compiled.predict(np.zeros(shape))
+    with pytest.raises(EncodeError, match="cut or pad them to this shape, or compile the model for theirs"):
+        compiled.predict(np.zeros((1, 4, 4)))
     with pytest.raises(EncodeError, check=lambda error: error.code == "samples"):
         kw.compile(model, np.zeros((0, 3, 4)))

@@ -5,7 +5,7 @@ exclude the batch dimension. Elements are numbered in row-major order, so a resh
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -239,6 +239,14 @@ class Graph:
             for number in order
         }
         return Graph(nodes, place[self.output])
+
+    def leading_to(self, numbers: Iterable[int]) -> "Graph":
+        """Return the nodes that some values need, with their numbers; the last one is the output."""
+        needed = set(numbers)
+        for number in range(max(needed), -1, -1):
+            if number in needed:
+                needed.update(operands(self.nodes[number]))
+        return Graph({number: self.nodes[number] for number in sorted(needed)}, max(needed))
 
     def depths(self) -> dict[int, int]:
         """Return the levels consumed on the longest path to each value."""

@@ -12,6 +12,7 @@ from keywright.compiler.front_ends.operators.gating.gates import HIDDEN
 from keywright.compiler.graph.graph import Graph
 from keywright.compiler.graph.sparse import Indices
 from keywright.errors.network import (
+    NOTHING_SHOWN,
     RefusalError,
     mask_without_effect,
 )
@@ -63,10 +64,7 @@ def shown_elements(
         return source, np.ones(source.shape, bool)
     largest = source.masked.max(axis=axis, keepdims=True)
     if (largest <= LOST).any():
-        raise RefusalError(
-            f"node {context.name!r}: a mask hides all elements of a row, and the softmax of nothing is not "
-            "defined; leave at least one"
-        )
+        raise RefusalError(f"node {context.name!r}: {NOTHING_SHOWN}")
     constants = source.masked - largest
     shown = constants > HIDDEN
     value = replace(source, masked=None)
@@ -91,7 +89,7 @@ def require_hidden(masks: Iterable[FiniteMask], graph: Graph, samples: Vector) -
     masks = list(masks)
     if not masks:
         return
-    for _, values in graph.runs(samples):
+    for _, values in graph.leading_to(mask.value for mask in masks).runs(samples):
         for mask in masks:
             constants = mask.constants[mask.rows]
             operands = values[mask.value][:, mask.rows]

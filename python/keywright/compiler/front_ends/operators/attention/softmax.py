@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from keywright.compiler.activations.functions import exponential, reciprocal
 from keywright.compiler.front_ends.operator_context import EncryptedValue, OperatorContext, picking
 from keywright.compiler.front_ends.operators.reductions import rows_of
+from keywright.compiler.graph.convolution import Matrix
 from keywright.compiler.graph.graph import Activation, Graph, Linear, Multiply, Node
 from keywright.compiler.graph.sparse import Indices, SparseMatrix
 from keywright.compiler.limits import MAX_ENTRIES, require_at_most
+from keywright.errors.network import too_far_apart
 from keywright.program.arrays import Vector
 
 from .masks import shown_elements
@@ -29,6 +31,10 @@ from .products import SHORTER, SMALL
 WIDEST = 64.0
 """Ratio of the largest calibrated sum of exponentials to the smallest possible one above which the operand is
 halved: an inverse takes degree 31 up to there."""
+
+FARTHEST = 1000.0
+"""Distance of an element from the mean of its row that no polynomial of the exponential reaches, halved or
+not."""
 
 MOST_HALVINGS = 4
 
@@ -140,6 +146,10 @@ def halvings_of(graph: Graph, samples: Vector) -> dict[str, int]:
     Args:
         graph: as imported, without halvings, not simplified.
         samples: (count, features).
+
+    Raises:
+        RefusalError: elements are too far from the mean of their row, as with large negative numbers of the
+            input for a mask.
     """
     totals = [
         node
@@ -148,9 +158,13 @@ def halvings_of(graph: Graph, samples: Vector) -> dict[str, int]:
         if node.positive
     ]
     ends = {node.name: np.tile([np.inf, -np.inf], (MOST_HALVINGS, 1)) for node in totals}
-    for _, values in graph.runs(samples) if totals else ():
-        for node in totals:
-            for halvings, (low, high) in enumerate(_sums(graph, node, values)):
+    sums = [_Sum.read(graph, node) for node in totals]
+    read = graph.leading_to({number for each in sums for number in each.reads}) if sums else graph
+    for _, values in read.runs(samples) if sums else ():
+        for node, each in zip(totals, sums, strict=True):
+            if FARTHEST < (farthest := float(values[each.exponents].max())) < math.inf:
+                raise too_far_apart(node.name, farthest)
+            for halvings, (low, high) in enumerate(each.ends(values)):
                 least, largest = ends[node.name][halvings]
                 ends[node.name][halvings] = min(least, low), max(largest, high)
     counts = {}
@@ -162,22 +176,46 @@ def halvings_of(graph: Graph, samples: Vector) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def _sums(graph: Graph, node: Activation, values: dict[int, Vector]) -> Iterator[tuple[float, float]]:
-    """Yield the ends of the sums that an inverse reads, for 0, 1, 2, ... halvings."""
-    total = graph.nodes[node.operands[0]]
-    assert isinstance(total, Linear)
-    powers, bits = graph.nodes[total.operands[0]], None
-    if isinstance(powers, Multiply):
-        first, second = powers.operands
-        exponentials = graph.nodes[first]
-        powers, bits = (
-            (exponentials, second) if _is_exponential(exponentials) else (graph.nodes[second], first)
-        )
-    assert isinstance(powers, Activation)
-    for halvings in range(MOST_HALVINGS):
-        terms = np.exp(values[powers.operands[0]] * 0.5**halvings)
-        sums = total.matrices[0].apply(terms if bits is None else terms * values[bits])
-        yield float(sums.min()), float(sums.max())
+@dataclass(frozen=True, eq=False)
+class _Sum:
+    """The sum of exponentials that an inverse reads.
+
+    Attributes:
+        matrix: that sums.
+        exponents: the number of the value of which exponentials are taken.
+        bits: the number of what multiplies the exponentials; None without a mask.
+    """
+
+    matrix: Matrix
+    exponents: int
+    bits: int | None
+
+    @staticmethod
+    def read(graph: Graph, node: Activation) -> "_Sum":
+        """The sum that a node reads."""
+        total = graph.nodes[node.operands[0]]
+        assert isinstance(total, Linear)
+        powers, bits = graph.nodes[total.operands[0]], None
+        if isinstance(powers, Multiply):
+            first, second = powers.operands
+            exponentials = graph.nodes[first]
+            powers, bits = (
+                (exponentials, second) if _is_exponential(exponentials) else (graph.nodes[second], first)
+            )
+        assert isinstance(powers, Activation)
+        return _Sum(total.matrices[0], powers.operands[0], bits)
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """The numbers of the values that it is computed from."""
+        return (self.exponents,) if self.bits is None else (self.exponents, self.bits)
+
+    def ends(self, values: dict[int, Vector]) -> Iterator[tuple[float, float]]:
+        """Yield the least and the largest sum for 0, 1, 2, ... halvings."""
+        for halvings in range(MOST_HALVINGS):
+            terms = np.exp(values[self.exponents] * 0.5**halvings)
+            sums = self.matrix.apply(terms if self.bits is None else terms * values[self.bits])
+            yield float(sums.min()), float(sums.max())
 
 
 def _is_exponential(node: Node) -> bool:
