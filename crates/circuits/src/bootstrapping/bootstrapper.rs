@@ -189,9 +189,9 @@ impl Bootstrapper {
         Ok(out)
     }
 
-    /// Bootstraps two ciphertexts of real values at once, as the real and the imaginary parts of complex ones, with about
-    /// two thirds of the work of two bootstraps of real values. The results are those of [`Self::bootstrap`], in the
-    /// order of the inputs. What the error of one input has in imaginary parts adds to the other's.
+    /// Bootstraps two ciphertexts of real values at once, as the real and the imaginary parts of complex ones. It takes
+    /// about two thirds of the work of two bootstraps of real values. The results are those of [`Self::bootstrap`], in
+    /// the order of the inputs. What the error of one input has in imaginary parts adds to the other's.
     ///
     /// # Errors
     /// [`CircuitError::PairPlan`] for a plan with which two ciphertexts cannot be joined, [`CircuitError::PairValues`]
