@@ -135,7 +135,7 @@ impl PyBootstrapper {
     ) -> Result<(PyCiphertext, PyCiphertext), Failure> {
         let inputs = [&first.0, &second.0];
         let [first, second] =
-            evaluator.with(py, |evaluator| Ok(self.bootstrapper.bootstrap_pair(evaluator, inputs)?))?;
+            evaluator.with(py, |evaluator| self.bootstrapper.bootstrap_pair(evaluator, inputs))?;
         Ok((PyCiphertext(first), PyCiphertext(second)))
     }
 
