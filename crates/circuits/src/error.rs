@@ -50,6 +50,18 @@ pub enum CircuitError {
          switch ciphertexts up before"
     )]
     InputRing,
+    /// A plan that does not bootstrap two ciphertexts of real values at once.
+    #[error(
+        "two ciphertexts are bootstrapped at once by a plan of complex values in all N/2 slots, of one pass, with \
+         slots_to_coeffs first; use such a plan, or bootstrap them one after the other"
+    )]
+    PairPlan,
+    /// Values that may be complex, in a pair of ciphertexts of real values.
+    #[error(
+        "ciphertext {place} of the pair has complex values, and only real ones can be joined; encrypt real numbers, or \
+         bootstrap it alone"
+    )]
+    PairValues { place: usize },
     /// A stage that is fused with the one before.
     #[error(
         "the plan fuses the switch back from the ephemeral secret with the first rotations of coeffs_to_slots; bootstrap \

@@ -21,7 +21,7 @@ pub enum RlweError {
     /// No bound is known for this secret distribution at this degree.
     #[error(
         "no 128-bit bound is pinned for {secret} at N = 2^{log_n}; use a ternary secret, weight 192 at 2^15..2^17, or an \
-         ephemeral secret of weight 32 at 2^15..2^17"
+         ephemeral secret of weight 32 at 2^15..2^17 or 24 at 2^16..2^17"
     )]
     NoBound { secret: String, log_n: u32 },
     /// A prime too small for basis conversion.

@@ -131,6 +131,24 @@ def full() -> Bootstrapping:
     return prepare()
 
 
+def test_two_ciphertexts_of_real_values_come_back_from_one_bootstrap(full: Bootstrapping) -> None:
+    rng = np.random.default_rng(5)
+    numbers = rng.uniform(-1, 1, (2, full.plan.slots))
+    inputs = [full.encryptor.encrypt(row, level=full.plan.input_level, magnitude=1) for row in numbers]
+    results = full.bootstrapper.bootstrap_pair(full.evaluator, *inputs)
+    for result, row in zip(results, numbers, strict=True):
+        assert result.level == full.plan.output_level
+        assert result.error_bound < 2**-12
+        full.assert_decrypts(result, row.astype(complex))
+    unusual = full.encryptor.encrypt(1j * numbers[0], level=full.plan.input_level, magnitude=1)
+    with pytest.raises(kw.errors.OperandError, match="ciphertext 1 of the pair") as caught:
+        full.bootstrapper.bootstrap_pair(full.evaluator, inputs[0], unusual)
+    assert caught.value.code == "range"
+    half = prepare(slots=full.plan.slots // 2)
+    with pytest.raises(kw.errors.ParameterError, match="one after the other"):
+        half.bootstrapper.bootstrap_pair(half.evaluator, *inputs)
+
+
 def test_a_key_budget_is_kept_and_the_values_come_back() -> None:
     parameters = small_parameters()
     plans = [

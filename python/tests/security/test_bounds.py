@@ -14,7 +14,9 @@ MARGIN = 0.05
 
 @pytest.mark.parametrize(
     ("log_n", "weight"),
-    [(log_n, None) for log_n in range(10, 18)] + [(log_n, w) for w in (192, 32) for log_n in (15, 16, 17)],
+    [(log_n, None) for log_n in range(10, 18)]
+    + [(log_n, w) for w in (192, 32) for log_n in (15, 16, 17)]
+    + [(log_n, 24) for log_n in (16, 17)],
 )
 def test_every_bound_has_128_bits_against_every_attack(log_n: int, weight: int | None) -> None:
     n = 1 << log_n

@@ -29,7 +29,7 @@ pub struct BootstrapPreset {
     pub bootstrapper: BootstrapperLiteral,
 }
 
-/// With `K = 16`, half of the ephemeral weight, bootstraps cannot fail.
+/// With `K` half of the ephemeral weight, bootstraps cannot fail.
 const FULL: BootstrapperLiteral = BootstrapperLiteral {
     log_slots: 15,
     values: Values::Complex,
@@ -64,6 +64,14 @@ const NEVER: f64 = -192.0;
 const WITHOUT_ARCSINE: BootstrapperLiteral =
     BootstrapperLiteral { log_ratio: 11.5, cosine_degree: 50, arcsine_degree: 1, ..FULL };
 
+/// The same with an ephemeral secret of weight 24, beyond whose half, `K = 12`, nothing reaches: 7 levels.
+const SPARSER: BootstrapperLiteral = BootstrapperLiteral {
+    ephemeral_weight: Some(24),
+    cosine_degree: 60,
+    double_angles: 1,
+    ..WITHOUT_ARCSINE
+};
+
 /// 9 levels of 45 bits.
 const BALANCED: BootstrapPreset = BootstrapPreset {
     name: "N16_QP1732_L9_S45",
@@ -86,12 +94,21 @@ const LONG: BootstrapPreset = BootstrapPreset {
     bootstrapper: WITHOUT_ARCSINE,
 };
 
+/// 13 levels of 40 bits for the least work for each: special primes beyond the bound at the top serve lower levels.
+const FRUGAL: BootstrapPreset = BootstrapPreset {
+    name: "N16_QP1716_L13_S40",
+    q: &[(50, 1), (31, 3), (40, 13), (57, 3), (60, 4), (46, 4)],
+    p: &[(50, 11)],
+    bootstrapper: SPARSER,
+    ..LONG
+};
+
 /// Primes by which thin clients reduce with shifts and additions (Aikata, Krieger and Sinha Roy, section 3.3).
 const THIN_30: u64 = (1 << 30) - (1 << 18) + 1;
 const THIN_60: u64 = (1 << 60) - (1 << 18) + 1;
 
 /// The shipped sets. Every key is 128-bit secure by the bound for its secret.
-pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 16] = [
+pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 18] = [
     BALANCED,
     BootstrapPreset {
         name: "N16_QP1732_L9_S45_few_keys",
@@ -127,6 +144,12 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 16] = [
         name: "N16_QP1745_L15_S40_real",
         bootstrapper: BootstrapperLiteral { values: Values::Real, ..WITHOUT_ARCSINE },
         ..LONG
+    },
+    FRUGAL,
+    BootstrapPreset {
+        name: "N16_QP1716_L13_S40_real",
+        bootstrapper: BootstrapperLiteral { values: Values::Real, ..SPARSER },
+        ..FRUGAL
     },
     BootstrapPreset {
         name: "N16_QP1746_L16_S50",

@@ -88,6 +88,58 @@ fn every_packing_comes_back() {
 }
 
 #[test]
+fn two_ciphertexts_of_real_values_come_back_from_one_bootstrap() {
+    let owner =
+        Owner::insecure(10, &[vec![50, 40, 40, 45, 45, 45], vec![50; 14]].concat(), &[50, 50, 50], 45.0);
+    let p = &owner.parameters;
+    let plan = BootstrapperPlan::new(p, &literal(9, Values::Complex)).unwrap();
+    let keys = keys(&owner, &plan);
+    let evaluator = Evaluator::new(p, &keys).unwrap();
+    let bootstrapper = Bootstrapper::new(p, &plan).unwrap();
+    let numbers = [7, 8].map(|seed| Random(seed).reals(512));
+    let complex = |x: &[f64]| x.iter().map(|&x| Complex64::new(x, 0.0)).collect::<Vec<_>>();
+    // One is at a higher level, and one larger than planned.
+    for largest in [1.0, 4.0] {
+        let mut numbers = numbers.clone();
+        numbers[1][5] = largest;
+        let inputs = [owner.encrypt_real(&numbers[0], 2), owner.encrypt_real(&numbers[1], 4)];
+        let out = bootstrapper.bootstrap_pair(&evaluator, [&inputs[0], &inputs[1]]).unwrap();
+        for ((out, x), input) in out.iter().zip(&numbers).zip(&inputs) {
+            assert_eq!(
+                (out.level(), out.scale, out.packing),
+                (5, p.scale(), Packing::Slots { log_slots: 9 })
+            );
+            assert!(out.estimate.real && out.estimate.magnitude == input.estimate.magnitude);
+            let seen = owner.check(out, &complex(x), FLOAT, &format!("a pair, up to {largest}"));
+            assert!(out.estimate.bound() < SLACK * seen || largest > 1.0);
+        }
+        // As precise as alone, and bootstrapped again.
+        let alone = bootstrapper.bootstrap(&evaluator, &inputs[1]).unwrap();
+        assert!(out[1].estimate.deviation <= alone.estimate.deviation + inputs[0].estimate.deviation);
+        if largest == 1.0 {
+            let [second, first] = bootstrapper.bootstrap_pair(&evaluator, [&out[1], &out[0]]).unwrap();
+            owner.check(&first, &complex(&numbers[0]), FLOAT, "the first of a second pair");
+            owner.check(&second, &complex(&numbers[1]), FLOAT, "the second of a second pair");
+        }
+    }
+
+    let real = owner.encrypt_real(&numbers[0], 2);
+    let other = owner.encrypt(&values(Values::Complex, 9, 1), 2);
+    let error = bootstrapper.bootstrap_pair(&evaluator, [&real, &other]).unwrap_err();
+    assert_eq!(error, CircuitError::PairValues { place: 1 });
+    for (log_slots, kind, order) in [
+        (9, Values::Real, Order::SlotsToCoeffsFirst),
+        (8, Values::Complex, Order::SlotsToCoeffsFirst),
+        (9, Values::Complex, Order::ModRaiseFirst),
+    ] {
+        let literal = BootstrapperLiteral { order, output_level: None, ..literal(log_slots, kind) };
+        let plan = BootstrapperPlan::new(p, &literal).unwrap();
+        let refused = Bootstrapper::new(p, &plan).unwrap().bootstrap_pair(&evaluator, [&real, &real]);
+        assert_eq!(refused.unwrap_err(), CircuitError::PairPlan);
+    }
+}
+
+#[test]
 fn larger_values_than_planned_are_within_the_bound() {
     let owner =
         Owner::insecure(10, &[vec![50, 40, 40, 45, 45, 45], vec![50; 14]].concat(), &[50, 50, 50], 45.0);

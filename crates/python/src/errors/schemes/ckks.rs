@@ -46,7 +46,8 @@ table! { circuit(py, CircuitError);
     E::OutOfRange { slot, value, .. } => "EncodeError" { index = slot, value },
     E::SpecialPrimes { encoded, level, found } => "MissingKeyError" { code = "use", special = encoded, level, found },
     E::KeyBudget { budget, minimum } => "ParameterError" { what = "key_budget", value = budget, minimum },
-    E::StagesFused | E::NoEphemeralSecret | E::InputRing => "ParameterError" {},
+    E::StagesFused | E::NoEphemeralSecret | E::InputRing | E::PairPlan => "ParameterError" {},
+    E::PairValues { .. } => "OperandError" { code = "range", operation = "bootstrap_pair" },
     E::FailureProbability { log2 } =>
         "ParameterError" { what = "log2_failure", value = *log2, maximum = 0.0 },
     E::BabySteps { n1, slots } => "ParameterError" { what = "n1", value = n1, minimum = 1, maximum = slots },

@@ -1,0 +1,182 @@
+"""`python -m studies.speed.cases PRESET`: bootstraps with the keys of a preset, timed or counted.
+
+A preset of complex values also bootstraps two ciphertexts of real values at once. Presets that differ only
+in their values have the same parameters and the same keys, and take turns in one process. With
+`KEYWRIGHT_BACKEND=counted` the engine counts its kernels.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import keywright as kw
+import numpy as np
+from keywright._core import kernel_counts
+
+Counts = Mapping[str, Sequence[int]]
+REAL = "_real"
+COUNTED = "counted"
+"""The back end that counts, as the environment names it."""
+PRODUCTS = {"seeded_products": 2, "stored_products": 2, "conversions": 1, "products": 1}
+"""Multiply-adds of a word by the name of its kernel: products with a key row or with a diagonal are of both
+halves."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A way to bootstrap.
+
+    Attributes:
+        preset: its name.
+        values: "complex"; "real"; or "pair" for two ciphertexts of real values at once.
+    """
+
+    preset: str
+    values: str
+
+    @property
+    def vectors(self) -> int:
+        """Ciphertexts that one run bootstraps."""
+        return 2 if self.values == "pair" else 1
+
+    def plan(self) -> kw.BootstrapperPlan:
+        """Its plan."""
+        return kw.BootstrapperPlan.preset(self.preset)
+
+
+def cases(preset: str) -> list[Case]:
+    """Return the cases with the keys of a preset."""
+    if preset.endswith(REAL):
+        return [Case(preset, "real")]
+    out = [Case(preset, "complex"), Case(preset, "pair")]
+    return out + [Case(name, "real") for name in kw.BootstrapperPlan.presets() if name == preset + REAL]
+
+
+def operations(before: Counts, after: Counts, log_n: int) -> dict[str, float]:
+    """Return butterflies and multiply-adds, in billions, between two readings of the counters."""
+    words = {name: sum(after[name]) - sum(before[name]) for name in after}
+    products = sum(weight * words[name] for name, weight in PRODUCTS.items())
+    return {"butterflies": words["transforms"] * log_n / 2e9, "multiply_adds": products / 1e9}
+
+
+class Bench:
+    """A case with its keys and inputs."""
+
+    def __init__(self, case: Case, secret: kw.SecretKey, evaluator: kw.Evaluator) -> None:
+        self.case, self.plan, self.evaluator = case, case.plan(), evaluator
+        self.bootstrapper = kw.Bootstrapper(self.plan)
+        self.client = kw.Decryptor(secret)
+        rng = np.random.default_rng(1)
+        shape = (case.vectors, self.plan.slots)
+        self.values = rng.uniform(-1, 1, shape)
+        if case.values == "complex":
+            self.values = self.values + 1j * rng.uniform(-1, 1, shape)
+        self.inputs = [
+            self.client.encrypt(row, self.plan.slots, self.plan.input_level, magnitude=1.5).expand()
+            for row in self.values
+        ]
+
+    def run(self) -> tuple[kw.Ciphertext, ...]:
+        """Bootstrap once."""
+        if self.case.values == "pair":
+            return self.bootstrapper.bootstrap_pair(self.evaluator, *self.inputs)
+        return (self.bootstrapper.bootstrap(self.evaluator, self.inputs[0]),)
+
+    def worst_bits(self, results: tuple[kw.Ciphertext, ...]) -> float:
+        """Return the bits of the largest error of a part that the bootstrap added.
+
+        Raises:
+            SystemExit: a result is off by more than its bound.
+        """
+        worst = 0.0
+        for result, source, row in zip(results, self.inputs, self.values, strict=True):
+            found = np.asarray(self.client.decrypt_complex(result))
+            if not np.abs(found - row).max() <= result.error_bound:
+                raise SystemExit(f"{self.case}: the result is wrong")
+            error = found - np.asarray(self.client.decrypt_complex(source))
+            parts = [error.real, error.imag] if self.case.values == "complex" else [error.real]
+            worst = max(worst, *(float(np.abs(part).max()) for part in parts))
+        return -float(np.log2(worst))
+
+    def row(self) -> dict[str, Any]:
+        """Return what is known before any run."""
+        plan = self.plan
+        return {
+            "preset": self.case.preset,
+            "values": self.case.values,
+            "levels_left": plan.levels_left,
+            "vectors": self.case.vectors,
+            "slots": plan.slots,
+            "key_bytes": sum(plan.key_bytes.values()),
+            "matrix_bytes": plan.diagonal_bytes(),
+        }
+
+
+def benches(preset: str) -> list[Bench]:
+    """Return the cases of a preset, with its keys."""
+    plan = kw.BootstrapperPlan.preset(preset)
+    secret = kw.SecretKey.generate(plan.parameters)
+    keys = kw.KeyGenerator(secret).evaluation_keys(specs=plan.required_keys, relinearization=False)
+    evaluator = kw.Evaluator(plan.parameters, keys)
+    return [Bench(case, secret, evaluator) for case in cases(preset)]
+
+
+def counted(bench: Bench) -> dict[str, Any]:
+    """Count one bootstrap and its first stage, after one that makes plans."""
+    log_n = bench.plan.parameters.log_n
+    bench.run()
+    before = kernel_counts()
+    results = bench.run()
+    between = kernel_counts()
+    bench.bootstrapper.slots_to_coeffs(bench.evaluator, bench.inputs[0])
+    first = operations(between, kernel_counts(), log_n)
+    counts = {**operations(before, between, log_n), "slots_to_coeffs": first}
+    return {**bench.row(), **counts, "worst_bits": bench.worst_bits(results)}
+
+
+def timed(listed: list[Bench], runs: int) -> Iterator[dict[str, Any]]:
+    """Time bootstraps in turns, after one of each that touches memory."""
+    bits = [bench.worst_bits(bench.run()) for bench in listed]
+    wall: list[list[float]] = [[] for _ in listed]
+    used: list[list[float]] = [[] for _ in listed]
+    for _ in range(runs):
+        for bench, seconds, processor in zip(listed, wall, used, strict=True):
+            start, before = time.perf_counter(), time.process_time()
+            bench.run()
+            seconds.append(time.perf_counter() - start)
+            processor.append(time.process_time() - before)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    for bench, seconds, processor, worst in zip(listed, wall, used, bits, strict=True):
+        times = {
+            "wall_s": seconds,
+            "processor_s": processor,
+            "median_s": statistics.median(processor),
+            "threads": kw.threads(),
+        }
+        yield {**bench.row(), **times, "worst_bits": worst, "process_peak_bytes": peak}
+
+
+def main(arguments: list[str] | None = None, show: Callable[[str], None] = print) -> int:
+    """Print a row for each case."""
+    parser = argparse.ArgumentParser(prog="python -m studies.speed.cases", description=__doc__)
+    parser.add_argument("preset", help="whose keys are made")
+    parser.add_argument("--runs", type=int, default=3, help="timed runs of each case (default: 3)")
+    options = parser.parse_args(arguments)
+    listed = benches(options.preset)
+    counts = os.environ.get("KEYWRIGHT_BACKEND") == COUNTED
+    rows = map(counted, listed) if counts else timed(listed, options.runs)
+    for row in rows:
+        show(json.dumps(row))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,164 @@
+"""The page of speed: its text, with tables from a record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from harness.pages.prose import wrapped
+from harness.pages.table import markdown
+
+TEXT = Path(__file__).with_name("page.md")
+BASE = {
+    "complex": ("N16_QP1745_L15_S40", "N16_QP1605_L10_S40"),
+    "real": ("N16_QP1745_L15_S40_real", "N16_QP1725_L12_S40_real"),
+}
+"""Presets of commit e2e7e103 whose levels have 40 bits. The one with the least cost is what a ratio is of."""
+TARGETS = {"complex": (0.6, 0.65), "real": (0.55, 0.6)}
+"""Of the counted work, and of the time."""
+
+Row = Mapping[str, Any]
+Key = tuple[str, str]
+
+
+def page(record: Path) -> str:
+    """Return the page with the figures of a record."""
+    rows = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
+    text = TEXT.read_text(encoding="utf-8")
+    tables = {
+        "cases": cases(rows),
+        "targets": targets(rows),
+        "parts": parts(rows),
+        "variants": variants(rows),
+    }
+    for name, lines in tables.items():
+        text = text.replace(f"<!-- {name} -->", "\n".join(lines))
+    folder = f"../../benchmarks/record/{record.parent.name}/{record.name}"
+    return wrapped(text.replace("RECORD", folder))
+
+
+def key(row: Row) -> Key:
+    """Return what tells the cases apart."""
+    return row["preset"], row["values"]
+
+
+def units(row: Row) -> float:
+    """Return the levels left, times the vectors of values that were bootstrapped."""
+    return float(row["levels_left"] * row["vectors"])
+
+
+def counts(rows: Iterable[Row]) -> dict[Key, float]:
+    """Return billions of butterflies and multiply-adds for each level and vector."""
+    listed = (row for row in rows if row["kind"] == "count")
+    return {key(row): work(row) / units(row) for row in listed}
+
+
+def times(rows: Iterable[Row]) -> dict[Key, list[float]]:
+    """Return seconds for each level and vector, by round."""
+    out: dict[Key, list[float]] = {}
+    for row in rows:
+        if row["kind"] == "time":
+            out.setdefault(key(row), []).append(row["median_s"] / units(row))
+    return out
+
+
+def cases(rows: Sequence[Row]) -> list[str]:
+    """Return the table of all cases."""
+    counted, timed = counts(rows), times(rows)
+    by_key = {key(row): row for row in rows if row["kind"] == "count"}
+    bits = {key(row): row["worst_bits"] for row in rows if row["kind"] == "time"}
+    cells = []
+    for one in by_key:
+        row = by_key[one]
+        cells.append(
+            [
+                f"`{row['preset']}`",
+                "two real" if row["values"] == "pair" else row["values"],
+                row["levels_left"],
+                f"{row['butterflies']:.2f}",
+                f"{row['multiply_adds']:.2f}",
+                f"{counted[one]:.3f}",
+                f"{median(timed[one]) * units(row):.2f}",
+                f"{1e3 * median(timed[one]):.0f}",
+                f"{row['key_bytes'] / 1e9:.2f} GB",
+                f"{bits[one]:.1f}",
+            ]
+        )
+    head = ["preset", "values", "levels left", "butterflies, 10^9", "multiply-adds, 10^9"]
+    head += ["work / level and vector", "seconds", "ms / level and vector", "keys", "worst bits"]
+    return markdown(head, cells, aligned=False)
+
+
+def ratio(timed: Mapping[Key, list[float]], new: Key, old: Iterable[Key]) -> float:
+    """Return the median over the rounds of a time divided by the least of the old ones in its round."""
+    rounds = zip(timed[new], *(timed[one] for one in old), strict=True)
+    return float(median(ours / min(others) for ours, *others in rounds))
+
+
+def targets(rows: Sequence[Row]) -> list[str]:
+    """Return the best new case for each kind of value, compared with the best of the old presets."""
+    counted, timed = counts(rows), times(rows)
+    known = {name for names in BASE.values() for name in names}
+    cells = []
+    for values, (work, seconds) in TARGETS.items():
+        old = [(name, values) for name in BASE[values]]
+        kinds = ("real", "pair") if values == "real" else (values,)
+        best = min(
+            (one for one in counted if one[0] not in known and one[1] in kinds), key=counted.__getitem__
+        )
+        done = counted[best] / min(counted[one] for one in old)
+        took = ratio(timed, best, old)
+        what = "two ciphertexts at once" if best[1] == "pair" else best[1]
+        cells.append(
+            [
+                f"{values} values",
+                f"`{best[0]}`, {what}",
+                f"{done:.2f}",
+                f"{work}",
+                f"{took:.2f}",
+                f"{seconds}",
+            ]
+        )
+    return markdown(["a bootstrap of", "by", "counted", "target", "time", "target"], cells, aligned=False)
+
+
+def work(row: Row) -> float:
+    """Return billions of butterflies and multiply-adds."""
+    return float(row["butterflies"] + row["multiply_adds"])
+
+
+def parts(rows: Sequence[Row]) -> list[str]:
+    """Return where the work of bootstraps of complex values is. One reduction is what real values save."""
+    counted = {key(row): row for row in rows if row["kind"] == "count"}
+    cells = []
+    for (preset, values), row in counted.items():
+        real = counted.get((f"{preset}_real", "real"))
+        if values != "complex" or real is None:
+            continue
+        first, reduction = row["slots_to_coeffs"], work(row) - work(real)
+        rest = work(real) - reduction - work(first)
+        cells.append(
+            [f"`{preset}`", *(f"{part:.2f}" for part in (work(first), rest, 2 * reduction, work(row)))]
+        )
+    head = ["preset", "slots to coefficients", "raising, coefficients to slots", "two reductions", "all"]
+    return markdown(head, cells)
+
+
+def variants(rows: Sequence[Row]) -> list[str]:
+    """Return the counts of plans with other numbers."""
+    cells = []
+    for row in (row for row in rows if row["kind"] == "variant"):
+        bits = row["predicted_worst_bits"]
+        cells.append(
+            [
+                row["variant"],
+                f"{work(row) / row['levels_left']:.3f}",
+                f"{row['key_bytes'] / 1e9:.2f} GB",
+                f"{row['matrix_bytes'] / 1e9:.2f} GB",
+                f"{bits:.1f}",
+            ]
+        )
+    return markdown(["plan", "work / level", "keys", "matrices", "worst bits, predicted"], cells)
