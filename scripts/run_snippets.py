@@ -7,7 +7,7 @@ A fenced block is run if its language is one of
   it, if any, are its expected output, in which ``...`` stands for any text, also over several lines.
 
 Both kinds run in one temporary folder per page, with this interpreter's own programs first in ``PATH``. Any
-other language (``text``, ``sh``, ``rust``) is left alone. Left alone is also a Python block that imports a module of
+other language (``text``, ``sh``, ``rust``) is left alone, and so is a Python block that imports a module of
 `OPTIONAL` which is not installed; later blocks must not use its names. The first failure of a page ends that
 page; it is printed as ``page:line: reason``, and the exit status is 1 if any page failed.
 """
