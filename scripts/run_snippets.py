@@ -7,8 +7,9 @@ A fenced block is run if its language is one of
   it, if any, are its expected output, in which ``...`` stands for any text, also over several lines.
 
 Both kinds run in one temporary folder per page, with this interpreter's own programs first in ``PATH``. Any
-other language (``text``, ``sh``, ``rust``) is left alone. The first failure of a page ends that page; it is
-printed as ``page:line: reason``, and the exit status is 1 if any page failed.
+other language (``text``, ``sh``, ``rust``) is left alone, and so is a Python block that imports a module of
+`OPTIONAL` which is not installed; later blocks must not use its names. The first failure of a page ends that
+page; it is printed as ``page:line: reason``, and the exit status is 1 if any page failed.
 """
 
 import argparse
@@ -22,9 +23,13 @@ import time
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<language>[\w-]*)")
+IMPORT = re.compile(r"^(?:import|from) (\w+)", re.MULTILINE)
+OPTIONAL = {"torch", "transformers"}
+"""Modules of gigabytes, which not every environment for tests has."""
 COMMAND_TIMEOUT_S = 300
 
 
@@ -137,6 +142,12 @@ def run_console(block: Block) -> None:
             raise SnippetError(command.line, reason)
 
 
+def missing_module(block: Block) -> str | None:
+    """The first module of `OPTIONAL` that a Python block imports and that is not installed."""
+    imported = IMPORT.findall(block.text) if block.language == "python" else []
+    return next((name for name in imported if name in OPTIONAL and find_spec(name) is None), None)
+
+
 def run_page(page: Path) -> int:
     """Run a page's snippets in a temporary folder and return how many ran. Raises `SnippetError`."""
     namespace: dict[str, object] = {"__name__": "__main__"}
@@ -144,6 +155,9 @@ def run_page(page: Path) -> int:
     text = page.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for block in blocks(text):
+            if name := missing_module(block):
+                print(f"{page.name}:{block.line}: SKIPPED, {name} is not installed")
+                continue
             if block.language == "python":
                 run_python(block, page, namespace)
             elif block.language == "console":

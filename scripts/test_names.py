@@ -25,7 +25,7 @@ FOLDERS = (
 )
 """All that have Python of their own."""
 
-NOT_OURS = {".venv", "build", "node_modules", "target"}
+NOT_OURS = {".build", ".venv", "build", "node_modules", "target"}
 """Folders of what is installed or built."""
 
 PARTICIPLES = {"found", "made", "wanted"}

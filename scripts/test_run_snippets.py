@@ -51,6 +51,22 @@ def test_other_languages_are_left_alone(
     assert printed.startswith("page.md: 0 snippets, ")
 
 
+def test_blocks_that_import_a_missing_optional_module_are_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_snippets, "OPTIONAL", {"json", "no_such_module"})
+    blocks = [
+        f"```python\nimport {name}\n\nraise SystemExit(7)\n```\n" for name in ("no_such_module", "json")
+    ]
+    status, printed = run(tmp_path, capsys, blocks[0] + "```python\nassert True\n```\n")
+    assert status == 0
+    assert printed.startswith("page.md:2: SKIPPED, no_such_module is not installed\n")
+    assert "page.md: 1 snippets, " in printed
+    status, printed = run(tmp_path, capsys, blocks[1])
+    assert status == 1
+    assert printed.startswith("page.md:4: SystemExit")
+
+
 @pytest.mark.parametrize(
     ("markdown", "failure"),
     [

@@ -4,7 +4,7 @@
     python examples/federated/run.py simulation --data MNIST_FOLDER --model cnn --partition labels
 
 Makes the clients' shared key, starts what Flower needs, and decrypts the result as a client could. The
-simulation needs ``pip install "keywright[simulation]"``. Without --data the digits of scikit-learn are used.
+simulation needs ``pip install 'keywright[simulation]'``. Without --data the digits of scikit-learn are used.
 """
 
 import argparse

@@ -227,6 +227,9 @@ def _number(graph: onnx.GraphProto) -> None:
 def main() -> None:
     """Export, read, compare, write."""
     parser = argparse.ArgumentParser(prog="python -m studies.exporters", description=__doc__)
+    parser.add_argument(
+        "--frameworks", nargs="+", choices=EXPORTERS, default=[*EXPORTERS], help="by default all four"
+    )
     parser.add_argument("--exported", type=Path, help="folder of exported files (default: .build/exporters)")
     parser.add_argument("--fixtures", type=Path, help="folder for the files that the package's tests read")
     parser.add_argument("--build", type=Path, default=BUILD, help="folder of the frameworks' environments")
@@ -236,9 +239,10 @@ def main() -> None:
     console, build = Console(), options.build.resolve()
     folder = (options.exported or options.build / "exporters").resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    for framework in EXPORTERS:
+    for framework in options.frameworks:
         export(framework, folder, build, console)
-    results = {exporter: watched(exporter, folder) for pair in EXPORTERS.values() for exporter in pair}
+    chosen = [exporter for framework in options.frameworks for exporter in EXPORTERS[framework]]
+    results = {exporter: watched(exporter, folder) for exporter in chosen}
     record = record_folder(options.out, "exporters")
     (record / "results.json").write_text(json.dumps(results, indent=1) + "\n")
     lines = tables(results)

@@ -11,6 +11,7 @@ import onnx
 from keywright import compiler
 from keywright.compiler.front_ends.onnx_importer import import_model
 from keywright.compiler.front_ends.parts.client_end import load_parts
+from keywright.compiler.front_ends.trees.onnx_ml import has_trees
 from keywright.compiler.graph.simplify import simplify
 from keywright.errors import ModelRefusedError
 from keywright.runtime import run_clear
@@ -67,11 +68,13 @@ def watch(path: Path, samples: Array, outputs: Array, calibration: int, *, compi
         WrongError: an output is another one.
     """
     model = onnx.load(path)
+    typical = samples[:calibration].astype(np.float64)
     try:
+        if has_trees(model):
+            return _trees(model, samples, outputs, typical)
         difference, scores = _read(model, samples, outputs)
         if not compiled:
             return Watched(difference)
-        typical = samples[:calibration].astype(np.float64)
         program = compiler.compile_program(model, TARGET, compiler.Fit(calibration=typical))
     except ModelRefusedError as refusal:
         return Watched(refused="; ".join(str(reason) for reason in refusal.exceptions))
@@ -80,6 +83,15 @@ def watch(path: Path, samples: Array, outputs: Array, calibration: int, *, compi
     if not change < FOLLOWS:
         raise WrongError(f"{path.name}: the program is off by {change:.3g} of the largest output")
     return Watched(difference, None, program.depth, change)
+
+
+def _trees(model: onnx.ModelProto, samples: Array, outputs: Array, typical: Array) -> Watched:
+    """Trees with thresholds of their own: no polynomial is fitted, so the program is the graph."""
+    fit = compiler.Fit(calibration=typical, thresholds="public")
+    program = compiler.compile_program(model, TARGET, fit)
+    whole = next(iter(program.answers(run_clear(program, samples)).values()))
+    difference = _difference(whole, outputs)
+    return Watched(difference, None, program.depth, difference)
 
 
 def _read(model: onnx.ModelProto, samples: Array, outputs: Array) -> tuple[float, Array]:
@@ -93,12 +105,17 @@ def _read(model: onnx.ModelProto, samples: Array, outputs: Array) -> tuple[float
     whole: Array = scores
     if client is not None:
         whole = next(iter(client.part(read.scores, read.known).run(scores).values()))
+    return _difference(whole, outputs), scores
+
+
+def _difference(whole: Array, outputs: Array) -> float:
+    """The largest difference from the framework's own outputs."""
     whole = whole.reshape(outputs.shape)
     if outputs.dtype.kind in "iuU":
         if not np.array_equal(whole, outputs):
             raise WrongError(f"{int((whole != outputs).sum())} of {outputs.size} labels are others")
-        return 0.0, scores
+        return 0.0
     difference = float(np.abs(whole - outputs).max() / max(float(np.abs(outputs).max()), 1.0))
     if not difference < TOLERANCE:
         raise WrongError(f"outputs are off by {difference:.3g} of the largest")
-    return difference, scores
+    return difference

@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="MODEL",
         nargs="+",
-        help="folder of keywright compile, or of a saved search index; several are different models, or "
+        help="folder that keywright compile made, or a saved search index; several are different models, or "
         "versions of one, the newest first",
     )
     for add in (_add_network, _add_storage, _add_accounts, _add_workers, _add_ending):

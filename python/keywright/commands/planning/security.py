@@ -1,13 +1,13 @@
 """Estimate the security of parameters: bits per attack, by the cost models of the literature.
 
 For a preset or a file of parameters, it estimates every kind of key: under the secret key, at the top level
-with all special primes, in every smaller ring, and under the ephemeral secret of a bootstrapping. To estimate
-a single modulus, give --log-n, --log-qp, --secret, --sigma.
+with all special primes, in every smaller ring, and under the ephemeral secret of a bootstrap. To estimate a
+single modulus, give --log-n, --log-qp, --secret, --sigma.
 
-The attacks reduce a lattice of a dimension in blocks of a size. usvp and bdd find the secret as a short or a
-close vector, and dual tells keys from random numbers. A hybrid also guesses coefficients of the secret, of
-which some are not 0; mitm stands for meet in the middle, which takes memory to guess faster, and fft for a
-Fourier transform over the guesses.
+Most attacks reduce a lattice, block by block. usvp and bdd find the secret as a short or a close vector, and
+dual distinguishes keys from random numbers. The others also guess coefficients of the secret: hybrid one
+guess after the other, mitm (meet in the middle) in less time and more memory, and fft by a Fourier transform
+over all guesses.
 """
 
 import argparse

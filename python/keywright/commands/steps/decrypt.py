@@ -21,7 +21,7 @@ EXAMPLE = "keywright decrypt keys/client --input answered"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("keys", type=Path, metavar="FOLDER", help="client folder of keywright keygen")
-    parser.add_argument("--input", type=Path, required=True, help="folder of keywright run")
+    parser.add_argument("--input", type=Path, required=True, help="folder that keywright run made")
     parser.add_argument("--out", type=Path, help="file of the results (.npy), (count, *output_shape)")
     parser.add_argument(
         "--flooding",

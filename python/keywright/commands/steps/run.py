@@ -23,7 +23,7 @@ EXAMPLE = "keywright run keys/server --input sent --out answered"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("keys", type=Path, metavar="FOLDER", help="server folder of keywright keygen")
-    parser.add_argument("--input", type=Path, required=True, help="folder of keywright encrypt")
+    parser.add_argument("--input", type=Path, required=True, help="folder that keywright encrypt made")
     parser.add_argument("--out", type=Path, required=True, help="folder of encrypted results to make")
     add_key_memory_argument(parser)
     add_memory_argument(parser)
