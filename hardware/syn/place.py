@@ -35,6 +35,10 @@ analysis reports them. Resources are those of the block without the shift regist
 with carries as two, MULT18X18D, DP16KD. Nothing is placed on the papers' devices: openXC7's nextpnr-xilinx is
 neither a Python wheel nor a Debian package. Its sources could be had, but not the tile grid and tile
 connections of the Kintex-7 xc7k325t, without which its device database cannot be built.
+
+A chain of the key switch does not fit the device, which has 156 MULT18X18D: with four lanes, the fewest, it
+has 34 products of 16 each. The client core fits with one transform core, nine products, at a small N. The
+stages of transforms are these blocks with memories, delays and multiplexers between registers.
 """
 
 
