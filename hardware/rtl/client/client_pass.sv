@@ -2,8 +2,8 @@
 //
 // A beat is accepted when everything that it needs is available. It then passes through a pipeline that never stalls: a
 // beat whose result goes to the stream is taken only if the output FIFO has room for it. A beat that breaks the
-// frame's rules is taken, but not accepted into the pipeline, and reported in the cycle of the transfer. No counter waits
-// for the comparison with the modulus: the pass is at its end after such a beat.
+// frame's rules is taken, but not accepted into the pipeline, and reported in the cycle of the transfer. No counter
+// waits for the comparison with the modulus: the pass is at its end after such a beat.
 module client_pass #(
     parameter int unsigned LogN = 16,
     parameter logic [59:0] Modulus = 60'd1152921504606584833
@@ -231,8 +231,8 @@ module client_pass #(
       if (push) write_q <= write_q + 1;
       if (pop) read_q <= read_q + 1;
       filled_q <= filled_q + 6'(push) - 6'(pop);
-      // A closing beat takes the reserved place, and releases it when it leaves. A faulty beat returns its place a cycle
-      // later.
+      // A closing beat takes the reserved place, and releases it when it leaves. A faulty beat returns its place a
+      // cycle later.
       credits_q  <= credits_q - 6'(taken && answers) - 6'(close_i) + 6'(pop) + 6'(returned_q);
       returned_q <= faulty && answers;
       if (push) open_o <= !entry[60];
