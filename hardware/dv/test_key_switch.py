@@ -336,7 +336,7 @@ def test_key_switch(simulate: Simulate, request: pytest.FixtureRequest, only: st
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("level", "alpha"), [(1, 1), (2, 1), (4, 1), (2, 2), (3, 2), (4, 2)])
+@pytest.mark.parametrize(("level", "alpha"), [(1, 1), (2, 1), (4, 1), (5, 1), (2, 2), (3, 2), (4, 2)])
 def test_key_switch_shapes(
     simulate: Simulate, request: pytest.FixtureRequest, level: int, alpha: int
 ) -> None:

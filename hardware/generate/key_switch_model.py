@@ -18,7 +18,7 @@ HEAD = """\
 # Key switches up to L = 31: a model
 
 Made by `generate/key_switch_model.py`, for N = 2^16 and 236 MHz, the paper's clock; ours is unknown. Of these
-shapes, tests simulate L = 1 to 4 with alpha = 1 and L = 2 to 4 with alpha = 2.
+shapes, tests simulate L = 1 to 5 with alpha = 1 and L = 2 to 4 with alpha = 2.
 
 A frame has at least as many slots as half of the transforms, and as the wide chain has for those modulo
 primes of 60 bits ([key_switch.md](key_switch.md#other-levels-digits-of-several-primes)). A key's words are

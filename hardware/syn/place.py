@@ -1,8 +1,9 @@
 """Clocks of the blocks of blocks.toml on a Lattice ECP5, placed and routed by nextpnr with several seeds.
 
 A block stands between shift registers that supply its inputs and take its outputs, so every path is inside
-it or ends at one of them. Results are kept in place.json with a digest of the sources, from which place.md
-is printed. Names of modules as arguments make theirs alone; `--check` fails if a source has changed since.
+it or ends at one of them. Results are kept in place.json with a digest of the sources, seed by seed, so that
+an interrupted run goes on where it ended; place.md is printed from them. Names of modules as arguments make
+theirs alone; `--check` fails if a source has changed since.
 """
 
 import hashlib
@@ -34,6 +35,10 @@ analysis reports them. Resources are those of the block without the shift regist
 with carries as two, MULT18X18D, DP16KD. Nothing is placed on the papers' devices: openXC7's nextpnr-xilinx is
 neither a Python wheel nor a Debian package. Its sources could be had, but not the tile grid and tile
 connections of the Kintex-7 xc7k325t, without which its device database cannot be built.
+
+A chain of the key switch does not fit the device, which has 156 MULT18X18D: with four lanes, the fewest, it
+has 34 products of 16 each. The client core fits with one transform core, nine products, at a small N. The
+stages of transforms are these blocks with memories, delays and multiplexers between registers.
 """
 
 
@@ -127,8 +132,8 @@ def statistics(folder: Path) -> Counter[str]:
     return Counter(design["num_cells_by_type"])
 
 
-def placed(block: Block, settings: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Resources of a block and a clock for every seed."""
+def mapped(block: Block, folder: Path) -> dict[str, int]:
+    """Resources of a block; the design to be placed, in top.json."""
     files = copy(block.module, folder)
     synthesis = f"synth_ecp5 -top {block.module}"
     run(
@@ -147,18 +152,44 @@ def placed(block: Block, settings: dict[str, Any], folder: Path) -> dict[str, An
         " synth_ecp5 -top top -json top.json",
         folder=folder,
     )  # fmt: skip
-    clocks = []
-    for seed in settings["seeds"]:
-        run(
-            PLACER, f"--{settings['device']}", "--speed", str(settings["speed"]), "--json", "top.json",
-            "--freq", str(settings["frequency"]), "--seed", str(seed), "--report", "report.json",
-            "--timing-allow-fail", "--quiet",
-            folder=folder,
-        )  # fmt: skip
-        report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-        clocks.append(round(min(clock["achieved"] for clock in report["fmax"].values()), 1))
-        print(f"{block.module}, seed {seed}: {clocks[-1]} MHz", flush=True)
-    return {"digest": block.digest(), "clocks": clocks, **resources}
+    return resources
+
+
+def clock(block: Block, settings: dict[str, Any], seed: int, folder: Path) -> float:
+    """Of a mapped block, in MHz."""
+    run(
+        PLACER, f"--{settings['device']}", "--speed", str(settings["speed"]), "--json", "top.json",
+        "--freq", str(settings["frequency"]), "--seed", str(seed), "--report", "report.json",
+        "--timing-allow-fail", "--quiet",
+        folder=folder,
+    )  # fmt: skip
+    report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    reached: float = round(min(clock["achieved"] for clock in report["fmax"].values()), 1)
+    print(f"{block.module}, seed {seed}: {reached} MHz", flush=True)
+    return reached
+
+
+def place(block: Block, settings: dict[str, Any], kept: dict[str, Any]) -> None:
+    """Places a block with the seeds that are not kept yet."""
+    if kept["blocks"].get(block.module, {}).get("digest") != block.digest():
+        kept["blocks"].pop(block.module, None)
+    known = kept["blocks"].get(block.module, {"clocks": []})
+    seeds = settings["seeds"][len(known["clocks"]) :]
+    if not seeds:
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        known |= {"digest": block.digest(), **mapped(block, folder)}
+        kept["blocks"][block.module] = known
+        for seed in seeds:
+            save(kept)
+            known["clocks"].append(clock(block, settings, seed, folder))
+    save(kept)
+
+
+def save(kept: dict[str, Any]) -> None:
+    """Writes place.json."""
+    RESULT.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def product(family: str, width: int, folder: Path) -> dict[str, int]:
@@ -191,16 +222,18 @@ def page(settings: dict[str, Any], blocks: list[Block], kept: dict[str, Any], ve
     for block in blocks:
         if page := kept["blocks"].get(block.module):
             clocks = page["clocks"]
-            cells = [
-                min(clocks),
-                median(clocks),
-                max(clocks),
-                *(page[key] for key in ("LUT", "FF", "DSP", "BRAM")),
-            ]
-            lines.append(f"| {block.what} | `{block.module}` | {' | '.join(f'{cell:,}' for cell in cells)} |")
-    waiting = [f"`{block.module}`" for block in blocks if block.module not in kept["blocks"]]
-    if waiting:
-        lines += ["", f"Not placed yet: {', '.join(waiting)}."]
+            reached = [min(clocks), median(clocks), max(clocks)] if clocks else ["", "", ""]
+            cells = [*map(str, reached), *(f"{page[key]:,}" for key in ("LUT", "FF", "DSP", "BRAM"))]
+            lines.append(f"| {block.what} | `{block.module}` | {' | '.join(cells)} |")
+    for count in range(len(settings["seeds"])):
+        waiting = [
+            f"`{block.module}`"
+            for block in blocks
+            if len(kept["blocks"].get(block.module, {"clocks": []})["clocks"]) == count
+        ]
+        if waiting:
+            placed = f"Placed with {count} of {len(settings['seeds'])} seeds" if count else "Not placed yet"
+            lines += ["", f"{placed}: {', '.join(waiting)}."]
     lines += [
         "", "## Products by device", "",
         "A product of two words (`tiled_mul`) in tiles of the device's multiplier (`device_pkg`):", "",
@@ -249,13 +282,10 @@ def main() -> None:
     for block in blocks:
         if sys.argv[1:] and block.module not in sys.argv[1:]:
             continue
-        if kept["blocks"].get(block.module, {}).get("digest") != block.digest():
-            with tempfile.TemporaryDirectory() as folder:
-                kept["blocks"][block.module] = placed(block, settings, Path(folder))
-            RESULT.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        place(block, settings, kept)
     if kept.get("digest") != digest:
         kept |= {"products": products(), "digest": digest}
-    RESULT.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    save(kept)
     PAGE.write_text(page(settings, blocks, kept, kept["version"]), encoding="utf-8")
 
 

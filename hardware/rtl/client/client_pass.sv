@@ -1,8 +1,9 @@
 // The passes over all coefficients other than transforms (client_pass_pkg), one coefficient per cycle.
 //
 // A beat is accepted when everything that it needs is available. It then passes through a pipeline that never stalls: a
-// beat whose result goes to the stream is accepted only if the output FIFO has room for it. A beat that breaks the
-// frame's rules is not accepted into the pipeline but reported, in the cycle of the transfer.
+// beat whose result goes to the stream is taken only if the output FIFO has room for it. A beat that breaks the
+// frame's rules is taken, but not accepted into the pipeline, and reported in the cycle of the transfer. No counter
+// waits for the comparison with the modulus: the pass is at its end after such a beat.
 module client_pass #(
     parameter int unsigned LogN = 16,
     parameter logic [59:0] Modulus = 60'd1152921504606584833
@@ -12,7 +13,7 @@ module client_pass #(
     input  logic                      run_i,
     input  logic [2:0]                pass_i,
     input  logic                      restart_i,         // next beat is coefficient 0
-    output logic                      last_o,            // the last beat of a pass is accepted
+    output logic                      last_o,            // the last beat of a pass is taken
     output logic                      empty_o,           // nothing in the pipeline
     output logic                      delivered_o,       // nor in the output FIFO
     input  logic                      close_i,           // ends an unfinished output frame; only when empty
@@ -59,7 +60,7 @@ module client_pass #(
   localparam int unsigned Depth = 32;  // of the output FIFO
 
   logic [LogN-1:0] index_q;
-  logic streamed, answers, sampled, expanded, source, room, taken, faulty, accepted;
+  logic streamed, answers, sampled, expanded, source, room, taken, faulty, accepted, returned_q;
   logic [5:0] credits_q;
 
   // The needs of the pass.
@@ -71,11 +72,11 @@ module client_pass #(
   assign source = run_i && room && (!sampled || sample_valid_i) && (!expanded || uniform_valid_i);
   assign s_axis_tready_o = source && streamed;
   assign taken = source && (!streamed || s_axis_tvalid_i);
-  assign sample_ready_o = accepted && sampled;
-  assign uniform_ready_o = accepted && expanded;
+  assign sample_ready_o = taken && sampled;
+  assign uniform_ready_o = taken && expanded;
 
   // The possible faults of a beat.
-  assign last_o = accepted && index_q == '1;
+  assign last_o = taken && index_q == '1;
   assign range_o = taken && streamed && s_axis_tdata_i >= 64'(Modulus);
   assign short_frame_o = taken && streamed && s_axis_tlast_i && index_q != '1;
   assign missing_last_o = taken && streamed && !s_axis_tlast_i && index_q == '1;
@@ -85,7 +86,7 @@ module client_pass #(
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) index_q <= '0;
     else if (restart_i) index_q <= '0;
-    else if (accepted) index_q <= index_q + 1;
+    else if (taken) index_q <= index_q + 1;
   end
 
   // Samples of v and e1 are collected into lines as they come.
@@ -95,7 +96,7 @@ module client_pass #(
   logic [LogN-3:0] early_number_q;
   always_ff @(posedge clk_i) begin
     for (int unsigned m = 1; m < 3; m++) begin
-      if (accepted && sampled) early_q[m] <= {sample_i[m], early_q[m][179:60]};
+      if (taken && sampled) early_q[m] <= {sample_i[m], early_q[m][179:60]};
       early_line_q[m] <= {sample_i[m], early_q[m]};
     end
     early_number_q <= index_q[LogN-1:2];
@@ -113,7 +114,7 @@ module client_pass #(
   logic [59:0] x2, error2, a3_q, b3_q, x3_q, a10, product10, result_q;
   logic [2:0][59:0] coefficient;
 
-  assign read_o = accepted;
+  assign read_o = taken;
   assign read_line_o = index_q[LogN-1:2];
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) valid_q <= '0;
@@ -225,12 +226,15 @@ module client_pass #(
     if (!rst_ni) begin
       {write_q, read_q, filled_q, open_o} <= '0;
       credits_q <= 6'(Depth - 1);
+      returned_q <= 1'b0;
     end else begin
       if (push) write_q <= write_q + 1;
       if (pop) read_q <= read_q + 1;
       filled_q <= filled_q + 6'(push) - 6'(pop);
-      // A closing beat takes the reserved place, and releases it when it leaves.
-      credits_q <= credits_q - 6'(accepted && answers) - 6'(close_i) + 6'(pop);
+      // A closing beat takes the reserved place, and releases it when it leaves. A faulty beat returns its place a
+      // cycle later.
+      credits_q  <= credits_q - 6'(taken && answers) - 6'(close_i) + 6'(pop) + 6'(returned_q);
+      returned_q <= faulty && answers;
       if (push) open_o <= !entry[60];
     end
   end
@@ -238,6 +242,9 @@ module client_pass #(
 `ifndef SYNTHESIS
   a_fifo_has_room :
   assert property (@(posedge clk_i) disable iff (!rst_ni) push |-> filled_q < 6'(Depth));
+  a_places_are_returned :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+      empty_o && delivered_o && !returned_q |-> credits_q == 6'(Depth - 1));
   a_close_only_when_empty :
   assert property (@(posedge clk_i) disable iff (!rst_ni) close_i |-> empty_o && open_o);
   a_output_keeps_still :
