@@ -4,11 +4,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .guessing import guesses, log2_secrets, meet, repetitions
+from .guessing import guesses, log2_choose, log2_secrets, meet, repetitions
 from .problem import Problem
 from .reduction import MAX_BETA, MIN_BETA, Array, CostModel, ln_delta, shortest_vector
 from .search import MOST_BITS, Cost, grid_search
 from .shape import log2_admissible, log2_nearest_plane, standing_out
+
+WINDOWS = 64
+"""Sizes of windows that `meet_in_the_middle` tries."""
 
 
 def unique_shortest(problem: Problem, model: CostModel) -> Cost:
@@ -154,9 +157,16 @@ def _hybrid_search(problem: Problem, model: CostModel, how: str) -> Cost:
 
 def meet_in_the_middle(problem: Problem, model: CostModel) -> Cost:
     """Find the secret alone, without a lattice: the better of Odlyzko's splitting and May's
-    representations."""
-    if problem.secret.weight is None:
+    representations. In a ring, a secret of fixed weight is searched for among those of which some rotation
+    is 0 outside of a window."""
+    weight, n = problem.secret.weight, float(problem.n)
+    if weight is None:
         bits = log2_secrets(problem) / 2
+    elif not problem.ring:
+        bits = float(meet(n, weight))
     else:
-        bits = float(meet(float(problem.n), float(problem.secret.weight)))
+        window = np.linspace(min(2.0 * weight, n), n, WINDOWS)
+        outside = log2_choose(window, weight) - log2_choose(n, weight)
+        tries = np.maximum(repetitions(outside) - np.log2(n), 0.0)
+        bits = float((meet(window, weight) + tries).min())
     return Cost(bits) if bits <= MOST_BITS else Cost(np.inf)

@@ -158,3 +158,11 @@ def test_names_and_weights_that_do_not_exist_are_refused() -> None:
     for weight in (0, 2049):
         with pytest.raises(kw.errors.ParameterError, match="weight"):
             sparse(weight, 2048)
+
+
+def test_rotations_of_a_secret_save_a_search_at_most_their_square_root() -> None:
+    for n, weight in ((2**16, 24), (2**16, 32), (2**17, 24)):
+        ring, plain = (Problem(n, 100, sparse(weight, n), ring=ring) for ring in (True, False))
+        bits, whole = (security.ATTACKS["mitm"](each, MODELS["matzov"]).bits for each in (ring, plain))
+        assert whole == float(meet(float(n), float(weight)))
+        assert log2(n) / 4 < whole - bits < log2(n) / 2

@@ -18,13 +18,12 @@ const WEIGHT_192: [(u32, u32); 3] = [(15, 733), (16, 1474), (17, 2968)];
 /// The same for ephemeral secrets of Hamming weight 32, on which only the key that switches to them depends. These are
 /// the moduli of that key in the parameter sets of Bossuat, Troncoso-Pastoriza and Hubaux (ACNS 2022, ePrint 2022/024),
 /// 40 + 56 bits at `2^15` and 60 + 61 bits at `2^16`. A larger ring with the same modulus is at least as strong. By the
-/// estimate of `keywright.security` they have 141, 159 and 190 bits.
+/// estimate of `keywright.security` they have 141, 159 and 183 bits.
 const WEIGHT_32: [(u32, u32); 3] = [(15, 96), (16, 121), (17, 121)];
 
 /// The same for ephemeral secrets of Hamming weight 24: the modulus of that key with two primes of 50 bits, at which
-/// `keywright.security` estimates 136 and 148 bits. The cheapest attack searches for the secret alone, by
-/// representations, whatever the modulus. The estimate leaves out that a search serves all rotations of the secret,
-/// which could take 5 bits from it.
+/// `keywright.security` estimates 129 and 140 bits. The cheapest attack searches for the secret alone, by
+/// representations, whatever the modulus: among all rotations of the secret it hopes for one within a window.
 const WEIGHT_24: [(u32, u32); 2] = [(16, 100), (17, 100)];
 
 /// Largest `log2(QP)` that keeps 128 bits of classical security.
