@@ -18,12 +18,10 @@ use keywright_rlwe::{
 
 use crate::StudyError;
 use crate::key_design::processor_seconds;
+use crate::packing_keys::{KeyLine, PackingKeys};
 
 /// Level of the convolution: its packing is done at level 1, and the products are not rescaled before.
 const LEVEL: usize = 1;
-
-/// A key: Galois element, level, primes to a digit, seeded, special primes.
-pub type KeyLine = (u64, usize, usize, bool, Vec<usize>);
 
 /// A layer and its keys.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,9 +39,7 @@ pub struct ConvolutionRequest {
     /// Channels of the input and of the result; a power of two of them is packed.
     pub channels: usize,
     /// Keys for the automorphisms of the packing.
-    pub keys: Vec<KeyLine>,
-    /// Automorphisms that are applied one after another for a Galois element.
-    pub ways: BTreeMap<u64, Vec<u64>>,
+    pub packing: PackingKeys,
     /// Timed layers, after one that is not.
     pub runs: usize,
 }
@@ -276,7 +272,7 @@ pub fn run_convolution(request: &ConvolutionRequest) -> Result<ConvolutionRecord
     let secret = SecretKey::sample(rlwe, &mut rng(1))?;
     let mut generator = KeyGenerator::new(&secret, rng(2));
     let begin = Instant::now();
-    let keys = packing_keys(rlwe, &mut generator, &request.keys)?;
+    let keys = packing_keys(rlwe, &mut generator, &request.packing.keys)?;
     let keygen_s = begin.elapsed().as_secs_f64();
     let key_bytes = keys.bytes();
 
@@ -310,7 +306,7 @@ pub fn run_convolution(request: &ConvolutionRequest) -> Result<ConvolutionRecord
         .collect::<Result<_, _>>()?;
     let decryptor = Decryptor::new(&parameters, &secret)?;
     let input = decryptor.encrypt_real(&values, Packing::Coefficients, LEVEL, &mut rng(4))?.expand();
-    let packer = Packer::new(&parameters, &keys, layout.fitting, &request.ways, LEVEL)?;
+    let packer = Packer::new(&parameters, &keys, layout.fitting, &request.packing.ways, LEVEL)?;
     let mut layer = Layer { packer, kernels };
     let result = layer.run(&input)?;
     let found = decryptor.decrypt_real(&result)?;
@@ -356,7 +352,7 @@ pub fn run_convolution(request: &ConvolutionRequest) -> Result<ConvolutionRecord
         }
     }
     Ok(ConvolutionRecord {
-        keys: request.keys.len(),
+        keys: request.packing.keys.len(),
         key_bytes,
         keygen_s,
         automorphisms: layer.packer.automorphisms,
@@ -408,8 +404,10 @@ mod tests {
             width: 8,
             kernel: 3,
             channels: 3,
-            keys: keys.iter().map(|&galois| (galois, 1, 1, true, vec![3])).collect(),
-            ways,
+            packing: PackingKeys {
+                keys: keys.iter().map(|&galois| (galois, 1, 1, true, vec![3])).collect(),
+                ways,
+            },
             runs: 1,
         }
     }

@@ -23,7 +23,8 @@ use keywright_ckks::{
 use keywright_rlwe::{EvaluationKeys, KeyGenerator, SecretKey, threads};
 
 use crate::StudyError;
-use crate::coefficient_convolution::{KeyLine, Packer, packing_keys};
+use crate::coefficient_convolution::{Packer, packing_keys};
+use crate::packing_keys::PackingKeys;
 
 /// Bits of the primes: `q_0`, the level of the convolution, three of `slots_to_coeffs`, twelve of ReLU and of the
 /// mask, eight of `eval_mod`, four of `coeffs_to_slots`.
@@ -77,9 +78,7 @@ pub struct NetworkRequest {
     /// Channels that fit a polynomial.
     pub fitting: usize,
     /// Keys for the automorphisms of packings.
-    pub keys: Vec<KeyLine>,
-    /// Automorphisms that are applied one after another for a Galois element.
-    pub ways: BTreeMap<u64, Vec<u64>>,
+    pub packing: PackingKeys,
     /// All layers but the last have a ReLU.
     pub layers: Vec<NetworkLayer>,
     /// Coefficients of absolute value at most 1.
@@ -249,7 +248,7 @@ pub fn run_network(request: &NetworkRequest) -> Result<NetworkRecord, StudyError
     for key in generator.switching_keys(&specs.chain(last.required_keys()).collect::<Vec<_>>())? {
         keys.insert(key?)?;
     }
-    let packing = packing_keys(rlwe, &mut generator, &request.keys)?;
+    let packing = packing_keys(rlwe, &mut generator, &request.packing.keys)?;
     let mut network = Network {
         parameters: &parameters,
         plan: &plan,
@@ -263,7 +262,7 @@ pub fn run_network(request: &NetworkRequest) -> Result<NetworkRecord, StudyError
             })
             .collect::<Result<_, StudyError>>()?,
         evaluator: Evaluator::new(&parameters, &keys)?,
-        packer: Packer::new(&parameters, &packing, request.fitting, &request.ways, LEVEL)?,
+        packer: Packer::new(&parameters, &packing, request.fitting, &request.packing.ways, LEVEL)?,
         stages: BTreeMap::new(),
     };
     let decryptor = Decryptor::new(&parameters, &secret)?.declaring(Magnitude::new(1.0)?);
@@ -286,7 +285,7 @@ pub fn run_network(request: &NetworkRequest) -> Result<NetworkRecord, StudyError
     }
     Ok(NetworkRecord {
         key_bytes: (packing.bytes(), keys.bytes()),
-        keys: (request.keys.len(), keys.len()),
+        keys: (request.packing.keys.len(), keys.len()),
         switches: network.packer.switches() / request.images.len().max(1),
         results,
         seconds,

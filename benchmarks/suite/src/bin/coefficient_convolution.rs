@@ -5,15 +5,9 @@
 //! `key GALOIS LEVEL ALPHA SEEDED SPECIAL...` for each key, and `way GALOIS HOP...` for each automorphism.
 #![expect(clippy::print_stdout, reason = "the result")]
 
-use std::collections::BTreeMap;
 use std::error::Error;
-use std::str::FromStr;
 
-use keywright_studies::{ConvolutionRequest, run_convolution};
-
-fn all<T: FromStr>(words: &[&str]) -> Result<Vec<T>, T::Err> {
-    words.iter().map(|word| word.parse()).collect()
-}
+use keywright_studies::{ConvolutionRequest, PackingKeys, parsed, run_convolution};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("usage: coefficient_convolution FILE")?;
@@ -24,31 +18,20 @@ fn main() -> Result<(), Box<dyn Error>> {
         width: 32,
         kernel: 3,
         channels: 16,
-        keys: Vec::new(),
-        ways: BTreeMap::new(),
+        packing: PackingKeys::default(),
         runs: 3,
     };
     for line in std::fs::read_to_string(path)?.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
             ["log-n", value] => request.log_n = value.parse()?,
-            ["q", values @ ..] => request.q = all(values)?,
-            ["p", values @ ..] => request.p = all(values)?,
+            ["q", values @ ..] => request.q = parsed(values)?,
+            ["p", values @ ..] => request.p = parsed(values)?,
             ["width", value] => request.width = value.parse()?,
             ["kernel", value] => request.kernel = value.parse()?,
             ["channels", value] => request.channels = value.parse()?,
             ["runs", value] => request.runs = value.parse()?,
-            ["key", galois, level, alpha, seeded, special @ ..] => request.keys.push((
-                galois.parse()?,
-                level.parse()?,
-                alpha.parse()?,
-                seeded.parse()?,
-                all(special)?,
-            )),
-            ["way", galois, hops @ ..] => {
-                request.ways.insert(galois.parse()?, all(hops)?);
-            }
-            _ => return Err(format!("not a line of a layer: {line}").into()),
+            words => request.packing.read(words)?,
         }
     }
     println!("{}", run_convolution(&request)?.json());

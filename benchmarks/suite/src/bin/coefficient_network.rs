@@ -6,15 +6,9 @@
 //! its exponents, kernels, summands and places, then the coefficients of each image.
 #![expect(clippy::print_stdout, reason = "the result")]
 
-use std::collections::BTreeMap;
 use std::error::Error;
-use std::str::FromStr;
 
-use keywright_studies::{NetworkLayer, NetworkRequest, run_network};
-
-fn all<T: FromStr>(words: &[&str]) -> Result<Vec<T>, T::Err> {
-    words.iter().map(|word| word.parse()).collect()
-}
+use keywright_studies::{NetworkLayer, NetworkRequest, PackingKeys, parsed, run_network};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -27,8 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut take = |count: usize| -> Vec<f64> { numbers.by_ref().take(count).collect() };
     let mut request = NetworkRequest {
         fitting: 64,
-        keys: Vec::new(),
-        ways: BTreeMap::new(),
+        packing: PackingKeys::default(),
         layers: Vec::new(),
         images: Vec::new(),
     };
@@ -38,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             ["fitting", value] => request.fitting = value.parse()?,
             ["layer", sizes @ ..] => {
                 let [channels, terms, apart, places] =
-                    all::<usize>(sizes)?.try_into().map_err(|_| format!("not a layer: {line}"))?;
+                    parsed::<usize>(sizes)?.try_into().map_err(|_| format!("not a layer: {line}"))?;
                 request.layers.push(NetworkLayer {
                     exponents: take(terms).iter().map(|&x| x as i64).collect(),
                     kernels: (0..channels).map(|_| take(terms)).collect(),
@@ -48,17 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 });
             }
             ["images", count] => request.images = (0..count.parse()?).map(|_| take(1 << 16)).collect(),
-            ["key", galois, level, alpha, seeded, special @ ..] => request.keys.push((
-                galois.parse()?,
-                level.parse()?,
-                alpha.parse()?,
-                seeded.parse()?,
-                all(special)?,
-            )),
-            ["way", galois, hops @ ..] => {
-                request.ways.insert(galois.parse()?, all(hops)?);
-            }
-            _ => return Err(format!("not a line of a network: {line}").into()),
+            words => request.packing.read(words)?,
         }
     }
     println!("{}", run_network(&request)?.json());

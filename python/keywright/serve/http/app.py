@@ -137,6 +137,10 @@ async def _expire(service: Service) -> None:
         await anyio.sleep(EXPIRE_EVERY_S)
 
 
+async def _piece(data: bytes, start: int, length: int) -> bytes:
+    return data[start : start + length]
+
+
 class Routes:
     """One method for each route."""
 
@@ -420,19 +424,12 @@ class Routes:
     def _stored_answer(self, request: Request, job: Job) -> Response:
         """Return the answer of a job that is done, in pieces from the storage."""
         size, result = job.answer_bytes, self._service.evaluations.result
-
-        async def read(start: int, length: int) -> bytes:
-            return await self._run(request, result, job.identifier, job.tenant, start, length)
-
+        read = partial(self._run, request, result, job.identifier, job.tenant)
         return Ciphertexts(size, read, self._room(request, min(size, IN_MEMORY_BYTES)))
 
     def _held_answer(self, request: Request, job: Job, data: bytes) -> Response:
         """Return an answer that is in memory alone."""
-
-        async def read(start: int, length: int) -> bytes:
-            return data[start : start + length]
-
-        return Ciphertexts(len(data), read, self._room(request, len(data)))
+        return Ciphertexts(len(data), partial(_piece, data), self._room(request, len(data)))
 
     async def _end_of(self, request: Request, job: Job, seconds: float) -> None:
         """Wait for the end of a job, for at most ``seconds``.

@@ -80,23 +80,19 @@ class Engine:
         """Run an order and report its outcome."""
         begun = time.process_time()
         answer = b""
-
-        def refuse(error: ServeError, **more: str) -> None:
-            self.say(refused=error.reason()["error"], processor=time.process_time() - begun, **more)
-
         try:
             end: dict[str, Any] = getattr(self, f"do_{order['do']}")(order)
         except ServeError as error:
-            refuse(error)
+            self._refuse(error, begun)
         except OSError as error:
             # Its text names a file, and so an evaluation or a key set.
             reason = error.strerror or type(error).__name__
-            refuse(DiskError(f"the disk failed during an evaluation: {reason}"))
+            self._refuse(DiskError(f"the disk failed during an evaluation: {reason}"), begun)
         except (KeywrightError, MemoryError) as error:
-            refuse(ServeError(f"the evaluation failed: {error}"))
+            self._refuse(ServeError(f"the evaluation failed: {error}"), begun)
         except Exception as error:  # noqa: BLE001 - whatever it is, the process goes on
             other = ServeError("the evaluation failed for an unexpected reason; see the server's log")
-            refuse(other, unforeseen="".join(format_exception(error)).rstrip())
+            self._refuse(other, begun, unforeseen="".join(format_exception(error)).rstrip())
         else:
             answer = end.pop("bytes", answer)
             end |= {"size": len(answer), "processor": time.process_time() - begun}
@@ -104,9 +100,13 @@ class Engine:
                 self._answers.write(json.dumps({"end": end}).encode() + b"\n" + answer)
                 self._answers.flush()
 
+    def _refuse(self, error: ServeError, begun: float, **more: str) -> None:
+        """Report an order that failed, which began after so much processor time."""
+        self.say(refused=error.reason()["error"], processor=time.process_time() - begun, **more)
+
     def do_check(self, order: Order) -> dict[str, object]:
         """Read a complete key set, which checks every residue, checksum and security bound."""
-        path, require = Path(order["path"]), partial(self._require, order)
+        path, require = Path(order["path"]), partial(self.require, order)
         require()
         parameters = key_parameters(base64.b64decode(order["parameters"]))
         try:
@@ -139,22 +139,11 @@ class Engine:
             keys = EvaluationKeys.open_shared(descriptor, model.parameters)
         else:
             hand_over = None if self._passing is None else self._hand_over
-            loading = KeyLoading(order, model, hand_over, partial(self._require, order))
+            loading = KeyLoading(order, model, hand_over, partial(self.require, order))
             keys = loading.keys
-        done, start = 0, time.perf_counter()
-        told = start
-
-        def step() -> None:
-            nonlocal done, told
-            done += 1
-            now = time.perf_counter()
-            if now - told >= TELL_EVERY_S:
-                told = now
-                self.say(step=done)
-            self._require(order)
-
+        start = time.perf_counter()
         try:
-            objects = runner.evaluate(inputs, keys, step)
+            objects = runner.evaluate(inputs, keys, Steps(self, order).step)
         except KeywrightError as error:
             if isinstance(error, ServeError):
                 raise
@@ -170,7 +159,7 @@ class Engine:
         replace(Path(order["answer"]), answer)
         return {"seconds": seconds}
 
-    def _require(self, order: Order) -> None:
+    def require(self, order: Order) -> None:
         """Check that an evaluation, or a check, was not cancelled."""
         if self.cancelled == order["job"]:
             raise EvaluationError(
@@ -202,6 +191,28 @@ class Engine:
                 )
             self._runners[name] = model, model.runner(order["budget"], self._resident)
         return self._runners[name]
+
+
+class Steps:
+    """Steps of an evaluation, which end if it is cancelled and are reported now and then.
+
+    Args:
+        engine: reports them.
+        order: the evaluation.
+    """
+
+    def __init__(self, engine: Engine, order: Order) -> None:
+        self._engine, self._order = engine, order
+        self._done, self._told = 0, time.perf_counter()
+
+    def step(self) -> None:
+        """Count a step."""
+        self._done += 1
+        now = time.perf_counter()
+        if now - self._told >= TELL_EVERY_S:
+            self._told = now
+            self._engine.say(step=self._done)
+        self._engine.require(self._order)
 
 
 class KeyLoading:
@@ -248,13 +259,13 @@ class KeyLoading:
         if incoming is not None:
             # The head of the set and of its first key.
             incoming.wait(0, model.keys.first_key)
+        return EvaluationKeys.load_shared(self._path, model.parameters, steps, self._arrive)
 
-        def arrive(begin: int, end: int) -> None:
-            self._require()
-            if incoming is not None:
-                incoming.wait(begin, end)
-
-        return EvaluationKeys.load_shared(self._path, model.parameters, steps, arrive)
+    def _arrive(self, begin: int, end: int) -> None:
+        """Wait for bytes of the keys' file."""
+        self._require()
+        if self._incoming is not None:
+            self._incoming.wait(begin, end)
 
     def wait(self) -> None:
         """Wait until the keys are handed over.
@@ -299,19 +310,20 @@ def main(passing: int | None) -> None:
     os.dup2(2, 1)
     sharing = None if passing is None else socket.socket(fileno=passing)
     engine, orders = Engine(answers, sharing), queue.Queue[Order]()
-
-    def read() -> None:
-        for line in sys.stdin.buffer:
-            order = read_json(line, OWN)
-            if "sizes" in order:
-                order["bodies"] = [sys.stdin.buffer.read(size) for size in order["sizes"]]
-            if order["do"] == "cancel":
-                engine.cancelled = order["job"]
-            else:
-                orders.put(order)
-        # Nobody waits for the running computation.
-        os._exit(0)
-
-    threading.Thread(target=read, daemon=True).start()
+    threading.Thread(target=_read, args=(sys.stdin.buffer, engine, orders), daemon=True).start()
     while True:
         engine.obey(orders.get())
+
+
+def _read(lines: BinaryIO, engine: Engine, orders: queue.Queue[Order]) -> None:
+    """Take orders until there are no more, and end the process."""
+    for line in lines:
+        order = read_json(line, OWN)
+        if "sizes" in order:
+            order["bodies"] = [lines.read(size) for size in order["sizes"]]
+        if order["do"] == "cancel":
+            engine.cancelled = order["job"]
+        else:
+            orders.put(order)
+    # Nobody waits for the running computation.
+    os._exit(0)
