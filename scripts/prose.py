@@ -13,7 +13,8 @@ tables, headings and links are not prose. The rules:
 * none of `PHRASES` occurs;
 * none of `CLAUSES` occurs in the places that users read: `docs/`, README, and in `python/keywright` the
   docstrings of public names, the strings of errors and help texts;
-* a list follows an empty line, or the site shows it as part of the paragraph above it.
+* a list follows an empty line, or the site shows it as part of the paragraph above it;
+* no line inside a span of code begins like an item of a list, or a forge shows it as one.
 
 A finding is printed as ``file:line: what``. The exit status is 1 if there is any.
 """
@@ -102,6 +103,7 @@ COMMENT = {
 FENCE = re.compile(r"^ *(`{3,})")
 ITEM = re.compile(r"^ *(?:[*-]|\d+\.) ")
 FIRST = re.compile(r"^ *(?:[*-]|1\.) ")
+MARKED = re.compile(r"^ *(?:[*+-]|\d+[.)]) ")
 CODE = re.compile(r"`[^`]*`")
 LINK = re.compile(r"\]\([^)]*\)")
 MARK = re.compile(r"<!--.*?-->")
@@ -137,15 +139,19 @@ def findings(text: str, *, clauses: bool = False) -> list[tuple[int, str]]:
     places: list[tuple[int, str]] = []
     above = ""
     fence = ""
+    code = False  # whether a span of code began in a line above
     for number, line in enumerate(text.splitlines(), start=1):
         mark = FENCE.match(line)
         if fence:
             fence = "" if mark and mark[1].startswith(fence) and line.strip() == mark[1] else fence
-            above = ""
+            above, code = "", False
             continue
         if mark:
             fence = mark[1]
             continue
+        if code and MARKED.match(line):
+            places.append((number, "a line inside code begins like a list: break the line elsewhere"))
+        code = bool(line.strip()) and code != bool(line.count("`") % 2)
         plain = MARK.sub("", LINK.sub("]()", line))
         if len(plain) > WIDTH and not line.startswith(("|", "#", "!", "<", "    ")):
             places.append((number, f"the line has {len(line)} characters, at most {WIDTH}"))

@@ -20,6 +20,8 @@ def faults(text: str) -> list[str]:
         ("The level is to be lowered.\n", "is to be lowered"),
         ("Two ways:\n* one\n* two\n", "empty line"),
         ("Steps:\n1. one\n", "empty line"),
+        ("It is at most `2^-(bits/2\n+ 2)`.\n", "inside code"),
+        ("* It is `1 - C(B\n  - c, k)`.\n", "inside code"),
     ],
 )
 def test_each_rule_finds_something(text: str, part: str) -> None:
@@ -69,6 +71,10 @@ def test_the_clause_of_every_rule_is_found_where_users_read() -> None:
         page = f"A key is made. {sample}\n"
         assert len(prose.findings(page, clauses=True)) == 1, sample
         assert faults(page) == []
+
+
+def test_lists_with_code_are_left_alone() -> None:
+    assert not faults("Two names:\n\n* `one`, in `a\n  b`\n* `two`\n- `three\n\n* four\n")
 
 
 def test_natural_clauses_pass() -> None:

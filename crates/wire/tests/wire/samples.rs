@@ -246,8 +246,8 @@ pub(crate) fn encrypted_sum() -> EncryptedSum {
     EncryptedSum::new(sum_parameters(), SESSION, 3, contributors, planes(7)).unwrap()
 }
 
-/// A block of `2^10` places and one of 3, of which eight coefficients of the first half are stored: byte `i` is `11 i
-/// + 5`.
+/// A block of `2^10` places and one of 3, of which eight coefficients of the first half are stored: byte `i` is
+/// `11 i + 5`.
 pub(crate) fn search_answer(b: &BfvParameters) -> Answer {
     let shape = AnswerShape { rows: 1027, width_0: 19, width_1: 27 };
     let body = (0..shape.body_len(b.rlwe().n())).map(|i| (11 * i + 5) as u8).collect();
