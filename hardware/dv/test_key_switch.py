@@ -125,6 +125,13 @@ async def forgets_everything_at_a_reset(dut: Any) -> None:
     ):
         bench.rates = {"key_a": 0.02} if (count, where) == (1, 0.4) else {}
         await cut(bench, [switch] * count, int(where * frame) + random.randrange(bench.beats), pin)
+    # By the register, in a frame of each port of results that its receiver has begun.
+    for name in OUTPUTS:
+        bench.rates = dict.fromkeys(OUTPUTS, 0.5)
+        bench.queue(switch)
+        while not bench.begun[name]:
+            await FallingEdge(dut.clk_i)
+        await cut(bench, [], 5, by_pin=False)
     bench.rates = {}
     expected = [bench.queue(switch), bench.queue(switch)]
     await bench.finish(2)
