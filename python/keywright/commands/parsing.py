@@ -54,14 +54,12 @@ def given_path(text: str) -> Path:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises instead of ending the process, and whose whole numbers have 64 bits."""
+    """A parser that raises instead of ending the process, whose whole numbers have 64 bits, and whose paths are
+    not empty."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.register("type", int, _whole)
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
         self.register("type", Path, given_path)
 
     def error(self, message: str) -> NoReturn:
