@@ -101,10 +101,10 @@ class Bench:
         """
         worst = 0.0
         for result, source, row in zip(results, self.inputs, self.values, strict=True):
-            found = np.asarray(self.client.decrypt_complex(result))
-            if not np.abs(found - row).max() <= result.error_bound:
+            decrypted = np.asarray(self.client.decrypt_complex(result))
+            if not np.abs(decrypted - row).max() <= result.error_bound:
                 raise SystemExit(f"{self.case}: the result is wrong")
-            error = found - np.asarray(self.client.decrypt_complex(source))
+            error = decrypted - np.asarray(self.client.decrypt_complex(source))
             parts = [error.real, error.imag] if self.case.values == "complex" else [error.real]
             worst = max(worst, *(float(np.abs(part).max()) for part in parts))
         return -float(np.log2(worst))
