@@ -9,7 +9,7 @@ import pytest
 import record_index
 
 ROOT = Path(__file__).parents[1]
-TEMPLATES = {"benchmarks/studies/network_keys/page.md"} | {
+TEMPLATES = {"benchmarks/studies/network_keys/page.md", "benchmarks/studies/speed/page.md"} | {
     f"benchmarks/studies/ledger/pages/{name}.md"
     for name in (
         "README",

@@ -64,8 +64,8 @@ def test_products_with_both_halves_count_twice() -> None:
         "stored_products": [0, 1],
     }
     after |= {"products": [1, 0], "visits": [5, 5]}
-    found = operations({name: [0, 0] for name in after}, after, 16)
-    assert found == pytest.approx({"butterflies": 128e-9, "multiply_adds": 8e-9})
+    counts = operations({name: [0, 0] for name in after}, after, 16)
+    assert counts == pytest.approx({"butterflies": 128e-9, "multiply_adds": 8e-9})
 
 
 def test_the_page_is_what_the_last_record_makes() -> None:

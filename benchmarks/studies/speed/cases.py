@@ -47,10 +47,6 @@ class Case:
         """Ciphertexts that one run bootstraps."""
         return 2 if self.values == "pair" else 1
 
-    def plan(self) -> kw.BootstrapperPlan:
-        """Its plan."""
-        return kw.BootstrapperPlan.preset(self.preset)
-
 
 def cases(preset: str) -> list[Case]:
     """Return the cases with the keys of a preset."""
@@ -70,9 +66,16 @@ def operations(before: Counts, after: Counts, log_n: int) -> dict[str, float]:
 class Bench:
     """A case with its keys and inputs."""
 
-    def __init__(self, case: Case, secret: kw.SecretKey, evaluator: kw.Evaluator) -> None:
-        self.case, self.plan, self.evaluator = case, case.plan(), evaluator
-        self.bootstrapper = kw.Bootstrapper(self.plan)
+    def __init__(
+        self,
+        case: Case,
+        bootstrapper: kw.Bootstrapper,
+        secret: kw.SecretKey,
+        encryptor: kw.Encryptor,
+        evaluator: kw.Evaluator,
+    ) -> None:
+        self.case, self.plan, self.evaluator = case, bootstrapper.plan, evaluator
+        self.bootstrapper = bootstrapper
         self.client = kw.Decryptor(secret)
         rng = np.random.default_rng(1)
         shape = (case.vectors, self.plan.slots)
@@ -80,7 +83,7 @@ class Bench:
         if case.values == "complex":
             self.values = self.values + 1j * rng.uniform(-1, 1, shape)
         self.inputs = [
-            self.client.encrypt(row, self.plan.slots, self.plan.input_level, magnitude=1.5).expand()
+            encryptor.encrypt(row, self.plan.slots, self.plan.input_level, magnitude=1.5)
             for row in self.values
         ]
 
@@ -98,10 +101,10 @@ class Bench:
         """
         worst = 0.0
         for result, source, row in zip(results, self.inputs, self.values, strict=True):
-            found = np.asarray(self.client.decrypt_complex(result))
-            if not np.abs(found - row).max() <= result.error_bound:
+            decrypted = np.asarray(self.client.decrypt_complex(result))
+            if not np.abs(decrypted - row).max() <= result.error_bound:
                 raise SystemExit(f"{self.case}: the result is wrong")
-            error = found - np.asarray(self.client.decrypt_complex(source))
+            error = decrypted - np.asarray(self.client.decrypt_complex(source))
             parts = [error.real, error.imag] if self.case.values == "complex" else [error.real]
             worst = max(worst, *(float(np.abs(part).max()) for part in parts))
         return -float(np.log2(worst))
@@ -124,9 +127,14 @@ def benches(preset: str) -> list[Bench]:
     """Return the cases of a preset, with its keys."""
     plan = kw.BootstrapperPlan.preset(preset)
     secret = kw.SecretKey.generate(plan.parameters)
-    keys = kw.KeyGenerator(secret).evaluation_keys(specs=plan.required_keys, relinearization=False)
-    evaluator = kw.Evaluator(plan.parameters, keys)
-    return [Bench(case, secret, evaluator) for case in cases(preset)]
+    generator = kw.KeyGenerator(secret)
+    keys = generator.evaluation_keys(specs=plan.required_keys, relinearization=False)
+    evaluator, encryptor = kw.Evaluator(plan.parameters, keys), kw.Encryptor(generator.public_key())
+    listed = cases(preset)
+    matrices = {
+        name: kw.Bootstrapper(kw.BootstrapperPlan.preset(name)) for name in {c.preset for c in listed}
+    }
+    return [Bench(case, matrices[case.preset], secret, encryptor, evaluator) for case in listed]
 
 
 def counted(bench: Bench) -> dict[str, Any]:

@@ -45,6 +45,11 @@ def key(row: Row) -> Key:
     return row["preset"], row["values"]
 
 
+def key_of(row: Row) -> Key | None:
+    """Return the case of a timed row, or None for another row."""
+    return key(row) if row["kind"] == "time" else None
+
+
 def units(row: Row) -> float:
     """Return the levels left, times the vectors of values that were bootstrapped."""
     return float(row["levels_left"] * row["vectors"])
@@ -69,7 +74,7 @@ def cases(rows: Sequence[Row]) -> list[str]:
     """Return the table of all cases."""
     counted, timed = counts(rows), times(rows)
     by_key = {key(row): row for row in rows if row["kind"] == "count"}
-    bits = {key(row): row["worst_bits"] for row in rows if row["kind"] == "time"}
+    bits = {one: min(row["worst_bits"] for row in rows if key_of(row) == one) for one in by_key}
     cells = []
     for one in by_key:
         row = by_key[one]
@@ -87,8 +92,14 @@ def cases(rows: Sequence[Row]) -> list[str]:
                 f"{bits[one]:.1f}",
             ]
         )
-    head = ["preset", "values", "levels left", "butterflies, 10^9", "multiply-adds, 10^9"]
-    head += ["work / level and vector", "seconds", "ms / level and vector", "keys", "worst bits"]
+    head = ["preset", "input", "levels", "butterflies, 10^9", "multiply-adds, 10^9"]
+    head += [
+        "work / level and vector",
+        "s, in turns",
+        "ms / level and vector",
+        "key bytes",
+        "worst bits, 3 rounds",
+    ]
     return markdown(head, cells, aligned=False)
 
 

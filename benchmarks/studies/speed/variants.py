@@ -128,10 +128,10 @@ def counted(plan: kw.BootstrapperPlan) -> Work:
 def best(chain: Chain, keys: Sequence[kw.KeySpec], level: int) -> tuple[list[Work], tuple[int, ...]] | None:
     """Return the parts of a switch at a level with the lowest key that reaches it, and the primes that it
     removes."""
-    found = min((key for key in keys if key.level >= level), key=lambda key: key.level, default=None)
-    if found is None:
+    lowest = min((key for key in keys if key.level >= level), key=lambda key: key.level, default=None)
+    if lowest is None:
         return None
-    use = chain.widths.switch(found.level, found.alpha, list(found.special), True, level)
+    use = chain.widths.switch(lowest.level, lowest.alpha, list(lowest.special), True, level)
     if use is None:
         return None
     _, removed, _, work = use
