@@ -148,10 +148,10 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
     side, or another value, for their inner product; ``**`` a positive integer; ``<<`` and ``>>`` rotate the
     slots. Values in coefficients belong to a polynomial, and so do the numbers that they meet; ``*`` and
     ``**`` multiply polynomials. Products are relinearized and rescaled. If the operands of a sum differ in
-    scale, as products of different origin do, an operand that is a product with numbers, such as a mean, is computed again at the
-    scale of the other. Otherwise the operand of the higher level is brought to the scale of the other, which
-    uses one of its spare levels, and the sum has the level of the lower operand. Two operands of the same
-    level take one more level. Without a spare level the sum raises `ScaleError`.
+    scale, as products of different origin do, an operand that is a product with numbers, such as a mean, is
+    computed again at the scale of the other. Otherwise the operand of the higher level is brought to the
+    scale of the other, which uses one of its spare levels, and the sum has the level of the lower operand.
+    Two operands of the same level take one more level. Without a spare level the sum raises `ScaleError`.
 
     Thread safety: any number of threads may use one at the same time.
 
