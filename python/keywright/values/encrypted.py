@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from copy import deepcopy
-from typing import TYPE_CHECKING, Generic, NoReturn, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebval
@@ -103,7 +103,7 @@ class _Value(
     def __rmul__(self, other: AnyOperand) -> Self:
         return self * other
 
-    def __pow__(self, exponent: int) -> Self:
+    def __pow__(self, exponent: "int | np.integer[Any]") -> Self:
         """Product of ``exponent`` copies, ceil(log2(exponent)) multiplications in a row."""
         if isinstance(exponent, bool) or not isinstance(exponent, int | np.integer):
             return NotImplemented
@@ -147,11 +147,11 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
     one for all; ``/`` takes numbers, or values with a declared range (`within`); ``@`` a matrix on either
     side, or another value, for their inner product; ``**`` a positive integer; ``<<`` and ``>>`` rotate the
     slots. Values in coefficients belong to a polynomial, and so do the numbers that they meet; ``*`` and
-    ``**`` multiply polynomials. Products are relinearized and rescaled. If the operands of a sum differ in scale, as products of
-    different origin do, an operand that is a product with numbers, such as a mean, is computed again at the
-    scale of the other. Otherwise the operand of the higher level is brought to the scale of the other, which
-    uses one of its spare levels, and the sum has the level of the lower operand. Two operands of the same
-    level take one more level. Without a spare level the sum raises `ScaleError`.
+    ``**`` multiply polynomials. Products are relinearized and rescaled. If the operands of a sum differ in
+    scale, as products of different origin do, an operand that is a product with numbers, such as a mean, is
+    computed again at the scale of the other. Otherwise the operand of the higher level is brought to the
+    scale of the other, which uses one of its spare levels, and the sum has the level of the lower operand.
+    Two operands of the same level take one more level. Without a spare level the sum raises `ScaleError`.
 
     Thread safety: any number of threads may use one at the same time.
 

@@ -192,9 +192,11 @@ def test_info_describes_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[s
     np.save(tmp_path / "samples.npy", np.zeros((2, 3)))
     (tmp_path / "plan.json").write_text('{"format": "keywright-plan-1", "keys": [1, 2]}')
     (tmp_path / "notes.txt").write_text("hello")
+    np.savez(tmp_path / "archive.npz", samples=np.zeros(3))
     assert main(["info", str(tmp_path), "--json"]) == 0
     rows = {row["file"]: row["kind"] for row in map(json.loads, capsys.readouterr().out.splitlines())}
     assert rows == {
+        "archive.npz": "other",
         "notes.txt": "other",
         "plan.json": "a key plan",
         "samples.npy": "an array of numbers",

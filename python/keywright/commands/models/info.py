@@ -129,8 +129,12 @@ def _list(folder: Path, terminal: Terminal) -> None:
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             try:
-                kind = "a program" if zipfile.is_zipfile(path) else str(_describe(path)["kind"])
-            except (CommandError, FormatError):
+                if zipfile.is_zipfile(path):
+                    with zipfile.ZipFile(path) as archive:
+                        kind = "a program" if "program.json" in archive.namelist() else "other"
+                else:
+                    kind = str(_describe(path)["kind"])
+            except (CommandError, FormatError, zipfile.BadZipFile):
                 kind = "other"
             rows.append({"file": str(path.relative_to(folder)), "kind": kind, "bytes": path.stat().st_size})
     if not rows:
