@@ -290,14 +290,14 @@ def bound(node: onnx.NodeProto, feeds: Values) -> float:
         case "Concat":
             return sum(sizes)
         case "Normalizer" if operands[0].ndim > 2:  # its norms are broadcast
-            return sizes[0] * operands[0].shape[0]
+            return float(sizes[0] * operands[0].shape[0])
         case "Shape":
             return float(operands[0].ndim)
         case "TopK":  # the places are its other result
             return 2 * sizes[0]
         case "Split":
             outputs = next((entry.i for entry in node.attribute if entry.name == "num_outputs"), 0)
-            return sum(sizes) + outputs
+            return float(sum(sizes) + outputs)
         case operator if operator in BROADCAST:
             return _broadcast(operands)
         case _:
