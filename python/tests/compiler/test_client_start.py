@@ -288,7 +288,7 @@ def test_an_encrypted_run_takes_samples() -> None:
         ("two inputs", {"x": NUMBERS, "z": NUMBERS[:3]}, "one count"),
         ("texts", np.asarray([[3]], object), "takes texts"),
         ("rounding", np.asarray([["a", "b", "c", "d"]], object), "takes numbers"),
-        ("rounding", np.full((1, 4), np.nan), "not finite"),
+        ("rounding", np.full((1, 4), np.nan), "4 features that are no numbers: a value"),
     ],
 )
 def test_samples_that_first_steps_do_not_take_are_refused(name: str, samples: Any, text: str) -> None:

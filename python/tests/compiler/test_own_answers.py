@@ -15,7 +15,7 @@ from keywright.compiler.front_ends.to_onnx import to_onnx
 from keywright.errors import ModelRefusedError
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.ensemble import BaggingClassifier, GradientBoostingClassifier
 from sklearn.linear_model import (
     GammaRegressor,
     LinearRegression,
@@ -26,7 +26,7 @@ from sklearn.linear_model import (
 )
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.multioutput import MultiOutputClassifier
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeRegressor
 
 RNG = np.random.default_rng(0)
@@ -63,6 +63,13 @@ def test_labels_and_probabilities(name: str) -> None:
     several = expected if isinstance(expected, list) else [expected]
     for values, own in zip(shares, several, strict=True):
         assert np.abs(values.reshape(own.shape) - own).max() < 1e-4
+
+
+def test_an_export_of_labels_of_another_shape_is_refused() -> None:
+    """Of a bag of support vectors, the exporter writes the labels of its members."""
+    bag = BaggingClassifier(LinearSVC(), n_estimators=3, random_state=0).fit(FREE, THREE)
+    with pytest.raises(ModelRefusedError, match=r"its labels have the shape .* those of predict \(64, 1\)"):
+        to_onnx(bag, FREE)
 
 
 @pytest.mark.parametrize("kind", [PoissonRegressor, GammaRegressor, TweedieRegressor])

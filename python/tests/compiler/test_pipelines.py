@@ -33,7 +33,7 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, 
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
-from sklearn.multioutput import MultiOutputClassifier
+from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import FeatureUnion, make_pipeline, make_union
 from sklearn.preprocessing import (
     Binarizer,
@@ -263,6 +263,18 @@ def test_a_table_is_an_array_a_mapping_or_a_data_frame(tmp_path: Path) -> None:
     assert (
         model.predict({name: each[0] for name, each in columns.items()}).shape == model.program.output.shape
     )
+
+
+@pytest.mark.parametrize("kind", [VotingRegressor, TransformedTargetRegressor, MultiOutputRegressor])
+def test_texts_that_parts_of_an_estimator_encode_are_refused(kind: Any) -> None:
+    """An encoder in front of the estimator says the same."""
+    part = make_pipeline(table(StandardScaler(), OneHotEncoder()), Ridge())
+    whole = kind([("a", part)]) if kind is VotingRegressor else kind(part)
+    targets = np.stack([VALUES, VALUES], axis=1) if kind is MultiOutputRegressor else VALUES
+    name = kind.__name__
+    match = rf"{name} gets the column '.*', which holds texts; .*make_pipeline\(encoder, {name}"
+    with pytest.raises(ModelRefusedError, match=match):
+        compiler.to_onnx(whole.fit(MIXED, targets), MIXED)
 
 
 @pytest.mark.parametrize(

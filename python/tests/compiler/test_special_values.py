@@ -146,7 +146,7 @@ def special(what: str) -> list[Any]:
 
 def own(estimator: Any, samples: Any) -> Array:
     """The estimator's values; probabilities or scores of one with labels."""
-    names = ("predict_proba", "decision_function", "predict", "transform")
+    names: tuple[str, ...] = ("predict_proba", "decision_function", "predict", "transform")
     if isinstance(estimator, KMeans):
         names = ("transform",)
     method = next(getattr(estimator, name) for name in names if hasattr(estimator, name))

@@ -676,10 +676,14 @@ def _last(model: Any) -> Any:
 
 
 def _options(model: Any) -> dict[int, dict[str, object]]:
-    """Return no options for the steps of a pipeline: skl2onnx's default option for classifiers is not
-    supported by LinearSVC. One against the rest gives scores where it has no probabilities."""
-    steps = [step for _, step in getattr(model, "steps", [])]
-    result: dict[int, dict[str, object]] = {key: {} for step in steps for key in (id(step), *_options(step))}
+    """Return no options for the steps of a pipeline and for the members of an ensemble: skl2onnx's default
+    option for classifiers is not supported by LinearSVC. One against the rest gives scores where it has no
+    probabilities."""
+    parts = [step for _, step in getattr(model, "steps", [])]
+    parts += [each for each in getattr(model, "estimators_", ()) if hasattr(each, "get_params")]
+    result: dict[int, dict[str, object]] = {}
+    for part in parts:
+        result |= {id(part): {}} | _options(part)
     if type(last := _last(model)).__name__ == "OneVsRestClassifier" and not hasattr(last, "predict_proba"):
         result[id(last)] = {"raw_scores": True}
     return result

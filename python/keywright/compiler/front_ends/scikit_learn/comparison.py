@@ -128,14 +128,16 @@ def _share(
     on_step = _OnSteps(model, samples, count)
     if labels is not None:
         given = np.asarray(outcome[0]).reshape(count, -1)
-        if given.shape == labels.shape:
-            others = (given != labels) & _decided(model, samples, labels)
-            if others.any():
-                others &= ~on_step.labels
-            if float(others.mean()) > (0 if most == DIFFERENT else most):
-                raise _DifferentError(
-                    f"{others.mean():.0%} of its labels are not those of predict, and these are no ties"
-                )
+        if given.shape != labels.shape:
+            text = f"its labels have the shape {given.shape}, and those of predict {labels.shape}"
+            raise _DifferentError(text)
+        others = (given != labels) & _decided(model, samples, labels)
+        if others.any():
+            others &= ~on_step.labels
+        if float(others.mean()) > (0 if most == DIFFERENT else most):
+            raise _DifferentError(
+                f"{others.mean():.0%} of its labels are not those of predict, and these are no ties"
+            )
     share = 0.0
     for place, (values, target) in enumerate(zip(results, targets, strict=False)):
         if values.shape[1] == 2 and target.shape[1] == 1:

@@ -98,6 +98,14 @@ def write(model: Any, samples: Any, names: Sequence[str], export: Export) -> onn
         raise RefusalError(
             f"{kinds} of the pipeline leave no column; fit it so that one is left", code="export"
         )
+    texts = [feature.raw for feature in features if feature.kind == "text" and feature.raw is not None]
+    if texts and len(before) < len(steps):
+        kind = type(estimator).__name__
+        raise RefusalError(
+            f"{kind} gets the column {columns[texts[0]].name!r}, which holds texts; encode it in "
+            f"front of it, as make_pipeline(encoder, {kind}(...)) does, and not in its parts",
+            code="export",
+        )
     value = writer.matrix(features)
     if len(before) == len(steps):
         return writer.model([(value, "variable")])
