@@ -23,7 +23,7 @@ OUTPUT = Path(__file__).parent / "models" / "vit_mnist.onnx"
 SIDE, PATCH = 28, 7
 
 
-class VisionTransformer(nn.Module):
+class VisionTransformer(nn.Module):  # type: ignore[misc]
     """Patches and positions, encoder layers, the mean state, a dense layer."""
 
     def __init__(self, width: int, layers: int) -> None:
@@ -84,6 +84,7 @@ def main() -> None:
     optimiser = torch.optim.AdamW(model.parameters(), lr=2e-3, weight_decay=0.01)
     batches = len(images) // 128
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 4e-3, total_steps=options.epochs * batches)
+    loss = torch.zeros(())
     for epoch in range(options.epochs):
         model.train()
         for chosen in np.array_split(rng.permutation(len(images))[: batches * 128], batches):

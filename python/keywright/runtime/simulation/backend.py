@@ -86,20 +86,24 @@ class SimulatedBackend:
         special = self._plan.in_ring(ring).special(level, transform)
         babies, end = model.linear_transform(indices, transform.slots, transform.n1, level, special)
         total = np.zeros_like(inputs[0].values)
-        product = np.empty_like(total)
+        product, slots = np.empty_like(total), transform.slots
+        # Twice in a row, a rotation is a part of it.
+        twice, doubled = (np.empty((*total.shape[:-1], 2 * slots)) for _ in range(2))
+        rotated, again = doubled[..., :slots], doubled[..., slots:]
         encoding = 0.0
         for k, ct, added in zip(operands, inputs, babies, strict=True):
             by_baby: dict[int, list[int]] = {}
             for r in transform.diagonals[k]:
                 by_baby.setdefault(r % transform.n1, []).append(r)
+            twice[..., :slots] = twice[..., slots:] = ct.values
             for baby, variance in added:
-                rotated = np.roll(ct.values, -baby, axis=-1)
+                rotated[...] = twice[..., baby : baby + slots]
                 noise.add(rotated, variance, scale)
-                doubled = np.concatenate([rotated, rotated], axis=-1)
+                again[...] = rotated
                 for r in by_baby[baby]:
                     giant = r - baby
                     diagonal = transform.full_diagonal(k, r)
-                    total += np.multiply(doubled[..., giant : giant + transform.slots], diagonal, out=product)
+                    total += np.multiply(doubled[..., giant : giant + slots], diagonal, out=product)
             one = model.diagonal(period_of(transform.diagonals[k]), level)
             encoding += one * len(transform.diagonals[k]) * float(np.mean(ct.values[:, 0] ** 2))
         noise.add_deviation(total, np.sqrt(encoding))

@@ -34,6 +34,7 @@ class NoiseSource:
         self._rng = rng
         copies = model.parameters.max_slots // slots
         self._secret = rng.gamma(copies, 1.0 / copies, (repetitions, slots))
+        self._errors = np.empty(0)  # memory of the last errors, which the next ones of their shape take
 
     def add(self, values: Vector, variance: Variance, scale: float) -> None:
         """Add an error with a variance of coefficients, at a scale, to values (batches, 1 + repetitions,
@@ -45,7 +46,11 @@ class NoiseSource:
     def add_deviation(self, values: Vector, deviation: float | Vector) -> None:
         """Add an error with a deviation for each slot, in units of the message."""
         noisy = values[:, 1:]
-        noisy += deviation * self._rng.standard_normal(noisy.shape)
+        if self._errors.shape != noisy.shape:
+            self._errors = np.empty(noisy.shape)
+        self._rng.standard_normal(out=self._errors)
+        self._errors *= deviation
+        noisy += self._errors
 
     def add_amplified(self, values: Vector, variance: Variance, gains: Vector) -> None:
         """Add an error with a variance of coefficients at scale 1, times a gain for each value."""
