@@ -11,6 +11,7 @@ import json
 import os
 import select
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -362,6 +363,24 @@ def handshakes(target: Target, begun: Count) -> None:
     crowd(target, begun, lambda number: b"\x16\x03\x01" if number % 2 else b"")
 
 
+def records(target: Target, begun: Count) -> None:
+    """Requests to a server that speaks TLS are sent byte by byte, each in a record of its own, as fast as the
+    system sends them."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+
+    def send() -> None:
+        with contextlib.closing(target.connect()) as plain:
+            plain.setblocking(True)
+            with context.wrap_socket(plain) as connection:
+                connection.sendall(b"GET / HTTP/1.1\r\na: ")
+                begun.value += 1
+                while True:
+                    connection.sendall(b"x")
+
+    together(send, ASKERS)
+
+
 def sets(target: Target, begun: Count) -> None:
     """Empty key sets are opened: one on a connection, or many one after the other."""
     head = target.request("POST", "/v1/keys", len(target.opening)) + target.opening
@@ -428,6 +447,7 @@ ATTACKS: dict[str, Callable[[Target, Count], None]] = {
         pieces,
         answers,
         handshakes,
+        records,
         sets,
         openings,
         issuer,

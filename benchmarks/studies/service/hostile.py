@@ -315,7 +315,7 @@ def measure(
             url = stack.enter_context(slow_issuer())
             more += ["--accounts", str(folder / "accounts.json")]
             more += ["--oidc-issuer", url, "--oidc-audience", "keywright"]
-        if "handshakes" in names:
+        if not {"handshakes", "records"}.isdisjoint(names):
             certificate, private = certify(folder)
             more += ["--certificate", str(certificate), "--certificate-key", str(private)]
             stack.enter_context(mock.patch.dict(os.environ, SSL_CERT_FILE=str(certificate)))

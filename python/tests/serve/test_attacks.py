@@ -9,7 +9,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "http.connections.MAX_CONNECTIONS": ("bodies", "unknown", "slow", "handshakes"),
     "http.connection_slots.REQUESTS_A_SECOND": ("malformed", "heads", "sets"),
     "http.connection_slots.BURST": ("malformed", "heads", "sets"),
-    "http.connection_slots.READS": ("pieces",),
+    "http.connection_slots.READS": ("pieces", "records"),
     "http.connection_slots.BODY_BYTES": ("deletions",),
     "http.connection_slots.OPENING": ("sets",),
     "http.connection_slots.MAX_WAITING": ("waiting",),
