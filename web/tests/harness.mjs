@@ -14,8 +14,7 @@ import { chromium } from "playwright-core";
 export const root = fileURLToPath(new URL("../../", import.meta.url));
 export const bin = join(root, ".venv", "bin");
 export const screens = join(root, "target", "web-screens");
-/** For a test, and for each of its steps: on a busy machine the model alone takes minutes to compile. */
-export const WAIT = { timeout: 600_000 };
+export const WAIT = { timeout: 120_000 };
 
 const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 
@@ -86,7 +85,6 @@ export async function end(child, signal) {
 /** A page that records its errors, and every byte that leaves it. */
 export async function open(browser, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: "light", ...options });
-  context.setDefaultTimeout(WAIT.timeout);
   const page = await context.newPage();
   page.problems = [];
   page.sent = [];
