@@ -80,10 +80,10 @@ def test_padding_is_hidden_from_the_tokens() -> None:
     bits = np.array([[1, 1, 0], [1, 0, 0]], np.float32)
     padded = np.concatenate([x, bits[..., None]], axis=2)
     (outputs,) = ReferenceEvaluator(Encoder(given, TOKENS, padded=True).model()).run(None, {"x": padded})
-    for states, sentence, length in zip(outputs, x, (2, 1), strict=True):  # type: ignore[arg-type]
+    for states, sentence, length in zip(outputs, x, (2, 1), strict=True):
         alone = Encoder(given, length).model()
         (exact,) = ReferenceEvaluator(alone).run(None, {"x": sentence[None, :length]})
-        assert np.abs(states[:length] - exact[0]).max() < 1e-5  # type: ignore[index]
+        assert np.abs(states[:length] - exact[0]).max() < 1e-5
 
 
 def test_terms_that_change_places_are_within_the_predicted_error() -> None:
