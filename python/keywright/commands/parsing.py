@@ -54,8 +54,8 @@ def given_path(text: str) -> Path:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises instead of ending the process. Its whole numbers have 64 bits, and its paths are not
-    empty."""
+    """A parser that raises instead of ending the process. Its whole numbers have 64 bits, and its paths are
+    not empty."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
