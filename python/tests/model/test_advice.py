@@ -33,9 +33,9 @@ MOST = 1e15
 """Numbers of calibration data here are below; nothing that is said of them is far above."""
 
 ELSEWHERE = {
-    "batch_first", "binarize", "ensemble", "func", "handle_unknown", "inverse_func", "kernel", "linear_tree",
-    "norm", "solver", "stack_method", "track_running_stats", "transformer", "unroll", "use_cache",
-    "zero_as_missing",
+    "batch_first", "binarize", "ensemble", "func", "handle_unknown", "inverse_func", "is_causal", "kernel",
+    "linear_tree", "norm", "solver", "stack_method", "track_running_stats", "transformer", "unroll",
+    "use_cache", "zero_as_missing",
 }  # fmt: skip
 """Arguments of other libraries, from which models come."""
 

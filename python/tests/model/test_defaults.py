@@ -203,7 +203,7 @@ def test_samples_that_are_no_numbers_are_refused() -> None:
 
     samples = np.array([[1.0, "a"], [2.0, "b"]], object)
     model = LinearRegression().fit(np.eye(2), [0.0, 1.0])
-    with pytest.raises(ModelRefusedError, match="a column that holds texts; encode it before"):
+    with pytest.raises(ModelRefusedError, match="column 1', which holds texts; encode it before"):
         kw.compile(model, samples)
 
 

@@ -125,12 +125,12 @@ def _looked_up(writer: Writer, block: NDArray[np.float64], index: str, *, strict
     last = strict or not block[-1].any()
     if block.shape[1] == count and last and np.array_equal(block[:-1], np.eye(count)):
         depth, ends = writer.constant(count, np.int64), writer.constant([0.0, 1.0])
-        found = writer.add("OneHot", index, depth, ends)
+        rows = writer.add("OneHot", index, depth, ends)
         if not strict:
-            return found
+            return rows
         # No client takes what is no number: values that a step before makes are refused here.
         unknown = writer.constant([[0.0]] * count + [[np.nan]])
-        return writer.add("Add", found, writer.add("Gather", unknown, index, axis=0))
+        return writer.add("Add", rows, writer.add("Gather", unknown, index, axis=0))
     return writer.add("Gather", writer.constant(block), index, axis=0)
 
 

@@ -102,8 +102,8 @@ def write(model: Any, samples: Any, names: Sequence[str], export: Export) -> onn
     if texts and len(before) < len(steps):
         kind = type(estimator).__name__
         raise RefusalError(
-            f"{kind} gets the column {columns[texts[0]].name!r}, which holds texts; encode it in "
-            f"front of it, as make_pipeline(encoder, {kind}(...)) does, and not in its parts",
+            f"{kind} gets the column {columns[texts[0]].name!r}, which holds texts; encode it before, as "
+            f"make_pipeline(encoder, {kind}(...)) does",
             code="export",
         )
     value = writer.matrix(features)
