@@ -449,6 +449,15 @@ def test_exhausted_levels(small: Party) -> None:
         small.evaluator.multiply(bottom, bottom)
 
 
+def test_nearest_keys_are_told_once(small: Party) -> None:
+    specs = [kw.KeySpec.rotation(small.parameters, 4, level=5, alpha=alpha) for alpha in (1, 2)]
+    keys = small.generator.evaluation_keys(rotations=[1], relinearization=False, specs=specs)
+    with pytest.raises(kw.errors.MissingKeyError) as missing:
+        kw.Evaluator(small.parameters, keys).rotate(small.encryptor.encrypt([0.5]), 5)
+    nearest = str(missing.value.nearest).split(", ")
+    assert len(nearest) == len(set(nearest)) == 2
+
+
 def test_errors_carry_values_and_bounds(small: Party) -> None:
     ciphertext = small.encryptor.encrypt([0.5], level=3)
     with pytest.raises(kw.errors.MissingKeyError) as missing:

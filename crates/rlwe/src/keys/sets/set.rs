@@ -321,11 +321,14 @@ impl EvaluationKeys {
             })
             .collect();
         candidates.sort_by_key(|&(distance, spec)| (distance, spec.level.abs_diff(level)));
-        let nearest: Vec<String> = candidates
-            .iter()
-            .take(NEAREST)
-            .map(|(_, spec)| format!("{} at level {}", self.describe(spec.element), spec.level))
-            .collect();
+        let mut nearest = Vec::with_capacity(NEAREST);
+        for (_, spec) in candidates {
+            let text = format!("{} at level {}", self.describe(spec.element), spec.level);
+            // Several keys may differ in nothing but their digits.
+            if nearest.len() < NEAREST && !nearest.contains(&text) {
+                nearest.push(text);
+            }
+        }
         RlweError::MissingKey {
             element,
             rotation: steps.map_or_else(|| "none".to_string(), |k| k.to_string()),
