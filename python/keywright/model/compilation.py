@@ -59,8 +59,8 @@ def compile(  # noqa: A001 (read as keywright.compile)
             and for deep models; a mapping of arrays for several inputs, or of columns, or a data frame.
         client: the kind of clients that encrypt. "slots": clients with this package; the program computes on
             their ciphertexts directly, without a bootstrap by the server. "thin": clients with a single prime
-            and no Fourier transform, in Python, a browser or C, that upload less than a megabyte per request; the
-            server bootstraps their ciphertexts.
+            and no Fourier transform, in Python, a browser or C, that upload less than a megabyte per request;
+            the server bootstraps their ciphertexts.
         inputs: values of inputs of an ONNX model that are the same for all samples, by name; they become
             constants. Calibration data may hold them, for the exporter of a module.
         parameters: the name of a preset of `keywright.Parameters.presets()` or of
