@@ -190,7 +190,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         terminal.table(
             KEY_COLUMNS,
             _key_rows(chosen),
-            title=f"Keys of the plan {chosen.strategy}",
+            title=f"keys of {chosen.strategy}",
         )
         terminal.note(explain(chosen, model, every, budget, options.hops))
         if derived is not None:
