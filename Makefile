@@ -2,6 +2,8 @@
 # Every recipe builds its prerequisites; `make help` lists the recipes.
 
 PYTHON ?= python3
+# The oldest Rust is 1 and this.
+RUST_MINOR := $(shell sed -n 's/^rust-version = "1\.\([0-9]*\)"$$/\1/p' Cargo.toml)
 DENY_VERSION := 0.20.2
 BARE_TARGETS := thumbv7em-none-eabi wasm32-unknown-unknown
 # Another processor without an operating system: `make bare-full` adds it.
@@ -198,6 +200,9 @@ rust-for-%:
 # Every recipe that compiles has this one first, before anything is downloaded.
 needs-rust: $(CC_NEEDS)
 	@command -v cargo > /dev/null || { echo "cargo is missing: rustup installs it, https://rustup.rs"; exit 1; }
+	@cargo --version > /dev/null 2>&1 || { echo "cargo has no toolchain: run rustup default stable"; exit 1; }
+	@cargo --version | awk '{ split($$2, part, "."); exit !(part[1] > 1 || part[2] >= $(RUST_MINOR)) }' \
+	  || { echo "$$(cargo --version) is older than 1.$(RUST_MINOR): run rustup update, or install rustup, https://rustup.rs"; exit 1; }
 
 # Every recipe that needs a program of Debian's package has it first: PROGRAM.PACKAGE.
 needs-%:

@@ -160,6 +160,20 @@ def test_without_rust_a_recipe_ends_with_one_line(goal: str, tmp_path: Path) -> 
     assert run.stdout == "cargo is missing: rustup installs it, https://rustup.rs\n"
 
 
+@pytest.mark.parametrize(
+    ("cargo", "line"),
+    [
+        ("exit 1", "cargo has no toolchain: run rustup default stable"),
+        ('echo "cargo 1.63.0 (abc 2022-07-05)"', "cargo 1.63.0 (abc 2022-07-05) is older than 1."),
+    ],
+)
+def test_a_rust_that_cannot_build_is_one_line(cargo: str, line: str, tmp_path: Path) -> None:
+    run = make("needs-rust", programs(tmp_path, cc="exit 0", cargo=cargo))
+    assert run.returncode != 0
+    assert run.stdout.startswith(line)
+    assert run.stdout.count("\n") == 1
+
+
 def test_the_rules_that_cross_are_all_seen() -> None:
     assert {"bare-%", "bare-full", "cortex-m4-c", "cortex-a7", "neon-test", "$(PAGE)/.built"} <= set(
         crossing()

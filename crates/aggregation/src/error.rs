@@ -31,13 +31,13 @@ pub enum AggregationError {
     #[error("{what} of client {client} is {found}, expected {expected}")]
     Mismatch { what: &'static str, client: u64, found: String, expected: String },
     /// One client occurs twice in a sum.
-    #[error("client {0} contributes twice to one sum")]
+    #[error("client {0} contributes twice to one sum; add each client's update once")]
     Duplicate(u64),
     /// A decryption that is not a sum of declared values: wrong key, altered ciphertext or claims, or a client that
     /// broke the protocol. The error does not reveal which value.
     #[error(
         "the decryption is not a sum of {inputs} updates: the key is wrong, bytes were altered, or a client broke the \
-         protocol"
+         protocol; begin the round again"
     )]
     Undecodable { inputs: usize },
 }

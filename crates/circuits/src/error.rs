@@ -29,8 +29,8 @@ pub enum CircuitError {
     Stage { stage: Stage, level: usize, source: Box<CircuitError> },
     /// The stages of a bootstrapping need more levels than there are.
     #[error(
-        "a result at level {output_level} needs {} levels, since the stages after mod_raise use {needed}; the \
-         parameters have {available}. A result below level {input_level} cannot be bootstrapped again. Use more \
+        "a result at level {output_level} needs {} levels, since the stages after mod_raise use {needed}, but the \
+         parameters have {available}, and a result below level {input_level} cannot be bootstrapped again; use more \
          ciphertext primes, fewer levels for a stage, or another output level",
         needed.saturating_add(*output_level)
     )]

@@ -39,20 +39,23 @@ pub enum CkksError {
     )]
     Degree { operation: &'static str, degree: usize },
     /// A scale outside the range in which messages survive.
-    #[error("scale 2^{log_scale:.1} does not fit the modulus of {log_q:.1} bits at level {level}")]
+    #[error(
+        "scale 2^{log_scale:.1} does not fit the modulus of {log_q:.1} bits at level {level}; use a smaller scale or a \
+         higher level"
+    )]
     Scale { log_scale: f64, log_q: f64, level: usize },
     /// A ciphertext whose values may have exceeded the modulus, by the magnitude that it declares.
     #[error(
-        "by its declared magnitude, values of the ciphertext may be as large as 2^{log_value:.1}, its modulus holds \
-         values below 2^{log_limit:.1}, and those of the decryption are near that: they may have overflowed. Encrypt with a smaller magnitude, declare that of the \
-         result if you know it (evaluator.declare), or decrypt at a higher level"
+        "by its declared magnitude, values of the ciphertext may be as large as 2^{log_value:.1}, but its modulus holds \
+         values below 2^{log_limit:.1}, and decrypted values near that limit may have overflowed; encrypt with a smaller \
+         magnitude, declare the magnitude of the result if you know it (evaluator.declare), or decrypt at a higher level"
     )]
     MayOverflow { log_value: f64, log_limit: f64 },
     /// A decryption that is larger than its ciphertext allows.
     #[error(
         "a {what} of the decryption is above 2^{log_value:.1}, and the ciphertext allows none above \
-         2^{log_limit:.1}: it belongs to another secret key, or its values exceeded the modulus or their declared range. \
-         Decrypt with the key that encrypted it; keep inputs in the range of the computation"
+         2^{log_limit:.1}: it belongs to another secret key, or its values exceeded the modulus or their declared range; \
+         decrypt with the right key, and keep inputs in the range of the computation"
     )]
     Overflow { what: &'static str, log_value: f64, log_limit: f64 },
     /// A message above the magnitude that was declared for it.
@@ -68,7 +71,7 @@ pub enum CkksError {
     )]
     MagnitudeAboveModulus { magnitude: f64, level: usize, log_limit: f64 },
     /// A declaration that no message can keep.
-    #[error("the declared magnitude {0} is not a positive finite number")]
+    #[error("the declared magnitude {0} is not a positive finite number; declare a bound on the values")]
     Magnitude(f64),
     /// A factor that is not a finite number.
     #[error("the constant {0} is not a finite number")]

@@ -199,6 +199,6 @@ impl PyBootstrapperPlan {
 
 getters! { PyBootstrapperPlan, self;
     /// Peak bytes of the numbers from which the matrices of a stage are made, for each use if they are "streamed".
-    /// These are no buffers: idle buffers make no room for them.
+    /// They are not buffers, and idle buffers make no room for them.
     making_bytes: usize = self.plan.making_bytes();
 }

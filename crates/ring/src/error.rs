@@ -40,13 +40,13 @@ pub enum RingError {
     /// A forked child holds a copy of a generator that was made from given entropy, or was forked during an operation
     /// of its parent.
     #[error(
-        "the randomness of this object or operation belongs to process {owner}; its forked child {process} would repeat \
-         it. Make the object, and begin the operation, in every process"
+        "the randomness of this object or operation belongs to process {owner}, and its forked child {process} would repeat \
+         it; make the object, and begin the operation, in every process"
     )]
     Forked { owner: u32, process: u32 },
     /// A forked child holds a copy of an object whose threads run in its parent.
     #[error(
-        "{what} belongs to process {owner}; its forked child {process} has none of its threads. Make one in every process"
+        "{what} belongs to process {owner}, and its forked child {process} has none of its threads; make one in every process"
     )]
     OtherProcess { what: &'static str, owner: u32, process: u32 },
 }

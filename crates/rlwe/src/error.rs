@@ -14,13 +14,13 @@ pub enum RlweError {
     Ring(#[from] RingError),
     /// The modulus is too large for the ring degree at 128 bits.
     #[error(
-        "{object} has a modulus of {log_qp:.1} bits; 128-bit security at N = 2^{log_n} with {secret} allows at most \
-         {bound}. Use fewer or smaller primes, a larger ring, or a lower level"
+        "{object} has a modulus of {log_qp:.1} bits, but 128-bit security at N = 2^{log_n} with {secret} allows at most \
+         {bound}; use fewer or smaller primes, a larger ring, or a lower level"
     )]
     Insecure { object: String, log_qp: f64, log_n: u32, secret: String, bound: u32 },
     /// No bound is known for this secret distribution at this degree.
     #[error(
-        "no 128-bit bound is pinned for {secret} at N = 2^{log_n}; use a ternary secret, weight 192 at 2^15..2^17, or an \
+        "no 128-bit bound is known for {secret} at N = 2^{log_n}; use a ternary secret, weight 192 at 2^15..2^17, or an \
          ephemeral secret of weight 32 at 2^15..2^17 or 24 at 2^16..2^17"
     )]
     NoBound { secret: String, log_n: u32 },
@@ -31,7 +31,7 @@ pub enum RlweError {
     #[error("{what}: {count} is outside {min}..={max}")]
     Count { what: &'static str, count: usize, min: usize, max: usize },
     /// A level above what the object has.
-    #[error("level {level} is above {max}, the highest level of {object}")]
+    #[error("level {level} is above {max}, the highest level of {object}; use a lower one")]
     Level { level: usize, max: usize, object: &'static str },
     /// A division by the last prime of level 0.
     #[error(
@@ -136,6 +136,6 @@ pub enum RlweError {
     )]
     KeyMismatch { left: &'static str, right: &'static str, left_key: KeyIdentity, right_key: KeyIdentity },
     /// Objects of different parameters were mixed.
-    #[error("{left} and {right} belong to different parameters")]
+    #[error("{left} and {right} belong to different parameters; use objects of one parameter set")]
     MixedParameters { left: &'static str, right: &'static str },
 }

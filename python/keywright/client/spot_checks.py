@@ -22,7 +22,7 @@ class SpotChecks:
     """The number of a server's answers that are checked, and their largest error.
 
     A client that has the program recomputes ``count`` randomly chosen requests in the clear. Any other client
-    sends ``count`` requests twice: encrypted anew, with the samples of a request in another order, and all
+    sends ``count`` requests twice: encrypted again, with the samples of a request in another order, and all
     requests shuffled. Ciphertexts reveal nothing, so a server cannot distinguish the checked requests.
 
     The checks detect garbage. Only a client with the program detects a server that computes another function

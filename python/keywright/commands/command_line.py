@@ -110,7 +110,7 @@ def _imported(name: str) -> ModuleType:
 
 
 def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
-    common = parser.add_argument_group("of every command")
+    common = parser.add_argument_group("options of every command")
     common.add_argument("--json", action="store_true", help="print JSON, one object per line")
     common.add_argument("--threads", type=int, metavar="N", help="threads (default: all cores)")
     common.add_argument(

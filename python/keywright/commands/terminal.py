@@ -20,7 +20,7 @@ from keywright._progress import Advance, bar, lines, silent
 from keywright._units import format_bytes, format_seconds
 
 Value = str | int | float | bool | None
-Kind = Literal["text", "number", "seconds", "bytes", "ratio", "hash"]
+Kind = Literal["text", "number", "seconds", "bytes", "ratio", "share", "hash"]
 
 PIPE_WIDTH = 1000
 TEXT_WIDTH = 8
@@ -37,8 +37,8 @@ LEVELS: tuple[Level, ...] = ("error", "warning", "info", "debug")
 class Column:
     """A column of a table: the key of its values in each row, its heading, and the quantity it holds.
 
-    ``seconds`` and ``bytes`` are shown with a unit that suits their size, ``ratio`` as ``2.5x``, and of a
-    ``hash`` the first digits: JSON has them all.
+    ``seconds`` and ``bytes`` are shown with a unit that suits their size, ``ratio`` as ``2.5x``, ``share``
+    as ``25.0%``, and of a ``hash`` the first digits: JSON has them all.
     """
 
     key: str
@@ -135,9 +135,12 @@ class Terminal:
         least: list[int] = []
         for place, column in enumerate(columns):
             justify: Literal["left", "right"] = "left" if column.kind in ("text", "hash") else "right"
-            # Names and numbers stay whole; headings and other texts are wrapped.
+            # Names, numbers and words of headings stay whole; headings and other texts are wrapped.
             whole = place == 0 or column.kind != "text"
-            least.append(widths[place] if cells and whole else min(len(column.heading), TEXT_WIDTH))
+            word = max(map(len, column.heading.split()))
+            least.append(
+                max(word, widths[place] if cells and whole else min(len(column.heading), TEXT_WIDTH))
+            )
             table.add_column(column.heading, justify=justify, overflow="fold", min_width=least[-1])
         for values in cells:
             table.add_row(*map(Text, values))
@@ -217,4 +220,6 @@ def format_value(value: Value, kind: Kind) -> str:
         return format_bytes(value)
     if kind == "ratio":
         return f"{value:.3g}x"
+    if kind == "share":
+        return f"{value:.1%}"
     return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"

@@ -1,4 +1,4 @@
-"""The exceptions of the engine: one class for each thing to do about a mistake."""
+"""The exceptions of the engine: one class for each remedy."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,9 +7,9 @@ from pathlib import Path
 class KeywrightError(Exception):
     """Base of every error of Keywright.
 
-    Each class stands for one thing to do about it, and lists the reasons as codes.
+    Each class stands for one remedy, and lists its reasons as codes.
 
-    What to do: read the message, which ends with the way out; select reasons by `code`.
+    What to do: read the message, which ends with the remedy; distinguish reasons by `code`.
 
     Attributes:
         code: the reason.
@@ -30,14 +30,14 @@ class KeywrightError(Exception):
 class ParameterError(KeywrightError, ValueError):
     """An argument outside its range, an unknown name, or arguments that contradict each other.
 
-    * ``range``: a number or a name that is none of the possible ones.
+    * ``range``: a number out of range, or an unknown name.
     * ``arguments``: arguments that contradict each other.
     * ``backend``: KEYWRIGHT_BACKEND names a back end that cannot run here.
     * ``batch``: a batch of more samples than ciphertexts have slots.
-    * ``bootstrap``: a bootstrap that gains no level, or is not one of a preset.
+    * ``bootstrap``: a bootstrap that gains no level, or that no preset has.
     * ``costs``: costs of operations that are too few, not positive, or contradict each other.
     * ``minimax``: a composition of polynomials that does not exist.
-    * ``prediction``: a bootstrapping whose errors the engine cannot predict.
+    * ``prediction``: a bootstrap whose errors the engine cannot predict.
     * ``preset``: a preset for something else.
 
     What to do: pass another value; the message states which are possible.
@@ -126,16 +126,16 @@ class ScaleError(KeywrightError, ValueError):
 
 
 class OperandError(KeywrightError, ValueError):
-    """Operands that an operation does not take, or not together.
+    """Operands that an operation does not accept, alone or together.
 
     * ``degree``: a ciphertext of degree 2 where degree 1 is needed.
     * ``levels``: fewer levels than the operation consumes, in the clear.
-    * ``operands``: other numbers of ciphertexts, slots, levels or rings than the program takes.
+    * ``operands``: the program takes other numbers of ciphertexts, slots or levels, or other rings.
     * ``packing``: different numbers of slots, or coefficients where slots are needed.
-    * ``range``: values that may be outside the range of a function, or are complex where it takes real ones.
+    * ``range``: values that may be outside the range of a function, or complex values for a real function.
 
-    What to do: relinearize, encrypt with the packing that the operation takes, pass what the program takes,
-    or declare a magnitude that is within the range.
+    What to do: relinearize, encrypt with the packing of the operation, pass the operands of the program, or
+    declare a magnitude within the range.
 
     Attributes:
         left: packing of the left operand.
@@ -187,12 +187,12 @@ class MissingKeyError(KeywrightError, LookupError):
     """No key serves an operation, or keys were not made, loaded or derived.
 
     * ``key``: no key serves the operation at its level.
-    * ``use``: a key does not support the use, or has other special primes than the matrices of a
-      bootstrapping.
-    * ``kind``: the master keys derive Galois keys alone.
-    * ``unreachable``: the element is the identity, or no product of the master keys' automorphisms that
-      derivation tries is this one.
-    * ``written``: derived keys are not stored; store the master keys.
+    * ``use``: a key does not support the use, or its special primes differ from those of a bootstrap's
+      matrices.
+    * ``kind``: only Galois keys can be derived from master keys.
+    * ``unreachable``: the element is the identity, or derivation reaches it by no product of the master keys'
+      automorphisms.
+    * ``written``: derived keys cannot be stored; store the master keys.
     * ``client``: the client has no secret key, or neither a secret nor a public one.
     * ``server``: the server has no evaluation keys.
 
@@ -275,7 +275,7 @@ class EncodeError(KeywrightError, ValueError):
     Attributes:
         value: the offending number, if one number is at fault.
         index: its index.
-        magnitude: the declared magnitude that the number is above.
+        magnitude: the declared magnitude, which the number exceeds.
         count: number of values, if there are too many.
         bound: maximum number of values.
         minimum: smallest integer that represents a residue.
@@ -302,10 +302,10 @@ class NoiseError(KeywrightError, ArithmeticError):
     * ``noise``: a BFV result that may not decrypt.
     * ``decryption``: a BFV ciphertext that does not decrypt.
     * ``flooding``: the noise that protects the key would hide the values.
-    * ``queries``: every decryption that the flooding covers was used.
+    * ``queries``: all decryptions that the flooding covers are used.
     * ``overflow``: values beyond the ciphertext's bound: they overflowed, or the key is wrong.
-    * ``values``: the operands of a function have errors that hide what it would compute.
-    * ``wrong_result``: a measured program whose result is off by more than its bound.
+    * ``values``: the errors of the operands would hide the result of a function.
+    * ``wrong_result``: a measured program whose error exceeds its bound.
 
     What to do: use parameters with a larger modulus or scale, fewer operations, or smaller values.
 
@@ -316,7 +316,7 @@ class NoiseError(KeywrightError, ArithmeticError):
         bits: its bits of statistical security; None if all queries are used.
         lost_bits: bits of precision that it costs.
         error_bound: bound on the error after flooding, or of the operand (``values``).
-        limit: what that bound must stay below: the bound on the values, or the capacity of the modulus.
+        limit: the limit of that bound: the bound on the values, or the capacity of the modulus.
         log_value: log2 of the largest coefficient or value (``overflow``).
         log_limit: log2 of the bound.
     """
@@ -341,8 +341,8 @@ class FormatError(KeywrightError, ValueError):
     * ``contents``, ``field``, ``residue``, ``length``, ``number_of_keys``: contents that the object
       cannot have.
     * ``truncated``, ``trailing``, ``checksum``: incomplete, too long or damaged.
-    * ``foreign``, ``kind``, ``version``: not of Keywright, of another kind or version.
-    * ``secret``: a secret key that is none.
+    * ``foreign``, ``kind``, ``version``: not a Keywright object, or one of another kind or version.
+    * ``secret``: a secret key whose coefficients are not ternary.
 
     Codes of files and messages:
 
@@ -353,7 +353,7 @@ class FormatError(KeywrightError, ValueError):
     * ``format``, ``query``, ``index``, ``revision``: bytes that are not an answer of a search, or the answer
       to another query, of another index, or of one that has changed.
 
-    What to do: get the bytes again from where they were made, whole and of this version.
+    What to do: fetch the whole file or message again from its source, written by this version.
 
     Attributes:
         found: what the bytes contain, or the machine of a calibration.
@@ -368,11 +368,12 @@ class FormatError(KeywrightError, ValueError):
 class AggregationError(KeywrightError, ValueError):
     """Encrypted updates that do not belong together, or a sum that cannot be decoded.
 
-    * ``session``, ``round``, ``number_of_values``, ``weight``, ``shapes``: an update of another one.
-    * ``client``, ``duplicate``: an update of another client than its sender, or a second one.
-    * ``too_few``, ``no_share``, ``sets``: clients or shares that are missing.
+    * ``session``, ``round``, ``number_of_values``, ``weight``, ``shapes``: an update that differs in it from
+      the others.
+    * ``client``, ``duplicate``: an update in the name of another client, or a second update of a client.
+    * ``too_few``, ``no_share``, ``sets``: missing clients or shares.
     * ``set_up``: keys of clients that do not fit together.
-    * ``altered``, ``undecodable``: a sum that is not that of the updates, or that no values have.
+    * ``altered``, ``undecodable``: a sum that differs from that of the updates, or that no values have.
 
     What to do: begin the round again without the clients that the message names.
 
@@ -392,9 +393,9 @@ class PoolError(KeywrightError, LookupError, ValueError):
     """A pool of encryptions has no entry, or its file cannot be used.
 
     * ``empty``: no entry is left, and the pool may not make one itself or has no thread that fills it.
-    * ``foreign``, ``length``, ``contents``, ``tampered``: the file is not a pool's, or is damaged.
-    * ``file_key``, ``parameters``, ``key``, ``entries``: it belongs to another pool.
-    * ``unregistered``, ``copied``, ``register``: it was copied, so its entries may have been used.
+    * ``foreign``, ``length``, ``contents``, ``tampered``: the file is not a pool file, or is damaged.
+    * ``file_key``, ``parameters``, ``key``, ``entries``: the file belongs to another pool.
+    * ``unregistered``, ``copied``, ``register``: the file was copied, so its entries may have been used.
 
     What to do: wait for entries or allow more, or delete the file and fill a new pool.
 
@@ -413,7 +414,7 @@ class PoolError(KeywrightError, LookupError, ValueError):
 class RandomnessError(KeywrightError, OSError, RuntimeError):
     """Randomness that is missing, or would be used twice.
 
-    * ``system``: the operating system gave none.
+    * ``system``: the operating system provided none.
     * ``forked``: a forked process uses an object of its parent: a pool, or an object made with `entropy=`.
       The parent would use the same randomness again.
 

@@ -10,11 +10,11 @@ class FolderError(KeywrightError, ValueError):
     """A folder or file that cannot be read or written as a model's.
 
     * ``missing``: files are missing.
-    * ``exists``: there is something of that name already.
+    * ``exists``: the name is already taken.
     * ``place``: the path is a folder, a pipe, or in a folder that is missing or not writable.
-    * ``model_folder``: there is no compiled model that can be served.
+    * ``model_folder``: the folder holds no compiled model that can be served.
 
-    What to do: name another place, remove what is there, or compile the model again.
+    What to do: name another place, remove the existing file or folder, or compile the model again.
     """
 
     code = "missing"
@@ -23,7 +23,7 @@ class FolderError(KeywrightError, ValueError):
 class SecretFileWarning(UserWarning):
     """A file with a secret key can be read by other users.
 
-    What to do: take the permissions of others away, as in chmod 600 FILE.
+    What to do: remove the permissions of other users, e.g. by chmod 600 FILE.
     """
 
 
@@ -37,11 +37,11 @@ def program_mismatch(here: str, program: str, there: str, found: str, older: str
         found: SHA-256 of the program that the message belongs to.
         older: the side with the older program; None if that is unknown.
     """
-    age = "" if older is None else f"; the {older}'s is older"
+    age = "" if older is None else f", and the {older}'s is older"
     way = f"give the {older} the newer model" if older is not None else "give both the same model"
     return MismatchError(
         f"the message is for the program {found[:16]} of the {there}, but the {here} has {program[:16]}"
-        f"{age}: {way}",
+        f"{age}; {way}",
         code="program",
         program=program,
         found=found,

@@ -32,11 +32,11 @@ class RefusalError(KeywrightError):
     * ``activations``, ``ranges``: calibration data are missing, for the ranges of activations or of values
       that are bootstrapped.
     * ``domain``: calibration data leave the domain of a function, such as a logarithm.
-    * ``method``, ``activation``: a polynomial is requested that the function does not have, or for a function
-      that the model does not have.
+    * ``method``, ``activation``: the requested method does not suit the function, or the model has no such
+      function.
     * ``accuracy``, ``overflow``, ``labels``: polynomials do not follow the model as closely as required.
-    * ``precision``: encryption would add an error that is large beside the outputs.
-    * ``client``: a part that clients would compute, and that does not fit the rules for their parts.
+    * ``precision``: encryption would add an error that is large compared with the outputs.
+    * ``client``: a part for clients that breaks the rules for their parts.
     * ``mask``: a constant that hides elements only in part, or large negative numbers of an input.
 
     What to do: change the model as the message says, give calibration data (calibration=), or require less
@@ -76,7 +76,7 @@ class ModelRefusedError(ExceptionGroup[RefusalError], KeywrightError):
 
     @property
     def reasons(self) -> list[RefusalError]:
-        """All reasons, one behind the other."""
+        """All reasons, in order."""
         return [reason for reason in self.exceptions if isinstance(reason, RefusalError)]
 
     @property
@@ -122,7 +122,7 @@ class OutOfRangeError(KeywrightError):
 
 
 class PackageMissingError(KeywrightError, ImportError):
-    """A package of an extra of Keywright is not installed (``package``).
+    """A package of one of Keywright's extras is not installed (``package``).
 
     What to do: install it with pip install 'keywright[EXTRA]'; the message names the extra.
 
@@ -198,7 +198,7 @@ def unsupported_attribute(
     object of a library."""
     where = f"node {node!r}: {operator}" if node else operator
     return RefusalError(
-        f"{where} with {attribute} = {value} is not supported; needs {allowed}",
+        f"{where} with {attribute} = {value} is not supported; it needs {allowed}",
         code="attribute",
         node=node,
         operator=operator,
@@ -247,7 +247,7 @@ def no_batch_axis(name: str, shape: Sequence[int], *, calibrated: bool) -> Refus
     shown = ", ".join(map(str, shape))
     why = f"the calibration data have samples of shape ({shown})" if calibrated else "no sample would be left"
     return RefusalError(
-        f"input {name!r} has shape ({shown}), of which the first axis would be the batch, and {why}; export "
+        f"input {name!r} has shape ({shown}), whose first axis would be the batch, but {why}; export "
         f"the model with a batch axis, for inputs of shape (batch, {shown})",
         code="dynamic_shape",
         name=name,
@@ -374,7 +374,7 @@ def single_precision(model: str, lost: float) -> RefusalError:
 def mask_of_clients(least: float) -> RefusalError:
     """Return the refusal of a model whose mask no program can read, so that a client would encrypt it."""
     return RefusalError(
-        f"the client's first steps give {least:.3g}, as masks do, which can not be encrypted; write the mask "
+        f"the client's first steps give {least:.3g}, as masks do, which cannot be encrypted; write the mask "
         "as a choice between 0 and minus infinity (Where) that is added to the operand of a softmax",
         code="client",
     )

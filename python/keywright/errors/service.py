@@ -96,7 +96,7 @@ class BadRequestError(ServeError, ValueError):
 
 
 class UnauthorizedError(ServeError):
-    """A request that its sender may not make.
+    """A request that its sender is not allowed to make.
 
     * ``unauthorized``: it has no valid API key of the server.
     * ``forbidden``: it is for the operator's page, and its tenant is not an admin.
@@ -119,7 +119,7 @@ class UploadError(ServeError, ValueError):
     * ``keys_incomplete``: a request came before the whole set.
     * ``wrong_offset``: bytes that do not begin where the upload continues.
 
-    What to do: ask for what has arrived, and continue there; clients of this package do.
+    What to do: ask how much has arrived, and continue there, as clients of this package do.
 
     Attributes:
         found: offset of the bytes, or the announced length.
@@ -160,7 +160,7 @@ class UploadError(ServeError, ValueError):
 
 
 class LimitError(ServeError, ValueError):
-    """More than the service, a tenant or a client takes; nothing was read, allocated or made.
+    """More than the service, a tenant or a client accepts; nothing was read, allocated or made.
 
     * ``too_large``: more bytes than the service accepts.
     * ``quota_bytes``, ``quota_seconds``: the tenant's stored bytes, or its processor seconds of the day.
@@ -207,7 +207,7 @@ class SecretRefusedError(ServeError, ValueError):
 
 
 class InvalidObjectError(ServeError, ValueError):
-    """Keys or ciphertexts that are damaged, of other parameters, or not those that the model takes
+    """Keys or ciphertexts that are damaged, or that belong to other parameters or another model
     (``invalid_object``).
 
     What to do: make keys and ciphertexts with the model of this server.
@@ -219,7 +219,7 @@ class InvalidObjectError(ServeError, ValueError):
 class OtherModelError(ServeError, ValueError):
     """Keys or a request for a model that this server does not serve (``other_model``).
 
-    What to do: fetch the model from the server, if it is trusted; or name the server that serves this one.
+    What to do: fetch the model from the server, if you trust it, or connect to the server of this model.
 
     Attributes:
         found: hash of the requested model.
@@ -234,7 +234,7 @@ class OtherModelError(ServeError, ValueError):
 class RetiredError(ServeError):
     """A model or key configuration that was served earlier (``retired``).
 
-    What to do: take the successor; clients of this package do where it takes the same inputs.
+    What to do: use the successor, as clients of this package do if it takes the same inputs.
 
     Attributes:
         found: hash of the model, or identifier of the configuration.
@@ -252,17 +252,16 @@ class UnknownKeysError(ServeError, LookupError):
     """No key set has this identifier: it never existed, was deleted, expired, or was evicted
     (``unknown_keys``).
 
-    What to do: upload them again; clients of this package do.
+    What to do: upload them again, as clients of this package do.
     """
 
     code = "unknown_keys"
 
 
 class UnknownJobError(ServeError, LookupError):
-    """No evaluation has this identifier: it never existed, or was evicted
-    (``unknown_job``).
+    """No evaluation has this identifier: it never existed, or was evicted (``unknown_job``).
 
-    What to do: send the request again; clients of this package do.
+    What to do: send the request again, as clients of this package do.
     """
 
     code = "unknown_job"
@@ -271,10 +270,10 @@ class UnknownJobError(ServeError, LookupError):
 class StorageError(ServeError):
     """A client cannot write to the object storage of a server; the code says why.
 
-    * ``storage``: the storage does not take what a client writes there.
-    * ``no_direct_uploads``: the server has none that clients can write to. Keys go through the server.
-    * ``foreign_address``: the server asked a client to write to an address that is neither its own nor an
-      allowed host's. Nothing was sent there.
+    * ``storage``: the storage refuses the client's data.
+    * ``no_direct_uploads``: the server has no storage to which clients can write.
+    * ``foreign_address``: the server asked a client to write to an address that is neither its own nor that
+      of an allowed host; nothing was sent there.
 
     What to do: send the keys through the server, or allow the host.
 
@@ -351,8 +350,8 @@ class WrongAnswerError(ServeError, ValueError):
 class WorkerEndedError(ServeError):
     """A worker of a server ended, or was killed.
 
-    * ``worker_ended``: during an order.
-    * ``not_begun``: before it began the order, which therefore counts as no attempt.
+    * ``worker_ended``: during its task.
+    * ``not_begun``: before it began the task, which therefore does not count as an attempt.
 
     What to do: look at the server's memory and log.
     """

@@ -48,7 +48,7 @@ class EncryptionMod(Unpicklable, elsewhere="make it in the module of the ClientA
         key: the secret key that all clients share.
         encoding: the declaration that clients and server share.
         weighted_by_key: metric that holds the number of samples.
-        folder: folder of this client alone, in which it remembers the sums that it opened. The default is
+        folder: a folder for this client only, in which it remembers the sums that it opened. The default is
             Flower's state of the run, which suits simulations only: Flower sends a reply before it stores the
             state, and forgets it after the run.
 

@@ -236,7 +236,7 @@ class EncryptedFedAvg(FilteringFedAvg):
         """Send the model to the clients of a round.
 
         Raises:
-            ParameterError: the modulus has no room for so many clients.
+            ParameterError: the modulus has no room for that many clients.
         """
         self._layout = (
             read_sum(arrays, self.encoding)[1] if is_encrypted(arrays) else ArrayLayout.of(to_numpy(arrays))

@@ -81,7 +81,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
         PackageMissingError: the library that exports such a model is not installed.
         ModelRefusedError: the model cannot be compiled; with every reason.
         EncodeError: calibration data of the wrong shape or not finite.
-        ParameterError: a name that is none of the choices, choices that contradict each other, or ciphertexts
+        ParameterError: an unknown name, contradictory choices, or ciphertexts
             with fewer slots than the batch has samples.
     """
     require_choice("client", client, get_args(Client))

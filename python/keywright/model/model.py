@@ -64,7 +64,7 @@ class Model(
         name, program, parameters, bootstraps, entry, labels, key_plan: as for `keywright.model.Executable`.
         folder: the folder that it was loaded from.
         compilation: compiles it for other batches and presets; None if it was loaded.
-        fixed_batch: whether it takes samples in its own batch alone; otherwise `predict` and `simulate`
+        fixed_batch: whether it only takes samples in its own batch; otherwise `predict` and `simulate`
             choose the fastest batch for theirs.
     """
 
@@ -435,7 +435,7 @@ class Model(
 
         Raises:
             FolderError: a file is missing, damaged, or does not match the others.
-            ParameterError: a bootstrap is not one of a preset.
+            ParameterError: no preset has one of its bootstraps.
         """
         place = Path(folder)
         missing = [name for name in (DESCRIPTION, PARAMETERS, PROGRAM, PLAN) if not (place / name).is_file()]

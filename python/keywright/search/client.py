@@ -77,7 +77,7 @@ class Client(
 
     def encrypt(self, ids: ArrayLike | Sequence[int], vectors: ArrayLike) -> Iterator[bytes]:
         """Encrypt vectors for an `EncryptedIndex`. Add all that this yields, in this order, then call
-        `update`. Lengths depend on the number of vectors alone, and each message has at most 8192 of them:
+        `update`. Lengths depend only on the number of vectors, and each message has at most 8192 of them:
         add many vectors at a time, because a message is as long for one of them.
 
         Args:
@@ -130,7 +130,7 @@ class Client(
             start, revision = end, revision + 1
 
     def query(self, vector: ArrayLike) -> "Query":
-        """Encrypt a vector. The number of bytes depends on the index alone.
+        """Encrypt a vector. The number of bytes depends only on the index.
 
         Args:
             vector: (dimension,).

@@ -136,7 +136,7 @@ def from_estimator(
         The server's index, with ids from 0 on, and the client's vote.
 
     Raises:
-        SearchError: the model is another one, is not fitted, or has another metric or its own weights.
+        SearchError: the model is of another kind, is not fitted, or has another metric or its own weights.
         SearchError, ParameterError: as for `Index.of`.
     """
     name = type(estimator).__name__

@@ -367,7 +367,7 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
             OperandError: no range is declared, or the function is not defined on it.
             NoiseError: the errors of the values are as large as half their range.
             ValueError: the error is not a finite number above 0.
-            ParameterError: no polynomial of degree up to 1023 is so close.
+            ParameterError: no polynomial of degree up to 1023 is that close.
         """
         return self._function("exp", error)
 
@@ -447,7 +447,7 @@ class Encrypted(_Value[Evaluator, Ciphertext, "Operand"]):
                 (`Ciphertext.magnitude_bound`). A range other than 1 uses one more level.
 
         Raises:
-            ParameterError: there is no composition for so many bits.
+            ParameterError: there is no composition for that many bits.
             ValueError: the range is not a finite number above 0.
             OperandError: by their declared magnitude, the values may be outside the range, or are complex.
             NoiseError: the errors of the values hide their signs.

@@ -524,7 +524,7 @@ def test_a_retrained_model_is_told_from_an_old_client(
     server.load_keys(client.keys())
     with pytest.raises(
         MismatchError,
-        match="the client's is older: give the client",
+        match="the client's is older; give the client",
         check=lambda error: error.code == "program",
     ) as caught:
         server.run(client.encrypt(typical[:3]))

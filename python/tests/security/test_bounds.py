@@ -7,6 +7,7 @@ import pytest
 from keywright import security
 from keywright._core import maximum_log_qp
 from keywright.cli import main
+from keywright.commands.planning.security import of_parameters
 
 MARGIN = 0.05
 """Estimates are printed with one decimal: 127.95 is 128.0."""
@@ -49,6 +50,17 @@ def test_the_command_prints_every_secret_of_a_preset(capsys: pytest.CaptureFixtu
         assert shown["bits"] == min(bits) >= 128
 
 
+def test_an_ephemeral_secret_is_estimated_with_its_own_weight() -> None:
+    """Presets without an arcsine and with 7 levels for the reduction have a sparser one."""
+    weights = {
+        name: of_parameters(name, 3.19)["the ephemeral key"].secret.name
+        for name in kw.BootstrapperPlan.presets()
+    }
+    sparser = {name for name, secret in weights.items() if secret == "sparse:24"}
+    assert sparser == {"N16_QP1716_L13_S40", "N16_QP1716_L13_S40_real"}
+    assert {weights[name] for name in weights.keys() - sparser} == {"sparse:32"}
+
+
 def test_the_command_takes_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     # Without the dual attack of ePrint 2024/463: a toy, broken in seconds.
     assert main(["security", "--log-n", "10", "--log-qp", "100", "--secret", "sparse:64", "--json"]) == 0
@@ -64,10 +76,10 @@ def test_the_command_takes_numbers(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "either parameters or a modulus"),
-        (("N13_QP214_S38", "--log-n", "13"), "either parameters or a modulus"),
-        (("--log-n", "13"), "go together"),
-        (("--log-n", "64", "--log-qp", "100"), "outside 5"),
+        ((), "nothing to estimate"),
+        (("N13_QP214_S38", "--log-n", "13"), "both parameters and a modulus"),
+        (("--log-n", "13"), "need each other"),
+        (("--log-n", "64", "--log-qp", "100"), "--log-n 64 is out of range"),
         (("--log-n", "13", "--log-qp", "100", "--secret", "sparse:"), "not a known distribution"),
         (("--log-n", "13", "--log-qp", "100", "--secret", "sparse:9000"), "weight of the secret"),
         (("--log-n", "13", "--log-qp", "1"), "modulus"),

@@ -18,7 +18,7 @@ use crate::parameters::ckks::PyParameters;
 use crate::stored::not_pickled;
 use crate::threads::compute;
 
-/// Bootstrapping with encoded matrices: gives a ciphertext without levels new ones, with the same values.
+/// Bootstrapping with encoded matrices: restores the levels of a ciphertext and keeps its values.
 ///
 /// It belongs to no key: evaluators of several owners may use it. `bootstrap` is the composition of the stages
 /// `slots_to_coeffs`, `mod_raise`, `coeffs_to_slots` and `eval_mod`, each of which can be used alone. Before anything
@@ -121,10 +121,10 @@ impl PyBootstrapper {
     ///     second: the same, at the same scale.
     ///
     /// Returns:
-    ///     The two results of `bootstrap`. What an input's error has in imaginary parts adds to the other's.
+    ///     The two results of `bootstrap`. The imaginary part of an input's error adds to the error of the other.
     ///
     /// Raises:
-    ///     ParameterError: the plan is another one.
+    ///     ParameterError: the plan is of another kind.
     ///     OperandError: a ciphertext has complex values.
     fn bootstrap_pair(
         &self,

@@ -11,8 +11,8 @@ use crate::stored::not_pickled;
 ///
 /// Gaussian noise hides the error of a ciphertext, which depends on the secret. An observer of the ciphertexts and all
 /// flooded decryptions who could not find the secret without the errors finds it with a probability of at most 2^-bits.
-/// He distinguishes them from decryptions independent of the secret with an advantage of at most 2^-(bits/2 + 2). See
-/// docs/explanation/handing-out.md (Li, Micciancio, Schultz and Sorrell, CRYPTO 2022).
+/// The decryptions can be distinguished from decryptions that are independent of the secret with an advantage of at
+/// most 2^-(bits/2 + 2). See docs/explanation/handing-out.md (Li, Micciancio, Schultz and Sorrell, CRYPTO 2022).
 ///
 /// Make one per secret and keep it: every decryption that leaves the owner counts, in any process.
 ///

@@ -50,7 +50,7 @@ impl PyThresholdParty {
         stored::to_bytes(py, self.party.public_half(), self.parameters.0.rlwe())
     }
 
-    /// One share of the secret for every party, in order. Secret: each is for that party alone.
+    /// One share of the secret for every party, in order. Secret: each is only for that party.
     fn deal<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyBytes>>, Failure> {
         let shares = compute(py, || -> Result<_, Failure> {
             let mut shares = self.party.deal(&mut rng(None)?);

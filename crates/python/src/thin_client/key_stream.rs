@@ -147,7 +147,7 @@ impl PyClientKeyStream {
 
     /// Makes the next key and passes its bytes on as they are made, in pieces of at most a mebibyte.
     ///
-    /// If it raises, the stream stays at this key, and the next call makes it anew with the same bytes.
+    /// If it raises, the stream stays at this key, and the next call makes it again with the same bytes.
     ///
     /// Args:
     ///     write: takes the pieces, for example `file.write`. An exception from it ends the key.

@@ -105,7 +105,6 @@ def predicted_speedup() -> tuple[float, str]:
 def explain(program: compiler.Program, terminal: Terminal) -> None:
     """Print what a program does at each level, and why."""
     times, of_threads = predicted_speedup()
-    whole = program.seconds / times
     terminal.table(
         [
             Column("layer", "layer"),
@@ -122,7 +121,7 @@ def explain(program: compiler.Program, terminal: Terminal) -> None:
             }
             for layer in program.layers
         ],
-        title=f"{program.depth} levels, {whole:.1f} s predicted, {of_threads}",
+        title=f"Layers; times are predicted for {of_threads} and a key for every rotation",
     )
 
 
@@ -147,7 +146,7 @@ def explain_batches(compiled: Model, terminal: Terminal) -> None:
             rows.append(batch_row(other))
             if len(rows) > 1 and rows[-1]["seconds"] >= rows[-2]["seconds"]:
                 break
-    terminal.table(BATCHES, rows, title="Samples that share ciphertexts")
+    terminal.table(BATCHES, rows, title="Samples that share ciphertexts; times as above")
 
 
 def batch_row(compiled: Model) -> dict[str, int | float]:
@@ -175,7 +174,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         with terminal.progress("planning keys and memory", None):
             model, planned = compiled.plan_batches(count, budget, key_memory(options))
         # The keys of this process, whose bytes its memory has below.
-        print_report(model.with_plan(planned.execution.plan), terminal, title=str(options.model))
+        kept = model.with_plan(planned.execution.plan)
+        print_report(kept, terminal, title=str(options.model), seconds=planned.seconds)
         explain(model.program, terminal)
         explain_batches(compiled, terminal)
         print_memory(planned, terminal)
@@ -210,7 +210,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         terminal.record(_summary(compiled, inference, compile_seconds) | _predicted(predicted))
     else:
         batch = "sample" if program.batch == 1 else f"batch of up to {program.batch} samples"
-        title = f"Time of a {batch} by kind of layer; predicted times are of {predicted_speedup()[1]}"
+        title = (
+            f"Time of a {batch}; predictions are for {predicted_speedup()[1]} and a key for every rotation"
+        )
         terminal.table(LAYERS, _kinds(inference), title=title)
     prepared = inference.preparation
     keys, encoded, peak, total = map(

@@ -2,6 +2,7 @@
 
 import argparse
 import zipfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +56,15 @@ JOB_FILES = {".message": "the ciphertexts of a request", ".answer": "the ciphert
 """What the files of a service's evaluations are, by suffix."""
 
 SECRET_FILES = frozenset({"operator.key"})
+SECRET = "SECRET: it stays with its owner"
 
 FIELDS = {
     "log_n": "log2 of the ring degree",
     "q_count": "ciphertext primes",
     "p_count": "special primes",
     "log_scale": "bits of the scale",
-    "created": "compiled, ms since 1970",
+    "created": "compiled",
+    "keys_without_a_plan": "keys, one for every rotation",
 }
 """What the fields of the engine are called; the others have their names."""
 
@@ -110,11 +113,11 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         return
     keys = described.pop("keys") if isinstance(described.get("keys"), list) else []
     if described.get("secret"):
-        terminal.text("SECRET: it stays with its owner")
+        terminal.text(SECRET)
     rows: list[dict[str, Value]] = [
-        {"field": FIELDS.get(field, field.replace("_", " ")), "value": _shown(value)}
+        {"field": FIELDS.get(field, field.replace("_", " ")), "value": _shown(field, value)}
         for field, value in described.items()
-        if field != "fit" and value is not None
+        if field != "fit" and value not in (None, "0 entries")
     ]
     terminal.table(COLUMNS, rows, title=str(path))
     if program is not None:
@@ -128,18 +131,26 @@ def _list(folder: Path, terminal: Terminal) -> None:
     rows: list[dict[str, Value]] = []
     for path in sorted(folder.rglob("*")):
         if path.is_file():
+            secret = False
             try:
                 if zipfile.is_zipfile(path):
                     with zipfile.ZipFile(path) as archive:
                         kind = "a program" if "program.json" in archive.namelist() else "other"
                 else:
-                    kind = str(_describe(path)["kind"])
+                    described = _describe(path)
+                    kind, secret = str(described["kind"]), bool(described["secret"])
             except (CommandError, FormatError, zipfile.BadZipFile):
                 kind = "other"
-            rows.append({"file": str(path.relative_to(folder)), "kind": kind, "bytes": path.stat().st_size})
+            size = path.stat().st_size
+            rows.append(
+                {"file": str(path.relative_to(folder)), "kind": kind, "bytes": size, "secret": secret}
+            )
     if not rows:
         raise CommandError(f"{folder} is a folder without files; name another")
     terminal.table(FILE_COLUMNS, rows, title=str(folder))
+    for row in rows:
+        if row["secret"]:
+            terminal.text(f"{row['file']}: {SECRET}")
 
 
 def _describe(path: Path) -> dict[str, Any]:
@@ -236,7 +247,9 @@ def _program(path: Path, program: compiler.Program) -> dict[str, Any]:
     } | ({"fit": fit_record(program)} if program.fit_report is not None else {})
 
 
-def _shown(value: Value) -> str:
+def _shown(field: str, value: Value) -> str:
+    if field == "created" and isinstance(value, int) and 0 < value < 1 << 47:
+        return datetime.fromtimestamp(value / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else str(value)

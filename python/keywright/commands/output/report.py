@@ -1,15 +1,23 @@
 """Prints the costs of a compiled model as a table."""
 
+from dataclasses import replace
+
 from keywright.commands.terminal import Column, Terminal
 from keywright.model import Model
 
 COLUMNS = [Column("what", "what"), Column("value", "value")]
 
 
-def print_report(compiled: Model, terminal: Terminal, *, title: str) -> None:
-    """Print ring, levels, keys, bytes and time; `print_fit` prints how closely it follows the model."""
+def print_report(compiled: Model, terminal: Terminal, *, title: str, seconds: float | None = None) -> None:
+    """Print ring, levels, keys, bytes and time; `print_fit` prints how closely it follows the model.
+
+    Args:
+        seconds: predicted time of a batch with the keys of a plan, instead of a key for every rotation.
+    """
     with terminal.progress("planning keys", None):
         report = compiled.report
+    if seconds is not None:
+        report = replace(report, run=replace(report.run, seconds=seconds))
     if terminal.json:
         error = report.encrypted_error
         share = None if error is None else {"share": error.share, "output": error.worst}

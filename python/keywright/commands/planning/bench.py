@@ -27,16 +27,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--preset",
         choices=bench_presets(),
         metavar="PRESET",
-        help=f"parameters of {BOOTSTRAP}, required with it: quick, or one with bootstraps of keywright "
+        help=f"parameters of {BOOTSTRAP}, which requires it: quick, or a preset with bootstraps of keywright "
         "presets",
     )
     parser.add_argument("--alpha", type=int, help="primes per digit (default: all of the set)")
-    parser.add_argument("--runs", type=int, default=5, help="timed runs of each (default: 5)")
+    parser.add_argument("--runs", type=int, default=5, help="timed runs of each operation (default: 5)")
     parser.add_argument(
         "--vectors",
         type=int,
         help=f"vectors with which {BOOTSTRAP} measures precision; all but the first are timed (default: "
-        "runs and one)",
+        "one more than --runs)",
     )
     parser.add_argument("--seeded", action="store_true", help="use seeded keys")
 
@@ -46,16 +46,16 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     bootstraps = BOOTSTRAP in options.works
     if bootstraps != (options.preset is not None):
         raise CommandError(
-            f"{BOOTSTRAP} and --preset go together: keywright bench {BOOTSTRAP} --preset "
+            f"{BOOTSTRAP} and --preset need each other; run keywright bench {BOOTSTRAP} --preset "
             f"{options.preset or bench_presets()[0]}"
         )
     if options.vectors is not None and not bootstraps:
         raise CommandError(
-            f"--vectors is an option of {BOOTSTRAP}, which is not among the works; leave it out"
+            f"--vectors is an option of {BOOTSTRAP}, which this command does not measure; leave it out"
         )
     if options.vectors is not None and options.vectors < 2:
         raise CommandError(
-            f"--vectors {options.vectors}: at least 2 are needed, because the first is not timed"
+            f"--vectors {options.vectors} is too small; use at least 2, because the first is not timed"
         )
     works = [work for work in options.works if work != BOOTSTRAP]
     if unknown := sorted(set(works) - set(bench_works())):
@@ -81,7 +81,10 @@ def _operations(options: argparse.Namespace, works: list[str], terminal: Termina
 
     bench(emit, set=options.set, alpha=options.alpha, works=works, runs=options.runs, seeded=options.seeded)
     if not terminal.json:
-        terminal.table(COLUMNS, rows)
+        title = "{} thread{}, back end {}".format(
+            rows[0]["threads"], "s" * (rows[0]["threads"] != 1), rows[0]["backend"]
+        )
+        terminal.table(COLUMNS, rows, title=title)
 
 
 def _bootstrap(options: argparse.Namespace, terminal: Terminal) -> None:
@@ -122,15 +125,13 @@ COLUMNS = (
     Column("log_n", "log2 N", "number"),
     Column("level", "level", "number"),
     Column("alpha", "alpha", "number"),
-    Column("threads", "threads", "number"),
-    Column("backend", "back end"),
     Column("median_s", "median", "seconds"),
-    Column("min_s", "least", "seconds"),
     Column("limit_s", "limit", "seconds"),
-    Column("share", "of the limit", "number"),
+    Column("share", "of the limit", "share"),
     Column("bytes", "bytes", "bytes"),
     Column("checked", "checked"),
 )
+"""They fit 80 columns; JSON has more numbers."""
 
 # Use tables with one row each, so that they fit a terminal.
 BOOTSTRAP_TABLES = (

@@ -1,7 +1,7 @@
 """Plan the keys of a program: which rotations get a key, and of what size, within a budget of time or bytes.
 
-The program is an ONNX model, a list of key switches in JSON, or a bootstrapping preset. For a bootstrapping,
-the evaluation of its transforms' factors is planned together with the keys.
+The program is an ONNX model, a list of key switches in JSON, or a bootstrapping preset. For a bootstrap, the
+factors of its transforms are planned together with the keys.
 """
 
 import argparse
@@ -37,15 +37,14 @@ COLUMNS = [
     Column("keys", "keys", "number"),
     Column("stored_bytes", "held", "bytes"),
     Column("sent_bytes", "sent", "bytes"),
-    Column("client_keygen_s", "keygen", "seconds"),
     Column("predicted_s", "time", "seconds"),
-    Column("switches_s", "switches", "seconds"),
-    Column("relative", "to all-req.", "ratio"),
+    Column("relative", "ratio", "ratio"),
     Column("max_hops", "hops", "number"),
     Column("noise_bits", "noise", "number"),
-    Column("offered", "offered"),
-    Column("gap", "gap", "number"),
+    Column("offered", "noise ok"),
+    Column("gap", "gap", "share"),
 ]
+"""They fit 80 columns; JSON has more numbers."""
 
 
 HOPS = {1: "one", 2: "two", 3: "three", 4: "four or more"}
@@ -76,10 +75,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     budget.add_argument(
         "--key-memory",
         metavar="SIZE",
-        help="limit on the bytes of keys, e.g. 8GB; the fastest plan within it is chosen",
+        help="limit on the bytes of keys in memory, e.g. 8GB; the fastest plan within it is chosen",
     )
     budget.add_argument(
         "--time",
+        metavar="LIMIT",
         help="limit on time, in seconds, e.g. 3.5s, or as a multiple, e.g. 1.2x, of the time with all "
         "required keys: one for every rotation at the top level with the largest digits (default: "
         "1.05x)",
@@ -89,11 +89,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=["optimal", *planning.STRATEGIES],
         default="optimal",
         metavar="NAME",
-        help="the plan that is shown key by key: optimal (default), or that of a published strategy: "
+        help="the plan that is listed and written: optimal (default), or that of a published strategy: "
         + ", ".join(planning.STRATEGIES),
     )
     parser.add_argument(
-        "--hops", type=int, default=2, choices=[1, 2, 3, 4], help="maximum number of hops (default: 2)"
+        "--hops",
+        type=int,
+        default=2,
+        choices=[1, 2, 3, 4],
+        help="maximum number of key switches by which one rotation is composed (default: 2)",
     )
     parser.add_argument(
         "--derived",
@@ -139,7 +143,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     problem = _load(options, terminal)
     workload = problem.workload
     if not problem.needs_keys:
-        raise CommandError(f"{options.program} needs no keys: it has no rotation and no product to plan")
+        raise CommandError(
+            f"{options.program} needs no keys: it has no rotations and no products; there is nothing to plan"
+        )
     model, machine = _model(options)
     plans = problem.published(model)
     every = next(plan for plan in plans if plan.strategy == "all-required")
@@ -148,7 +154,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     steps = (1 + len(problem.variants)) * (len(planning.STRATEGIES) + 1)
     with terminal.progress("planning", steps) as advance:
         planner = planning.ProblemPlanner(problem, model, max_hops=options.hops, report=lambda _: advance(1))
-    with terminal.progress("the best plan within the budget", None):
+    with terminal.progress("searching for the best plan within the budget", None):
         best = planner.best(budget)
     rows = [_row(plan, model, whole) for plan in [*plans, best]]
     chosen = (
@@ -179,7 +185,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         )
     else:
         # Without derived keys, the client sends what the server holds, packed in a file.
-        columns = [column for column in COLUMNS if derived is not None or column.key != "sent_bytes"]
+        columns = [column for column in COLUMNS if column.key != ("gap" if derived else "sent_bytes")]
         terminal.table(columns, rows, title=f"{workload.name}: {_counted(workload)}")
         terminal.table(
             KEY_COLUMNS,
@@ -249,14 +255,14 @@ def explain(
     slower = planning.predict_plan(every, model).seconds / seconds if seconds else 1.0
     text = ""
     if plan.strategy == "optimal" and budget.stored_bytes is not None:
-        text = f"The fastest plan found within {format_bytes(budget.stored_bytes)}. "
+        text = f"This is the fastest plan found within {format_bytes(budget.stored_bytes)}. "
     elif plan.strategy == "optimal":
-        text = f"The fewest bytes found within {format_seconds(budget.seconds or 0.0)}. "
+        text = f"This plan has the fewest bytes found within {format_seconds(budget.seconds or 0.0)}. "
     keys = sum(len(ring.keys) for ring in plan.rings) + plan.workload.ephemeral_keys
     text += (
-        f"{keys} keys, {format_bytes(plan.stored_bytes)} held in memory, make every rotation and "
-        f"conjugation: {served or 'nothing'}. All-required, with a key for every rotation at the top "
-        f"level, has {every.stored_bytes / max(1, plan.stored_bytes):.1f} times the bytes and takes "
+        f"Its {keys} keys take {format_bytes(plan.stored_bytes)} of memory and serve every rotation and "
+        f"conjugation: {served or 'there is none'}. All-required, with a key for every rotation at the top "
+        f"level, takes {every.stored_bytes / max(1, plan.stored_bytes):.1f} times the bytes and "
         f"{slower:.2f} times the predicted {format_seconds(seconds)}."
     )
     if plan.workload.ephemeral_keys:

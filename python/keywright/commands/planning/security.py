@@ -20,10 +20,6 @@ from keywright import security
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.terminal import Column, Terminal, Value
 
-EPHEMERAL_WEIGHT = 32
-"""Hamming weight of the ephemeral secret of every bootstrapping preset
-(crates/circuits/src/bootstrapping/presets.rs)."""
-
 NUMBERS = ("beta", "d", "zeta", "weight")
 COLUMNS = [
     Column("attack", "attack"),
@@ -116,18 +112,17 @@ def _finite(bits: float) -> float | None:
 def _problems(options: argparse.Namespace) -> dict[str, security.Problem]:
     single = options.log_n is not None or options.log_qp is not None
     if single == (options.parameters is not None):
-        raise CommandError(
-            "estimate either parameters or a modulus; name a preset or a file, or give --log-n and --log-qp"
-        )
+        fault = "there are both parameters and a modulus" if single else "there is nothing to estimate"
+        raise CommandError(f"{fault}; name a preset or a file, or give --log-n and --log-qp")
     if single:
         if options.log_n is None or options.log_qp is None:
-            raise CommandError("--log-n and --log-qp go together; give both")
+            raise CommandError("--log-n and --log-qp need each other; give both")
         if not security.LOG_N[0] <= options.log_n <= security.LOG_N[1]:
             low, high = security.LOG_N
-            raise CommandError(f"log-n={options.log_n} is outside {low} .. {high}; give one in the range")
+            raise CommandError(f"--log-n {options.log_n} is out of range; use {low} to {high}")
         n = 1 << options.log_n
         return {"the key": security.Problem(n, options.log_qp, _secret(options.secret, n), options.sigma)}
-    return _of_parameters(options.parameters, options.sigma)
+    return of_parameters(options.parameters, options.sigma)
 
 
 def _secret(text: str, n: int) -> security.Secret:
@@ -135,11 +130,11 @@ def _secret(text: str, n: int) -> security.Secret:
         return security.ternary()
     match = re.fullmatch(r"sparse:(\d{1,7})", text)
     if match is None:
-        raise CommandError(f"secret={text!r} is not a known distribution; write ternary or sparse:H")
+        raise CommandError(f"--secret {text} is not a known distribution; write ternary or sparse:H")
     return security.sparse(int(match[1]), n)
 
 
-def _of_parameters(name: str, sigma: float) -> dict[str, security.Problem]:
+def of_parameters(name: str, sigma: float) -> dict[str, security.Problem]:
     """Return the estimation problem of each secret of the parameters, with its largest modulus."""
     table: dict[str, security.Problem] = {}
     if name in kw.BootstrapperPlan.presets():
@@ -151,9 +146,10 @@ def _of_parameters(name: str, sigma: float) -> dict[str, security.Problem]:
                 used = [*range(key.level + 1), *key.special]
                 bits = sum(math.log2(primes[index]) for index in used)
                 n = 1 << key.log_n
-                table["the ephemeral key"] = security.Problem(
-                    n, bits, security.sparse(EPHEMERAL_WEIGHT, n), sigma
-                )
+                # Only the name of the key states the weight: "... an ephemeral secret of weight 32".
+                (head,) = kw.keys.inspect(kw.keys.set_head([key]))["keys"]
+                weight = int(head["element"].rpartition(" ")[2])
+                table["the ephemeral key"] = security.Problem(n, bits, security.sparse(weight, n), sigma)
     elif name in kw.bfv.Parameters.presets():
         parameters = kw.bfv.Parameters.preset(name)
     elif name in kw.Parameters.presets():
@@ -161,9 +157,7 @@ def _of_parameters(name: str, sigma: float) -> dict[str, security.Problem]:
     elif Path(name).exists():
         parameters = kw.Parameters.load(name)
     else:
-        raise CommandError(
-            f"parameters={name!r} is neither a preset nor a file; keywright presets lists them"
-        )
+        raise CommandError(f"{name!r} is neither a preset nor a file; keywright presets lists the presets")
     if isinstance(parameters, kw.Parameters):
         for ring in parameters.subrings:
             table[f"the subring of degree 2^{ring.log_n}"] = _dense(ring, sigma)

@@ -59,13 +59,13 @@ class ThresholdMod(Unpicklable, elsewhere="make it in the module of the ClientAp
         threshold: number of clients that decrypt together. The client refuses a server that asks for another
             number.
         weighted_by_key: metric that holds the number of samples.
-        folder: folder of this client alone, in which its share outlives the run. The default is Flower's
+        folder: a folder for this client only, in which its share outlives the run. The default is Flower's
             state of the run, which suits simulations only: Flower sends a reply before it stores the state,
             so a client that dies in between forgets its answer. Do not copy the folder, and do not restore it
             from a backup.
 
     Raises:
-        ParameterError: no modulus is large enough for so many updates and bits, whatever the clients and
+        ParameterError: no modulus is large enough for that many updates and bits, whatever the clients and
             values.
     """
 

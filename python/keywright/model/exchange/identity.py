@@ -59,7 +59,7 @@ class Identity:
         raise program_mismatch(here, own.program.hex(), there, self.program.hex(), older)
 
     def save(self, folder: Path, holds: Holds) -> None:
-        """Write the identity into a folder of ciphertexts, and what they are.
+        """Write the identity and the kind of the ciphertexts into their folder.
 
         Raises:
             ParameterError: they are neither a request nor an answer.

@@ -88,7 +88,7 @@ def require_new(path: Path) -> None:
         FolderError: there is something of that name.
     """
     if path.exists():
-        raise FolderError(f"{path} exists; remove it or name another folder", code="exists")
+        raise FolderError(f"{path} already exists; remove it or name another folder", code="exists")
 
 
 @contextmanager

@@ -75,7 +75,7 @@ class ModelReport:
         run: costs of one run.
         sizes: of keys and ciphertexts.
         fit: how the program in the clear differs from the model; None without calibration data.
-        encrypted_error: the predicted error of encryption beside the spread of each output.
+        encrypted_error: the predicted error of encryption, compared with the spread of each output.
         first_step: what the client's first and last steps reveal; empty if there are none.
     """
 

@@ -218,7 +218,7 @@ class Manifest:
         return self.output.places.ciphertexts * (2 * n * 8 * (self.output.level + 1) + 8192)
 
     def require(self, demands: Demands) -> None:
-        """Refuse what a client should not make or send, before it has a secret.
+        """Refuse keys and messages that a client should not make or send, before it has a secret.
 
         Raises:
             SecurityError: the parameters, or a key, have less than 128 bits of security.

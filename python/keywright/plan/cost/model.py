@@ -290,7 +290,7 @@ class CostModel:
         return self.making_seconds(shape.chain.log_n, len(shape.digits), shape.level + 1 + shape.special)
 
     def making_seconds(self, log_n: int, rows: int, primes: int) -> float:
-        """Return the seconds of making a key with so many rows over so many primes."""
+        """Return the seconds of making a key with this many rows over this many primes."""
         weights = self.of_degree(log_n)
         parts = zip(
             key_parts(log_n, rows, primes),

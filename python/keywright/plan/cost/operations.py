@@ -63,7 +63,7 @@ class Operation:
     embeddings: int = 0
 
     def refusal(self, chain: Chain) -> str | None:
-        """Return what is wrong with it in a workload over these primes, if anything."""
+        """Return the fault of the operation in a workload over these primes, if it has one."""
         if not 0 <= self.level <= chain.max_level:
             return f"level {self.level} is not in [0, {chain.max_level}]"
         if self.count < 1:
@@ -117,7 +117,7 @@ class Operation:
         return cls(**{**entry, "name": str(entry["name"])})
 
     def times(self, count: int) -> "Operation":
-        """Return the same operation, repeated so many times."""
+        """Return the same operation, repeated this many times."""
         return replace(self, count=self.count * count)
 
 

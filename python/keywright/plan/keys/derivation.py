@@ -251,7 +251,7 @@ class DerivationPlanner:
 
         Args:
             masters: automorphisms of the master keys.
-            reach: the keys to derive; by default the first of the planner's, the lowest keys alone.
+            reach: the keys to derive; by default the first of the planner's, only the lowest keys.
         """
         reached = reach or self.reaches[0]
         elements = {self.group.galois_element(a): a for a in sorted(set(masters) - {IDENTITY})}

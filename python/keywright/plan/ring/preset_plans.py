@@ -52,7 +52,7 @@ def bootstrap_plans(program: Program) -> list[BootstrapperPlan]:
     """Return the plans that a program's bootstraps name, in order, on parameters with the program's rings.
 
     Raises:
-        ParameterError: a bootstrap is not one of a preset.
+        ParameterError: no preset has one of its bootstraps.
     """
     for bootstrap in program.operands.bootstraps:
         if bootstrap.preset not in BootstrapperPlan.presets():

@@ -29,7 +29,7 @@ class KeyPolicy:
             section 5.3).
 
     Raises:
-        ParameterError: a name is none of these.
+        ParameterError: a name is unknown.
     """
 
     alpha: int | Digits

@@ -104,7 +104,7 @@ class Workload:
         groups: automorphisms, in program order.
         relinearizations: by level, each level once.
         noise_bits: the error budget: maximum of `KeyPlan.noise_bits` of a plan; None for no limit.
-        operations: the other operations; without them, times count key switches alone.
+        operations: the other operations; without them, times count only key switches.
         common: work and keys that are the same in every plan.
     """
 

@@ -17,7 +17,7 @@ class Bootstrap:
     """A bootstrapping with its levels and its cost.
 
     Attributes:
-        slots: slots of its input; values with more slots repeat after so many.
+        slots: slots of its input; values with more slots repeat after that many.
         input_level: lowest level of its operand.
         output_level: level of its result.
         seconds: measured time; None uses the cost table.
