@@ -1,5 +1,6 @@
 """`compile`: compiles a model for private inference."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, get_args
@@ -85,6 +86,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
             with fewer slots than the batch has samples.
     """
     require_choice("client", client, get_args(Client))
+    model = Path(model) if isinstance(model, os.PathLike) else model
     with progress("reading the model, choosing polynomials", None), in_its_words(model):
         try:
             loaded = to_source(model, calibration)

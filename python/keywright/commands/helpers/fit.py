@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import keywright as kw
 from keywright import compiler
+from keywright._units import quantity
 from keywright.commands.terminal import Column, Terminal
 from keywright.compiler import Fit
 from keywright.errors import OutOfRangeError
@@ -101,6 +102,11 @@ def _read_fit(options: argparse.Namespace, noise: float) -> dict[str, Any]:
             )
         )
     typical = None if options.calibration is None else load_inputs(options.calibration, count)
+    if typical is not None and count is not None and count > len(typical):
+        held = quantity(len(typical), "sample")
+        raise CommandError(
+            f"--calibration-count {count} is more than {options.calibration} holds; it has {held}"
+        )
     try:
         fit = {
             "calibration": typical,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import keywright as kw
 from keywright import compiler, runtime
-from keywright._units import format_bytes, format_seconds
+from keywright._units import format_bytes, format_seconds, quantity
 from keywright.commands.helpers.arguments import (
     add_batch_argument,
     add_force_argument,
@@ -122,7 +122,7 @@ def explain(program: compiler.Program, terminal: Terminal) -> None:
             }
             for layer in program.layers
         ],
-        title=f"{program.depth} levels, {whole:.1f} s predicted, {of_threads}",
+        title=f"{quantity(program.depth, 'level')}, {whole:.1f} s predicted, {of_threads}",
     )
 
 
@@ -196,7 +196,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     program = compiled.program
     compile_seconds = time.perf_counter() - start
     batch = f", {compiled.program.batch} samples at a time" if compiled.program.batch > 1 else ""
-    terminal.note(f"{compiled.program.depth} levels deep{batch}; {compiled.parameters!r}")
+    terminal.note(f"{quantity(compiled.program.depth, 'level')} deep{batch}; {compiled.parameters!r}")
     predicted = predict_error(compiled.program, planned.execution, samples, terminal)
     inference = compiled.infer(samples, planned, terminal.progress)
     for warning in compiled.warnings_about(inference.outputs, planned):

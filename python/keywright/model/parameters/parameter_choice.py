@@ -1,7 +1,7 @@
 """A network on its way to programs: the choice of parameters, and one program for each batch."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Literal, get_args
 
@@ -26,7 +26,9 @@ from keywright.plan.ring.chain_sources import chain_of
 from keywright.plan.ring.entry import deep_entry, deep_literal, read_entry
 from keywright.plan.ring.preset_plans import bootstrap_plans, shipped_plan
 from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
+from keywright.program.operands.normalisation import HEADROOM
 from keywright.program.program import Program
+from keywright.runtime.range_guard import largest_result
 
 from .presets import BootstrapPreset
 
@@ -201,6 +203,7 @@ class Compilation(
         """Compile for parameters without bootstraps."""
         parameters = ring.parameters
         target = batching.target(
+            parameters,
             slots=ring.slots or parameters.max_slots,
             levels=parameters.max_level if ring.levels is None else ring.levels,
             output_level=_lowest(parameters),
@@ -219,7 +222,7 @@ class Compilation(
         if choice.deep:
             options |= {"bootstraps": shipped.options, "rings": shipped.rings}
         costs = None if choice.deep else cost_table(plan.parameters, [])
-        target = batching.target(slots=plan.slots, levels=plan.output_level, **options)
+        target = batching.target(plan.parameters, slots=plan.slots, levels=plan.output_level, **options)
         program = compile_program(self.approximated, target, costs=costs)
         plans = bootstrap_plans(program)
         parameters = plans[0].parameters if plans else shipped.parameters(program)
@@ -298,8 +301,8 @@ class _Batching:
     samples: int
     batch: int | None
 
-    def target(self, *, slots: int, **options: Any) -> Target:
-        """Return the compilation target.
+    def target(self, parameters: Parameters, *, slots: int, **options: Any) -> Target:
+        """Return the compilation target for ciphertexts of these parameters.
 
         Raises:
             ParameterError: the batch has more samples than a ciphertext has slots.
@@ -311,7 +314,10 @@ class _Batching:
                 batch=self.batch,
                 slots=slots,
             )
-        return Target(slots=slots, samples=self.samples, batch=self.batch, **options)
+        target = Target(slots=slots, samples=self.samples, batch=self.batch, **options)
+        if target.thin:
+            return target
+        return replace(target, largest_output=largest_result(parameters, target.exit_level) / HEADROOM)
 
 
 def smaller_presets(refusal: OutOfMemoryError, program: Program) -> OutOfMemoryError:

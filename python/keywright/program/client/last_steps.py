@@ -233,11 +233,8 @@ class ClientPart:
 
     def __str__(self) -> str:
         """What the client gets, in words."""
-        stored = self._steps.constants.items()
-        arrays = [each for name, each in stored if each.dtype.kind == "f" and not name.startswith(WHOLE)]
-        numbers = sum(array.size for array in arrays)
-        numbers += sum(len(entry.floats) for node in self._steps.model.graph.node for entry in node.attribute)
-        holds = f" with {numbers} numbers of the model" if numbers else ""
+        numbers = self._steps.numbers(WHOLE)
+        holds = f" that hold {numbers}" if numbers else ""
         return f"last steps ({', '.join(dict.fromkeys(self.operators))}){holds}"
 
     def _run_one(
