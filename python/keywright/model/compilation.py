@@ -14,7 +14,7 @@ from keywright.compiler.activations.fit import Thresholds
 from keywright.compiler.front_ends.estimator_refusals import in_its_words
 from keywright.compiler.front_ends.model_file import with_fixed_inputs
 from keywright.compiler.front_ends.model_source import to_source
-from keywright.errors import ModelRefusedError
+from keywright.errors import ModelRefusedError, ParameterError
 from keywright.errors.choices import require_choice
 from keywright.errors.network import RefusalError
 
@@ -86,6 +86,10 @@ def compile(  # noqa: A001 (read as keywright.compile)
             with fewer slots than the batch has samples.
     """
     require_choice("client", client, get_args(Client))
+    if isinstance(labels, str) or not all(isinstance(label, str) for label in labels):
+        raise ParameterError(
+            f"labels is {labels!r}; use a list of strings, one for each output", what="labels"
+        )
     model = Path(model) if isinstance(model, os.PathLike) else model
     with progress("reading the model, choosing polynomials", None), in_its_words(model):
         try:

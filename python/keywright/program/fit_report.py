@@ -71,8 +71,8 @@ class Jumps:
 
     def __str__(self) -> str:
         return (
-            f"{self.near} of {quantity(self.samples, 'sample')} came within these errors of a step of "
-            f"{', '.join(self.steps)}, where it jumps by up to {self.largest:.2g}"
+            f"{self.near} of {quantity(self.samples, 'sample')} looked at are within these errors of a "
+            f"step of {', '.join(self.steps)}, where it jumps by up to {self.largest:.2g}"
         )
 
 

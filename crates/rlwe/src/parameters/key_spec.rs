@@ -56,6 +56,14 @@ pub enum KeyElement {
 }
 
 impl KeyElement {
+    /// Refuses the automorphism that moves nothing: nothing uses its key.
+    ///
+    /// # Errors
+    /// [`RlweError::Unmoved`].
+    pub fn require_moving(self) -> Result<(), RlweError> {
+        if self == Self::Galois(1) { Err(RlweError::Unmoved) } else { Ok(()) }
+    }
+
     /// Hamming weight of the ephemeral secret of the key, if any.
     pub fn ephemeral_weight(self) -> Option<usize> {
         match self {
@@ -220,8 +228,8 @@ impl KeySpec {
     /// Checks everything, including security, and returns the digits.
     ///
     /// # Errors
-    /// [`RlweError::Ring`] for a Galois element that is even or above `2N`, [`RlweError::Unmoved`] for 1, [`RlweError::Level`],
-    /// [`RlweError::Count`], [`RlweError::SpecialPrime`], [`RlweError::SpecialTooSmall`], [`RlweError::Insecure`], [`RlweError::NoBound`];
+    /// [`RlweError::Ring`] for a Galois element that is even or above `2N`, [`RlweError::Level`], [`RlweError::Count`],
+    /// [`RlweError::SpecialPrime`], [`RlweError::SpecialTooSmall`], [`RlweError::Insecure`], [`RlweError::NoBound`];
     /// [`RlweError::NoRing`] for a ring that the parameters lack, [`RlweError::RingSwitch`] for an impossible switch
     /// between rings.
     pub fn validate(&self, parameters: &Parameters) -> Result<Vec<Range<usize>>, RlweError> {
@@ -234,9 +242,6 @@ impl KeySpec {
             if element.is_multiple_of(2) || element >= two_n {
                 return Err(RingError::GaloisElement { element, two_n }.into());
             }
-        }
-        if self.element == KeyElement::Galois(1) {
-            return Err(RlweError::Unmoved);
         }
         if let Some(weight) = self.element.ephemeral_weight()
             && !(1..=parameters.n()).contains(&weight)

@@ -16,7 +16,7 @@ from keywright.errors import (
     ModelRefusedError,
     OutOfMemoryError,
 )
-from keywright.errors.choices import require_choice
+from keywright.errors.choices import require_choice, require_integer
 from keywright.errors.engine import ParameterError
 from keywright.model.executable import Executable
 from keywright.plan.cost.calibration import stored_model
@@ -129,9 +129,10 @@ class Compilation(
         Raises:
             ModelRefusedError: it cannot be compiled.
         """
-        size = (samples - 1).bit_length()
+        batching = _Batching(samples, None)
+        size = (batching.samples - 1).bit_length()
         if size not in self._fastest:
-            compiled = self._compile(_Batching(samples, None))
+            compiled = self._compile(batching)
             self._fastest[size] = self._programs.setdefault(compiled.program.batch, compiled)
         return self._fastest[size]
 
@@ -142,6 +143,7 @@ class Compilation(
             ModelRefusedError: it cannot be compiled.
             ParameterError: ciphertexts have fewer slots than the batch has samples.
         """
+        batch = require_integer("batch", batch)
         if batch not in self._programs:
             self._programs[batch] = self._compile(_Batching(1, batch))
         return self._programs[batch]
@@ -300,6 +302,9 @@ class _Batching:
 
     samples: int
     batch: int | None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "samples", require_integer("samples", self.samples))
 
     def target(self, parameters: Parameters, *, slots: int, **options: Any) -> Target:
         """Return the compilation target for ciphertexts of these parameters.

@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
+from keywright._copies import Stated
 from keywright._reading.records import refusing, whole
 from keywright._units import quantity
 from keywright.errors.engine import (
@@ -62,7 +63,7 @@ BEFORE = ALLOWED | frozenset(
 
 
 @dataclass(frozen=True, eq=False)
-class FirstSteps:
+class FirstSteps(Stated):
     """The computation of features from a sample, which the client runs before it encrypts them.
 
     Attributes:

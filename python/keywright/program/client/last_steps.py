@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 from numpy.typing import ArrayLike, NDArray
 
+from keywright._copies import Stated
 from keywright._reading.records import refusing, whole
 from keywright.errors.engine import FormatError
 from keywright.program.arrays import Shape
@@ -69,7 +70,7 @@ OF_A_SIGN = _names("Binarizer LinearClassifier Sigmoid Sign SVMClassifier")
 
 
 @dataclass(frozen=True, eq=False)
-class ClientPart:
+class ClientPart(Stated):
     """The end of a model, from the scores that a program returns to the model's own outputs.
 
     Attributes:

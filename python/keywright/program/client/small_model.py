@@ -12,6 +12,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx.reference import ReferenceEvaluator
 
+from keywright._copies import Stated
 from keywright._units import quantity
 from keywright.errors.engine import FormatError
 from keywright.errors.network import RefusalError
@@ -49,7 +50,7 @@ Step = Callable[..., NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class SmallModel:
+class SmallModel(Stated):
     """An ONNX model that may come from anybody.
 
     Attributes:
