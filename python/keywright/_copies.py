@@ -1,7 +1,17 @@
 """The refusal to pickle objects with secrets or compiled parts: unpickling runs code, and a pickled secret is
 in the clear."""
 
-from typing import ClassVar, NoReturn, Self
+from dataclasses import fields
+from typing import Any, ClassVar, NoReturn, Self
+
+
+class Stated:
+    """Base of data classes that are pickled and copied by their fields: what is cached is computed again."""
+
+    __slots__ = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
 
 
 class Unpicklable:

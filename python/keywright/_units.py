@@ -3,6 +3,11 @@
 import math
 
 
+def quantity(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: 1 key, 2 keys."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def format_bytes(count: float) -> str:
     """Format a number of bytes with a decimal unit (kB = 1000 bytes) and three significant digits."""
     for unit in ("B", "kB", "MB", "GB"):

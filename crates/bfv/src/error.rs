@@ -11,6 +11,11 @@ pub enum BfvError {
     /// An error of keys, levels or parameters.
     #[error(transparent)]
     Rlwe(#[from] RlweError),
+    /// A switch of the modulus at level 0.
+    #[error(
+        "at level 0 one prime is left, and switching the modulus divides by a prime; encrypt at a higher level"
+    )]
+    LastPrime,
     /// An invalid plaintext modulus.
     #[error(
         "the plaintext modulus {value} is outside 2..2^{MAX_PLAINTEXT_BITS}, or not below {smallest}, the smallest \

@@ -27,9 +27,10 @@ pub fn code(error: &ClientError) -> c_int {
     match error {
         ClientError::Randomness(_)
         | ClientError::Ring(RingError::Forked { .. } | RingError::Randomness(_)) => RANDOMNESS,
-        ClientError::NumberRange { .. } | ClientError::SmallInteger { .. } | ClientError::Length { .. } => {
-            NUMBERS
-        }
+        ClientError::NumberRange { .. }
+        | ClientError::SmallInteger { .. }
+        | ClientError::Group { .. }
+        | ClientError::Length { .. } => NUMBERS,
         ClientError::Format { .. }
         | ClientError::Checksum { .. }
         | ClientError::Residue { .. }

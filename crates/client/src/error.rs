@@ -44,6 +44,12 @@ pub enum ClientError {
         "integer {index} is outside 0..2^{bits}, the range of a place in a group; use groups of wider places"
     )]
     SmallInteger { index: usize, bits: u32 },
+    /// A number that is no group of small integers.
+    #[error(
+        "number {index} is outside 0..2^{bits}, the range of a group: a sum outgrew its place, the error was half a unit \
+         or more, or the integers were not grouped; use wider places, or a larger scale"
+    )]
+    Group { index: usize, bits: u32 },
     /// A buffer or a list has the wrong length.
     #[error("{what}: {found} given, {expected} required")]
     Length { what: &'static str, found: usize, expected: usize },

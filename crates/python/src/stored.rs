@@ -140,7 +140,7 @@ macro_rules! serialized {
             fn save(
                 &$this,
                 py: pyo3::Python<'_>,
-                path: std::path::PathBuf,
+                path: $crate::arguments::path::FilePath,
             ) -> Result<(), $crate::errors::Failure> {
                 $crate::stored::save(py, $object, &path, $context)
             }
@@ -149,7 +149,7 @@ macro_rules! serialized {
             #[staticmethod]
             fn load(
                 py: pyo3::Python<'_>,
-                path: std::path::PathBuf,
+                path: $crate::arguments::path::FilePath,
                 parameters: $parameters,
             ) -> Result<Self, $crate::errors::Failure> {
                 Self::read(py, &$crate::stored::Source::File(&path), parameters)

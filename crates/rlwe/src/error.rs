@@ -35,10 +35,12 @@ pub enum RlweError {
     Level { level: usize, max: usize, object: &'static str },
     /// A division by the last prime of level 0.
     #[error(
-        "at level 0 one prime is left, and rescaling or switching the modulus divides by a prime; start at a higher \
-         level, or bootstrap"
+        "at level 0 one prime is left, and rescaling divides by a prime; start at a higher level, or bootstrap"
     )]
     LastPrime,
+    /// A key for the automorphism that moves nothing.
+    #[error("a rotation by 0 steps moves nothing and takes no key; leave it out")]
+    Unmoved,
     /// A prime that cannot be a special prime.
     #[error("prime index {index} cannot be a special prime of a key at level {level}: {reason}")]
     SpecialPrime { index: usize, level: usize, reason: &'static str },

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 import keywright as kw
@@ -46,6 +47,7 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     command = f"keywright {command_name_of(options)}"
     terminal = Terminal(json=options.json, level=options.log_level)
     try:
+        _require_own_output(options)
         with _threads(options.threads):
             options.run(options, terminal)
     except (CommandError, KeywrightError, OSError, MemoryError) as error:
@@ -60,12 +62,30 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _require_own_output(options: argparse.Namespace) -> None:
+    """Refuse a result that would replace a file which the command reads.
+
+    Raises:
+        CommandError: it would.
+    """
+    out = vars(options).get("out")
+    read = [each for name, each in vars(options).items() if name != "out" and isinstance(each, Path)]
+    if isinstance(out, Path) and out.is_file() and any(each.exists() and each.samefile(out) for each in read):
+        raise CommandError(f"--out {out} would replace a file that this command reads; name another file")
+
+
 @contextmanager
 def _threads(count: int | None) -> Iterator[None]:
-    """Use ``count`` threads of the engine within the block; all cores by default."""
+    """Use ``count`` threads of the engine within the block; all cores by default.
+
+    Raises:
+        CommandError: the number is not positive.
+    """
     if count is None:
         yield
         return
+    if count < 1:
+        raise CommandError(f"--threads {count} is too small; use at least 1 thread")
     before = kw.threads()
     kw.set_threads(count)
     try:

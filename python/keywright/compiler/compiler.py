@@ -108,7 +108,8 @@ def compile_program(
     if approximated.trees is not None and not len(samples):
         seen[graph.output] = 1.0
     _bound_hidden(graph, seen)
-    output_scale = _bound_output(graph, seen, MARGIN if ranges.margin is None else ranges.margin)
+    margin = MARGIN if ranges.margin is None else ranges.margin
+    output_scale = _bound_output(graph, seen, margin, target.largest_output)
     try:
         chosen = arrange(graph, seen, target, ranges.headroom, costs, max_plaintext_bytes)
     except RefusalError as reason:
@@ -326,15 +327,16 @@ def _bound_hidden(graph: Graph, largest: dict[int, float]) -> None:
                 largest[changed] *= by
 
 
-def _bound_output(graph: Graph, largest: dict[int, float], margin: float) -> float:
-    """Divide the output by a power of two so that samples give at most 1, and constants at its level at most
-    `LARGEST_CONSTANT`, and return that power. ``largest`` holds the largest absolute values of all values and
-    is updated."""
+def _bound_output(graph: Graph, largest: dict[int, float], margin: float, most: float) -> float:
+    """Divide the output by a power of two so that samples give at most ``most``, and constants at its level
+    at most `LARGEST_CONSTANT`, and return that power. ``largest`` holds the largest absolute values of all
+    values and is updated."""
     peak, node = largest[graph.output], graph.nodes[graph.output]
     if not math.isfinite(peak):
         raise EncodeError(
             "calibration data drive the model's output to infinity; scale the samples", code="samples"
         )
+    peak /= most
     if isinstance(node, Linear | Polynomial | Shift):
         constants = {Linear: "bias", Polynomial: "coefficients", Shift: "vector"}[type(node)]
         peak = max(peak, float(np.abs(getattr(node, constants)).max(initial=0.0)) / LARGEST_CONSTANT)

@@ -1,7 +1,8 @@
-"""The refusal of a string that is none of a fixed set."""
+"""The refusal of strings that are none of a fixed set, and of numbers that are no integers."""
 
 import difflib
 from collections.abc import Iterable
+from operator import index
 
 from .engine import ParameterError
 
@@ -27,3 +28,15 @@ def require_choice(what: str, value: object, choices: Iterable[object]) -> None:
         what=what,
         value=value if isinstance(value, str) else repr(value),
     )
+
+
+def require_integer(name: str, value: object) -> int:
+    """Return a number of any type of integers, as numpy's, as Python's own.
+
+    Raises:
+        ParameterError: it is none.
+    """
+    try:
+        return index(value)  # type: ignore[call-overload,no-any-return]
+    except TypeError:
+        raise ParameterError(f"{name} is {value!r}; use an integer", what=name) from None

@@ -1,5 +1,6 @@
 """`compile`: compiles a model for private inference."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, get_args
@@ -13,7 +14,7 @@ from keywright.compiler.activations.fit import Thresholds
 from keywright.compiler.front_ends.estimator_refusals import in_its_words
 from keywright.compiler.front_ends.model_file import with_fixed_inputs
 from keywright.compiler.front_ends.model_source import to_source
-from keywright.errors import ModelRefusedError
+from keywright.errors import ModelRefusedError, ParameterError
 from keywright.errors.choices import require_choice
 from keywright.errors.network import RefusalError
 
@@ -85,6 +86,11 @@ def compile(  # noqa: A001 (read as keywright.compile)
             with fewer slots than the batch has samples.
     """
     require_choice("client", client, get_args(Client))
+    if isinstance(labels, str) or not all(isinstance(label, str) for label in labels):
+        raise ParameterError(
+            f"labels is {labels!r}; use a list of strings, one for each output", what="labels"
+        )
+    model = Path(model) if isinstance(model, os.PathLike) else model
     with progress("reading the model, choosing polynomials", None), in_its_words(model):
         try:
             loaded = to_source(model, calibration)

@@ -13,6 +13,8 @@ from keywright._copies import Unchanging
 from keywright._core import BootstrapperPlan, ClientParameters, KeySpec, Parameters, inspect, key_set_head
 from keywright._progress import Progress, silent
 from keywright.errors import OutOfRangeError
+from keywright.errors.choices import require_integer
+from keywright.errors.engine import ParameterError
 from keywright.errors.model import FolderError
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys import plan_file
@@ -169,6 +171,8 @@ class Executable(
         Raises:
             OutOfMemoryError: nothing fits the budget.
         """
+        if (samples := require_integer("samples", samples)) < 1:
+            raise ParameterError(f"samples must be at least 1, got {samples}", what="samples", value=samples)
         batches = -(-samples // self.program.batch)
         return self.plan_memory(Process(resident_bytes(), samples=batches, key_memory=key_memory), budget)
 

@@ -11,6 +11,7 @@ from keywright._copies import Unchanging
 from keywright._core import EvaluationKeys
 from keywright._processes import temporary_folder
 from keywright._progress import Progress, silent
+from keywright._units import quantity
 from keywright.plan.memory.process import ProcessPlan
 
 from .client import ModelClient
@@ -123,7 +124,7 @@ def _evaluate(
     parts, costs = program.batches(samples), Batches()
     outputs, error_bound = [], 0.0
     predicted = program.seconds
-    with progress(f"{len(samples)} samples", predicted * len(parts)) as advance:
+    with progress(quantity(len(samples), "sample"), predicted * len(parts)) as advance:
         for part in parts:
             costs.samples.append(len(part))
             start = clock()

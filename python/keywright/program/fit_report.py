@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from keywright._units import quantity
+
 FEW_HELD_OUT = 20
 """With fewer held-out samples the share of equal predictions is coarser than 5 %."""
 
@@ -69,8 +71,8 @@ class Jumps:
 
     def __str__(self) -> str:
         return (
-            f"{self.near} of {self.samples} samples that were looked at are within these errors of a step of "
-            f"{', '.join(self.steps)}, where it jumps by up to {self.largest:.2g}"
+            f"{self.near} of {quantity(self.samples, 'sample')} looked at are within these errors of a "
+            f"step of {', '.join(self.steps)}, where it jumps by up to {self.largest:.2g}"
         )
 
 
@@ -262,11 +264,12 @@ class FitReport:
             return (*results, *self.remarks)
         if self.held_out == 0:
             results.append(
-                f"{self.samples} calibration samples are too few to hold some out, so the figures are for "
-                "the samples that the polynomials were fitted to; give at least 50"
+                f"{quantity(self.samples, 'calibration sample')}: too few to hold some out, so the figures "
+                "are for the samples that the polynomials were fitted to; give at least 50"
             )
         elif self.held_out < FEW_HELD_OUT:
-            results.append(f"only {self.held_out} samples were held out; give at least {5 * FEW_HELD_OUT}")
+            few = quantity(self.held_out, "sample")
+            results.append(f"only {few} held out; give at least {5 * FEW_HELD_OUT} in all")
         if self.escaped:
             results.append(
                 f"{self.escaped} of {self.held_out} held-out samples left the ranges measured on the "
@@ -275,7 +278,8 @@ class FitReport:
             )
         if self.unseen_risk > 0.5:
             results.append(
-                f"{self.samples} calibration samples are few for {len(self.activations)} activations: a "
+                f"only {quantity(self.samples, 'calibration sample')} for "
+                f"{quantity(len(self.activations), 'activation')}: a "
                 f"new sample exceeds a measured range with a probability of up to {self.unseen_risk:.0%}, "
                 "and only the margin keeps it inside"
             )

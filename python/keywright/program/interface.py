@@ -177,8 +177,8 @@ class OutputCodec:
     """What turns the values of ciphertexts into outputs.
 
     Attributes:
-        scale: values are multiplied by it; a power of two that brings results on calibration data to at most
-            1, so that they fit under the last prime.
+        scale: values are multiplied by it; a power of two that brings results on calibration data so low that
+            those of inputs `HEADROOM` times as large fit under the last prime.
         normalisation: it is inverted; None, as always for thin clients, if there is none.
         image: the least and the largest output, to which outputs are clipped; None if it is not known.
         client_part: the part of the model behind the results, such as softmax; None if there is none.

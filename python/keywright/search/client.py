@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from keywright import bfv
 from keywright._copies import Unpicklable
 from keywright._core import KeyGenerator, SearchAnswer, SearchIndex, SecretKey
+from keywright._units import quantity
 from keywright.errors import (
     FormatError,
     ParameterError,
@@ -54,7 +55,7 @@ class Client(
         return sum(directory.vectors for directory in self._directories)
 
     def __repr__(self) -> str:
-        return f"Client({len(self)} vectors, {self.quantisation})"
+        return f"Client({quantity(len(self), 'vector')}, {self.quantisation})"
 
     def update(self, directory: bytes) -> None:
         """Take the directory of the index after a change. Keys stay valid.

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from keywright._reading.arrays import read_array, read_file
 from keywright._reading.documents import Limits
 from keywright._reading.records import read_object, refusing, whole
+from keywright._units import quantity
 from keywright.errors import FormatError, KeywrightError, SearchError
 
 from .messages import IDENTITY_BYTES, MAX_SHARDS
@@ -221,7 +222,9 @@ class Places:
         new = _ids_of(ids)
         if len(new) != count:
             raise SearchError(
-                f"there are {len(new)} ids for {count} vectors; pass one for each", id=None, code="id"
+                f"{quantity(len(new), 'id')} given for {quantity(count, 'vector')}; pass one for each",
+                id=None,
+                code="id",
             )
         _refuse_repeated(new)
         known = np.isin(new, self.ids[self.live])

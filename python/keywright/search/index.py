@@ -14,6 +14,7 @@ from keywright import bfv
 from keywright._copies import Unpicklable
 from keywright._core import EncryptedSearchIndex, EvaluationKeys, SearchIndex
 from keywright._reading.records import refusing
+from keywright._units import quantity
 from keywright.errors import (
     FormatError,
     KeywrightError,
@@ -54,7 +55,7 @@ class VectorIndex(Unpicklable, ABC, Generic[Engine], elsewhere="save() it, and l
         return len(self._places)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self)} vectors, {self.quantisation})"
+        return f"{type(self).__name__}({quantity(len(self), 'vector')}, {self.quantisation})"
 
     @property
     def ids(self) -> NDArray[np.int64]:

@@ -95,6 +95,7 @@ def test_samples_of_another_scale_are_refused_before_keys_are_made(
         (["--accuracy", "most"], "--accuracy most"),
         (["--error", "-1"], "above 0, got -1"),
         (["--calibration-count", "0"], "--calibration-count 0"),
+        (["--calibration-count", "101"], "it has 100 samples"),
         (["--range", "2", "-1"], "--range 2.0 -1.0 is reversed or empty"),
         (["--range", "-1", "1"], "give one that holds them"),
         (["--error", "1e-9"], "the finest polynomials, or those requested, reach"),

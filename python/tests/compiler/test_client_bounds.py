@@ -85,8 +85,8 @@ MOST = {
 """The most operands that are tried; two of others."""
 
 OTHER = {"Constant": 0}
-LEFT_OUT = frozenset(["StringNormalizer", "Trunc"])
-"""One is of texts and keeps their number; ONNX has not got the other."""
+LEFT_OUT = frozenset(["StringNormalizer"])
+"""It is of texts, and keeps their number."""
 
 TRIES = 400
 

@@ -350,7 +350,7 @@ def test_too_few_samples_are_said(mlp: onnx.ModelProto) -> None:
         compiler.compile_program(mlp, TARGET, compiler.Fit(calibration=SAMPLES[:1], activations=methods))
     )
     assert one.unseen_risk == 1.0
-    assert any("1 calibration samples are few for 2 activations" in warning for warning in one.warnings)
+    assert any("only 1 calibration sample for 2 activations" in warning for warning in one.warnings)
     assert (
         report_of(
             compiler.compile_program(mlp, TARGET, compiler.Fit(calibration=SAMPLES, activations=methods))

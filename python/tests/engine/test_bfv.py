@@ -244,6 +244,7 @@ def test_errors_name_what_is_wrong(party: Party) -> None:
     with pytest.raises(kw.errors.LevelError, match="at level 0 one prime is left") as caught:
         evaluator.mod_switch(evaluator.mod_switch_to(a, 0))
     assert (caught.value.level, caught.value.needed, caught.value.available) == (0, 1, 0)
+    assert "bootstrap" not in str(caught.value)
     with pytest.raises(kw.errors.MissingKeyError):
         evaluator.rotate_rows(a, 1)
     with pytest.raises(kw.errors.OperandError, check=lambda error: error.code == "degree"):

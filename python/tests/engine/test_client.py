@@ -130,6 +130,10 @@ def test_groups_of_small_integers_are_added(parameters: kw.Parameters) -> None:
         thin.group_size(FRACTION_BITS + 1)
     with pytest.raises(kw.errors.EncodeError, match="integers to split off"):
         thin.split(numbers, 7, 5001)
+    for wrong in (-1, 1 << 14, numbers.dtype.type(2**63 - 1)):
+        with pytest.raises(kw.errors.EncodeError, match=r"number 1 is outside 0..2\^14") as caught:
+            thin.split([0, wrong], 7, 1)
+        assert (caught.value.index, caught.value.maximum) == (1, 2**14 - 1)
 
 
 def test_the_same_entropy_makes_the_same_bytes(thin: kw.thin.Parameters, numbers: NDArray[np.int64]) -> None:

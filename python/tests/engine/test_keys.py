@@ -66,6 +66,22 @@ def test_illegal_galois_elements(small: Party) -> None:
             kw.KeySpec.galois(small.parameters, element)
 
 
+@pytest.mark.parametrize("turns", [0, 1, -2])
+def test_no_key_of_the_rotation_that_moves_nothing(small: Party, turns: int) -> None:
+    """Whole turns are rotations by 0 steps."""
+    steps = turns * small.parameters.max_slots
+    for keys in (
+        lambda: kw.KeySpec.rotation(small.parameters, steps),
+        lambda: kw.KeySpec.galois(small.parameters, 1),
+        lambda: small.generator.rotation_key(steps),
+        lambda: small.generator.evaluation_keys(rotations=[1, steps]),
+        lambda: kw.keys.MasterKeys.generate(small.secret, [1, steps], [50]),
+    ):
+        with pytest.raises(kw.errors.ParameterError, match="a rotation by 0 steps moves nothing") as caught:
+            keys()
+        assert (caught.value.what, caught.value.value) == ("rotation", 0)
+
+
 def test_a_key_above_the_bound_is_refused() -> None:
     parameters = kw.Parameters.from_bits(13, [50, 50, 50, 50], [50], 40)
     with pytest.raises(kw.errors.SecurityError) as caught:

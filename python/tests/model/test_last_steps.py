@@ -110,7 +110,7 @@ def test_other_scores_than_multiples_stay_as_they_are() -> None:
     assert part is not None
     scores = np.array([[2.999, 3 - 1e-9], [3.001, -1e-9], [-0.001, 0.5]])
     assert part.run(scores)["y"].tolist() == [[2, 3], [3, 0], [-1, 0]]
-    assert "numbers of the model" not in str(part)
+    assert "hold" not in str(part)
 
 
 def test_every_operator_that_jumps_is_known() -> None:

@@ -257,7 +257,7 @@ def test_integers_that_double_precision_rounds_are_refused(dtype: str) -> None:
 @pytest.mark.parametrize(
     ("ids", "match"),
     [
-        ([1], "1 ids for 2 vectors"),
+        ([1], "1 id given for 2 vectors"),
         ([1, 1], "id 1 occurs twice"),
         ([0, 1], "id 0 is in the index already"),
         ([1.5, 2.5], "64-bit integers"),

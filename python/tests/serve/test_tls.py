@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import http.client
 import ipaddress
@@ -198,6 +199,17 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr(Pace, "wait", count_wait)
     monkeypatch.setattr(Pace, "charge", count_charge)
     return charges
+
+
+def test_no_policy_chooses_the_loop(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records are counted by protocols that only asyncio's own loop uses."""
+
+    def foreign() -> asyncio.AbstractEventLoop:
+        raise AssertionError("the loop of the policy was taken")
+
+    monkeypatch.setattr(asyncio.events, "new_event_loop", foreign)
+    with running(Server(service)) as server:
+        assert ask(server, "GET", "/v1/health")[0] < 500
 
 
 def test_records_count_as_reads(encrypted: Server, monkeypatch: pytest.MonkeyPatch) -> None:

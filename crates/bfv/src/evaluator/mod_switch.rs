@@ -8,9 +8,12 @@ impl Evaluator<'_> {
     /// same, except for the rounding. Lower levels are smaller and faster, and allow less noise.
     ///
     /// # Errors
-    /// [`BfvError::Rlwe`] at level 0, [`BfvError::NoiseExhausted`] if the lower modulus is too small, mixed parameters.
+    /// [`BfvError::LastPrime`] at level 0, [`BfvError::NoiseExhausted`] if the lower modulus is too small, mixed parameters.
     pub fn mod_switch(&self, a: &Ciphertext) -> Result<Ciphertext, BfvError> {
         self.require(a)?;
+        if a.level() == 0 {
+            return Err(BfvError::LastPrime);
+        }
         let rlwe = self.parameters.rlwe();
         let division = rlwe.rescaling(a.level())?;
         let rounding = noise::division_of_degree(rlwe, a.degree());

@@ -57,7 +57,16 @@ impl Groups {
     }
 
     /// The integers of decrypted numbers, as many as `out` holds; 0 after the last number.
-    pub fn split(&self, numbers: &[i64], out: &mut [i64]) {
+    ///
+    /// # Errors
+    /// [`ClientError::Group`] for a number that is no group of such integers.
+    pub fn split(&self, numbers: &[i64], out: &mut [i64]) -> Result<(), ClientError> {
+        let bits = self.bits * self.each as u32;
+        // A negative number also has high bits.
+        if numbers.iter().fold(0, |all, &number| all | number as u64) >> bits != 0 {
+            let index = numbers.iter().position(|&number| number as u64 >> bits != 0).unwrap_or(0);
+            return Err(ClientError::Group { index, bits });
+        }
         let mask = (1i64 << self.bits) - 1;
         out.fill(0);
         for (group, number) in out.chunks_mut(self.each).zip(numbers) {
@@ -65,6 +74,7 @@ impl Groups {
                 *integer = number >> (self.bits * place) & mask;
             }
         }
+        Ok(())
     }
 }
 

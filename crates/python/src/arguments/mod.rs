@@ -3,3 +3,4 @@
 pub(crate) mod array;
 pub(crate) mod integers;
 pub(crate) mod operand;
+pub(crate) mod path;

@@ -15,7 +15,8 @@ table! { client(py, ClientError);
     E::Insecure { bits, log_n, bound } =>
         "SecurityError" { object = "q_0", modulus_bits = bits, bound, log_n, secret = py.None() },
     E::NumberRange { index, max, .. } => "EncodeError" { index, minimum = -max, maximum = max },
-    E::SmallInteger { index, bits } => "EncodeError" { index, minimum = 0, maximum = (1u64 << bits) - 1 },
+    E::SmallInteger { index, bits } | E::Group { index, bits } =>
+        "EncodeError" { index, minimum = 0, maximum = (1u64 << bits) - 1 },
     E::Length { found, expected, .. } => "EncodeError" { count = found, bound = expected },
     E::Format { .. } => "FormatError" { code = "contents" },
     E::Residue { value, modulus, .. } =>

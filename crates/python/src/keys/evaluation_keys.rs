@@ -1,7 +1,6 @@
 use std::io;
 #[cfg(target_os = "linux")]
 use std::os::fd::IntoRawFd;
-use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use keywright_ring::SharedFile;
@@ -14,6 +13,7 @@ use pyo3::types::{PyBytes, PyDict, PyIterator, PyList};
 
 use super::descriptions::spec::{PyKeySpec, specs_for};
 use crate::arguments::integers::integers;
+use crate::arguments::path::FilePath;
 use crate::classes::getters::getters;
 use crate::errors::{Failure, file};
 use crate::keys::master_keys::PyMasterKeys;
@@ -161,7 +161,7 @@ impl PyEvaluationKeys {
     #[pyo3(signature = (path, parameters, memory, steps, masters=None, derived=Vec::new(), max_hops=DEFAULT_HOPS))]
     fn stream(
         py: Python<'_>,
-        path: PathBuf,
+        path: FilePath,
         parameters: KeyParameters,
         memory: usize,
         steps: Vec<Vec<PyRef<'_, PyKeySpec>>>,
@@ -205,7 +205,7 @@ impl PyEvaluationKeys {
     #[pyo3(signature = (path, parameters, steps, arrival=None))]
     fn load_shared(
         py: Python<'_>,
-        path: PathBuf,
+        path: FilePath,
         parameters: KeyParameters,
         steps: Vec<Vec<PyRef<'_, PyKeySpec>>>,
         arrival: Option<Py<PyAny>>,
@@ -321,13 +321,13 @@ impl PyEvaluationKeys {
     }
 
     /// Writes the keys to a file, which appears whole or not at all.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
+    fn save(&self, py: Python<'_>, path: FilePath) -> Result<(), Failure> {
         self.compute(py, |keys| keys.save(&path, self.parameters.rlwe()).map_err(file(&path)))
     }
 
     /// Reads the keys of a file; errors as for `from_bytes`.
     #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf, parameters: KeyParameters) -> Result<Self, Failure> {
+    fn load(py: Python<'_>, path: FilePath, parameters: KeyParameters) -> Result<Self, Failure> {
         let keys = read(py, &Source::File(&path), parameters.rlwe())?;
         Ok(Self::new(parameters, keys))
     }

@@ -1,4 +1,3 @@
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SwitchingKey};
@@ -7,6 +6,7 @@ use pyo3::prelude::*;
 
 use super::descriptions::spec::{KeyShape, PyKeySpec, conjugation, rotation, spec, specs_for};
 use crate::arguments::integers::integers;
+use crate::arguments::path::FilePath;
 use crate::errors::{Failure, file};
 use crate::keys::evaluation_keys::PyEvaluationKeys;
 use crate::keys::progress::report;
@@ -206,7 +206,7 @@ impl PyKeyGenerator {
     fn save_evaluation_keys(
         &self,
         py: Python<'_>,
-        path: PathBuf,
+        path: FilePath,
         specs: Vec<PyRef<'_, PyKeySpec>>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> Result<(), Failure> {

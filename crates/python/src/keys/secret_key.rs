@@ -1,4 +1,3 @@
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use keywright_rlwe::SecretKey;
@@ -6,6 +5,7 @@ use keywright_wire::WireSecret;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::arguments::path::FilePath;
 use crate::classes::getters::getters;
 use crate::errors::{Failure, file};
 use crate::parameters::keys::KeyParameters;
@@ -73,13 +73,13 @@ impl PySecretKey {
     }
 
     /// Writes the secret, unencrypted, to a file that only its owner can read and that appears whole or not at all.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
+    fn save(&self, py: Python<'_>, path: FilePath) -> Result<(), Failure> {
         py.detach(|| self.key.save_secret(&path, self.parameters.rlwe()).map_err(file(&path)))
     }
 
     /// Reads the secret of a file; errors as for `from_bytes`.
     #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf, parameters: KeyParameters) -> Result<Self, Failure> {
+    fn load(py: Python<'_>, path: FilePath, parameters: KeyParameters) -> Result<Self, Failure> {
         let key = compute(py, || SecretKey::load_secret(&path, parameters.rlwe()).map_err(file(&path)))?;
         Ok(Self { parameters, key: Arc::new(key) })
     }

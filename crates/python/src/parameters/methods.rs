@@ -70,7 +70,7 @@ macro_rules! parameter_methods {
             fn save(
                 &self,
                 py: pyo3::Python<'_>,
-                path: std::path::PathBuf,
+                path: $crate::arguments::path::FilePath,
             ) -> Result<(), $crate::errors::Failure> {
                 use keywright_wire::Wire;
                 py.detach(|| self.0.literal().save(&path, &()).map_err($crate::errors::file(&path)))
@@ -78,7 +78,10 @@ macro_rules! parameter_methods {
 
             /// Reads the parameters of a file; errors as for `from_bytes`.
             #[staticmethod]
-            fn load(py: pyo3::Python<'_>, path: std::path::PathBuf) -> Result<Self, $crate::errors::Failure> {
+            fn load(
+                py: pyo3::Python<'_>,
+                path: $crate::arguments::path::FilePath,
+            ) -> Result<Self, $crate::errors::Failure> {
                 use keywright_wire::Wire;
                 py.detach(|| {
                     let literal = $literal::load(&path, &()).map_err($crate::errors::file(&path))?;

@@ -1,4 +1,3 @@
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use keywright_ckks::Packing;
@@ -12,6 +11,7 @@ use zeroize::Zeroizing;
 
 use crate::arguments::array::{Integers, Numbers, log_slots};
 use crate::arguments::integers::integers;
+use crate::arguments::path::FilePath;
 use crate::bfv::plaintext;
 use crate::ckks::encryptor::declaration;
 use crate::classes::getters::getters;
@@ -95,10 +95,10 @@ impl PyEncryptionPool {
         level: Option<usize>,
         threads: usize,
         when_empty: &str,
-        file: Option<PathBuf>,
+        file: Option<FilePath>,
         file_key: Option<[u8; 32]>,
         file_capacity: Option<u64>,
-        register: Option<PathBuf>,
+        register: Option<FilePath>,
         entropy: Option<[u8; 32]>,
     ) -> Result<Self, Failure> {
         let choices =
@@ -108,7 +108,7 @@ impl PyEncryptionPool {
             (None, None) => None,
             (Some(path), Some(key)) => {
                 let capacity = file_capacity.unwrap_or(capacity as u64);
-                Some(PoolFileOptions { path, key, capacity, register })
+                Some(PoolFileOptions { path: path.0, key, capacity, register: register.map(|each| each.0) })
             }
             _ => return Err(Refusal::FileKey.into()),
         };

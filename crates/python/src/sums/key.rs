@@ -1,4 +1,3 @@
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use keywright_aggregation::{Binding, SumKey};
@@ -10,6 +9,7 @@ use pyo3::types::PyBytes;
 use zeroize::Zeroizing;
 
 use crate::arguments::integers::integers;
+use crate::arguments::path::FilePath;
 use crate::classes::getters::getters;
 use crate::errors::{Failure, file};
 use crate::randomness::{Randomness, rng};
@@ -118,14 +118,14 @@ impl PySumKey {
     }
 
     /// Writes the secret, unencrypted, to a file that only its owner can read and that appears whole or not at all.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
+    fn save(&self, py: Python<'_>, path: FilePath) -> Result<(), Failure> {
         let rlwe = self.key.parameters().rlwe();
         py.detach(|| self.key.secret().save_secret(&path, rlwe).map_err(file(&path)))
     }
 
     /// Reads the secret of a file; errors as for `from_bytes`.
     #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf, parameters: &PySumParameters) -> Result<Self, Failure> {
+    fn load(py: Python<'_>, path: FilePath, parameters: &PySumParameters) -> Result<Self, Failure> {
         let rlwe = parameters.0.rlwe();
         let secret = py.detach(|| SecretKey::load_secret(&path, rlwe).map_err(file(&path)))?;
         Self::from_secret(parameters, secret)

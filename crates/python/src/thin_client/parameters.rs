@@ -138,7 +138,7 @@ impl PyClientParameters {
     ///     count: number of integers; as many as the numbers hold by default.
     ///
     /// Raises:
-    ///     EncodeError: count is more than the numbers hold.
+    ///     EncodeError: count is more than the numbers hold, or a number is not in 0..2^(bits * group_size(bits)).
     ///     ParameterError: as for `group_size`.
     #[pyo3(signature = (numbers, bits, count=None))]
     fn split<'py>(
@@ -156,7 +156,7 @@ impl PyClientParameters {
             return Err(ClientError::Length { what, found: count, expected: most }.into());
         }
         let mut integers = vec![0; count];
-        groups.split(&numbers, &mut integers);
+        groups.split(&numbers, &mut integers)?;
         Ok(integers.into_pyarray(py))
     }
 

@@ -49,7 +49,7 @@ impl<'s> KeyGenerator<'s> {
     /// A relinearization or Galois key, or a key between rings, of the ring that the spec names.
     ///
     /// # Errors
-    /// The errors of [`KeySpec::validate`]; [`RlweError::SourceSecret`] for a spec that switches from another secret,
+    /// The errors of [`KeySpec::validate`] and [`KeyElement::require_moving`]; [`RlweError::SourceSecret`] for a spec that switches from another secret,
     /// which needs [`Self::switching_key_from`]; [`RlweError::EphemeralSecret`] for one that
     /// [`Self::switching_keys`] makes with the others of its ephemeral secret.
     pub fn switching_key(&mut self, spec: &KeySpec) -> Result<SwitchingKey, RlweError> {
@@ -59,6 +59,7 @@ impl<'s> KeyGenerator<'s> {
         if spec.element.ephemeral_weight().is_some() {
             return Err(RlweError::EphemeralSecret(spec.element));
         }
+        spec.element.require_moving()?;
         spec.validate(self.parameters())?;
         let target = self.secret_of(spec)?;
         let source = match spec.element {

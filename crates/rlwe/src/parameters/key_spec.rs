@@ -56,6 +56,14 @@ pub enum KeyElement {
 }
 
 impl KeyElement {
+    /// Refuses the automorphism that moves nothing: nothing uses its key.
+    ///
+    /// # Errors
+    /// [`RlweError::Unmoved`].
+    pub fn require_moving(self) -> Result<(), RlweError> {
+        if self == Self::Galois(1) { Err(RlweError::Unmoved) } else { Ok(()) }
+    }
+
     /// Hamming weight of the ephemeral secret of the key, if any.
     pub fn ephemeral_weight(self) -> Option<usize> {
         match self {

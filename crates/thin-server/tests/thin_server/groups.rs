@@ -33,12 +33,17 @@ fn a_group_is_its_digits() {
                 assert_eq!(digit & ((1 << bits) - 1), *integer);
             }
             let mut out = vec![-1; count];
-            groups.split(&numbers, &mut out);
+            groups.split(&numbers, &mut out).unwrap();
             assert_eq!(out, integers);
         }
         let full = vec![(1i64 << bits) - 1; groups.each()];
         let grouped = groups.group(&full[..]).unwrap();
         assert!(grouped.at(0) <= thin.fixed_point().max());
+        let whole = bits * groups.each() as u32;
+        for wrong in [-1, i64::MIN, 1 << whole] {
+            let refused = groups.split(&[0, wrong], &mut [0; 1]).err();
+            assert_eq!(refused, Some(ClientError::Group { index: 1, bits: whole }));
+        }
         for wrong in [-1, i64::MIN, 1 << bits] {
             assert_eq!(
                 groups.group(&[0, wrong][..]).err(),
@@ -52,7 +57,7 @@ fn a_group_is_its_digits() {
         );
     }
     let mut behind = [7; 50];
-    Groups::new(&thin, 8).unwrap().split(&[0x0102], &mut behind);
+    Groups::new(&thin, 8).unwrap().split(&[0x0102], &mut behind).unwrap();
     assert!(behind[..2] == [2, 1] && behind[2..].iter().all(|&x| x == 0));
 }
 
@@ -87,7 +92,7 @@ fn groups_are_added() {
     server::write_answer(&sum, thin.layout(), [0, 0], &mut answer).unwrap();
     let (mut numbers, mut sums) = (vec![0; 1024], vec![0; 4096]);
     client.decrypt(&answer, &mut numbers).unwrap();
-    groups.split(&numbers, &mut sums);
+    groups.split(&numbers, &mut sums).unwrap();
     for (i, sum) in sums.iter().enumerate() {
         assert_eq!(*sum, frames.iter().map(|frame| i64::from(frame[i])).sum::<i64>());
     }

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keywright._reading.arrays import require_file
+from keywright._units import quantity
 
 from .errors import CommandError
 
@@ -65,8 +66,8 @@ def find_ciphertexts(folder: Path, ciphertexts: int, batch: int) -> list[SampleF
             )
         if not 1 <= count <= batch:
             raise CommandError(
-                f"{paths[0]} holds {count} samples, but the program takes 1 to {batch} at a time; encrypt "
-                "them for this program"
+                f"{paths[0]} is of {quantity(count, 'sample')}, but the program takes 1 to {batch} at a "
+                "time; encrypt them for this program"
             )
         results.append(SampleFiles(first, count, paths))
     return results

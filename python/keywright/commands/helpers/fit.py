@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 import keywright as kw
 from keywright import compiler
+from keywright._units import quantity
 from keywright.commands.terminal import Column, Terminal
 from keywright.compiler import Fit
 from keywright.errors import OutOfRangeError
 from keywright.model import Model, ModelClient
 
 from .errors import CommandError
-from .inputs import load_inputs
+from .inputs import load_typical
 
 COLUMNS = [
     Column("label", "activation"),
@@ -75,11 +76,11 @@ def compile_model(
     Raises:
         CommandError: an argument is malformed, or needs calibration data that are missing.
     """
-    fit = _read_fit(options, noise)
+    fit = _read_fit(model, options, noise)
     return kw.compile(model, parameters=options.preset, progress=terminal.progress, **fit, **choices)
 
 
-def _read_fit(options: argparse.Namespace, noise: float) -> dict[str, Any]:
+def _read_fit(model: Path, options: argparse.Namespace, noise: float) -> dict[str, Any]:
     """Return the calibration data, and how closely the program must follow the model, as arguments of
     `keywright.compile`."""
     count: int | None = options.calibration_count
@@ -100,7 +101,12 @@ def _read_fit(options: argparse.Namespace, noise: float) -> dict[str, Any]:
                 *options.range
             )
         )
-    typical = None if options.calibration is None else load_inputs(options.calibration, count)
+    typical = None if options.calibration is None else load_typical(options.calibration, model, count)
+    if typical is not None and count is not None and count > len(typical):
+        held = quantity(len(typical), "sample")
+        raise CommandError(
+            f"--calibration-count {count} is more than {options.calibration} holds; it has {held}"
+        )
     try:
         fit = {
             "calibration": typical,

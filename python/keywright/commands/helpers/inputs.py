@@ -138,9 +138,9 @@ def load_inputs(path: Path, count: int | None = None) -> NDArray[np.float64]:
     return values[:count]
 
 
-def count_samples(path: Path, model: Path, count: int | None = None) -> int:
-    """Return how many samples `load_samples` would read for a model. Returns 1 if the model cannot be read;
-    compiling it then raises the error.
+def load_typical(path: Path, model: Path, count: int | None = None) -> NDArray[np.float64]:
+    """Read samples for a model that is not compiled yet, (count, ...), from any input that `load_inputs`
+    accepts; one sample gets a batch axis. Compiling refuses another shape, and a model that cannot be read.
 
     Raises:
         CommandError: as for `load_inputs`.
@@ -149,8 +149,8 @@ def count_samples(path: Path, model: Path, count: int | None = None) -> int:
     try:
         axes = len(sample_shape(load_model(model)))
     except RefusalError:
-        return 1
-    return len(array[:count]) if array.ndim > axes else 1
+        axes = array.ndim - 1
+    return array[None] if array.ndim == axes else array[:count]
 
 
 def load_samples(path: Path, shape: tuple[int, ...], count: int | None = None) -> NDArray[np.float64]:

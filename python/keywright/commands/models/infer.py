@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import keywright as kw
 from keywright import compiler, runtime
-from keywright._units import format_bytes, format_seconds
+from keywright._units import format_bytes, format_seconds, quantity
 from keywright.commands.helpers.arguments import (
     add_batch_argument,
     add_force_argument,
@@ -18,7 +18,7 @@ from keywright.commands.helpers.arguments import (
 )
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.fit import compile_model, fit_record, guard_samples, print_fit
-from keywright.commands.helpers.inputs import count_samples, load_samples
+from keywright.commands.helpers.inputs import load_samples, load_typical
 from keywright.commands.helpers.memory import (
     add_key_memory_argument,
     add_memory_argument,
@@ -31,7 +31,7 @@ from keywright.commands.steps.decrypt import prediction_columns, predictions
 from keywright.commands.terminal import Column, Terminal, Value
 from keywright.errors import ModelRefusedError, ParameterError
 from keywright.model import Inference, Model
-from keywright.model.folder import new_file
+from keywright.model.folder import new_file, require_place
 from keywright.plan import PlanExecution
 from keywright.plan.cost import Calibration
 from keywright.plan.memory import peak_bytes
@@ -166,8 +166,10 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         raise CommandError("--input is missing; name the samples to classify, or add --explain")
     if options.count is not None and options.count < 1:
         raise CommandError(f"--count {options.count} is too small; use at least 1 sample")
+    if options.out is not None:
+        require_place(options.out)
     budget, start = memory_budget(options), time.perf_counter()
-    count = 1 if options.input is None else count_samples(options.input, options.model, options.count)
+    count = 1 if options.input is None else len(load_typical(options.input, options.model, options.count))
     compiled = compile_model(options.model, options, terminal, samples=count, batch=options.batch)
     print_fit(compiled.program, terminal, table=options.explain)
     if options.explain:
@@ -196,7 +198,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     program = compiled.program
     compile_seconds = time.perf_counter() - start
     batch = f", {compiled.program.batch} samples at a time" if compiled.program.batch > 1 else ""
-    terminal.note(f"{compiled.program.depth} levels deep{batch}; {compiled.parameters!r}")
+    terminal.note(f"{quantity(compiled.program.depth, 'level')} deep{batch}; {compiled.parameters!r}")
     predicted = predict_error(compiled.program, planned.execution, samples, terminal)
     inference = compiled.infer(samples, planned, terminal.progress)
     for warning in compiled.warnings_about(inference.outputs, planned):

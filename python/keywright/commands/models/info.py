@@ -10,6 +10,7 @@ import keywright as kw
 from keywright import compiler
 from keywright._reading.arrays import MAGIC, require_file
 from keywright._reading.documents import Limits, read_json_file
+from keywright._units import quantity
 from keywright.commands.helpers.arguments import add_batch_argument, add_preset_argument
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.fit import add_fit_arguments, compile_model, fit_record, print_fit
@@ -223,7 +224,7 @@ def _json(path: Path) -> dict[str, Any]:
         if isinstance(value, str | int | float | bool):
             out[field] = value if not isinstance(value, str) else value[:80]
         elif isinstance(value, list | dict):
-            out[field] = f"{len(value)} entries"
+            out[field] = quantity(len(value), "entry", "entries")
     return out
 
 

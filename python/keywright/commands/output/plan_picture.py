@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keywright import plan as planning
-from keywright._units import format_bytes, format_seconds
+from keywright._units import format_bytes, format_seconds, quantity
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.terminal import Terminal
 from keywright.model.folder import new_file, require_place
@@ -184,8 +184,8 @@ def draw_rotations(plan: planning.KeyPlan, path: Path, terminal: Terminal) -> No
     axes.set_ylabel("level")
     others = len(plan.keys) - len(keys)
     axes.set_title(
-        f"{plan.workload.name}: {len(plan.keys)} keys, {len(keys)} for {plan.switches:,} rotations"
-        + (f" and {others} for products" if others else "")
+        f"{plan.workload.name}: {quantity(len(plan.keys), 'key')}, {len(keys)} for "
+        f"{quantity(plan.switches, 'rotation')}" + (f" and {others} for products" if others else "")
     )
     legend = figure.legend(loc="outside lower center", ncols=4, frameon=False)
     for handle in legend.legend_handles[1:]:

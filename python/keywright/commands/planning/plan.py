@@ -11,7 +11,7 @@ from pathlib import Path
 
 import keywright as kw
 from keywright import plan as planning
-from keywright._units import format_bytes, format_seconds
+from keywright._units import format_bytes, format_seconds, quantity
 from keywright.commands.helpers.arguments import add_batch_argument, add_preset_argument
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.fit import add_fit_arguments, compile_model
@@ -260,14 +260,14 @@ def explain(
         text = f"This plan has the fewest bytes found within {format_seconds(budget.seconds or 0.0)}. "
     keys = sum(len(ring.keys) for ring in plan.rings) + plan.workload.ephemeral_keys
     text += (
-        f"Its {keys} keys take {format_bytes(plan.stored_bytes)} of memory and serve every rotation and "
+        f"{quantity(keys, 'key')}, {format_bytes(plan.stored_bytes)} held in memory, for every rotation and "
         f"conjugation: {served or 'there is none'}. All-required, with a key for every rotation at the top "
         f"level, takes {every.stored_bytes / max(1, plan.stored_bytes):.1f} times the bytes and "
         f"{slower:.2f} times the predicted {format_seconds(seconds)}."
     )
     if plan.workload.ephemeral_keys:
         text += (
-            f" These include {plan.workload.ephemeral_keys} keys of the ephemeral secret, "
+            f" These include {quantity(plan.workload.ephemeral_keys, 'key')} of the ephemeral secret, "
             f"{format_bytes(plan.workload.ephemeral_bytes)} in all; ModRaise switches to it and back."
         )
     for index, factors in enumerate(plan.workload.common.bootstraps):
@@ -286,9 +286,7 @@ def explain(
         )
     if plan.gap is not None:
         less = "time" if budget.stored_bytes is not None else "bytes"
-        text += (
-            f" Proven: no plan of at most {hops} hop{'s' * (hops > 1)} with keys of any level and shape has "
-        )
+        text += f" Proven: no plan of at most {quantity(hops, 'hop')} with keys of any level and shape has "
         text += (
             f"less than {100 * (1 - plan.gap):.1f} % of this plan's {less}."
             if plan.gap >= SHOWN_GAP
@@ -304,9 +302,9 @@ def explain_derived(derived: DerivationDesign) -> str:
         f"Number of master keys: {len(derived.masters)}, at level {derived.shape.level} of their chain, "
         f"{derived.master_bytes / 1e6:,.1f} MB; extra primes: {len(derived.extra_bits)}. The client makes "
         f"and sends {derived.sent_bytes / 1e6:,.1f} MB in {costs.client_seconds:.2f} s, keys that are not "
-        f"derived ({len(derived.direct)}) included. The server derives {costs.derived} keys in "
-        f"{costs.server_seconds:.2f} s on one thread, in at most {costs.depth} steps each, and holds "
-        f"{derived.stored_bytes / 1e6:,.1f} MB unless it forgets them. "
+        f"derived ({len(derived.direct)}) included. The server derives {quantity(costs.derived, 'key')} "
+        f"in {costs.server_seconds:.2f} s on one thread, in at most {quantity(costs.depth, 'step')} each, "
+        f"and holds {derived.stored_bytes / 1e6:,.1f} MB unless it forgets them. "
         f"Masters: {', '.join(_name(automorphism) for automorphism in derived.masters)}."
     )
 
@@ -398,7 +396,7 @@ def _read_workload(path: Path) -> planning.Workload:
 
 def _counted(workload: planning.Workload) -> str:
     uses = sum(group.count * len(group.targets) for group in workload.groups)
-    return f"{uses:,} automorphisms of {len(workload.highest_levels)} kinds"
+    return f"{quantity(uses, 'automorphism')} of {quantity(len(workload.highest_levels), 'kind')}"
 
 
 def _row(

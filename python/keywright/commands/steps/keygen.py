@@ -14,7 +14,7 @@ from pathlib import Path
 
 import keywright as kw
 from keywright import plan as planning
-from keywright._units import format_bytes
+from keywright._units import format_bytes, quantity
 from keywright.commands.helpers.arguments import (
     add_batch_argument,
     add_insecure_argument,
@@ -159,7 +159,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     demands.require_plan(execution)
     start = time.perf_counter()
     with new_folder(options.out) as folder:
-        depth = "" if compiled is None else f"{compiled.program.depth} levels deep; "
+        depth = "" if compiled is None else f"{quantity(compiled.program.depth, 'level')} deep; "
         terminal.note(f"{depth}{parameters!r}")
         client, server = folder / "client", folder / "server"
         client.mkdir(mode=0o700)
@@ -182,9 +182,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     terminal.table([Column("file", "file"), Column("bytes", "bytes", "bytes")], rows)
     if compiled is not None:
         print_fit(compiled.program, terminal)
-    beside = "" if plan.masters is None else f"{len(plan.masters.automorphisms)} master keys and "
-    count = len(execution.key_specs)
-    terminal.note(f"{beside}{count} evaluation keys in {time.perf_counter() - start:.1f} s")
+    beside = "" if plan.masters is None else f"{quantity(len(plan.masters.automorphisms), 'master key')} and "
+    count = quantity(len(execution.key_specs), "evaluation key")
+    terminal.note(f"{beside}{count} in {time.perf_counter() - start:.1f} s")
     terminal.note(f"keep {options.out / 'client'}; give {options.out / 'server'} to the server")
 
 

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import keywright as kw
+from keywright._units import quantity
 from keywright.commands.helpers.ciphertext_files import ciphertext_name, find_ciphertexts
 from keywright.commands.helpers.memory import (
     add_key_memory_argument,
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     predicted = program.seconds
     with (
         new_folder(options.out) as folder,
-        terminal.progress(f"{samples} samples", predicted * len(batches)) as advance,
+        terminal.progress(quantity(samples, "sample"), predicted * len(batches)) as advance,
     ):
         server.identity.save(folder, "answer")
         start = time.perf_counter()

@@ -7,7 +7,7 @@ from keywright.compiler.layout.layout_choice import SLOT_DOUBLINGS
 from keywright.errors import (
     ParameterError,
 )
-from keywright.errors.choices import require_choice
+from keywright.errors.choices import require_choice, require_integer
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.layout import next_power_of_two
 
@@ -42,12 +42,13 @@ class Target:
         samples: number of samples to evaluate. If ``batch`` is None, the compiler chooses how many of them
             share ciphertexts, so that all together take the least predicted time.
         batch: samples per ciphertext, a power of two.
+        largest_output: outputs are divided by a power of two that brings results on calibration data to at
+            most this. What ciphertexts hold at the level of the result is `HEADROOM` times as large.
 
     Raises:
-        ValueError: slots or a batch that are not a power of two, a batch above the slots, no samples, or
-            levels out of order.
-        ParameterError: an unknown packing, or bootstraps of different or too many slots, or above the
-            highest level.
+        ParameterError: slots or a batch that are not a power of two, a batch above the slots, no samples,
+            levels out of order, an unknown packing, or bootstraps of different or too many slots, or above
+            the highest level.
     """
 
     slots: int
@@ -58,20 +59,27 @@ class Target:
     packing: Packing = "slots"
     samples: int = 1
     batch: int | None = None
+    largest_output: float = 1.0
 
     def __post_init__(self) -> None:
         require_choice("packing", self.packing, get_args(Packing))
+        for name in ("slots", "levels", "output_level", "samples", "batch"):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, require_integer(name, value))
         levels, lowest = self.levels, self.exit_level
         if self.slots < 1 or next_power_of_two(self.slots) != self.slots:
-            raise ValueError(f"slots must be a power of two, got {self.slots}")
+            raise ParameterError(f"slots must be a power of two, got {self.slots}", what="slots")
         if self.samples < 1:
-            raise ValueError(f"samples must be at least 1, got {self.samples}")
+            raise ParameterError(f"samples must be at least 1, got {self.samples}", what="samples")
         if self.batch is not None and (self.batch < 1 or next_power_of_two(self.batch) != self.batch):
-            raise ValueError(f"batch must be a power of two, got {self.batch}")
+            raise ParameterError(f"batch must be a power of two, got {self.batch}", what="batch")
         if self.batch is not None and self.batch > self.most_slots:
-            raise ValueError(f"batch must be at most the {self.most_slots} slots, got {self.batch}")
+            raise ParameterError(
+                f"batch must be at most the {self.most_slots} slots, got {self.batch}", what="batch"
+            )
         if not 0 <= lowest <= levels:
-            raise ValueError(f"output_level must be between 0 and levels = {levels}, got {lowest}")
+            text = f"output_level must be between 0 and levels = {levels}, got {lowest}"
+            raise ParameterError(text, what="output_level")
         for option in self.bootstraps:
             if option.slots != self.bootstraps[0].slots or option.slots > self.slots:
                 raise ParameterError(

@@ -1,7 +1,7 @@
 """A network on its way to programs: the choice of parameters, and one program for each batch."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Literal, get_args
 
@@ -16,7 +16,7 @@ from keywright.errors import (
     ModelRefusedError,
     OutOfMemoryError,
 )
-from keywright.errors.choices import require_choice
+from keywright.errors.choices import require_choice, require_integer
 from keywright.errors.engine import ParameterError
 from keywright.model.executable import Executable
 from keywright.plan.cost.calibration import stored_model
@@ -26,7 +26,9 @@ from keywright.plan.ring.chain_sources import chain_of
 from keywright.plan.ring.entry import deep_entry, deep_literal, read_entry
 from keywright.plan.ring.preset_plans import bootstrap_plans, shipped_plan
 from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
+from keywright.program.operands.normalisation import HEADROOM
 from keywright.program.program import Program
+from keywright.runtime.range_guard import largest_result
 
 from .presets import BootstrapPreset
 
@@ -127,9 +129,10 @@ class Compilation(
         Raises:
             ModelRefusedError: it cannot be compiled.
         """
-        size = (samples - 1).bit_length()
+        batching = _Batching(samples, None)
+        size = (batching.samples - 1).bit_length()
         if size not in self._fastest:
-            compiled = self._compile(_Batching(samples, None))
+            compiled = self._compile(batching)
             self._fastest[size] = self._programs.setdefault(compiled.program.batch, compiled)
         return self._fastest[size]
 
@@ -140,6 +143,7 @@ class Compilation(
             ModelRefusedError: it cannot be compiled.
             ParameterError: ciphertexts have fewer slots than the batch has samples.
         """
+        batch = require_integer("batch", batch)
         if batch not in self._programs:
             self._programs[batch] = self._compile(_Batching(1, batch))
         return self._programs[batch]
@@ -201,6 +205,7 @@ class Compilation(
         """Compile for parameters without bootstraps."""
         parameters = ring.parameters
         target = batching.target(
+            parameters,
             slots=ring.slots or parameters.max_slots,
             levels=parameters.max_level if ring.levels is None else ring.levels,
             output_level=_lowest(parameters),
@@ -219,7 +224,7 @@ class Compilation(
         if choice.deep:
             options |= {"bootstraps": shipped.options, "rings": shipped.rings}
         costs = None if choice.deep else cost_table(plan.parameters, [])
-        target = batching.target(slots=plan.slots, levels=plan.output_level, **options)
+        target = batching.target(plan.parameters, slots=plan.slots, levels=plan.output_level, **options)
         program = compile_program(self.approximated, target, costs=costs)
         plans = bootstrap_plans(program)
         parameters = plans[0].parameters if plans else shipped.parameters(program)
@@ -298,8 +303,11 @@ class _Batching:
     samples: int
     batch: int | None
 
-    def target(self, *, slots: int, **options: Any) -> Target:
-        """Return the compilation target.
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "samples", require_integer("samples", self.samples))
+
+    def target(self, parameters: Parameters, *, slots: int, **options: Any) -> Target:
+        """Return the compilation target for ciphertexts of these parameters.
 
         Raises:
             ParameterError: the batch has more samples than a ciphertext has slots.
@@ -311,7 +319,10 @@ class _Batching:
                 batch=self.batch,
                 slots=slots,
             )
-        return Target(slots=slots, samples=self.samples, batch=self.batch, **options)
+        target = Target(slots=slots, samples=self.samples, batch=self.batch, **options)
+        if target.thin:
+            return target
+        return replace(target, largest_output=largest_result(parameters, target.exit_level) / HEADROOM)
 
 
 def smaller_presets(refusal: OutOfMemoryError, program: Program) -> OutOfMemoryError:

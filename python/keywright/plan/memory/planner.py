@@ -7,6 +7,7 @@ Keys can be streamed from a file. The plan with the least total time is chosen. 
 many of its diagonals are left unencoded as add little to its time.
 """
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -317,7 +318,7 @@ def plan_process(
     Raises:
         OutOfMemoryError: none fits the budget; the message states the minimum.
     """
-    most = default_budget() if budget is None else budget
+    most = default_budget() if budget is None else min(budget, sys.maxsize)
     results = [
         (candidate.plan(most, keys), candidate, keys)
         for candidate in (_Candidate(execution, network, process, model) for execution in executions)

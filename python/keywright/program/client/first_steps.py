@@ -12,7 +12,9 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
+from keywright._copies import Stated
 from keywright._reading.records import refusing, whole
+from keywright._units import quantity
 from keywright.errors.engine import (
     EncodeError,
     FormatError,
@@ -55,14 +57,13 @@ BEFORE = ALLOWED | frozenset(
         "OneHotEncoder",
         "Scaler",
         "StringNormalizer",
-        "Trunc",
     ]
 )
 """Operators of first steps: those of last steps, and more."""
 
 
 @dataclass(frozen=True, eq=False)
-class FirstSteps:
+class FirstSteps(Stated):
     """The computation of features from a sample, which the client runs before it encrypts them.
 
     Attributes:
@@ -182,16 +183,16 @@ class FirstSteps:
     def __str__(self) -> str:
         """What the client gets, in words."""
         tables = [array for array in self._steps.constants.values() if array.dtype.kind == "f"]
-        numbers = sum(array.size for array in tables)
-        numbers += sum(len(entry.floats) for node in self._steps.model.graph.node for entry in node.attribute)
+        numbers = self._steps.numbers()
         largest = max((array.shape for array in tables), key=math.prod, default=())
         table = f", the largest a table of {largest[0]} x {largest[1]}" if len(largest) == 2 else ""
         kinds = ", ".join(sorted(set(self.operators) - {"Concat", "Identity", "Reshape"}))
         known = sum(len(column.categories or ()) for column in self.columns)
-        categories = f", {known} categories" if known else ""
-        holds = f" with {numbers} numbers of the model{table}{categories}" if numbers or known else ""
+        held = [f"{numbers}{table}"] if numbers else []
+        held += [quantity(known, "category", "categories")] if known else []
+        holds = f" that hold {', '.join(held)}" if held else ""
         if not kinds:
-            return f"first steps that join {len(self.inputs)} inputs"
+            return f"first steps that join {quantity(len(self.inputs), 'input')}"
         return f"first steps ({kinds}){holds}"
 
     def to_json(self) -> dict[str, Any]:

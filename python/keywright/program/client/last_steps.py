@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 from numpy.typing import ArrayLike, NDArray
 
+from keywright._copies import Stated
 from keywright._reading.records import refusing, whole
 from keywright.errors.engine import FormatError
 from keywright.program.arrays import Shape
@@ -69,7 +70,7 @@ OF_A_SIGN = _names("Binarizer LinearClassifier Sigmoid Sign SVMClassifier")
 
 
 @dataclass(frozen=True, eq=False)
-class ClientPart:
+class ClientPart(Stated):
     """The end of a model, from the scores that a program returns to the model's own outputs.
 
     Attributes:
@@ -233,11 +234,8 @@ class ClientPart:
 
     def __str__(self) -> str:
         """What the client gets, in words."""
-        stored = self._steps.constants.items()
-        arrays = [each for name, each in stored if each.dtype.kind == "f" and not name.startswith(WHOLE)]
-        numbers = sum(array.size for array in arrays)
-        numbers += sum(len(entry.floats) for node in self._steps.model.graph.node for entry in node.attribute)
-        holds = f" with {numbers} numbers of the model" if numbers else ""
+        numbers = self._steps.numbers(WHOLE)
+        holds = f" that hold {numbers}" if numbers else ""
         return f"last steps ({', '.join(dict.fromkeys(self.operators))}){holds}"
 
     def _run_one(

@@ -12,6 +12,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx.reference import ReferenceEvaluator
 
+from keywright._copies import Stated
+from keywright._units import quantity
 from keywright.errors.engine import FormatError
 from keywright.errors.network import RefusalError
 from keywright.program.arrays import Shape
@@ -48,7 +50,7 @@ Step = Callable[..., NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class SmallModel:
+class SmallModel(Stated):
     """An ONNX model that may come from anybody.
 
     Attributes:
@@ -125,6 +127,20 @@ class SmallModel:
             if any(value.dtype.kind == "c" for value in values.values()):
                 raise ValueError("a tensor has complex numbers")
             return values
+
+    def numbers(self, hidden: str = " ") -> str:
+        """Return the number of stored floating-point numbers, in words; empty if there are none. Those of
+        names that begin with ``hidden`` do not count."""
+        arrays = [np.ravel(each) for name, each in self.constants.items() if not name.startswith(hidden)]
+        for entry in (each for node in self.model.graph.node for each in node.attribute):
+            arrays.append(np.asarray([*entry.floats, *([entry.f] if entry.type == entry.FLOAT else [])]))
+            if entry.HasField("t"):
+                arrays.append(np.ravel(onnx.numpy_helper.to_array(entry.t)))
+        values = np.concatenate([each for each in arrays if each.dtype.kind == "f"] or [np.empty(0)])
+        if not values.size:
+            return ""
+        number = quantity(values.size, "number")
+        return f"{number}, each 0, 1 or -1" if np.isin(values, (0, 1, -1)).all() else number
 
     @cached_property
     def _steps(self) -> list["_Step"]:

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keywright._core import ErrorModel, EvaluationKeys
-from keywright.errors.engine import EncodeError
+from keywright.errors.choices import require_integer
+from keywright.errors.engine import EncodeError, ParameterError
 from keywright.plan.keys.execution import PlanExecution
 from keywright.program.arrays import Vector
 from keywright.program.program import Program
@@ -114,8 +115,10 @@ def simulate(
         OutOfRangeError: a sample drives a value above 1 into a bootstrap.
         ParameterError: a bootstrap has no prediction.
     """
-    if repetitions < 1:
+    if (repetitions := require_integer("repetitions", repetitions)) < 1:
         raise EncodeError(f"a simulation needs at least 1 repetition, got {repetitions}", code="samples")
+    if (seed := require_integer("seed", seed)) < 0:
+        raise ParameterError(f"seed is {seed}; use an integer not below 0", what="seed", value=seed)
     batches = program.batches(samples)
     outline = EvaluationKeys.outline(plan.parameters, [*plan.key_specs, *plan.derived_specs])
     keys, rng = plan.follow(outline), np.random.default_rng(seed)

@@ -139,7 +139,9 @@ class Server(OfOneProcess, Unpicklable, elsewhere="make one in the process that 
         self._ended.clear()
         self._service.draining = False
         try:
-            asyncio.run(self._serve())
+            # Whatever the policy: on another loop, such as uvloop's, records of TLS would not be counted.
+            with asyncio.Runner(loop_factory=self._uvicorn.config.get_loop_factory()) as runner:
+                runner.run(self._serve())
         finally:
             self._ended.set()
 

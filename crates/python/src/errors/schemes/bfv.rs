@@ -1,12 +1,14 @@
 //! BFV.
 
 use keywright_bfv::BfvError;
+use keywright_rlwe::RlweError;
 
 use super::rlwe::rlwe;
 use crate::errors::description::table;
 
 table! { bfv(py, BfvError);
     E::Rlwe(error) => rlwe(error),
+    E::LastPrime => { rlwe(py, &RlweError::LastPrime) },
     E::PlaintextModulus { value, smallest } =>
         "ParameterError" {
             what = "plaintext_modulus", value, minimum = 2, maximum = (1 << keywright_bfv::MAX_PLAINTEXT_BITS).min(*smallest) - 1

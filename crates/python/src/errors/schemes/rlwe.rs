@@ -56,6 +56,7 @@ table! { rlwe(py, RlweError);
         "LevelError" {
             level = 0_usize, operation = "division by a prime", needed = 1_usize, available = 0_usize
         },
+    E::Unmoved => "ParameterError" { what = "rotation", value = 0 },
     E::SpecialPrime { index, level, .. } => "ParameterError" { what = "special prime", value = index, level },
     E::SpecialTooSmall { index, prime_bits, special_bits } =>
         "ParameterError" { what = "bits of a prime", value = prime_bits, maximum = special_bits, index },

@@ -46,6 +46,7 @@ pub(crate) struct KeyShape {
 
 /// A checked spec with the defaults filled in.
 pub(crate) fn spec(rlwe: &Parameters, element: KeyElement, shape: KeyShape) -> Result<KeySpec, Failure> {
+    element.require_moving()?;
     let level = shape.level.unwrap_or(rlwe.max_level());
     rlwe.require_level(level)?;
     let alpha = shape.alpha.unwrap_or_else(|| KeySpec::best_alpha(rlwe, level));

@@ -74,7 +74,7 @@ ENCRYPTED = COMPARED | frozenset(
         "Softmax",
     ]
 )
-EITHER = (ONLY_HERE | {"IsInf", "Mod", "Trunc"}) - ENCRYPTED - CLEAR
+EITHER = (ONLY_HERE | {"IsInf", "Mod"}) - ENCRYPTED - CLEAR
 """Operators without an encrypted form that belong to the start if a matrix or the like follows."""
 
 MOVING = frozenset(
