@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Generator, Iterator
@@ -75,6 +76,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Paths of the command line from the last to the first."""
     if backwards(config):
         config.args.reverse()
+    gc.disable()  # what is collected stays: to look for garbage in it takes a fifth of the time
 
 
 @pytest.hookimpl(wrapper=True)
@@ -95,6 +97,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     seconds = load()
     names = {item.path: item.path.relative_to(ROOT).as_posix() for item in items}
     items.sort(key=lambda item: (-seconds.get(names[item.path], 0.0), names[item.path]))
+
+
+def pytest_collection_finish() -> None:
+    """From here on, garbage is looked for again, but not among what was collected."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -9,8 +9,8 @@ import numpy as np
 import onnxruntime
 import pytest
 from keywright import compiler
+from keywright.compiler.front_ends.exporters.torch_module import require_outputs
 from keywright.compiler.front_ends.model_file import UNCOMPARED
-from keywright.compiler.front_ends.to_onnx import require_outputs
 from keywright.errors import (
     EncodeError,
     ModelRefusedError,

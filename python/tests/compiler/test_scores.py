@@ -9,7 +9,7 @@ import pytest
 from keywright.compiler import Fit
 from keywright.compiler.activations.polynomial_choice import outputs_of
 from keywright.compiler.approximating import approximate
-from keywright.compiler.front_ends import to_onnx as exporting
+from keywright.compiler.front_ends.exporters import corrections
 from keywright.compiler.front_ends.to_onnx import to_onnx
 from keywright.errors import ModelRefusedError
 from sklearn.ensemble import StackingClassifier
@@ -77,7 +77,7 @@ def test_scores_are_those_of_the_estimator(name: str, target: str) -> None:
 
 
 def test_scores_of_another_sign_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exporting, "_negate_scores", lambda graph: None)
+    monkeypatch.setattr(corrections, "_negate_scores", lambda graph: None)
     estimator = SVC().fit(SAMPLES, TARGETS["two"])
     with pytest.raises(ModelRefusedError, match=r"off by .* from decision_function"):
         to_onnx(estimator, SAMPLES)

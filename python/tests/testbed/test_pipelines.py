@@ -18,7 +18,7 @@ from .running import require_stated, small
 COUNT = int(os.environ.get("KEYWRIGHT_TESTBED", "12"))
 SINGLE = 2.0**-13
 """Rounding of exported estimators, which are in single precision, as a share of the spread of a feature or of
-the outputs: see `keywright.compiler.front_ends.to_onnx.LOST`."""
+the outputs: see `keywright.compiler.front_ends.exporters.estimator.LOST`."""
 
 
 def check_pipeline(case: Pipeline) -> Outcome:
