@@ -267,8 +267,8 @@ def explain(
     )
     if plan.workload.ephemeral_keys:
         text += (
-            f" These include {plan.workload.ephemeral_keys} keys of the ephemeral secret, "
-            f"{format_bytes(plan.workload.ephemeral_bytes)} in all; ModRaise switches to it and back."
+            f" {plan.workload.ephemeral_keys} of the keys, {format_bytes(plan.workload.ephemeral_bytes)} in "
+            "all, are for ModRaise, which switches to an ephemeral secret and back."
         )
     for index, factors in enumerate(plan.workload.common.bootstraps):
         which = f" {index + 1}" if len(plan.workload.common.bootstraps) > 1 else ""
