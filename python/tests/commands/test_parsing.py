@@ -239,3 +239,19 @@ def test_no_parser_ends_the_process() -> None:
         with pytest.raises(CommandError):
             command.error("something; do this")
         assert isinstance(command, argparse.ArgumentParser)
+
+
+def test_info_marks_a_pool_and_a_secret_key_in_a_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = keywright.SecretKey.generate(keywright.Parameters.preset("N13_QP214_S38"))
+    file, register = tmp_path / "owner" / "pool", tmp_path / "register"
+    file.parent.mkdir()
+    key.save(file.parent / "secret.kw")
+    keywright.EncryptionPool(key, 1, threads=0, file=file, file_key=bytes(32), register=register).close()
+    assert main(["info", str(file)]) == 0
+    assert capsys.readouterr().out.startswith("SECRET: it stays with its owner\n")
+    assert main(["info", str(file.parent)]) == 0
+    shown = capsys.readouterr().out
+    assert "a pool of precomputed encryptions" in shown
+    assert "\nsecret.kw: SECRET: it stays with its owner\n" in shown
