@@ -28,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         nargs=2,
         metavar=("BITS", "QUERIES"),
-        help="flood the results with noise before they are handed out: BITS of statistical security over "
-        "QUERIES ciphertexts that will ever be decrypted for others with these keys",
+        help="add noise with which the results can be shared: BITS of statistical security over all QUERIES "
+        "ciphertexts that will ever be decrypted for others with these keys",
     )
     add_insecure_argument(parser)
 
