@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bootstrap",
         choices=kw.BootstrapperPlan.presets(),
         metavar="PRESET",
-        help="preset of the bootstrap for --check (default: one for the largest measured ring, if "
+        help="bootstrap for --check, one of keywright presets (default: one for the largest measured ring, if "
         "there is one)",
     )
 
