@@ -76,9 +76,11 @@ export PYTHONDONTWRITEBYTECODE :=
 .DELETE_ON_ERROR:
 
 help: ## List the recipes
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { line = sprintf("make %-16s", $$1); count = split($$2, word, " "); \
+	  for (i = 1; i <= count; i++) { if (length(line word[i]) > 78) { print line; line = sprintf("%21s", "") } \
+	    line = line " " word[i] } print line }' Makefile
 
-demo: build ## Build, then classify encrypted digits in some seconds: keys, encryption, evaluation, decryption
+demo: build ## Build, then classify encrypted digits in seconds: keys, encryption, evaluation, decryption
 	$(BIN)/keywright demo
 
 # Tests and benchmarks measure and break an insecure scheme, which no wheel contains.
