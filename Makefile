@@ -146,7 +146,7 @@ durations: tested ## Time the Python tests on an idle machine, and write scripts
 FULL := python-full ray-full fuzz ct-test bare-full deny advisories hw-full hw-formal neon-test cortex-m4 cortex-m4-c cortex-m4-full \
   cortex-a7 web-test test-lowest
 
-test-full: ## Run what `make test` leaves out, before a release and weekly; a missing tool is an error
+test-full: $(VENV)/.installed ## Run what `make test` leaves out, before a release and weekly; a missing tool is an error
 	$(BIN)/python scripts/full_tools.py
 	$(MAKE) $(FULL)
 
@@ -407,6 +407,7 @@ clean: ## Remove everything that was built
 # Stamps are written last, so an interrupted recipe runs again from its start. Python compiles what is imported, so
 # nothing else has to be compiled.
 $(VENV)/.made: requirements/dev.txt
+	@command -v $(PYTHON) > /dev/null || { echo "$(PYTHON) is missing: install Python 3.11 or later, or name one by PYTHON=PATH"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 	  f"Keywright needs Python 3.11 or later, $(PYTHON) is {sys.version.split()[0]}: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv --clear $(VENV)
