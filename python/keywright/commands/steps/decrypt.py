@@ -76,7 +76,7 @@ def prediction_columns(program: Program) -> list[Column]:
     return [
         Column("sample", "sample", "number"),
         *([Column("prediction", "prediction", "number")] if several else []),
-        Column("value", "its output", "number"),
+        Column("value", "largest output" if several else "output", "number"),
         *(Column(name, name) for name in named),
     ]
 
