@@ -76,9 +76,11 @@ export PYTHONDONTWRITEBYTECODE :=
 .DELETE_ON_ERROR:
 
 help: ## List the recipes
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { line = sprintf("make %-16s", $$1); count = split($$2, word, " "); \
+	  for (i = 1; i <= count; i++) { if (length(line word[i]) > 78) { print line; line = sprintf("%21s", "") } \
+	    line = line " " word[i] } print line }' Makefile
 
-demo: build ## Build, then classify encrypted digits in some seconds: keys, encryption, evaluation, decryption
+demo: build ## Build, then classify encrypted digits in seconds: keys, encryption, evaluation, decryption
 	$(BIN)/keywright demo
 
 # Tests and benchmarks measure and break an insecure scheme, which no wheel contains.
@@ -144,7 +146,7 @@ durations: tested ## Time the Python tests on an idle machine, and write scripts
 FULL := python-full ray-full fuzz ct-test bare-full deny advisories hw-full hw-formal neon-test cortex-m4 cortex-m4-c cortex-m4-full \
   cortex-a7 web-test test-lowest
 
-test-full: ## Run what `make test` leaves out, before a release and weekly; a missing tool is an error
+test-full: $(VENV)/.installed ## Run what `make test` leaves out, before a release and weekly; a missing tool is an error
 	$(BIN)/python scripts/full_tools.py
 	$(MAKE) $(FULL)
 
@@ -405,6 +407,7 @@ clean: ## Remove everything that was built
 # Stamps are written last, so an interrupted recipe runs again from its start. Python compiles what is imported, so
 # nothing else has to be compiled.
 $(VENV)/.made: requirements/dev.txt
+	@command -v $(PYTHON) > /dev/null || { echo "$(PYTHON) is missing: install Python 3.11 or later, or name one by PYTHON=PATH"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 	  f"Keywright needs Python 3.11 or later, $(PYTHON) is {sys.version.split()[0]}: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv --clear $(VENV)

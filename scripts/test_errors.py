@@ -116,6 +116,29 @@ def test_every_code_is_raised(name: str, sites: Sites) -> None:
     assert listed(CLASSES[name]) <= raised
 
 
+TEXT = re.compile(r'#\[error\(\s*"((?:[^"\\]|\\.)*)"', re.DOTALL)
+"""The text of an error of the engine."""
+
+STOP = re.compile(r"[a-z})]\. [A-Z]")
+
+
+def texts_of_python(path: Path) -> Iterator[str]:
+    """Yield the written parts of the first argument of every error that a module makes."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and node.args and ast.unparse(node.func).endswith("Error"):
+            parts = (part.value for part in ast.walk(node.args[0]) if isinstance(part, ast.Constant))
+            yield "".join(part for part in parts if isinstance(part, str))
+
+
+def test_the_remedy_of_an_error_follows_a_semicolon() -> None:
+    """The command line takes what follows the last semicolon for the advice: a full stop would hide it."""
+    engine = [text for path in (ROOT / "crates").rglob("*.rs") for text in TEXT.findall(path.read_text())]
+    package = [text for path in PACKAGE.rglob("*.py") for text in texts_of_python(path)]
+    assert min(len(engine), len(package)) > 100
+    flat = [re.sub(r"\\\n\s*", "", text) for text in engine + package]
+    assert [text for text in flat if STOP.search(text)] == []
+
+
 def test_every_class_has_an_entry_of_the_page() -> None:
     entries = re.findall(
         r"^::: keywright\.(?:errors\.)?(\w+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE

@@ -141,6 +141,26 @@ def test_a_recipe_has_the_programs_that_it_starts(goal: str) -> None:
     assert not missing, f"{goal} starts {', '.join(sorted(missing))}: add needs-PROGRAM to its prerequisites"
 
 
+ENVIRONMENTS = {
+    "$(BIN)/": {"$(VENV)/.installed", "$(VENV)/.made", "build", "tested", "built"},
+    "$(HARDWARE_BIN)/": {"$(HARDWARE_VENV)/.installed", "built"},
+    "$(DENY) ": {"$(DENY)"},
+    "$(BINDGEN) ": {"$(BINDGEN)"},
+}
+"""What programs begin with that other rules make, with the goals that make them."""
+
+
+@pytest.mark.parametrize("begin", ENVIRONMENTS)
+def test_recipes_make_the_environments_that_they_use(begin: str) -> None:
+    known = rules()
+    missing = set()
+    for goal, (needs, recipe) in known.items():
+        choices = set(re.findall(r"\$\(if [^,]*,,([^)\s]+)", " ".join(needs)))
+        before = needed(goal, known) | choices | {goal}
+        missing |= {goal} if begin in recipe and not before & ENVIRONMENTS[begin] else set()
+    assert not missing
+
+
 def test_programs_of_recipes_are_seen() -> None:
     recipe = '\t@if ! command -v npm > /dev/null; then echo "no npm"; else X=1 node --test a; fi\n'
     assert programs_of(recipe) == {"node"}

@@ -37,6 +37,9 @@ def build(revision: str, source: Path, out: Path, parts: list[str], targets: lis
     out.mkdir(parents=True, exist_ok=True)
     materials = out / f"keywright-{checkout.version}.cdx.json"
     write_bill_of_materials(checkout, materials)
+    # It downloads from npm, so a machine that cannot do that stops before the hour of compiling.
+    if "npm" in parts:
+        build_npm_package(checkout, out)
     if {"source", "wheels"} & set(parts):
         document_stub(checkout)
     if "source" in parts:
@@ -49,8 +52,6 @@ def build(revision: str, source: Path, out: Path, parts: list[str], targets: lis
             build_c_library(checkout, out, target)
     if "crates" in parts:
         build_crates(checkout, out)
-    if "npm" in parts:
-        build_npm_package(checkout, out)
     return write_sums(out)
 
 

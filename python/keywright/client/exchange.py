@@ -135,7 +135,7 @@ class Exchange:
                 that.
         """
         if not self._direct:
-            raise StorageError("keys are sent to the server alone")
+            raise StorageError("keys are sent only to the server")
         try:
             target = urlsplit(url)
         except ValueError as error:

@@ -1,9 +1,12 @@
 """Print a script that makes a shell complete commands, options and files.
 
-For bash, write it to the folder that bash-completion reads; for zsh, to a folder of $fpath:
+For bash, write it to the folder that bash-completion reads:
 
   cd ~/.local/share/bash-completion/completions
   keywright completion bash > keywright
+
+For zsh, write it to a folder of $fpath:
+
   keywright completion zsh > _keywright
 """
 
@@ -20,7 +23,9 @@ EXAMPLE = "keywright completion bash"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     shells = shtab.SUPPORTED_SHELLS
-    parser.add_argument("shell", choices=shells, metavar="SHELL", help=", ".join(shells))
+    parser.add_argument(
+        "shell", choices=shells, metavar="SHELL", help=f"{', '.join(shells[:-1])} or {shells[-1]}"
+    )
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:

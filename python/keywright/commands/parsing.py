@@ -73,6 +73,9 @@ class Parser(argparse.ArgumentParser):
             choices = [choice.strip("'") for choice in chosen[3].split(", ")]
             what = "command" if name == "COMMAND" else f"value of {name}"
             raise UsageError(f"{value!r} is not a {what}; {nearest(value, choices)}")
+        if typed := re.fullmatch(r"argument (\S+): invalid (int|float) value: (.*)", message):
+            kind = "a whole number" if typed[2] == "int" else "a number"
+            raise UsageError(f"{typed[3]} is not a value of {typed[1]}; write {kind}")
         text = message.removeprefix("argument ")
         raise UsageError(text if "; " in text else f"{text}; see {self.prog} --help")
 
@@ -162,6 +165,11 @@ class CommandParser(Parser):
             UsageError: it names no command, or an option or value that the command does not have.
             SystemExit: after help or the version, with status 0.
         """
+        first = arguments[0].partition("=")[0] if arguments else ""
+        if first.startswith("-") and first not in self._option_string_actions:
+            raise UsageError(
+                f"{self.prog} has no option {first}; options follow the command: see {self.prog} --help"
+            )
         options, rest = self.parse_known_args(arguments)
         if rest:
             command = self.commands[command_name_of(options)]

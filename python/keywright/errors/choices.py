@@ -23,7 +23,7 @@ def require_choice(what: str, value: object, choices: Iterable[object]) -> None:
         return
     near = difflib.get_close_matches(str(value).lower(), known, 1)
     raise ParameterError(
-        f"{what}={value!r} is none of {', '.join(map(repr, known))}; "
+        f"{what}={value!r} is not one of {', '.join(map(repr, known))}; "
         + (f"did you mean {near[0]!r}?" if near else "use one of them"),
         what=what,
         value=value if isinstance(value, str) else repr(value),

@@ -58,7 +58,7 @@ def as_array(values: Any, what: str = "samples") -> NDArray[Any]:
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
-        raise EncodeError(f"{what} are no array of numbers: {error}", code="samples") from error
+        raise EncodeError(f"{what} are not an array of numbers: {error}", code="samples") from error
     if array.dtype.kind not in "biufOSUT":
         kinds = {"c": "complex numbers", "M": "dates", "m": "durations"}
         kind = kinds.get(array.dtype.kind, f"values of dtype {array.dtype}")

@@ -54,7 +54,7 @@ class ClientSteps:
         ):
             raise ValueError("the first steps take other columns")
         if min(self.bits, default=0) < 0:
-            raise ValueError("features that have to be 0 or 1 have numbers from 0 on")
+            raise ValueError("features that must be 0 or 1 have numbers from 0 on")
 
     def read(self, samples: Any, shape: Shape) -> tuple[Vector, bool]:
         """Return the features of samples, (count, *shape), and whether a single sample was given, without a

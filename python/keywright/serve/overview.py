@@ -79,7 +79,7 @@ class Overview:
 
     Attributes:
         uptime: seconds since the service started.
-        draining: whether it is about to end.
+        draining: whether it is shutting down.
         queue: evaluations that have not ended.
         ended: evaluations that have.
         keys: key sets in memory.

@@ -228,7 +228,7 @@ class Service(
             BadRequestError: the request is malformed.
             RetiredError, OtherModelError: the model is no longer served, or unknown.
             LimitError: the tenant has no room for the keys.
-            BusyError: the server is about to end, or the holder opened many sets just now.
+            BusyError: the server is shutting down, or the holder has just opened many sets.
         """
         self.require_staying()
         delay = self._openings.delay(holder_of(tenant, address))
@@ -387,10 +387,10 @@ class Service(
         """Check that the server accepts new work.
 
         Raises:
-            BusyError: this server is about to end.
+            BusyError: the server is shutting down.
         """
         if self.draining:
-            raise BusyError("this server is about to end; ask again soon")
+            raise BusyError("this server is shutting down; ask again soon")
 
     def seen(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
         """Return the record of all objects of a client, without their contents.
@@ -446,7 +446,7 @@ class Service(
         evaluations. Meanwhile answers can be fetched, and started uploads continue. After ``limit`` seconds,
         running evaluations are left to the next process, like waiting evaluations."""
         self.draining = True
-        self._event("this server is about to end: it accepts no more evaluations")
+        self._event("shutting down: no more evaluations are accepted")
         self.evaluations.dispatcher.close(limit)
 
     def close(self) -> None:

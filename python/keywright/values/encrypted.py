@@ -56,7 +56,7 @@ class _Incomparable:
 
     def _refuse(self, other: object = None) -> NoReturn:
         raise TypeError(
-            "encrypted values cannot be compared or tested here: the result is encrypted, too. Decrypt them "
+            "encrypted values cannot be compared or tested here: the result is encrypted, too; decrypt them "
             "first, or, for real values, use x.compare(y) or x.sign(), whose results are encrypted"
         )
 

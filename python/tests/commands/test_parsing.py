@@ -93,13 +93,15 @@ USAGE = [
     ("compil", "'compil' is not a command", "did you mean compile"),
     ("zzz", "'zzz' is not a command", "choose from demo, infer"),
     ("infer", "needs MODEL", "see keywright infer --help"),
+    ("--foo presets", "has no option --foo", "options follow the command"),
     ("info x --seed 3", "has no option --seed", "see keywright info --help"),
     ("infer m.onnx --calibratoin x", "has no option --calibratoin", "did you mean --calibration"),
     ("keygen a b --out c", "does not take 'b'", "see keywright keygen --help"),
     ("plan --hops 9 x", "'9' is not a value of --hops", "choose from 1, 2, 3, 4"),
     ("bench --set man", "'man' is not a value of --set", "did you mean main"),
     ("infer m.onnx --batch 3", "not a power of two", "write 1, 2, 4"),
-    ("info x --threads many", "invalid int value: 'many'", "see keywright info --help"),
+    ("info x --threads many", "'many' is not a value of --threads", "write a whole number"),
+    ("compile x --out y --error many", "'many' is not a value of --error", "write a number"),
     ("demo --threads 0", "0 threads", "see keywright demo --help"),
     ("info /no/such/file", "/no/such/file: No such file", "no folder /no/such"),
     ("info sampels.npy", "sampels.npy: No such file", "did you mean samples.npy"),
@@ -237,3 +239,19 @@ def test_no_parser_ends_the_process() -> None:
         with pytest.raises(CommandError):
             command.error("something; do this")
         assert isinstance(command, argparse.ArgumentParser)
+
+
+def test_info_marks_a_pool_and_a_secret_key_in_a_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = keywright.SecretKey.generate(keywright.Parameters.preset("N13_QP214_S38"))
+    file, register = tmp_path / "owner" / "pool", tmp_path / "register"
+    file.parent.mkdir()
+    key.save(file.parent / "secret.kw")
+    keywright.EncryptionPool(key, 1, threads=0, file=file, file_key=bytes(32), register=register).close()
+    assert main(["info", str(file)]) == 0
+    assert capsys.readouterr().out.startswith("SECRET: it stays with its owner\n")
+    assert main(["info", str(file.parent)]) == 0
+    shown = capsys.readouterr().out
+    assert "a pool of precomputed encryptions" in shown
+    assert "\nsecret.kw: SECRET: it stays with its owner\n" in shown

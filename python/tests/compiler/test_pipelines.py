@@ -280,8 +280,8 @@ def test_texts_that_parts_of_an_estimator_encode_are_refused(kind: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"city": "Paris"}, "column 'city' has 'Paris', which is none of the 4 categories"),
-        ({"city": None}, "column 'city' has a missing value, which is none"),
+        ({"city": "Paris"}, "column 'city' has 'Paris', which is not one of the 4 categories"),
+        ({"city": None}, "column 'city' has a missing value, which is not one"),
         ({"city": 7}, "column 'city' takes texts"),
         ({"a": "x"}, "column 'a' takes numbers"),
         ({"a": np.nan}, "no numbers: a value of the samples is missing"),

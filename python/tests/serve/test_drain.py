@@ -47,7 +47,7 @@ def test_running_evaluations_end_and_new_ones_are_refused(
             (f"{keys}/jobs", message),
             ("/v1/keys", json.dumps({"model": thin.manifest.hash}).encode()),
         ):
-            with pytest.raises(BusyError, match="about to end"):
+            with pytest.raises(BusyError, match="shutting down"):
                 session.remote.send("POST", path, body)
         workers.go.set()
         draining.join(60)
@@ -114,7 +114,7 @@ def test_a_process_ends_at_sigterm_and_at_once_at_the_second(
             process.send_signal(signal.SIGTERM)
         told = [json.loads(line) for line in process.stderr.read().splitlines()]
         assert process.wait(30) == 0
-    assert any("about to end" in line["message"] for line in told)
+    assert any("shutting down" in line["message"] for line in told)
     assert any(line.get("path") == "/v1/model" and line["status"] == 200 for line in told)
 
 

@@ -52,7 +52,7 @@ def test_a_client_without_the_program_gives_rows_of_a_table(served: Model, tmp_p
     with listening(service) as server, RemoteModel(server.url).session() as session:
         with pytest.raises(
             EncodeError,
-            match="has 'Bonn', which is none of the 3 categories",
+            match="has 'Bonn', which is not one of the 3 categories",
             check=lambda error: error.code == "samples",
         ):
             session.remote.check([[0.5, "Bonn"]])

@@ -109,13 +109,16 @@ def _show(
     sent = format_bytes(inference.batches.sent_bytes)
     compared = (
         f"{same} of {count} answers equal the unencrypted network's, and {right} of {count} are correct."
+        if count > 1
+        else f"It {'equals' if same else 'differs from'} the unencrypted network's answer and is "
+        f"{'correct' if right else 'wrong'}."
     )
     changed = f"Encryption changed its scores, which are at most {largest:.2g}, by at most {error:.1g}."
     request = f"encrypts {count} digits. For each," if count > 1 else "encrypts a digit. For it,"
     paragraphs = [
         f"The client {request} the server gets {sent} of noise.",
         "The secret key never leaves the client.",
-        "The client decrypts the answers:",
+        f"The client decrypts the answer{'s' if count > 1 else ''}:",
         " ".join(str(row["encrypted"]) for row in rows),
         f"{compared} {changed}",
     ]

@@ -1,4 +1,4 @@
-"""Classify samples under encryption: keys, encryption, evaluation and decryption in one process."""
+"""Run a model on encrypted samples: keys, encryption, evaluation and decryption in one process."""
 
 import argparse
 import time
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input", type=Path, help="one sample or many (.npy), an image, or a folder of images in [0, 1]"
     )
-    parser.add_argument("--count", type=int, help="maximum number of samples to classify")
+    parser.add_argument("--count", type=int, help="maximum number of samples to take")
     add_force_argument(parser)
     add_batch_argument(parser, automatic=True)
     parser.add_argument("--out", type=Path, help="file of the results (.npy), (count, *output_shape)")

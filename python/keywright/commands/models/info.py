@@ -56,6 +56,9 @@ STATE_FILES = {
 JOB_FILES = {".message": "the ciphertexts of a request", ".answer": "the ciphertexts of an answer"}
 """What the files of a service's evaluations are, by suffix."""
 
+POOL = b"kwpool"
+"""Beginning of a pool file."""
+
 SECRET_FILES = frozenset({"operator.key"})
 SECRET = "SECRET: it stays with its owner"
 
@@ -174,6 +177,9 @@ def _describe(path: Path) -> dict[str, Any]:
             "secret": False,
             "shape": " x ".join(map(str, array.shape)) or "one number",
         }
+    if head.startswith(POOL):
+        kind, size = "a pool of precomputed encryptions", path.stat().st_size
+        return {"kind": kind, "bytes": size, "secret": True}
     if head.lstrip()[:1] == b"{":
         return _json(path)
     if not head.startswith(b"\x89KWR"):

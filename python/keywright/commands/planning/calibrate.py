@@ -54,8 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bootstrap",
         choices=kw.BootstrapperPlan.presets(),
         metavar="PRESET",
-        help="bootstrapping for --check, one of keywright presets (default: one for the "
-        "largest measured ring, if it has one)",
+        help="bootstrap for --check, one of keywright presets (default: one for the largest measured "
+        "ring, if there is one)",
     )
 
 

@@ -28,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         nargs=2,
         metavar=("BITS", "QUERIES"),
-        help="flood the results with noise before they are handed out: BITS of statistical security over "
-        "QUERIES ciphertexts that will ever be decrypted for others with these keys",
+        help="add noise with which the results can be shared: BITS of statistical security over all QUERIES "
+        "ciphertexts that will ever be decrypted for others with these keys",
     )
     add_insecure_argument(parser)
 
@@ -76,7 +76,7 @@ def prediction_columns(program: Program) -> list[Column]:
     return [
         Column("sample", "sample", "number"),
         *([Column("prediction", "prediction", "number")] if several else []),
-        Column("value", "its output", "number"),
+        Column("value", "largest output" if several else "output", "number"),
         *(Column(name, name) for name in named),
     ]
 

@@ -202,7 +202,7 @@ def require_classes(model: Any) -> None:
 
 
 def require_table(model: Any, shape: Sequence[int]) -> None:
-    """Refuse an estimator whose samples are no rows of a table, for samples of such a shape.
+    """Refuse an estimator whose samples are not rows of a table, for samples of such a shape.
 
     Raises:
         ModelRefusedError: it has a part that takes texts or mappings.

@@ -171,7 +171,7 @@ def read_columns(entry: Mapping[str, Any]) -> tuple[str, ...]:
     names = read_list(entry, "columns", "the manifest") if "columns" in entry else []
     texts = tuple(name for name in names if isinstance(name, str) and 0 < len(name) <= MAX_NAME)
     if len(texts) != len(names):
-        raise FormatError(f"names of columns are no texts of 1 to {MAX_NAME} characters", code="manifest")
+        raise FormatError(f"names of columns are not texts of 1 to {MAX_NAME} characters", code="manifest")
     return texts
 
 

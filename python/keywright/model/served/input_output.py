@@ -129,7 +129,7 @@ class ManifestInput(InputCodec):
         steps, size = self.steps, math.prod(self.shape)
         if max(steps.bits, default=0) >= size:
             raise FormatError(
-                "features that have to be 0 or 1 have numbers that no feature has", code="manifest"
+                "features that must be 0 or 1 have numbers that no feature has", code="manifest"
             )
         if steps.joint is not None and steps.joint.width != size:
             raise FormatError("the joint range is of other features", code="manifest")

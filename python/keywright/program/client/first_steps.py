@@ -259,7 +259,7 @@ def _listed(value: object, most: int) -> Sequence[Any]:
 
 def _name(value: object) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= MAX_NAME:
-        raise ValueError(f"a name is no text of 1 to {MAX_NAME} characters")
+        raise ValueError(f"a name is not a text of 1 to {MAX_NAME} characters")
     return value
 
 

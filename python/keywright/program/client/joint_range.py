@@ -151,7 +151,7 @@ class JointRange:
         """
         try:
             if not isinstance(entry, dict) or len(entry["centre"]) > MOST_FEATURES:
-                raise ValueError("it is no object, or too large")
+                raise ValueError("it is not an object, or is too large")
             centre, factor = (np.asarray(entry[name], np.float64) for name in ("centre", "factor"))
             features, powers, places = (entry.get(name, few) for name, few in SUMMED.items())
             if not all(type(each) is int for each in (features, *powers, *places)):

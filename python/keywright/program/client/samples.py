@@ -75,7 +75,7 @@ class Column:
             if value not in self.known and not (value != value and takes_nan):
                 shown = "a missing value" if value == MISSING or value != value else repr(value)[:60]
                 raise EncodeError(
-                    f"column {self.name!r} has {shown}, which is none of the {len(self.categories)} "
+                    f"column {self.name!r} has {shown}, which is not one of the {len(self.categories)} "
                     "categories that the model knows; map it to one of them, or fit the encoder with "
                     "another handle_unknown=",
                     code="samples",

@@ -433,7 +433,7 @@ def _binning(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> B
         return None
     if not isinstance(entry, dict) or len(shape) != 1:
         raise FormatError(
-            f"the first step is not an object, or samples of shape {shape} are no rows", code="program"
+            f"the first step is not an object, or samples of shape {shape} are not rows", code="program"
         )
     flags = entry["single"], entry["thresholds"]
     if not all(isinstance(flag, bool) for flag in flags):
@@ -466,11 +466,11 @@ def _bits(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> tupl
     count = 0 if "bits" not in data else _integer(data["bits"], "the number of bits")
     if not 0 <= count <= math.prod(shape):
         raise FormatError(
-            f"{count} features have to be 0 or 1, and there are {math.prod(shape)}", code="program"
+            f"{count} features must be 0 or 1, and there are {math.prod(shape)}", code="program"
         )
     bits = np.zeros(0, np.int64) if count == 0 else reader.array("bits.npy", (count,), np.int64)
     if count and not 0 <= bits.min() <= bits.max() < math.prod(shape):
-        raise FormatError("features that have to be 0 or 1 have numbers that no feature has", code="program")
+        raise FormatError("features that must be 0 or 1 have numbers that no feature has", code="program")
     return tuple(bits.tolist())
 
 

@@ -137,5 +137,5 @@ def test_parts_of_estimators_without_an_encrypted_form_are_named() -> None:
 
 @pytest.mark.parametrize("options", [{"thresholds": "secret"}, {"bins": 1}, {"bins": 1 << 20}])
 def test_options_that_do_not_exist_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"thresholds='secret' is none of|bins must"):
+    with pytest.raises(ValueError, match=r"thresholds='secret' is not one of|bins must"):
         compiler.Fit(calibration=VALUES, **options)

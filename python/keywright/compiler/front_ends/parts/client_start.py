@@ -117,7 +117,7 @@ def split_first_steps(model: onnx.ModelProto, samples: Any = None) -> SplitModel
         samples: calibration data, from which axes that the model leaves open are taken.
 
     Raises:
-        RefusalError: an axis is open and there are no samples; or a value that the client computes can not be
+        RefusalError: an axis is open and there are no samples; or a value that the client computes cannot be
             encrypted.
     """
     flow = _Flow(model, samples)
@@ -236,7 +236,7 @@ class _Flow:
         return self._leading(index) is not None and self._served(index)
 
     def _leading(self, index: int) -> set[int] | None:
-        """Return a node and all that it follows from; None if a client can not run some of it."""
+        """Return a node and all that it follows from; None if a client cannot run some of it."""
         outcome, waiting = set[int](), [index]
         while waiting:
             current = waiting.pop()
@@ -265,7 +265,7 @@ class _Flow:
         another type than floats from them.
 
         Raises:
-            RefusalError: such a node can not be run by clients.
+            RefusalError: such a node cannot be run by clients.
         """
         outcome = set(outcome)
         several = len(self.used) > 1 or bool(self.columns)
@@ -296,7 +296,7 @@ class _Flow:
                 if wrong:
                     raise RefusalError(
                         f"node {node.name or node.op_type!r}: {node.op_type} takes {wrong[0]!r}, which the "
-                        "client computes and which holds no floating-point numbers, so it can not be "
+                        "client computes and which holds no floating-point numbers, so it cannot be "
                         "encrypted; cast it to floats in the model",
                         code="client",
                         node=node.name,
@@ -397,7 +397,7 @@ class _Flow:
         for name in cut:
             if values[name].dtype.kind not in "fb" and name in self.maker:
                 raise RefusalError(
-                    f"the client computes {name!r}, which holds no floating-point numbers, so it can not be "
+                    f"the client computes {name!r}, which holds no floating-point numbers, so it cannot be "
                     "encrypted; cast it to floats in the model",
                     code="client",
                 )

@@ -136,7 +136,7 @@ def _share(
             others &= ~on_step.labels
         if float(others.mean()) > (0 if most == DIFFERENT else most):
             raise _DifferentError(
-                f"{others.mean():.0%} of its labels are not those of predict, and these are no ties"
+                f"{others.mean():.0%} of its labels are not those of predict, and these are not ties"
             )
     share = 0.0
     for place, (values, target) in enumerate(zip(results, targets, strict=False)):
