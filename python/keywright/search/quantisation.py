@@ -89,6 +89,9 @@ class Quantisation:
         largest = largest_levels(self.dimension, self.metric, encrypted=self.encrypted)
         given = f", the most for metric={self.metric!r} and dimension={self.dimension}"
         _require("levels", self.levels, 1, largest, given)
+        # Arithmetic of numpy's own integers wraps.
+        for name in ("dimension", "levels"):
+            object.__setattr__(self, name, int(getattr(self, name)))
         if not 0 < self.radius < math.inf:
             raise ParameterError(
                 f"radius={self.radius} is not a positive number; pass the largest norm of a vector",
