@@ -143,8 +143,8 @@ class Encoding:
             index = int(np.argmax(np.abs(values)))
             raise EncodeError(
                 f"{quantity(clipped, 'value')} above the bound {self.bound}, the largest is value "
-                f"{name(index)}, {float(values[index])}; declare a larger bound, leave the array out, or declare "
-                'out_of_range="clip"',
+                f"{name(index)}, {float(values[index])}; declare a larger bound, leave the array out, or "
+                'declare out_of_range="clip"',
                 value=float(values[index]),
                 index=index,
                 bound=self.bound,

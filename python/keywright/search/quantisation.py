@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keywright import bfv
+from keywright._copies import Stated
 from keywright._core import KeySpec, SearchIndex
 from keywright._reading.records import number, whole
 from keywright.errors import (
@@ -57,7 +58,7 @@ CHUNK = 8192
 
 
 @dataclass(frozen=True, eq=False)
-class Quantisation:
+class Quantisation(Stated):
     """How an index and its clients round vectors. It is public.
 
     Args:
