@@ -7,14 +7,15 @@ import pickle
 import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any, get_args
 
 import keywright as kw
 import numpy as np
 import pytest
-from keywright import _core, federated, plan
-from keywright._copies import Unchanging, Unpicklable
+from keywright import _core, federated, plan, search
+from keywright._copies import Stated, Unchanging, Unpicklable
+from sklearn.linear_model import LogisticRegression
 from tests.test_thread_safety import documented, unchangeable
 
 CLASSES = documented()
@@ -48,7 +49,7 @@ def refuses(cls: type) -> bool:
 
 def own(cls: type) -> bool:
     """Whether a class says itself how its objects are pickled."""
-    return getattr(cls, "__reduce__", None) is not object.__reduce__
+    return issubclass(cls, Stated) or getattr(cls, "__reduce__", None) is not object.__reduce__
 
 
 def parts(kind: Any) -> Iterator[type]:
@@ -74,6 +75,13 @@ def test_every_class_has_a_decision() -> None:
         if any(map(refuses, parts(each.type)))
     }
     assert not holding
+    caching = {
+        name
+        for name, cls in plain.items()
+        if is_dataclass(cls)
+        and any(isinstance(getattr(cls, each, None), cached_property) for each in dir(cls))
+    }
+    assert not caching, "what is cached may be compiled, or a hash of this process; derive from Stated"
     undeclared = {
         name for name, cls in CLASSES.items() if not (is_dataclass(cls) or refuses(cls) or unchangeable(cls))
     }
@@ -108,6 +116,19 @@ def test_compiled_parts_say_whether_they_have_bytes() -> None:
             with pytest.raises(TypeError, match=f"^{type(each).__name__} objects are not pickled") as caught:
                 way(each)
             assert text in str(caught.value)
+
+
+def test_what_is_cached_is_not_pickled() -> None:
+    """It may be compiled: pickling failed from its first use on."""
+    quantisation = search.Quantisation(4)
+    before = pickle.dumps(quantisation)
+    assert quantisation.parameters.n == 8192
+    assert pickle.dumps(quantisation) == before
+    assert copy.deepcopy(quantisation) is not quantisation
+    samples = np.random.default_rng(1).normal(size=(40, 2))
+    model = kw.compile(LogisticRegression().fit(samples, samples[:, 0] > 0), samples)
+    assert str(pickle.loads(pickle.dumps(model.report))) == str(model.report)  # noqa: S301 (of this process)
+    assert str(copy.deepcopy(model.report)) == str(model.report)
 
 
 def test_what_is_public_is_pickled() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 from numpy.typing import ArrayLike, NDArray
 
+from keywright._copies import Stated
 from keywright.compiler.activations.answers import labels_behind
 from keywright.compiler.activations.approximation.method import Method
 from keywright.compiler.activations.fit import OPERATORS, Fit
@@ -69,7 +70,7 @@ Source = ModelFile | Ensemble
 
 
 @dataclass(frozen=True, eq=False)
-class ApproximatedModel:
+class ApproximatedModel(Stated):
     """A model with polynomials for activations; `keywright.compiler.compile_program` takes it for any target.
 
     Attributes:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keywright._core import SumParameters
+from keywright._units import quantity
 from keywright.errors import EncodeError, ParameterError
 from keywright.errors.choices import require_choice
 
@@ -69,6 +70,8 @@ class Encoding:
             if isinstance(value, bool) or not isinstance(value, int | np.integer):
                 raise ParameterError(f"{what} is {value!r}; it must be an integer", what=what, maximum=high)
             _require(what, value, low, high)
+            # Arithmetic of numpy's own integers wraps.
+            object.__setattr__(self, what, int(value))
         require_choice("out_of_range", self.out_of_range, get_args(OutOfRange))
         object.__setattr__(self, "parameters", SumParameters(self.max_clients, self.magnitude))
 
@@ -115,6 +118,10 @@ class Encoding:
             ParameterError: the weight is not a whole number from 1 to ``max_weight``.
         """
         weight = self.require_weight(weight)
+        if np.ma.is_masked(values):
+            raise EncodeError(
+                "values are masked; give the masked ones a number, for instance values.filled(0)"
+            )
         values = np.asarray(values)
         if values.dtype.kind not in "buif":
             raise EncodeError(f"values are of type {values.dtype}; they must be real numbers")
@@ -135,9 +142,9 @@ class Encoding:
         if clipped and self.out_of_range == "refuse":
             index = int(np.argmax(np.abs(values)))
             raise EncodeError(
-                f"{clipped} values are above the bound {self.bound}, the largest is value {name(index)}, "
-                f"{values[index]:.6g}; declare a larger bound, leave the array out, or declare "
-                'out_of_range="clip"',
+                f"{quantity(clipped, 'value')} above the bound {self.bound}, the largest is value "
+                f"{name(index)}, {float(values[index])}; declare a larger bound, leave the array out, or "
+                'declare out_of_range="clip"',
                 value=float(values[index]),
                 index=index,
                 bound=self.bound,

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keywright import bfv
+from keywright._copies import Stated
 from keywright._core import KeySpec, SearchIndex
 from keywright._reading.records import number, whole
 from keywright.errors import (
@@ -57,7 +58,7 @@ CHUNK = 8192
 
 
 @dataclass(frozen=True, eq=False)
-class Quantisation:
+class Quantisation(Stated):
     """How an index and its clients round vectors. It is public.
 
     Args:
@@ -89,6 +90,9 @@ class Quantisation:
         largest = largest_levels(self.dimension, self.metric, encrypted=self.encrypted)
         given = f", the most for metric={self.metric!r} and dimension={self.dimension}"
         _require("levels", self.levels, 1, largest, given)
+        # Arithmetic of numpy's own integers wraps.
+        for name in ("dimension", "levels"):
+            object.__setattr__(self, name, int(getattr(self, name)))
         if not 0 < self.radius < math.inf:
             raise ParameterError(
                 f"radius={self.radius} is not a positive number; pass the largest norm of a vector",

@@ -287,3 +287,16 @@ def test_any_type_and_weight_averages_within_the_bound_or_is_refused(
         integers, _ = encoding.encode(values, weight)
         error = np.abs(encoding.decode(integers, weight) - exact.real)
         assert error.max() <= encoding.error_bound(1, weight) * (1 + 1e-9) + 1e-12
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.int64, np.uint64])
+def test_integers_of_numpy_do_not_wrap(kind: type[np.integer[Any]]) -> None:
+    """With 40 bits of `numpy.uint8`, integers went up to 255 without a word."""
+    own = Encoding(1.0, 4, 100, bits=40)
+    assert Encoding(1.0, kind(4), kind(100), bits=kind(40), min_clients=kind(2)) == own  # type: ignore[arg-type]
+    assert Encoding(1.0, kind(4), kind(100), bits=kind(40)).magnitude == own.magnitude == 2**39 - 1  # type: ignore[arg-type]
+
+
+def test_masked_values_are_no_numbers() -> None:
+    with pytest.raises(kw.errors.EncodeError, match="masked"):
+        Encoding(1.0, 4, 100).encode(np.ma.masked_array([0.5, 0.1], mask=[1, 0]), 1)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import keywright as kw
 import numpy as np
@@ -453,3 +454,10 @@ def test_masked_vectors_are_refused() -> None:
         search.Client(index.directory()).query(np.ma.masked_array(QUERY, mask=QUERY > 0))
     with pytest.raises(SearchError, match="masked"):
         search.Index.of(np.ma.masked_array(STORED, mask=STORED > 0))
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64])
+def test_integers_of_numpy_do_not_wrap(kind: type[np.integer[Any]]) -> None:
+    """The bound on errors wrapped in eight bits."""
+    own, other = search.Quantisation(16, levels=100), search.Quantisation(kind(16), levels=kind(100))  # type: ignore[arg-type]
+    assert (other.error, other.deviation, repr(other)) == (own.error, own.deviation, repr(own))

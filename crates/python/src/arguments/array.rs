@@ -81,7 +81,7 @@ impl Numbers {
         if !matches!(view.kind, 'b' | 'i' | 'u' | 'f' | 'c') {
             let name = view.dtype.str()?;
             return Err(Refusal::Values(format!(
-                "values of dtype {name} are not numbers; pass integers, floats or complex"
+                "values of dtype {name} are not numbers; pass integers of at most 64 bits, floats or complex"
             ))
             .into());
         }

@@ -455,12 +455,12 @@ impl PyBootstrapperPlan {
 
     fn __repr__(&self) -> String {
         format!(
-            "BootstrapperPlan({} {} slots, level {} -> {}, {} keys)",
+            "BootstrapperPlan({} {} slots, level {} -> {}, {})",
             self.slots(),
             self.values(),
             self.input_level(),
             self.output_level(),
-            self.plan.required_keys().len()
+            crate::classes::counted(self.plan.required_keys().len(), "key")
         )
     }
 }

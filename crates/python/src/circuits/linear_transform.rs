@@ -183,11 +183,11 @@ impl PyLinearTransform {
     fn __repr__(&self) -> String {
         let plan = self.transform.plan();
         format!(
-            "LinearTransform({} diagonals of {} slots, level {}, {} rotations)",
-            plan.diagonals,
-            self.slots(),
+            "LinearTransform({} of {}, level {}, {})",
+            crate::classes::counted(plan.diagonals, "diagonal"),
+            crate::classes::counted(self.slots(), "slot"),
             self.level(),
-            plan.rotations().len()
+            crate::classes::counted(plan.rotations().len(), "rotation")
         )
     }
 }

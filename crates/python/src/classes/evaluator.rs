@@ -84,8 +84,8 @@ macro_rules! evaluator_methods {
             }
 
             fn __repr__(&self) -> String {
-                let keys = self.keys.get().snapshot().len();
-                format!("{}({}, {keys} keys)", <Self as pyo3::PyClass>::NAME, self.parameters.__repr__())
+                let keys = crate::classes::counted(self.keys.get().snapshot().len(), "key");
+                format!("{}({}, {keys})", <Self as pyo3::PyClass>::NAME, self.parameters.__repr__())
             }
         }
     };

@@ -334,7 +334,7 @@ impl PyEvaluationKeys {
 
     fn __repr__(&self) -> String {
         let keys = self.snapshot();
-        format!("EvaluationKeys({} keys, {} bytes)", keys.len(), keys.bytes())
+        format!("EvaluationKeys({}, {} bytes)", crate::classes::counted(keys.len(), "key"), keys.bytes())
     }
 }
 

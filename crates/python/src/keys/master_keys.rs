@@ -132,7 +132,11 @@ impl PyMasterKeys {
     }
 
     fn __repr__(&self) -> String {
-        format!("MasterKeys({} keys, {} bytes)", self.keys.keys().len(), self.keys.bytes())
+        format!(
+            "MasterKeys({}, {} bytes)",
+            crate::classes::counted(self.keys.keys().len(), "key"),
+            self.keys.bytes()
+        )
     }
 }
 

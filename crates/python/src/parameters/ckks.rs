@@ -155,9 +155,9 @@ impl PyParameters {
 
     pub(crate) fn __repr__(&self) -> String {
         format!(
-            "Parameters(N = 2^{}, {} levels, scale 2^{}, log Q = {:.1}, log QP = {:.1}, security {}, {}{})",
+            "Parameters(N = 2^{}, {}, scale 2^{}, log Q = {:.1}, log QP = {:.1}, security {}, {}{})",
             self.log_n(),
-            self.max_level(),
+            crate::classes::counted(self.max_level(), "level"),
             self.log_scale(),
             self.log_q(),
             self.log_qp(),

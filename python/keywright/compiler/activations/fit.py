@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args
 
+from keywright._copies import Stated
 from keywright.compiler.activations.approximation.method import Method
 from keywright.errors.choices import require_choice
 from keywright.program.arrays import require_arrays
@@ -66,7 +67,7 @@ class Ranges:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Fit:
+class Fit(Stated):
     """Ranges of values, and polynomials for activations.
 
     Methods that `activations` does not fix are chosen: the cheapest polynomials with which the program

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keywright._copies import Stated
 from keywright.compiler.activations.fit import Fit
 from keywright.compiler.activations.ranges import hold_out
 from keywright.compiler.graph.graph import Graph
@@ -39,7 +40,7 @@ LEAST_LOG_SCALE = 38
 
 
 @dataclass(frozen=True, eq=False)
-class QuantisedEnsemble:
+class QuantisedEnsemble(Stated):
     """An ensemble as a graph on bits.
 
     Attributes:

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keywright._copies import Stated
 from keywright._core import ClientParameters, KeySpec, Parameters, read_key_set_head
 from keywright._reading.documents import Limits, read_json
 from keywright.errors import KeywrightError, SecurityError
@@ -94,7 +95,7 @@ class KeyList:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class Manifest(Stated):
     """The inputs, outputs, parameters and keys of a served model.
 
     Attributes:

@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 from math import log2
 
+from keywright._copies import Stated
 from keywright.errors import WorkloadError
 from keywright.plan.cost.model import CostModel, Form, SwitchCost, engine_use
 from keywright.plan.ring.chain import Shape
@@ -17,7 +18,7 @@ IDENTITY = Automorphism(0)
 
 
 @dataclass(frozen=True)
-class PlannedKey:
+class PlannedKey(Stated):
     """A switching key.
 
     Attributes:
@@ -85,7 +86,7 @@ def master_level(shape: Shape) -> int:
 
 
 @dataclass(frozen=True)
-class KeyPlan:
+class KeyPlan(Stated):
     """Keys, and for each group of a workload the hops that make its targets.
 
     Attributes:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import groupby
 
+from keywright._copies import Stated
 from keywright._core import PrimeWidths, maximum_log_qp
 
 MAX_BOUND = 1 << 30
@@ -17,7 +18,7 @@ MAX_BOUND = 1 << 30
 
 
 @dataclass(frozen=True)
-class Chain:
+class Chain(Stated):
     """The primes of a parameter set, by their widths.
 
     Attributes:
@@ -95,7 +96,7 @@ def _runs(widths: Iterable[float]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Shape:
+class Shape(Stated):
     """Level, digits and special primes of a key.
 
     Attributes:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+from keywright._copies import Stated
 from keywright._core import Parameters, maximum_log_qp
 from keywright._reading.documents import Limits, read_json
 from keywright._reading.records import number, read_record, refusing, require_form, shown, whole
@@ -95,7 +96,7 @@ class CommonWork:
 
 
 @dataclass(frozen=True)
-class Workload:
+class Workload(Stated):
     """Every key switch of a workload.
 
     Attributes:

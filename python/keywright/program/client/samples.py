@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright._copies import Stated
 from keywright.errors.engine import EncodeError
 from keywright.program.arrays import Shape, as_array, require_arrays, table_names
 
@@ -44,7 +45,7 @@ class SampleInput:
 
 
 @dataclass(frozen=True)
-class Column:
+class Column(Stated):
     """A column of a table.
 
     Attributes:

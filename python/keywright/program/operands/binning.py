@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright._copies import Stated
 from keywright.errors.network import OutOfRangeError
 from keywright.program.arrays import Vector
 
@@ -17,7 +18,7 @@ MAX_BITS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
-class Binning:
+class Binning(Stated):
     """A bit for each edge, 1 if its feature is above the edge, then a bit for each feature that may be
     missing, 1 if it is. A missing feature is above no edge.
 

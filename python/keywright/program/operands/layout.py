@@ -13,6 +13,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright._copies import Stated
 from keywright.program.arrays import Shape, Vector
 
 Positions = NDArray[np.int32]
@@ -42,7 +43,7 @@ class Grid:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class Layout(Stated):
     """The place of every element of a flattened tensor, of one sample or of several.
 
     Attributes:

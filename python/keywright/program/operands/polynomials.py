@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from keywright._copies import Stated
 from keywright._core import polynomial_relinearizations
 from keywright.minimax.series import chebyshev
 from keywright.program.arrays import Vector
@@ -14,7 +15,7 @@ Basis = Literal["monomial", "chebyshev"]
 
 
 @dataclass(frozen=True, eq=False)
-class PolynomialSpec:
+class PolynomialSpec(Stated):
     """A polynomial with real coefficients by ascending degree; Chebyshev polynomials are those on [-1, 1]."""
 
     coefficients: Vector

@@ -121,7 +121,7 @@ impl PyDerivation {
     }
 
     fn __repr__(&self) -> String {
-        format!("Derivation({} keys left)", self.derivation.len())
+        format!("Derivation({} left)", crate::classes::counted(self.derivation.len(), "key"))
     }
 }
 

@@ -50,7 +50,11 @@ impl PyDerivationTree {
     }
 
     fn __repr__(&self) -> String {
-        format!("DerivationTree({} keys, {} derivations at most)", self.0.steps().len(), self.depth())
+        format!(
+            "DerivationTree({}, at most {})",
+            crate::classes::counted(self.0.steps().len(), "key"),
+            crate::classes::counted(self.depth(), "derivation")
+        )
     }
 }
 

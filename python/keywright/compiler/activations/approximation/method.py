@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from keywright._copies import Stated
 from keywright._core import polynomial_depth, polynomial_relinearizations
 from keywright.minimax.composite import DEGREES
 from keywright.program.arrays import Vector
@@ -15,7 +16,7 @@ MAX_DEGREE = 1023
 
 
 @dataclass(frozen=True)
-class Method:
+class Method(Stated):
     """A method of approximation.
 
     Attributes:
