@@ -17,9 +17,7 @@ from keywright.cli import main
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.inputs import load_inputs, load_samples
 from keywright.commands.models.infer import error_text
-from keywright.errors import (
-    ParameterError,
-)
+from keywright.errors import ParameterError
 from keywright.model import Model
 from keywright.plan.ring.preset_plans import bootstrap_plans
 from onnx import TensorProto, helper, numpy_helper

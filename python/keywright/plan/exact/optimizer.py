@@ -31,10 +31,7 @@ from math import ceil, gcd
 import highspy
 import numpy as np
 
-from keywright.errors import (
-    InfeasibleBudgetError,
-    WorkloadError,
-)
+from keywright.errors import InfeasibleBudgetError, WorkloadError
 from keywright.plan.cost.model import CostModel, Form
 from keywright.plan.keys.budget import Budget
 from keywright.plan.keys.key_plan import IDENTITY, Digits, Hop, KeyPlan, PlannedKey, digits_of

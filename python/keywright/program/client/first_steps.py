@@ -13,10 +13,7 @@ import onnx
 from numpy.typing import NDArray
 
 from keywright._reading.records import refusing, whole
-from keywright.errors.engine import (
-    EncodeError,
-    FormatError,
-)
+from keywright.errors.engine import EncodeError, FormatError
 from keywright.program.arrays import Shape, Vector
 
 from .last_steps import ALLOWED
