@@ -23,10 +23,7 @@ from keywright._reading.arrays import read_array
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.inputs import load_image
 from keywright.compiler.front_ends.model_file import sample_shape
-from keywright.errors import (
-    KeywrightError,
-    ModelRefusedError,
-)
+from keywright.errors import KeywrightError, ModelRefusedError
 from keywright.federated.array_layout import ArrayLayout
 from keywright.model import Model
 from keywright.model.exchange.messages import Message

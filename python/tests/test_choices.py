@@ -16,6 +16,7 @@ import pytest
 from keywright import compiler, federated, model, plan, runtime, search, security
 from keywright.errors import ParameterError
 from keywright.security import Problem, ternary
+from tests.bootstraps import DEGREE_62
 
 PACKAGE = Path(kw.__file__).parent
 
@@ -181,12 +182,7 @@ def bootstrapping(**options: Any) -> object:
     widths = [50, 40, 40, 45, 45, 45] + 7 * [50] + [59, 60, 50] + 2 * [50]
     return kw.BootstrapperPlan(
         kw.Parameters.from_bits(11, widths, [50, 50, 50], 45, insecure=True),
-        slots_to_coeffs=2,
-        coeffs_to_slots=2,
-        log_ratio=5,
-        cosine_degree=62,
-        double_angles=1,
-        arcsine_degree=7,
+        **DEGREE_62,
         **options,
     )
 

@@ -19,6 +19,7 @@ from keywright import _core, bfv, federated, keys, plan, search, thin
 from keywright.serve import ServedIndex, tenants
 from keywright.serve.tenants.quotas import Quota
 from keywright.values import Group
+from tests.bootstraps import DEGREE_62
 
 ROOT = Path(__file__).parents[2]
 ENTROPY = bytes(range(32))
@@ -173,12 +174,7 @@ def bootstrap() -> tuple[list[object], Callable[[], object]]:
     parameters = kw.Parameters.from_bits(11, widths, [50, 50, 50], 45, insecure=True)
     plan = kw.BootstrapperPlan(
         parameters,
-        slots_to_coeffs=2,
-        coeffs_to_slots=2,
-        log_ratio=5,
-        cosine_degree=62,
-        double_angles=1,
-        arcsine_degree=7,
+        **DEGREE_62,
     )
     secret = kw.SecretKey.generate(parameters, ENTROPY)
     generator = kw.KeyGenerator(secret, ENTROPY)

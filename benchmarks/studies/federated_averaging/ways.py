@@ -13,13 +13,7 @@ import numpy as np
 from harness.console import Console
 from harness.measurement.clock import Seconds, timed
 from harness.programs.process import PeerProcess
-from keywright.federated import (
-    ArrayLayout,
-    Encoding,
-    EncryptedSum,
-    EncryptedUpdate,
-    SumKey,
-)
+from keywright.federated import ArrayLayout, Encoding, EncryptedSum, EncryptedUpdate, SumKey
 from keywright.insecure import ChemEncryptor
 from numpy.typing import NDArray
 

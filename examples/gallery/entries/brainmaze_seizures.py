@@ -33,9 +33,7 @@ def recordings(count: int, seed: int) -> Array:
 def load(folder: Path) -> Case:
     """The package's model A on 4 columns of its spectrogram, 2.5 s, from about the middle of a recording."""
     sys.path.insert(0, str(folder))
-    from brainmaze_eeg_models.seizure._seizure_detect import (  # type: ignore[import-not-found]
-        preprocess_input,
-    )
+    from brainmaze_eeg_models.seizure._seizure_detect import preprocess_input  # type: ignore[import-not-found]
 
     model = onnx.load(folder / "brainmaze_eeg_models" / "seizure" / "_models" / "modelA_paper.onnx")
     graph = model.graph

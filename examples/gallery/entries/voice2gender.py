@@ -86,9 +86,7 @@ def load(folder: Path, count: int = TESTS) -> Case:
     xgboost.Booster = Booster
     sys.modules["xgboost"] = xgboost
     from voice2gender._model import FEATURE_NAMES, booster  # type: ignore[import-not-found]
-    from voice2gender._preprocess import (  # type: ignore[import-not-found]
-        extract_features_from_pcm_sequence as extract,
-    )
+    from voice2gender._preprocess import extract_features_from_pcm_sequence as extract  # type: ignore[import-not-found]
 
     del sys.modules["xgboost"]
 

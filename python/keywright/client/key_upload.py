@@ -9,13 +9,7 @@ from contextvars import copy_context
 from pathlib import Path
 
 from keywright.errors.replies import address
-from keywright.errors.service import (
-    BusyError,
-    InvalidReplyError,
-    StorageError,
-    UnreachableError,
-    UploadError,
-)
+from keywright.errors.service import BusyError, InvalidReplyError, StorageError, UnreachableError, UploadError
 
 from .connection import current
 from .exchange import POLL_S, Exchange, Progress, persist

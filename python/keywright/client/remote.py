@@ -16,16 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright._copies import Unpicklable
-from keywright._core import (
-    Parameters,
-    SecretKey,
-)
-from keywright.errors import (
-    FormatError,
-    MismatchError,
-    NoiseError,
-    ParameterError,
-)
+from keywright._core import Parameters, SecretKey
+from keywright.errors import FormatError, MismatchError, NoiseError, ParameterError
 from keywright.errors.service import (
     BadRequestError,
     InvalidReplyError,

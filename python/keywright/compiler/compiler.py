@@ -11,27 +11,13 @@ from keywright.compiler.activations.fit import LARGEST_INPUT, Fit
 from keywright.compiler.activations.image import computes_nothing
 from keywright.compiler.activations.polynomial_choice import report
 from keywright.compiler.activations.ranges import MARGIN, ExactRun
-from keywright.compiler.graph.graph import (
-    Activation,
-    Graph,
-    Input,
-    Linear,
-    Multiply,
-    Polynomial,
-    Shift,
-)
+from keywright.compiler.graph.graph import Activation, Graph, Input, Linear, Multiply, Polynomial, Shift
 from keywright.compiler.graph.simplify import scale_value, shift_input, shift_output
 from keywright.compiler.placement.bounding import largest_values
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.target import Target
 from keywright.errors.engine import EncodeError
-from keywright.errors.network import (
-    ModelRefusedError,
-    RefusalError,
-    ranges_missing,
-    too_deep,
-    too_wide,
-)
+from keywright.errors.network import ModelRefusedError, RefusalError, ranges_missing, too_deep, too_wide
 from keywright.program.arrays import Shape, Vector
 from keywright.program.fit_report import FitReport
 from keywright.program.interface import ProgramInput
@@ -46,12 +32,7 @@ from keywright.program.operands.normalisation import (
 )
 from keywright.program.program import Program
 
-from .approximating import (
-    ApproximatedModel,
-    Source,
-    approximate,
-    least_bytes,
-)
+from .approximating import ApproximatedModel, Source, approximate, least_bytes
 from .arrangement import arrange
 from .assembly import Assembly
 from .limits import MAX_PLAINTEXT_BYTES

@@ -23,23 +23,10 @@ from .engine import (
     ScaleError,
     SecurityError,
 )
-from .model import (
-    FolderError,
-    SecretFileWarning,
-)
-from .network import (
-    ModelRefusedError,
-    OutOfRangeError,
-    PackageMissingError,
-    RefusalError,
-)
-from .planning import (
-    InfeasibleBudgetError,
-    WorkloadError,
-)
-from .search import (
-    SearchError,
-)
+from .model import FolderError, SecretFileWarning
+from .network import ModelRefusedError, OutOfRangeError, PackageMissingError, RefusalError
+from .planning import InfeasibleBudgetError, WorkloadError
+from .search import SearchError
 from .service import (
     BadRequestError,
     BusyError,

@@ -14,9 +14,7 @@ from functools import cache
 import numpy as np
 
 from keywright._core import polynomial_depth
-from keywright.errors import (
-    ParameterError,
-)
+from keywright.errors import ParameterError
 
 from .remez import OddMinimax, odd_minimax
 from .series import Vector, chebyshev

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keywright.errors import (
-    ParameterError,
-)
+from keywright.errors import ParameterError
 
 from .series import Vector, chebyshev
 

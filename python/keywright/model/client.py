@@ -13,10 +13,7 @@ from keywright._copies import Unpicklable
 from keywright._core import Ciphertext, EvaluationKeys, Flooding, KeyGenerator, PublicKey, SecretKey
 from keywright._progress import Progress, silent
 from keywright._reading.arrays import read_file
-from keywright.errors.engine import (
-    FormatError,
-    MissingKeyError,
-)
+from keywright.errors.engine import FormatError, MissingKeyError
 from keywright.plan.keys.execution import PlanExecution
 from keywright.runtime.range_guard import guard, largest_result, require_magnitude
 

@@ -36,15 +36,7 @@ from .folder.description import Description
 from .folder.files import DESCRIPTION, PARAMETERS, PLAN, PROGRAM, has_file, new_folder
 from .parameters.parameter_choice import Compilation, smaller_presets
 from .report.encrypted_error import EncryptedError, predict_error
-from .report.report import (
-    ModelReport,
-    RingFigures,
-    RunFigures,
-    Sizes,
-    returned_bytes,
-    revealed,
-    sent_bytes,
-)
+from .report.report import ModelReport, RingFigures, RunFigures, Sizes, returned_bytes, revealed, sent_bytes
 from .server import ModelServer
 from .session import Inference, infer
 

@@ -7,10 +7,7 @@ from keywright._copies import Unpicklable
 from keywright._core import Ciphertext, EvaluationKeys, MasterKeys
 from keywright._progress import Progress, silent
 from keywright._reading.arrays import read_file
-from keywright.errors.engine import (
-    FormatError,
-    MissingKeyError,
-)
+from keywright.errors.engine import FormatError, MissingKeyError
 from keywright.errors.service import InvalidObjectError
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.machine import resident_bytes

@@ -7,9 +7,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from keywright.errors.network import (
-    RefusalError,
-)
+from keywright.errors.network import RefusalError
 
 from .arrays import shown_shape
 

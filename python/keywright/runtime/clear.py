@@ -88,8 +88,9 @@ class ClearBackend:
                 for r in sorted(diagonals):
                     baby = r % transform.n1
                     if r - baby == giant:
-                        full = np.tile(diagonals[r], slots // len(diagonals[r]))
-                        partial += np.roll(full, giant) * babies[operand][baby]
+                        periods = (-1, len(diagonals[r]))
+                        factors = np.roll(diagonals[r], giant)
+                        partial.reshape(periods)[:] += factors * babies[operand][baby].reshape(periods)
             total += self._rotated(partial, giant, level, log_n)
         return ClearCiphertext(total, level - 1, log_n)
 
@@ -169,7 +170,7 @@ class ClearBackend:
             raise OperandError(f"rotation step {step} is not in [0, {len(values)})")
         if step:
             self.log.append(PerformedSwitch("rotation", step, level, log_n))
-        return np.roll(values, -step)
+        return np.concatenate((values[step:], values[:step]))
 
     def _common_level(self, operation: str, cts: list[ClearCiphertext]) -> tuple[int, int]:
         levels, rings = {ct.level for ct in cts}, {ct.log_n for ct in cts}

@@ -10,11 +10,7 @@ from keywright import bfv
 from keywright._copies import Unpicklable
 from keywright._core import KeyGenerator, SearchAnswer, SearchIndex, SecretKey
 from keywright._units import quantity
-from keywright.errors import (
-    FormatError,
-    ParameterError,
-    SearchError,
-)
+from keywright.errors import FormatError, ParameterError, SearchError
 
 from .directory import Directory, read_directories, repeated_id
 from .messages import TAG_BYTES, EncryptedVectors, query_to_bytes, read_answer

@@ -15,11 +15,7 @@ from keywright._copies import Unpicklable
 from keywright._core import EncryptedSearchIndex, EvaluationKeys, SearchIndex
 from keywright._reading.records import refusing
 from keywright._units import quantity
-from keywright.errors import (
-    FormatError,
-    KeywrightError,
-    ParameterError,
-)
+from keywright.errors import FormatError, KeywrightError, ParameterError
 
 from .directory import Places, load_array
 from .messages import AnswerPart, read_query

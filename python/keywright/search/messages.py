@@ -17,9 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright.errors import (
-    FormatError,
-)
+from keywright.errors import FormatError
 
 TAG_BYTES = IDENTITY_BYTES = 16
 QUERY = struct.Struct("<8s16s")

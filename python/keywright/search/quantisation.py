@@ -20,10 +20,7 @@ from keywright import bfv
 from keywright._copies import Stated
 from keywright._core import KeySpec, SearchIndex
 from keywright._reading.records import number, whole
-from keywright.errors import (
-    ParameterError,
-    SearchError,
-)
+from keywright.errors import ParameterError, SearchError
 from keywright.errors.choices import require_choice
 
 Metric = Literal["cosine", "dot", "euclidean"]

@@ -9,10 +9,7 @@ from typing import Protocol
 from keywright._copies import Unpicklable
 from keywright._core import set_threads
 from keywright._processes import OfOneProcess
-from keywright.errors import (
-    ParameterError,
-    SearchError,
-)
+from keywright.errors import ParameterError, SearchError
 
 from .encrypted_index import EncryptedIndex
 from .index import Index

@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 
 from keywright._reading.documents import Limits
 from keywright._reading.records import number, read_object, refusing, whole
-from keywright.errors import (
-    FormatError,
-    SearchError,
-)
+from keywright.errors import FormatError, SearchError
 from keywright.errors.choices import require_choice
 
 from .client import Query

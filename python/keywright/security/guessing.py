@@ -18,7 +18,7 @@ def _ln_factorial(x: Array) -> Array:
     """Return ln of factorials from 0 on, by Stirling's series shifted by 12: the factor is exact within
     1e-12."""
     y = x + _SHIFT + 1
-    below = sum(np.log(x + i) for i in range(1, _SHIFT + 1))
+    below = np.log(np.multiply.reduce(np.add.outer(np.arange(1, _SHIFT + 1), x)))
     series = 1 / (12 * y) - 1 / (360 * y**3) + 1 / (1260 * y**5)
     result: Array = (y - 0.5) * np.log(y) - y + 0.5 * np.log(2 * np.pi) + series - below
     return result

@@ -12,10 +12,7 @@ from dataclasses import dataclass, field
 
 from keywright._core import BfvParameters, Parameters
 from keywright.errors.model import FolderError
-from keywright.errors.service import (
-    OtherModelError,
-    RetiredError,
-)
+from keywright.errors.service import OtherModelError, RetiredError
 from keywright.model.model import Model
 
 from .served.interface import Served

@@ -11,12 +11,7 @@ from pathlib import Path
 
 from keywright._copies import Unpicklable
 from keywright._processes import OfOneProcess
-from keywright.errors.service import (
-    BadRequestError,
-    BusyError,
-    ServeError,
-    UnauthorizedError,
-)
+from keywright.errors.service import BadRequestError, BusyError, ServeError, UnauthorizedError
 from keywright.model.model import Model
 from keywright.serve.evaluation.evaluations import Evaluations
 from keywright.serve.evaluation.job_execution import JobExecution, Reports

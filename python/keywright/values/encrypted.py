@@ -17,11 +17,7 @@ from keywright._core import (
     Evaluator,
     LinearTransform,
 )
-from keywright.errors import (
-    EncodeError,
-    NoiseError,
-    OperandError,
-)
+from keywright.errors import EncodeError, NoiseError, OperandError
 from keywright.minimax.composite import sign_composite
 
 from . import functions

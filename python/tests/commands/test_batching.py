@@ -6,9 +6,7 @@ from pathlib import Path
 
 import keywright as kw
 import pytest
-from keywright.errors import (
-    OutOfMemoryError,
-)
+from keywright.errors import OutOfMemoryError
 from keywright.model import Executable, Model, executable
 from keywright.model.parameters.parameter_choice import Compilation
 

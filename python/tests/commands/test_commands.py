@@ -21,12 +21,7 @@ import onnx
 import pytest
 from keywright.cli import main
 from keywright.commands.models.infer import predicted_speedup
-from keywright.errors import (
-    FormatError,
-    MismatchError,
-    OutOfRangeError,
-    SecretFileWarning,
-)
+from keywright.errors import FormatError, MismatchError, OutOfRangeError, SecretFileWarning
 from keywright.model import Identity, Model, load_client
 from onnx import TensorProto, helper, numpy_helper
 from tests.commands.conftest import COUNT, DATA

@@ -17,12 +17,11 @@ from keywright.cli import main
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.inputs import load_inputs, load_samples
 from keywright.commands.models.infer import error_text
-from keywright.errors import (
-    ParameterError,
-)
+from keywright.errors import ParameterError
 from keywright.model import Model
 from keywright.plan.ring.preset_plans import bootstrap_plans
 from onnx import TensorProto, helper, numpy_helper
+from tests.bootstraps import DEGREE_62
 
 Write = Callable[[int], Path]
 
@@ -130,12 +129,7 @@ def test_both_sides_in_one_process(squares: Write, batch: int) -> None:
     parameters = kw.Parameters.from_bits(10, widths, [50, 50, 50], 45, insecure=True)
     plan = kw.BootstrapperPlan(
         parameters,
-        slots_to_coeffs=2,
-        coeffs_to_slots=2,
-        log_ratio=5,
-        cosine_degree=62,
-        double_angles=1,
-        arcsine_degree=7,
+        **DEGREE_62,
         values="real",
     )
     program = compiler.compile_program(

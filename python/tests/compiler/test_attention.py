@@ -12,12 +12,7 @@ import pytest
 from keywright import compiler
 from keywright.compiler.front_ends.onnx_importer import import_model
 from keywright.compiler.front_ends.operators.attention.softmax import MOST_HALVINGS
-from keywright.errors import (
-    EncodeError,
-    ModelRefusedError,
-    OutOfRangeError,
-    RefusalError,
-)
+from keywright.errors import EncodeError, ModelRefusedError, OutOfRangeError, RefusalError
 from keywright.model.exchange.interface import interface
 from keywright.model.served.manifest import Manifest
 from keywright.plan import KeyFrontier

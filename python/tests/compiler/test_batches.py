@@ -17,10 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from keywright import compiler, runtime
 from keywright.compiler.layout.batches import interleave_transform
-from keywright.errors import (
-    EncodeError,
-    FormatError,
-)
+from keywright.errors import EncodeError, FormatError
 from keywright.plan import KeyFrontier
 from keywright.program.operands.diagonals import DiagonalMatrix
 from keywright.runtime import run_clear

@@ -20,6 +20,7 @@ from keywright.runtime import run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend
 from numpy.typing import NDArray
 from onnx import helper
+from tests.bootstraps import DEGREE_62
 from tests.ciphertexts import decrypt_result, encrypt_sample
 
 Build = Callable[..., onnx.ModelProto]
@@ -89,12 +90,7 @@ def small_plan() -> kw.BootstrapperPlan:
     parameters = kw.Parameters.from_bits(11, widths, [50, 50, 50], 45, insecure=True)
     return kw.BootstrapperPlan(
         parameters,
-        slots_to_coeffs=2,
-        coeffs_to_slots=2,
-        log_ratio=5,
-        cosine_degree=62,
-        double_angles=1,
-        arcsine_degree=7,
+        **DEGREE_62,
         values="real",
     )
 

@@ -13,11 +13,7 @@ import onnx
 import onnxruntime
 import pytest
 from keywright import compiler
-from keywright.errors import (
-    FormatError,
-    ModelRefusedError,
-    RefusalError,
-)
+from keywright.errors import FormatError, ModelRefusedError, RefusalError
 from keywright.program.client.last_steps import ClientPart
 from keywright.runtime import run_clear
 from onnx import TensorProto, helper, numpy_helper

@@ -12,11 +12,7 @@ import onnx
 import onnxruntime
 import pytest
 from keywright import compiler
-from keywright.errors import (
-    EncodeError,
-    FormatError,
-    ModelRefusedError,
-)
+from keywright.errors import EncodeError, FormatError, ModelRefusedError
 from keywright.model.served.manifest import Manifest
 from keywright.runtime import run_clear
 from numpy.typing import NDArray

@@ -3,9 +3,7 @@
 import keywright as kw
 import pytest
 from keywright.compiler.placement.costs import CostTable
-from keywright.errors import (
-    ParameterError,
-)
+from keywright.errors import ParameterError
 from keywright.plan import CostModel
 from keywright.plan.cost.model import Weights
 from keywright.plan.cost.operations import Operation

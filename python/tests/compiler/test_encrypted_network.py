@@ -9,10 +9,7 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright import compiler
-from keywright.errors import (
-    EncodeError,
-    OperandError,
-)
+from keywright.errors import EncodeError, OperandError
 from keywright.plan import KeyFrontier
 from keywright.plan.keys.execution import PlanExecution
 from keywright.program.operands.polynomials import PolynomialSpec

@@ -11,12 +11,7 @@ import pytest
 from keywright import compiler
 from keywright.compiler.front_ends.exporters.torch_module import require_outputs
 from keywright.compiler.front_ends.model_file import UNCOMPARED
-from keywright.errors import (
-    EncodeError,
-    ModelRefusedError,
-    PackageMissingError,
-    RefusalError,
-)
+from keywright.errors import EncodeError, ModelRefusedError, PackageMissingError, RefusalError
 from keywright.runtime import run_clear
 from onnx import helper
 from sklearn.linear_model import LogisticRegression

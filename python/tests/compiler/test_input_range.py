@@ -9,9 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler
-from keywright.errors import (
-    EncodeError,
-)
+from keywright.errors import EncodeError
 from keywright.program.operands.normalisation import HEADROOM
 from keywright.runtime import run_clear
 from onnx import helper

@@ -12,11 +12,7 @@ import pytest
 from keywright import compiler
 from keywright.compiler import limits
 from keywright.compiler.front_ends.model_file import load_model
-from keywright.errors import (
-    FormatError,
-    ModelRefusedError,
-    RefusalError,
-)
+from keywright.errors import FormatError, ModelRefusedError, RefusalError
 from keywright.program.client.last_steps import ClientPart
 from onnx import TensorProto, helper, numpy_helper
 

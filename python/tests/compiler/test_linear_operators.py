@@ -7,9 +7,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler
-from keywright.errors import (
-    ModelRefusedError,
-)
+from keywright.errors import ModelRefusedError
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 

@@ -5,9 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from keywright.errors import (
-    ParameterError,
-)
+from keywright.errors import ParameterError
 from keywright.minimax.composite import DEGREES, sign_composite
 from keywright.minimax.remez import OddMinimax, odd_minimax
 

@@ -11,10 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler
-from keywright.errors import (
-    EncodeError,
-    ModelRefusedError,
-)
+from keywright.errors import EncodeError, ModelRefusedError
 from keywright.runtime import run_clear
 from numpy.typing import NDArray
 from onnx import numpy_helper

@@ -14,12 +14,7 @@ from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.layout.layer_work import LayerWork
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.placement import LevelLimits, Problem, assign_levels, place
-from keywright.errors import (
-    ModelRefusedError,
-    OutOfRangeError,
-    ParameterError,
-    RefusalError,
-)
+from keywright.errors import ModelRefusedError, OutOfRangeError, ParameterError, RefusalError
 from keywright.runtime import run_clear
 from onnx import helper
 

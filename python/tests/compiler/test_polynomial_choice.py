@@ -17,11 +17,7 @@ from keywright.compiler.activations import polynomial_choice
 from keywright.compiler.graph.graph import Graph
 from keywright.compiler.graph.piecewise import PiecewiseLinear, composed, summed
 from keywright.compiler.placement import bounding
-from keywright.errors import (
-    ModelRefusedError,
-    OutOfRangeError,
-    RefusalError,
-)
+from keywright.errors import ModelRefusedError, OutOfRangeError, RefusalError
 from keywright.program.fit_report import FitReport
 from keywright.runtime import run_clear
 from onnx import helper

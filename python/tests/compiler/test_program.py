@@ -8,9 +8,7 @@ import onnx
 import pytest
 from keywright import compiler, runtime
 from keywright.compiler.checking import run_onnxruntime
-from keywright.errors import (
-    OperandError,
-)
+from keywright.errors import OperandError
 from keywright.program.key_switches import RequiredKey
 from keywright.program.operands.diagonals import DiagonalMatrix
 from keywright.program.operands.polynomials import PolynomialSpec

@@ -18,9 +18,7 @@ from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.placement import LevelLimits, Problem, place
 from keywright.compiler.placement.ring import Ring
 from keywright.compiler.placement.rings import RingProblem
-from keywright.errors import (
-    OperandError,
-)
+from keywright.errors import OperandError
 from keywright.program.operands.layout import Layout
 from keywright.runtime import run_clear
 from onnx import helper

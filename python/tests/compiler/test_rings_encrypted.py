@@ -14,10 +14,7 @@ import pytest
 from keywright import compiler
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.ring import Ring
-from keywright.errors import (
-    OperandError,
-    WorkloadError,
-)
+from keywright.errors import OperandError, WorkloadError
 from keywright.plan import CostModel, KeyFrontier, predict_plan
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution

@@ -12,10 +12,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler, runtime
-from keywright.errors import (
-    EncodeError,
-    OutOfRangeError,
-)
+from keywright.errors import EncodeError, OutOfRangeError
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.search.network_planner import KeyFrontier
 from keywright.runtime import run_clear

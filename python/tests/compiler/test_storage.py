@@ -11,9 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler
-from keywright.errors import (
-    FormatError,
-)
+from keywright.errors import FormatError
 from keywright.program.file import storage
 from keywright.program.operands.diagonals import Diagonals, table_of
 from keywright.runtime import run_clear

@@ -12,10 +12,7 @@ from keywright import compiler
 from keywright.compiler.front_ends.onnx_importer import import_model
 from keywright.compiler.graph.graph import Activation
 from keywright.compiler.graph.simplify import simplify
-from keywright.errors import (
-    EncodeError,
-    ModelRefusedError,
-)
+from keywright.errors import EncodeError, ModelRefusedError
 from keywright.runtime import run_clear
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator

@@ -8,6 +8,7 @@ import keywright as kw
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.bootstraps import DEGREE_30
 
 ENTROPY = bytes(range(32))
 FRACTION_BITS = 20
@@ -302,12 +303,7 @@ def test_squares_come_back_through_a_bootstrapping() -> None:
     plan = kw.BootstrapperPlan(
         parameters,
         slots=16,
-        slots_to_coeffs=2,
-        coeffs_to_slots=2,
-        log_ratio=6,
-        cosine_degree=30,
-        double_angles=3,
-        arcsine_degree=5,
+        **DEGREE_30,
         output_level=5,
     )
     thin = kw.thin.Parameters.from_bytes(plan.client_parameters(30).to_bytes())

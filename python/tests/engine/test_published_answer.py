@@ -11,6 +11,7 @@ import struct
 
 import keywright as kw
 import numpy as np
+from tests.bootstraps import DEGREE_30
 
 LOG_N = 10
 N = 1 << LOG_N
@@ -84,12 +85,7 @@ def test_a_published_answer_of_a_bootstrapping_gives_the_secret_away() -> None:
     plan = kw.BootstrapperPlan(
         parameters,
         slots=SLOTS,
-        slots_to_coeffs=2,
-        coeffs_to_slots=2,
-        log_ratio=6,
-        cosine_degree=30,
-        double_angles=3,
-        arcsine_degree=5,
+        **DEGREE_30,
         output_level=5,
     )
     thin = plan.client_parameters(30)

@@ -9,6 +9,7 @@ import keywright as kw
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.bootstraps import DEGREE_30
 
 ENTROPY = bytes(range(32))
 SLOTS = 256
@@ -217,12 +218,7 @@ def test_a_bootstrap_begins_in_a_small_ring() -> None:
     parameters = alone.with_subrings([(11, 5, None), (10, 3, None)])
     plan = kw.BootstrapperPlan(
         parameters,
-        slots_to_coeffs=2,
-        coeffs_to_slots=2,
-        log_ratio=6,
-        cosine_degree=30,
-        double_angles=3,
-        arcsine_degree=5,
+        **DEGREE_30,
         slots=SLOTS,
         values="real",
         output_level=5,
@@ -257,12 +253,7 @@ def test_a_bootstrap_begins_in_a_small_ring() -> None:
     with pytest.raises(kw.errors.ParameterError, match="one pass"):
         kw.BootstrapperPlan(
             parameters,
-            slots_to_coeffs=2,
-            coeffs_to_slots=2,
-            log_ratio=6,
-            cosine_degree=30,
-            double_angles=3,
-            arcsine_degree=5,
+            **DEGREE_30,
             slots=SLOTS,
             order="mod_raise_first",
             input_log_n=10,

@@ -18,14 +18,7 @@ from keywright.federated.array_layout import ArrayLayout
 from keywright.federated.records import LAYOUT, SUM, TAG, blob, session
 from keywright.federated.shared_key.tags import add_tags, tag_update
 from keywright.federated.threshold.client import MAX_STEP
-from keywright.federated.threshold.protocol import (
-    DEAL,
-    DECRYPT,
-    JOIN,
-    OPEN,
-    Claims,
-    threshold_parameters,
-)
+from keywright.federated.threshold.protocol import DEAL, DECRYPT, JOIN, OPEN, Claims, threshold_parameters
 from tests.federated.loopback import app
 
 ENCODING = Encoding(bound=1.0, bits=16, max_clients=8, max_weight=100, min_clients=2)

@@ -14,10 +14,7 @@ import pytest
 from keywright import compiler
 from keywright.cli import main
 from keywright.compiler import check
-from keywright.errors import (
-    EncodeError,
-    OutOfRangeError,
-)
+from keywright.errors import EncodeError, OutOfRangeError
 from keywright.errors.engine import FormatError
 from keywright.model import Model, ModelClient
 from keywright.model.served.manifest import Manifest

@@ -9,9 +9,7 @@ from statistics import median
 import keywright as kw
 import numpy as np
 import pytest
-from keywright.errors import (
-    FormatError,
-)
+from keywright.errors import FormatError
 from keywright.plan import CostModel
 from keywright.plan.cost.calibration import (
     Calibration,

@@ -6,13 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright import search
-from keywright.errors import (
-    FormatError,
-    MismatchError,
-    MissingKeyError,
-    ParameterError,
-    SearchError,
-)
+from keywright.errors import FormatError, MismatchError, MissingKeyError, ParameterError, SearchError
 from keywright.search.quantisation import MAX_LEVELS
 from tests.search.cases import rounded, vectors
 

@@ -6,11 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from keywright import search
-from keywright.errors import (
-    FormatError,
-    ParameterError,
-    SearchError,
-)
+from keywright.errors import FormatError, ParameterError, SearchError
 from tests.search.cases import rounded, vectors
 
 STORED = vectors(60, 5)

@@ -6,21 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright import search
-from keywright.errors import (
-    FormatError,
-    SearchError,
-)
+from keywright.errors import FormatError, SearchError
 
 sklearn = pytest.importorskip("sklearn")
 from sklearn.cluster import KMeans, MiniBatchKMeans  # noqa: E402
 from sklearn.datasets import load_iris  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
-from sklearn.neighbors import (  # noqa: E402
-    KNeighborsClassifier,
-    KNeighborsRegressor,
-    NearestCentroid,
-    NearestNeighbors,
-)
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, NearestCentroid, NearestNeighbors  # noqa: E402
 
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])

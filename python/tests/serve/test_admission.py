@@ -11,11 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from keywright.client import RemoteModel
-from keywright.errors.service import (
-    BusyError,
-    LimitError,
-    ServeError,
-)
+from keywright.errors.service import BusyError, LimitError, ServeError
 from keywright.model import Model
 from keywright.model.served import framing
 from keywright.serve import Service

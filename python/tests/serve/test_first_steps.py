@@ -12,9 +12,7 @@ import pytest
 from keywright import compiler
 from keywright.client import RemoteModel
 from keywright.compiler.front_ends.model_source import to_source
-from keywright.errors import (
-    EncodeError,
-)
+from keywright.errors import EncodeError
 from keywright.errors.engine import FormatError
 from keywright.errors.network import OutOfRangeError
 from keywright.model import Model

@@ -26,11 +26,7 @@ from keywright.client import RemoteModel
 from keywright.errors import KeywrightError, SecurityError
 from keywright.errors.engine import FormatError
 from keywright.errors.network import OutOfRangeError
-from keywright.errors.service import (
-    LimitError,
-    OtherModelError,
-    StorageError,
-)
+from keywright.errors.service import LimitError, OtherModelError, StorageError
 from keywright.model import Entry as ModelEntry
 from keywright.model import Manifest, Model
 from keywright.model.served.demands import KEY_BYTES, MESSAGE_BYTES, Demands, require_address, require_message

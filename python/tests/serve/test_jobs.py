@@ -10,13 +10,7 @@ from collections.abc import Callable
 import pytest
 from keywright._files import replace
 from keywright.errors import WorkerEndedError
-from keywright.errors.service import (
-    BusyError,
-    EvaluationError,
-    ServeError,
-    UnknownJobError,
-    UnknownKeysError,
-)
+from keywright.errors.service import BusyError, EvaluationError, ServeError, UnknownJobError, UnknownKeysError
 from keywright.serve import Workers
 from keywright.serve.evaluation.dispatch import ATTEMPTS, Dispatcher
 from keywright.serve.jobs.job import Job

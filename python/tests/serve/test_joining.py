@@ -12,10 +12,7 @@ import pytest
 from keywright.client import RemoteModel
 from keywright.client.remote import Session
 from keywright.errors import WorkerEndedError
-from keywright.errors.service import (
-    BadRequestError,
-    EvaluationError,
-)
+from keywright.errors.service import BadRequestError, EvaluationError
 from keywright.model import Model
 from keywright.model.served import framing
 from keywright.runtime import run_clear

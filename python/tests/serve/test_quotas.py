@@ -15,12 +15,7 @@ import pytest
 from keywright.client import RemoteModel
 from keywright.client import exchange as exchange_module
 from keywright.client.exchange import RETRIES
-from keywright.errors.service import (
-    BusyError,
-    ConfigurationError,
-    LimitError,
-    ServeError,
-)
+from keywright.errors.service import BusyError, ConfigurationError, LimitError, ServeError
 from keywright.model import Model
 from keywright.runtime import run_clear
 from keywright.serve import Server, Service

@@ -17,13 +17,7 @@ import numpy as np
 import pytest
 from keywright._core import EvaluationKeys
 from keywright.client import RemoteModel
-from keywright.errors.service import (
-    BusyError,
-    EvaluationError,
-    LimitError,
-    ServeError,
-    UnknownKeysError,
-)
+from keywright.errors.service import BusyError, EvaluationError, LimitError, ServeError, UnknownKeysError
 from keywright.model import Model
 from keywright.runtime import run_clear
 from keywright.serve import Service, Workers

@@ -15,13 +15,7 @@ from keywright.client import RemoteModel, exchange, key_owner, key_upload, remot
 from keywright.client.key_owner import KEY_SETS
 from keywright.errors import KeywrightError
 from keywright.errors.replies import MAX_MESSAGE, refusal
-from keywright.errors.service import (
-    REFUSALS,
-    BusyError,
-    InvalidReplyError,
-    ServeError,
-    StorageError,
-)
+from keywright.errors.service import REFUSALS, BusyError, InvalidReplyError, ServeError, StorageError
 from tests.serve.hostile import IDENTIFIER, answer, encoded, hostile, refused
 from tests.serve.network import INPUTS, make_thin
 

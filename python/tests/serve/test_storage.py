@@ -11,11 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright.client import RemoteModel
-from keywright.errors.service import (
-    BusyError,
-    ConfigurationError,
-    UploadError,
-)
+from keywright.errors.service import BusyError, ConfigurationError, UploadError
 from keywright.model import Model
 from keywright.runtime import run_clear
 from keywright.serve import Service

@@ -4,11 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import keywright as kw
-from keywright.errors import (
-    ModelRefusedError,
-    OutOfRangeError,
-    RefusalError,
-)
+from keywright.errors import ModelRefusedError, OutOfRangeError, RefusalError
 from keywright.model import Model
 
 from .registry import Drawn

@@ -9,11 +9,7 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright._core import set_threads
-from keywright.errors import (
-    ModelRefusedError,
-    OutOfRangeError,
-    RefusalError,
-)
+from keywright.errors import ModelRefusedError, OutOfRangeError, RefusalError
 from keywright.model import Model, Ring
 
 from .checking import Outcome, most_answered, refused

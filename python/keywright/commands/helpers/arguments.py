@@ -24,16 +24,6 @@ def add_options(parser: argparse._ActionsContainer, options: Options) -> None:
         parser.add_argument(name, **{**settings, "help": text})
 
 
-def add_groups(
-    parser: argparse.ArgumentParser, groups: Mapping[str, Options]
-) -> dict[str, argparse._ArgumentGroup]:
-    """Declare groups of options, and return the groups by their titles."""
-    added = {title: parser.add_argument_group(title) for title in groups}
-    for title, options in groups.items():
-        add_options(added[title], options)
-    return added
-
-
 def add_model_arguments(
     parser: argparse.ArgumentParser, help_text: str = "ONNX model", *, required: bool = True
 ) -> None:

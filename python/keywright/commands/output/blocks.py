@@ -14,8 +14,8 @@ def shaded(image: NDArray[np.float64], shades: str) -> list[str]:
     return ["".join(2 * shades[level] for level in row) for row in levels.tolist()]
 
 
-def beside(left: Sequence[str], right: Sequence[str], gap: int = 4) -> list[str]:
+def beside(left: Sequence[str], right: Sequence[str]) -> list[str]:
     """Return two columns of lines as one."""
     width, height = max(map(len, left)), max(len(left), len(right))
     padded = [[*column, *[""] * (height - len(column))] for column in (left, right)]
-    return [f"{a:<{width + gap}}{b}".rstrip() for a, b in zip(*padded, strict=True)]
+    return [f"{a:<{width + 4}}{b}".rstrip() for a, b in zip(*padded, strict=True)]

@@ -9,9 +9,7 @@ import onnx
 from numpy.typing import ArrayLike
 
 from keywright.compiler.limits import MAX_MODEL_BYTES, require_at_most
-from keywright.errors.network import (
-    RefusalError,
-)
+from keywright.errors.network import RefusalError
 from keywright.program.stored_tensors import external_file, require_inside, stored_tensors
 
 from .rewriting.decomposed_operators import with_erf

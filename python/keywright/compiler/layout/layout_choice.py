@@ -3,9 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from keywright.compiler.graph.graph import Graph, Linear, operands
-from keywright.errors import (
-    RefusalError,
-)
+from keywright.errors import RefusalError
 from keywright.program.arrays import Shape
 from keywright.program.operands.layout import Layout, candidates, next_power_of_two
 

@@ -11,9 +11,7 @@ from itertools import accumulate
 
 from keywright._core import BootstrapperPlan
 from keywright.compiler.layout.layer_work import LayerWork, Prices
-from keywright.errors import (
-    ParameterError,
-)
+from keywright.errors import ParameterError
 from keywright.plan.cost.model import CostModel
 from keywright.plan.cost.operations import Operation, product_operation
 from keywright.plan.ring.chain import Chain, shapes

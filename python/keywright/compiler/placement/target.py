@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from keywright.compiler.layout.layout_choice import SLOT_DOUBLINGS
-from keywright.errors import (
-    ParameterError,
-)
+from keywright.errors import ParameterError
 from keywright.errors.choices import require_choice, require_integer
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.layout import next_power_of_two

@@ -7,9 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.compiler.limits import require_at_most
-from keywright.errors.network import (
-    RefusalError,
-)
+from keywright.errors.network import RefusalError
 from keywright.program.arrays import Vector
 
 from .last_step import LastStep

@@ -20,16 +20,7 @@ from keywright.federated.records import UPDATE, blob_bytes, only_arrays
 from keywright.federated.strategy import FilteringFedAvg
 
 from .messages import is_agreement_key
-from .protocol import (
-    DEAL,
-    DECRYPT,
-    JOIN,
-    KEY_BYTES,
-    OPEN,
-    Claims,
-    Roster,
-    threshold_parameters,
-)
+from .protocol import DEAL, DECRYPT, JOIN, KEY_BYTES, OPEN, Claims, Roster, threshold_parameters
 from .state import ServerState
 
 

@@ -12,10 +12,7 @@ from keywright.compiler.approximating import ApproximatedModel
 from keywright.compiler.compiler import compile_program
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.target import Target
-from keywright.errors import (
-    ModelRefusedError,
-    OutOfMemoryError,
-)
+from keywright.errors import ModelRefusedError, OutOfMemoryError
 from keywright.errors.choices import require_choice, require_integer
 from keywright.errors.engine import ParameterError
 from keywright.model.executable import Executable

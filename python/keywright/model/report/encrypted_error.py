@@ -11,9 +11,7 @@ from keywright.compiler.activations.fit import Fit
 from keywright.compiler.activations.polynomial_choice import escaping, outputs_of
 from keywright.compiler.activations.spread import outliers_of, spread_of
 from keywright.compiler.approximating import ApproximatedModel
-from keywright.errors import (
-    ParameterError,
-)
+from keywright.errors import ParameterError
 from keywright.model.exchange.interface import FRACTION_BITS
 from keywright.plan.keys.execution import PlanExecution
 from keywright.program.client.jumps import rows_to_look_at, within

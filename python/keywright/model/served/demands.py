@@ -12,10 +12,7 @@ from urllib.parse import SplitResult
 from keywright._core import Parameters, maximum_log_qp
 from keywright._units import format_bytes
 from keywright.errors import ParameterError, SecurityError
-from keywright.errors.service import (
-    LimitError,
-    StorageError,
-)
+from keywright.errors.service import LimitError, StorageError
 from keywright.plan.keys.execution import PlanExecution
 
 KEY_BYTES = 32 << 30

@@ -17,9 +17,7 @@ from keywright._core import Parameters, __version__
 from keywright._reading.arrays import read_file
 from keywright._reading.documents import Limits
 from keywright._reading.records import number, read_object, refusing, shown, whole
-from keywright.errors import (
-    FormatError,
-)
+from keywright.errors import FormatError
 from keywright.plan.ring.chain import Chain, Shape
 from keywright.plan.ring.chain_sources import read_chain
 

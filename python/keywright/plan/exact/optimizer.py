@@ -31,10 +31,7 @@ from math import ceil, gcd
 import highspy
 import numpy as np
 
-from keywright.errors import (
-    InfeasibleBudgetError,
-    WorkloadError,
-)
+from keywright.errors import InfeasibleBudgetError, WorkloadError
 from keywright.plan.cost.model import CostModel, Form
 from keywright.plan.keys.budget import Budget
 from keywright.plan.keys.key_plan import IDENTITY, Digits, Hop, KeyPlan, PlannedKey, digits_of
@@ -47,6 +44,9 @@ from .candidates import Candidates
 NODE_WORK = 20_000_000
 """Columns squared times nodes of the search tree after which HiGHS stops: unlike a time limit, this is the
 same on every machine. It allows 20 nodes for a thousand columns and 2,000 for a hundred."""
+
+GAP = 1e-4
+"""Proven distance from the optimum at which the search ends."""
 
 WHOLE = 1e-3
 """Tolerance of HiGHS: a bound this close above a whole number is rounded down to it."""
@@ -93,7 +93,6 @@ class Optimizer:
         self,
         workload: Workload | OpenWorkload,
         model: CostModel,
-        extra: Sequence[Automorphism] = (),
         *,
         hops: int = 2,
         ways: int = 24,
@@ -108,7 +107,6 @@ class Optimizer:
         Args:
             workload: the workload.
             model: predicts times.
-            extra: automorphisms that may have a key although nothing needs them.
             hops: 1 or 2, maximum hops of a target.
             ways: maximum number of intermediate results considered for a target, those that most targets
                 could use.
@@ -136,7 +134,7 @@ class Optimizer:
         self._ways = ways
         self._most_columns = most_columns
         self.complete = every_level
-        self._add_keys(extra, hops, every_level)
+        self._add_keys(hops, every_level)
         for group in self.workload.merged().groups:
             self._add_group(group, hops, None, None)
         for index, choice in enumerate(self.open.choices):
@@ -149,15 +147,12 @@ class Optimizer:
         """Number of columns of the integer program."""
         return len(self._columns.time)
 
-    def _add_keys(self, extra: Sequence[Automorphism], hops: int, every_level: bool) -> None:
+    def _add_keys(self, hops: int, every_level: bool) -> None:
         candidates = Candidates(self._every, self.model)
         levels: defaultdict[Automorphism, set[int]] = defaultdict(set)
         for group in self._every.groups:
             for target in group.targets:
                 levels[target].add(group.level)
-        everywhere = {group.level for group in self._every.groups}
-        for added in extra:
-            levels[added] |= everywhere
         of_use: dict[Automorphism | None, frozenset[int]] = dict(
             candidates.of_use(sorted(levels), hops).items()
         )
@@ -308,13 +303,12 @@ class Optimizer:
                 cover.append((column, 1.0))
         self._columns.at_least(cover, 1.0)
 
-    def solve(self, budget: Budget, seconds: float = 60.0, gap: float = 1e-4) -> KeyPlan:
+    def solve(self, budget: Budget, seconds: float = 60.0) -> KeyPlan:
         """Return the best plan within a budget.
 
         Args:
             budget: maximum bytes or seconds.
             seconds: search time.
-            gap: proven distance from the optimum at which the search ends.
 
         Raises:
             InfeasibleBudgetError: no plan fits the budget; the message states the minimum.
@@ -327,9 +321,9 @@ class Optimizer:
             else (budget.seconds or 0.0) - self.workload.ephemeral_seconds(self.model)
         )
         objective, bounded = (columns.time, columns.size) if by_time else (columns.size, columns.time)
-        result = _run(columns, objective, bounded, bound, seconds, gap) if bound > 0 else None
+        result = _run(columns, objective, bounded, bound, seconds) if bound > 0 else None
         if result is None:
-            least = _run(columns, bounded, None, None, seconds, gap)
+            least = _run(columns, bounded, None, None, seconds)
             what, unit = ("keys take at least", "bytes") if by_time else ("switches take at least", "s")
             total = float("nan") if least is None else least[1]
             raise InfeasibleBudgetError(
@@ -392,7 +386,6 @@ def _run(
     bounded: Sequence[float] | None,
     bound: float | None,
     seconds: float,
-    gap: float,
 ) -> "tuple[np.ndarray[tuple[int], np.dtype[np.float64]], float] | None":
     """Minimise: returns the values and the proven lower bound; None if no solution within the bound is
     found."""
@@ -421,7 +414,7 @@ def _run(
     solver.setOptionValue("output_flag", False)
     solver.setOptionValue("time_limit", seconds)
     solver.setOptionValue("mip_max_nodes", max(1, NODE_WORK // count**2))
-    solver.setOptionValue("mip_rel_gap", gap)
+    solver.setOptionValue("mip_rel_gap", GAP)
     solver.setOptionValue("threads", 1)
     solver.setOptionValue("random_seed", 0)
     solver.passModel(lp)

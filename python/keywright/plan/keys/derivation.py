@@ -15,11 +15,7 @@ from math import log2
 
 from keywright._core import DEFAULT_DERIVATION_HOPS, MAX_EXTRA_PRIMES, DerivationTree
 from keywright._units import format_bytes
-from keywright.errors import (
-    InfeasibleBudgetError,
-    MissingKeyError,
-    WorkloadError,
-)
+from keywright.errors import InfeasibleBudgetError, MissingKeyError, WorkloadError
 from keywright.plan.basis.basis import smallest_basis
 from keywright.plan.cost.model import CostModel
 from keywright.plan.ring.chain import Chain, Shape, shapes

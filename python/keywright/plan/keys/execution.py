@@ -18,10 +18,7 @@ from keywright._core import (
     SecretKey,
     master_key_bytes,
 )
-from keywright.errors import (
-    MismatchError,
-    ParameterError,
-)
+from keywright.errors import MismatchError, ParameterError
 from keywright.plan.cost.model import CostModel
 from keywright.plan.ring.chain import Chain
 from keywright.plan.ring.chain_sources import chain_of

@@ -15,9 +15,7 @@ from itertools import pairwise
 
 from keywright._core import BootstrapperPlan, recycled_bytes, threads
 from keywright._units import format_bytes
-from keywright.errors import (
-    OutOfMemoryError,
-)
+from keywright.errors import OutOfMemoryError
 from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.keys.hull import hull, savings

@@ -12,9 +12,7 @@ from functools import cached_property
 from keywright._copies import Unpicklable
 from keywright._core import BootstrapperPlan, Parameters
 from keywright._units import format_bytes
-from keywright.errors import (
-    OutOfMemoryError,
-)
+from keywright.errors import OutOfMemoryError
 from keywright.plan.cost.error_budget import error_budget
 from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.execution import PlanExecution, as_planned, smaller_rings

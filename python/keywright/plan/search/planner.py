@@ -5,10 +5,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from keywright._units import format_bytes, format_seconds
-from keywright.errors import (
-    InfeasibleBudgetError,
-    WorkloadError,
-)
+from keywright.errors import InfeasibleBudgetError, WorkloadError
 from keywright.plan.cost.model import CostModel
 from keywright.plan.exact.bound import LowerBound
 from keywright.plan.exact.optimizer import Optimizer

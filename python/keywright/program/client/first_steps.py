@@ -15,10 +15,7 @@ from numpy.typing import NDArray
 from keywright._copies import Stated
 from keywright._reading.records import refusing, whole
 from keywright._units import quantity
-from keywright.errors.engine import (
-    EncodeError,
-    FormatError,
-)
+from keywright.errors.engine import EncodeError, FormatError
 from keywright.program.arrays import Shape, Vector
 
 from .last_steps import ALLOWED

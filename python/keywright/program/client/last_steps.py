@@ -69,6 +69,16 @@ OF_A_SIGN = _names("Binarizer LinearClassifier Sigmoid Sign SVMClassifier")
 """Operators that turn one score into one of two labels."""
 
 
+def _require_few(count: int, size: int) -> None:
+    """Refuse so many values of so many samples.
+
+    Raises:
+        FormatError: names the samples.
+    """
+    if count * size > MAX_VALUES:
+        raise FormatError(f"the client's part gives too many values for {count} samples", code="program")
+
+
 @dataclass(frozen=True, eq=False)
 class ClientPart(Stated):
     """The end of a model, from the scores that a program returns to the model's own outputs.
@@ -161,12 +171,23 @@ class ClientPart(Stated):
     @property
     def keeps_rows_apart(self) -> bool:
         """Whether `run_all` takes many samples at once."""
+        return self._whole._keeps_rows_apart
+
+    @cached_property
+    def shapes(self) -> Mapping[str, Shape]:
+        """The shapes of all values for one sample, by name; none if the part cannot be run."""
         shapes: dict[str, Shape] = {}
         try:
-            self._whole._run_one(np.zeros(self.shape), shapes)
+            self._run(np.zeros(self.shape), shapes)
         except FormatError:
-            return False
-        return self._whole._keeps_rows_apart(shapes)
+            return {}
+        return shapes
+
+    @cached_property
+    def _keeps_rows_apart(self) -> bool:
+        """Whether `run` takes many samples at once."""
+        model, constants = self._steps.model, self._steps.constants
+        return bool(self.shapes) and rows_apart(model, constants, self.shapes, opset_of(model.opset_import))
 
     @cached_property
     def _whole(self) -> "ClientPart":
@@ -216,17 +237,16 @@ class ClientPart(Stated):
         """
         try:
             values = np.asarray(scores, np.float64)
-            shapes: dict[str, Shape] = {}
-            rows = [self._run_one(row, shapes) for row in values[:1]]
-            if rows and len(values) * sum(np.size(array) for array in rows[0].values()) > MAX_VALUES:
-                raise FormatError(
-                    f"the client's part gives too many values for {len(values)} samples", code="program"
-                )
-            together = len(values) > 2 and self._keeps_rows_apart(shapes)
-            for start in range(1, len(values), TOGETHER):
-                some = values[start : start + TOGETHER]
-                rows += self._run_some(some) if together else [self._run_one(row) for row in some]
-            return {name: np.stack([row[name] for row in rows]) for name in self.names}
+            if len(values) < 3 or not self._keeps_rows_apart:
+                return self._one_by_one(values)
+            _require_few(len(values), sum(math.prod(self.shapes[name]) for name in self.names))
+            starts = range(0, len(values), TOGETHER)
+            parts = [self._run_some(values[start : start + TOGETHER]) for start in starts]
+            columns = {name: np.concatenate([part[name] for part in parts]) for name in self.names}
+            # Texts have the type that those of single samples have.
+            return {
+                name: np.stack([*each]) if each.dtype == object else each for name, each in columns.items()
+            }
         except FormatError:
             raise
         except Exception as error:
@@ -238,21 +258,24 @@ class ClientPart(Stated):
         holds = f" that hold {numbers}" if numbers else ""
         return f"last steps ({', '.join(dict.fromkeys(self.operators))}){holds}"
 
-    def _run_one(
-        self, scores: NDArray[np.float64], shapes: dict[str, Shape] | None = None
-    ) -> Mapping[str, NDArray[Any]]:
-        table = self._run(scores.reshape(self.shape), shapes)
+    def _run_one(self, scores: NDArray[np.float64]) -> Mapping[str, NDArray[Any]]:
+        table = self._run(scores.reshape(self.shape))
         return {
             name: array[0] if array.ndim and array.shape[0] == 1 else array for name, array in table.items()
         }
 
-    def _run_some(self, scores: NDArray[np.float64]) -> list[Mapping[str, NDArray[Any]]]:
+    def _one_by_one(self, scores: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+        rows = [self._run_one(row) for row in scores[:1]]
+        _require_few(len(scores), sum(np.size(array) for row in rows for array in row.values()))
+        rows += [self._run_one(row) for row in scores[1:]]
+        return {name: np.stack([row[name] for row in rows]) for name in self.names}
+
+    def _run_some(self, scores: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
         """Run the part of several samples at once, or one by one where they are too large together."""
         try:
-            table = self._run(scores.reshape(len(scores), *self.shape[1:]))
+            return self._run(scores.reshape(len(scores), *self.shape[1:]))
         except FormatError:
-            return [self._run_one(row) for row in scores]
-        return [{name: array[row] for name, array in table.items()} for row in range(len(scores))]
+            return self._one_by_one(scores)
 
     def _run(
         self, scores: NDArray[np.float64], shapes: dict[str, Shape] | None = None
@@ -261,7 +284,3 @@ class ClientPart(Stated):
         double = source.type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
         values = self._steps.run({source.name: scores.astype(np.float64 if double else np.float32)}, shapes)
         return {name: values[name] for name in self.names}
-
-    def _keeps_rows_apart(self, shapes: Mapping[str, Shape]) -> bool:
-        steps = self._steps
-        return rows_apart(steps.model, steps.constants, shapes, opset_of(steps.model.opset_import))

@@ -180,9 +180,8 @@ def _keeps(
         return _inner(axes, ranks[first])
     if node.op_type == "Reshape":
         extents = constants[node.input[1]]
-        return bool(
-            not _attribute(node, "allowzero", 0) and extents[0] in (0, -1) and np.all(extents[1:] >= 0)
-        )
+        first_axis = extents[0] == 0 or (extents[0] == -1 and np.all(extents[1:] >= 0))
+        return bool(first_axis and not _attribute(node, "allowzero", 0))
     return False
 
 

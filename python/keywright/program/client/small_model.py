@@ -1,11 +1,11 @@
 """A small ONNX model that a client runs: of allowed operators, node by node, with bounded results."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -152,9 +152,8 @@ class SmallModel(Stated):
             return [
                 _Step(
                     node,
-                    own_step(node, opset) or _evaluator(node, self.model),
+                    _runner(node, self.model, opset),
                     tuple(name for name in node.input if name),
-                    tuple(name for name in node.output if name),
                     tuple(
                         name
                         for name in {*node.input, *node.output} - kept
@@ -195,15 +194,14 @@ class SmallModel(Stated):
                         f"{node.op_type} of {self.what} has operands that are too large", code="program"
                     )
                 with np.errstate(all="ignore"):
-                    if isinstance(step.run, ReferenceEvaluator):
-                        results = list(step.run.run(None, feeds))
-                    else:
-                        results = [step.run(node, *(feeds[name] for name in step.operands))]
+                    results = step.run(*(feeds[name] if name else None for name in node.input))
+                outcome = dict(zip(node.output, results[: len(node.output)], strict=True))
+                outcome = {name: np.asarray(result) for name, result in outcome.items() if name}
             except FormatError:
                 raise
             except Exception as error:
                 raise FormatError(f"{node.op_type} of {self.what}: {error}", code="program") from error
-            for name, result in zip(step.results, map(np.asarray, results), strict=True):
+            for name, result in outcome.items():
                 values[name] = result
                 shapes[name] = result.shape
                 if name not in given:
@@ -220,17 +218,16 @@ class _Step:
     """A node, and what is known of it before it is run.
 
     Attributes:
-        run: computes its result.
-        operands, results: names.
+        run: computes its results from its operands, None for each that is left out.
+        operands: names.
         released: values that no later node reads; inputs of the model are kept.
         longest: length of its attributes' longest text.
         slowness: processor time of a value, 1 for most.
     """
 
     node: onnx.NodeProto
-    run: Step | ReferenceEvaluator
+    run: Callable[..., Sequence[Any]]
     operands: tuple[str, ...]
-    results: tuple[str, ...]
     released: tuple[str, ...]
     longest: int
     slowness: int
@@ -265,14 +262,19 @@ def _attributes(node: onnx.NodeProto) -> int:
     return max([1, *counts])
 
 
-def _evaluator(node: onnx.NodeProto, model: onnx.ModelProto) -> ReferenceEvaluator:
+def _runner(node: onnx.NodeProto, model: onnx.ModelProto, opset: int) -> Callable[..., Sequence[Any]]:
+    """Return what computes a node: a function of this module, or the operator of ONNX's reference
+    implementation, without the evaluator that would run it as a model."""
+    if (own := own_step(node, opset)) is not None:
+        return lambda *operands: [own(node, *(each for each in operands if each is not None))]
     body = onnx.helper.make_graph(
         [node],
         "step",
         [onnx.ValueInfoProto(name=name) for name in dict.fromkeys(node.input) if name],
         [onnx.ValueInfoProto(name=name) for name in node.output if name],
     )
-    return ReferenceEvaluator(onnx.helper.make_model(body, opset_imports=model.opset_import))
+    evaluator = ReferenceEvaluator(onnx.helper.make_model(body, opset_imports=model.opset_import))
+    return cast(Callable[..., Sequence[Any]], evaluator.rt_nodes_[0].run)
 
 
 def bound(node: onnx.NodeProto, feeds: Values) -> float:

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 
 from keywright._core import BootstrapperPlan
-from keywright.errors import (
-    ParameterError,
-)
+from keywright.errors import ParameterError
 
 DEFAULT_BOOTSTRAP_PRESET = "N16_QP1732_L9_S45_real"
 """The default preset: costs are predicted for its parameters, and a model that is too deep for every preset

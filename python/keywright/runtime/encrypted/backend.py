@@ -5,13 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, get_args
 
 from keywright._copies import Unpicklable
-from keywright._core import (
-    Bootstrapper,
-    BootstrapperPlan,
-    Ciphertext,
-    Evaluator,
-    polynomial_depth,
-)
+from keywright._core import Bootstrapper, BootstrapperPlan, Ciphertext, Evaluator, polynomial_depth
 from keywright.errors.choices import require_choice
 from keywright.errors.engine import OperandError
 from keywright.plan.keys.execution import PlanExecution

@@ -7,10 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from keywright.errors import WorkerEndedError
-from keywright.errors.service import (
-    EvaluationError,
-    ServeError,
-)
+from keywright.errors.service import EvaluationError, ServeError
 from keywright.serve.workers.resident_keys import ResidentKeys
 from keywright.serve.workers.workers import Worker
 

@@ -6,13 +6,7 @@ from collections.abc import Callable
 from traceback import format_exception
 from typing import Protocol
 
-from keywright.errors.service import (
-    DiskError,
-    EvaluationError,
-    ServeError,
-    UnknownJobError,
-    WorkerEndedError,
-)
+from keywright.errors.service import DiskError, EvaluationError, ServeError, UnknownJobError, WorkerEndedError
 from keywright.serve.jobs.job import Job
 from keywright.serve.jobs.queue import Jobs
 from keywright.serve.logs import on_behalf

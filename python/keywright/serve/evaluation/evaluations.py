@@ -10,10 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 
-from keywright.errors.service import (
-    BadRequestError,
-    OtherModelError,
-)
+from keywright.errors.service import BadRequestError, OtherModelError
 from keywright.model.served import framing
 from keywright.serve.jobs.job import MAX_PRIORITY, Job, Reservation
 from keywright.serve.logs import request_identifier

@@ -17,13 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from keywright._reading.documents import Limits, read_json
-from keywright.errors.service import (
-    BadRequestError,
-    BusyError,
-    LimitError,
-    ServeError,
-    UnauthorizedError,
-)
+from keywright.errors.service import BadRequestError, BusyError, LimitError, ServeError, UnauthorizedError
 from keywright.serve.jobs.job import Job
 from keywright.serve.service import Service
 from keywright.serve.tenants.accounts import NOBODY, Accounts

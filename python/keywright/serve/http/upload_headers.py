@@ -13,10 +13,7 @@ from http import HTTPStatus
 
 from starlette.responses import JSONResponse, Response
 
-from keywright.errors.service import (
-    BadRequestError,
-    UploadError,
-)
+from keywright.errors.service import BadRequestError, UploadError
 
 COMPLETE, OFFSET, LENGTH, LIMIT = "Upload-Complete", "Upload-Offset", "Upload-Length", "Upload-Limit"
 PARTIAL = "application/partial-upload"

@@ -8,13 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from keywright.errors.service import (
-    REFUSALS,
-    BusyError,
-    EvaluationError,
-    ServeError,
-    UnknownJobError,
-)
+from keywright.errors.service import REFUSALS, BusyError, EvaluationError, ServeError, UnknownJobError
 from keywright.serve.storage import Row, Storage
 from keywright.serve.storage.objects import tenant_digest
 from keywright.serve.tenants.holders import FairQueue, of_largest, sums

@@ -145,16 +145,15 @@ class RateLimiter:
     Args:
         a_second: actions a second on average.
         burst: actions at once.
-        clock: returns seconds.
     """
 
-    def __init__(self, a_second: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._each, self._burst, self._clock = 1 / a_second, burst, clock
+    def __init__(self, a_second: float, burst: int) -> None:
+        self._each, self._burst = 1 / a_second, burst
         self._next: dict[str, float] = {}
 
     def delay(self, holder: str) -> float:
         """Return the seconds until a holder may act again; if they are 0, the action is counted."""
-        now = self._clock()
+        now = time.monotonic()
         idle = max(self._next.get(holder, now), now)
         delay = max(0.0, idle - now - (self._burst - 1) * self._each)
         if not delay:

@@ -16,11 +16,7 @@ import threading
 import time
 from dataclasses import dataclass
 
-from keywright.errors.service import (
-    LimitError,
-    StorageError,
-    UploadError,
-)
+from keywright.errors.service import LimitError, StorageError, UploadError
 from keywright.serve.storage.objects import tenant_digest
 
 from .part_writer import PartWriter

@@ -17,12 +17,7 @@ from pathlib import Path
 
 from keywright._files import digest_of
 from keywright.errors import WorkerEndedError
-from keywright.errors.service import (
-    BusyError,
-    LimitError,
-    UnknownKeysError,
-    UploadError,
-)
+from keywright.errors.service import BusyError, LimitError, UnknownKeysError, UploadError
 from keywright.serve.configurations import Catalog
 from keywright.serve.storage import Row, Storage
 from keywright.serve.storage.incoming_file import IncomingFile

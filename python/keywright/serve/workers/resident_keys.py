@@ -15,9 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from keywright._units import format_bytes
-from keywright.errors.service import (
-    LimitError,
-)
+from keywright.errors.service import LimitError
 from keywright.plan.memory.machine import SHARE, available_bytes
 from keywright.serve.tenants.holders import sums
 

@@ -32,9 +32,7 @@ from typing import Any, BinaryIO
 from keywright._core import EvaluationKeys
 from keywright._files import digest_of, replace
 from keywright._reading.documents import OWN, read_json
-from keywright.errors import (
-    KeywrightError,
-)
+from keywright.errors import KeywrightError
 from keywright.errors.model import FolderError
 from keywright.errors.service import (
     DiskError,

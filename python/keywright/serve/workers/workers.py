@@ -20,12 +20,7 @@ from keywright._reading.documents import OWN, read_json
 from keywright._units import format_bytes
 from keywright.errors import WorkerEndedError
 from keywright.errors.replies import refusal
-from keywright.errors.service import (
-    BusyError,
-    DiskError,
-    EvaluationError,
-    ServeError,
-)
+from keywright.errors.service import BusyError, DiskError, EvaluationError, ServeError
 
 from .resident_keys import Loan, ResidentKeys
 

@@ -14,9 +14,7 @@ from keywright.compiler.front_ends.model_source import to_source
 from keywright.compiler.trees.ensemble import Ensemble
 from keywright.compiler.trees.quantising import quantise
 from keywright.errors import ModelRefusedError
-from keywright.errors.network import (
-    RefusalError,
-)
+from keywright.errors.network import RefusalError
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 from sklearn.base import clone

@@ -55,7 +55,7 @@ class ClientEnd:
         graph = model.graph
         graph.initializer.extend(numpy_helper.from_array(known[name], name) for name in sorted(self.shapes))
         if len(scores) == 1:
-            return ClientPart(model.SerializeToString(), tuple(scores[0]))
+            return self._of_any_batch(model, tuple(scores[0]))
         nodes, ends = [], np.cumsum([0, *(math.prod(shape) for shape in scores)])
         for index, (value, shape) in enumerate(zip(graph.input, scores, strict=True)):
             bounds = {"from": ends[index : index + 1], "to": ends[index + 1 : index + 2], "axis": [1]}
@@ -78,7 +78,23 @@ class ClientEnd:
         graph.node.extend([*nodes, *rest])
         total = (1, int(ends[-1]))
         graph.input.append(helper.make_tensor_value_info(SCORES, kind, total))
-        return ClientPart(model.SerializeToString(), total)
+        return self._of_any_batch(model, total)
+
+    def _of_any_batch(self, model: onnx.ModelProto, scores: Shape) -> ClientPart:
+        """Return the part of a model. A Reshape to a shape that was computed for one sample leaves the first
+        axis as it is, so that clients run many samples at once."""
+        shapes = ClientPart(model.SerializeToString(), scores).shapes
+        sizes = {each.name: numpy_helper.to_array(each) for each in model.graph.initializer}
+        for node in model.graph.node:
+            if node.op_type != "Reshape" or node.input[1] not in self.shapes:
+                continue
+            source, size = shapes.get(node.input[0], ()), sizes[node.input[1]]
+            if source[:1] == (1,) and size.tolist()[:1] == [1]:
+                name = f"{node.output[0]}/size"
+                kept = np.concatenate([[0], size[1:]]).astype(np.int64)
+                model.graph.initializer.append(numpy_helper.from_array(kept, name))
+                node.input[1] = name
+        return ClientPart(model.SerializeToString(), scores)
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,7 @@ from keywright.compiler.trees.ensemble import (
     require_counts,
 )
 from keywright.compiler.trees.last_step import LastStep, Transform
-from keywright.errors.network import (
-    ModelRefusedError,
-    RefusalError,
-    unsupported_attribute,
-)
+from keywright.errors.network import ModelRefusedError, RefusalError, unsupported_attribute
 
 from .categories import require_places
 

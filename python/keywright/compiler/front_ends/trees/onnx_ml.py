@@ -13,12 +13,7 @@ from keywright.compiler.front_ends.model_file import sample_shape
 from keywright.compiler.front_ends.rewriting.classical import in_standard_operators
 from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, exactly, joined
 from keywright.compiler.trees.last_step import LastStep, Remainder, Transform
-from keywright.errors.network import (
-    RefusalError,
-    dynamic_shape,
-    unsupported_attribute,
-    unsupported_operator,
-)
+from keywright.errors.network import RefusalError, dynamic_shape, unsupported_attribute, unsupported_operator
 from keywright.program.arrays import Vector
 from keywright.program.client.last_steps import ALLOWED
 from keywright.program.stored_tensors import array_of

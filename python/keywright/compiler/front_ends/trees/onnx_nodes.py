@@ -10,9 +10,7 @@ import onnx
 from numpy.typing import NDArray
 
 from keywright.compiler.trees.ensemble import Nodes, exactly, require_counts
-from keywright.errors.network import (
-    RefusalError,
-)
+from keywright.errors.network import RefusalError
 from keywright.program.arrays import Vector
 from keywright.program.stored_tensors import array_of
 

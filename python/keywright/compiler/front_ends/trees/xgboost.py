@@ -11,11 +11,7 @@ from keywright._reading.documents import OWN, read_json
 from keywright._reading.records import refusing
 from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, cut_off, joined, require_counts
 from keywright.compiler.trees.last_step import LastStep, Transform
-from keywright.errors.network import (
-    ModelRefusedError,
-    RefusalError,
-    unsupported_attribute,
-)
+from keywright.errors.network import ModelRefusedError, RefusalError, unsupported_attribute
 
 from .categories import require_places
 

@@ -5,9 +5,7 @@ import numpy as np
 from keywright.compiler.front_ends.operator_context import EncryptedValue, OperatorContext
 from keywright.compiler.graph.convolution import Convolution, Matrix, Window
 from keywright.compiler.limits import require_elements
-from keywright.errors.network import (
-    RefusalError,
-)
+from keywright.errors.network import RefusalError
 
 from .window import pixel_stride, pixels_of, spread_axes, window_axes, window_pairs
 
