@@ -304,7 +304,8 @@ class NoiseError(KeywrightError, ArithmeticError):
     * ``flooding``: the noise that protects the key would hide the values.
     * ``queries``: every decryption that the flooding covers was used.
     * ``overflow``: values beyond the ciphertext's bound: they overflowed, or the key is wrong.
-    * ``values``: the operands of a function have errors that hide what it would compute.
+    * ``values``: the operands of a function have errors that hide what it would compute, or values are too
+      large for a bootstrap.
     * ``wrong_result``: a measured program whose result is off by more than its bound.
 
     What to do: use parameters with a larger modulus or scale, fewer operations, or smaller values.
