@@ -4,6 +4,7 @@ import importlib
 import inspect
 import io
 import json
+import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -151,17 +152,19 @@ def _require_features(model: Any, example: Any) -> None:
 
 
 def _with_names_of_scores(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
-    """Return an exported classifier without probabilities, whose second output has the name of scores:
-    exporters give it that of probabilities."""
+    """Return an exported classifier without probabilities, whose other outputs have the names of scores:
+    exporters give them those of probabilities."""
     graph = exported.graph
-    if not gives_labels(model) or hasattr(model, "predict_proba") or not hasattr(model, "decision_function"):
+    if not gives_labels(model) or hasattr(model, "predict_proba"):
         return exported
     for value in graph.output:
-        if (old := value.name) in NO_PROBABILITIES:
-            value.name = SCORES
+        old = value.name
+        name, number = re.fullmatch(r"(.*?)(_\d+)?", old).groups("")  # of several classifiers
+        if name in NO_PROBABILITIES:
+            value.name = new = f"{SCORES}{number}"
             for node in graph.node:
-                node.output[:] = [SCORES if each == old else each for each in node.output]
-                node.input[:] = [SCORES if each == old else each for each in node.input]
+                node.output[:] = [new if each == old else each for each in node.output]
+                node.input[:] = [new if each == old else each for each in node.input]
     return exported
 
 
@@ -676,13 +679,10 @@ def _last(model: Any) -> Any:
 
 
 def _options(model: Any) -> dict[int, dict[str, object]]:
-    """Return no options for the steps of a pipeline and for the members of an ensemble: skl2onnx's default
-    option for classifiers is not supported by LinearSVC. One against the rest gives scores where it has no
-    probabilities."""
-    parts = [step for _, step in getattr(model, "steps", [])]
-    parts += [each for each in getattr(model, "estimators_", ()) if hasattr(each, "get_params")]
+    """Return no options for the steps of a pipeline: skl2onnx's default option for classifiers is not
+    supported by LinearSVC. One against the rest gives scores where it has no probabilities."""
     result: dict[int, dict[str, object]] = {}
-    for part in parts:
+    for _, part in getattr(model, "steps", []):
         result |= {id(part): {}} | _options(part)
     if type(last := _last(model)).__name__ == "OneVsRestClassifier" and not hasattr(last, "predict_proba"):
         result[id(last)] = {"raw_scores": True}
