@@ -11,21 +11,27 @@ import numpy as np
 import pytest
 from keywright.compiler import Fit
 from keywright.compiler.approximating import approximate
+from keywright.compiler.front_ends.scikit_learn.comparison import require_same
 from keywright.compiler.front_ends.to_onnx import to_onnx
 from keywright.errors import ModelRefusedError
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.ensemble import BaggingClassifier, GradientBoostingClassifier
+from sklearn.ensemble import BaggingClassifier, GradientBoostingClassifier, VotingClassifier
 from sklearn.linear_model import (
     GammaRegressor,
     LinearRegression,
     LogisticRegression,
     PoissonRegressor,
+    RidgeClassifier,
     SGDClassifier,
     TweedieRegressor,
 )
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeRegressor
 
@@ -70,6 +76,64 @@ def test_an_export_of_labels_of_another_shape_is_refused() -> None:
     bag = BaggingClassifier(LinearSVC(), n_estimators=3, random_state=0).fit(FREE, THREE)
     with pytest.raises(ModelRefusedError, match=r"its labels have the shape .* those of predict \(64, 1\)"):
         to_onnx(bag, FREE)
+
+
+class Cut(LogisticRegression):  # type: ignore[misc]
+    """Gives probabilities of two of its labels."""
+
+    def predict_proba(self, X: Any) -> Any:
+        return super().predict_proba(X)[:, :2]
+
+
+def test_values_of_another_shape_and_of_one_sample_are_compared() -> None:
+    export = to_onnx(LogisticRegression().fit(FREE, THREE), FREE)
+    feeds = {export.graph.input[0].name: FREE.astype(np.float32)}
+    with pytest.raises(
+        ModelRefusedError, match=r"the shape \(300, 3\), and those of predict_proba \(300, 2\)"
+    ):
+        require_same(Cut().fit(FREE, THREE), export, feeds, FREE)
+    line = LinearRegression().fit(FREE, TARGET)
+    export, one = to_onnx(line, FREE), FREE[:1]
+    feeds = {export.graph.input[0].name: one}
+    assert require_same(line, export, feeds, one) < 1e-6
+    line.intercept_ += 0.1 * abs(line.predict(one)[0])
+    with pytest.raises(ModelRefusedError, match="it is off by"):
+        require_same(line, export, feeds, one)
+
+
+def test_the_exporter_of_several_outputs_writes_them_one_behind_the_other() -> None:
+    targets = np.c_[TARGET, -1e3 * TARGET]
+    network = MLPRegressor(hidden_layer_sizes=(4,), activation="identity", solver="lbfgs", random_state=0)
+    network.fit(FREE, targets)
+    export = to_onnx(network, FREE)
+    network.coefs_[1] = network.coefs_[1][:, ::-1]
+    with pytest.raises(ModelRefusedError, match="it is off by"):
+        require_same(network, export, {export.graph.input[0].name: FREE}, FREE)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        VotingClassifier([("a", LogisticRegression()), ("b", LinearSVC()), ("c", RidgeClassifier())]),
+        MultiOutputClassifier(LinearSVC()),
+        LinearSVC(),
+    ],
+)
+def test_votes_and_scores_are_not_called_probabilities(model: Any) -> None:
+    several = isinstance(model, MultiOutputClassifier)
+    model.fit(FREE, np.c_[TWO, THREE] if several else THREE)
+    names = [each.name for each in to_onnx(model, FREE).graph.output]
+    assert names[1:] == (["scores_0", "scores_1"] if several else ["scores"])
+
+
+@pytest.mark.parametrize("kind", [OneVsRestClassifier, OneVsOneClassifier, BaggingClassifier])
+def test_a_pipeline_inside_another_estimator_is_refused_without_the_options_of_the_exporter(
+    kind: Any,
+) -> None:
+    model = kind(make_pipeline(StandardScaler(), LinearSVC())).fit(FREE, THREE)
+    with pytest.raises(ModelRefusedError, match="put the steps before it in front") as caught:
+        to_onnx(model, FREE)
+    assert "zipmap" not in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", [PoissonRegressor, GammaRegressor, TweedieRegressor])

@@ -96,9 +96,12 @@ impl PyBootstrapper {
     ///     evaluator: with the keys of `plan.required_keys`.
     ///     ciphertext: `plan.slots` slots of values whose parts are at most 1, at the input level or above. Its scale
     ///         is that of the parameters. In the order "mod_raise_first" it is any scale up to
-    ///         `plan.coefficients_scale` at level 0, and any scale above.
+    ///         `plan.coefficients_scale` at level 0, and any scale above. Larger values, by their declared magnitude,
+    ///         lose precision, which `Ciphertext.error_bound` of the result states; complex values of absolute value
+    ///         up to the square root of 2 count as values whose parts are at most 1.
     ///
     /// Raises:
+    ///     NoiseError: by their declared magnitude, values are so large that the result may be off by a tenth of it.
     ///     ParameterError: the bound on the error of a pass has fewer bits than `log_precision`, which the next pass
     ///         needs.
     fn bootstrap(

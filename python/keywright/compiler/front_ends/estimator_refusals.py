@@ -20,6 +20,10 @@ FAILED = "skl2onnx, by which estimators are read, cannot write it with these fit
 NEAREST = "it looks for the training samples nearest to a sample, and encrypted distances have no order"
 UNCOMPUTED = "its prediction has steps that cannot be computed of encrypted values"
 OF_CLIENTS = "it is no more than clients compute before they encrypt, or than they cannot"
+IN_PIPELINES = (
+    "skl2onnx, by which estimators are read, has no form for it as the last step inside another estimator",
+    "put the steps before it in front: make_pipeline(StandardScaler(), OneVsRestClassifier(LinearSVC()))",
+)
 OTHER_SAMPLES = "it takes other samples than tables of columns"
 LOOP = "it compares an encrypted sample with each training sample in a loop"
 SOLVED = "its transform solves an optimisation problem for each sample"
@@ -147,7 +151,9 @@ def not_written(model: Any, error: Exception) -> ModelRefusedError:
     named = [each for each in parts if f"{type(each[1]).__name__}'" in text]
     part = named[-1] if named else _guilty(parts)
     why, instead = _form(part[1])
-    if why in ("", UNWRITTEN) and _parameter(part[1]) is None:
+    if "Option 'zipmap' not in" in text:  # which it asks of every classifier there
+        why, instead = IN_PIPELINES
+    elif why in ("", UNWRITTEN) and _parameter(part[1]) is None:
         short = f"skl2onnx cannot write it: {text[:300].rstrip('.')}{'...' if len(text) > 300 else ''}"
         why = UNWRITTEN if "Unable to find a" in text else FAILED if "node" in text else short
     return ModelRefusedError([_refusal(model, *part, why, instead)])

@@ -10,6 +10,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from keywright.errors.network import RefusalError
 from keywright.program.arrays import Vector
 from keywright.program.client.last_steps import ClientPart
 
@@ -135,6 +136,29 @@ class LastStep:
             case _:
                 values = self.values_of(scores)
                 return scores if values is None else values
+
+
+def of_booster(transform: Transform, labels: NDArray[Any] | None, outputs: int) -> LastStep:
+    """Return the last step of a booster. Of a classifier with one score x that is no logarithm of odds, as
+    after a regression on labels, libraries take (1 - x, x) for the probabilities.
+
+    Args:
+        outputs: number of scores.
+
+    Raises:
+        RefusalError: a classifier of two labels has an exponential as its score.
+    """
+    if labels is None:
+        return LastStep(transform, values="variable")
+    if outputs > 1 or transform == "logistic":
+        return LastStep(transform, labels)
+    if transform != "none":
+        raise RefusalError(
+            "a classifier has the objective of a count or a rate, whose exponential is no probability; fit "
+            "it with a logistic objective, or a regressor with this one",
+            code="export",
+        )
+    return LastStep("complement", labels, boundary=0.5)
 
 
 PREFIX = "trees/"

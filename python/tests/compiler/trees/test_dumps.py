@@ -84,6 +84,43 @@ def test_xgboost_is_strict_at_its_threshold_and_sends_members_to_the_right() -> 
     assert np.allclose(counts, np.exp(sums - np.log(1 / 3)) * 0.25, atol=1e-4)
 
 
+def test_a_classifier_whose_score_is_no_logarithm_of_odds_takes_it_for_the_probability() -> None:
+    sums, labels = (
+        np.asarray([0.25, -1.0, 2.0, 2.0, 2.0, 0.25, -1.0, 0.25]) + 0.125,
+        np.asarray(["no", "yes"]),
+    )
+    for objective in ("binary:logitraw", "reg:squarederror"):
+        named = scores(xgboost.of_dump(xgboost_dump(objective), labels))
+        assert np.allclose(named["probabilities"], np.stack([0.75 - sums, 0.25 + sums], axis=1), atol=1e-5)
+        assert named["label"].tolist() == labels[(sums + 0.25 > 0.5).astype(int)].tolist()
+    assert scores(lightgbm.of_dump(lightgbm_dump("regression"), labels))["label"].tolist() == [
+        *("no", "no", "no", "no", "yes", "no", "no", "no")
+    ]
+    for read, dump in (
+        (xgboost.of_dump, xgboost_dump("count:poisson")),
+        (lightgbm.of_dump, lightgbm_dump("poisson")),
+    ):
+        with pytest.raises(ModelRefusedError, match="exponential is no probability"):
+            read(dump, labels)
+
+
+def test_several_labels_at_a_time_have_their_probabilities_and_no_label() -> None:
+    dump = xgboost_dump()
+    dump["learner"]["learner_model_param"]["num_target"] = "2"
+    dump["learner"]["gradient_booster"]["model"]["tree_info"] = [0, 1]
+    for labels in (None, np.arange(2)):
+        outputs = scores(xgboost.of_dump(dump, labels))
+        assert list(outputs) == ["variable"]
+        assert outputs["variable"].shape == (len(SAMPLES), 2)
+        assert ((outputs["variable"] > 0) & (outputs["variable"] < 1)).all()
+
+
+def test_lightgbm_reads_the_smallest_numbers_as_zero() -> None:
+    trees = lightgbm.of_dump(lightgbm_dump("regression", threshold=-lightgbm.ZERO))
+    left, right = (trees.scores(np.asarray([[x, 0.0]]))[0, 0] for x in (-2e-35, 2.0))
+    assert left != right == trees.scores(np.asarray([[-lightgbm.ZERO, 0.0]]))[0, 0]
+
+
 def test_a_dart_booster_weights_its_trees() -> None:
     dump = xgboost_dump("reg:squarederror")
     inner = dump["learner"]["gradient_booster"]
@@ -99,6 +136,14 @@ def test_lightgbm_takes_its_threshold_to_the_left() -> None:
     labels = np.asarray(["no", "yes"])
     named = scores(lightgbm.of_dump(lightgbm_dump(), labels))
     assert named["label"].tolist() == labels[(sums > 0).astype(int)].tolist()
+
+
+def test_thresholds_of_lightgbm_have_all_their_digits() -> None:
+    dump, exact = lightgbm_dump("regression", split_index=0, threshold=0.3), "0.30000000000000004"
+    categorical = dump["tree_info"][0]["tree_structure"]["left_child"]
+    categorical["split_index"] = 1
+    trees = lightgbm.of_dump(dump, thresholds=[[exact, "0"], []])
+    assert float(exact) in trees.nodes.threshold
 
 
 def test_without_missing_values_lightgbm_reads_them_as_zero() -> None:

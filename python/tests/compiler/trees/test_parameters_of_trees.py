@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from keywright import compiler
 from keywright.compiler.front_ends.model_source import to_source
 from keywright.compiler.front_ends.trees import estimators, lightgbm, xgboost
 from keywright.compiler.trees.ensemble import Ensemble
+from keywright.compiler.trees.quantising import quantise
 from keywright.errors import ModelRefusedError
 from keywright.errors.network import RefusalError
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from .fitted import CASES, MISSING, REAL, TWO, VALUES, fitted
+from .fitted import CASES, MISSING, REAL, TWO, VALUES, answers, fitted
 from .test_dumps import lightgbm_dump, xgboost_dump
 
 
@@ -80,7 +82,13 @@ class Model:
         return json.dumps(xgboost_dump()).encode()
 
     def dump_model(self, num_iteration: int) -> dict[str, Any]:
-        return lightgbm_dump()
+        dump = lightgbm_dump()
+        root = dump["tree_info"][0]["tree_structure"]
+        root["split_index"], root["left_child"]["split_index"] = 0, 1
+        return dump
+
+    def model_to_string(self, num_iteration: int) -> str:
+        return "Tree=0\nthreshold=0.5 0\n\nTree=1\nthreshold=\n"
 
 
 @pytest.mark.parametrize("missing", [-999, 0.0, np.inf])
@@ -106,12 +114,13 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
     "xgboost": [
         {}, {"base_score": 0.2}, {"scale_pos_weight": 5}, {"booster": "dart", "rate_drop": 0.5},
         {"num_parallel_tree": 3, "subsample": 0.5}, {"objective": "binary:logitraw"},
+        {"objective": "reg:squarederror"},
         {"enable_categorical": True, "feature_types": ["q", "q", "q", "q", "q", "c"]},
     ],
     "lightgbm": [
         {}, {"use_missing": False}, {"sigmoid": 2.0}, {"boost_from_average": False},
         {"boosting_type": "rf", "bagging_freq": 1, "bagging_fraction": 0.5}, {"boosting_type": "dart"},
-        {"objective": "cross_entropy"}, {"class_weight": "balanced"},
+        {"objective": "cross_entropy"}, {"class_weight": "balanced"}, {"objective": "regression"},
     ],
 }  # fmt: skip
 
@@ -125,5 +134,8 @@ def test_real_estimators_are_read_with_their_parameters(library: str, parameters
     kind = module.LGBMClassifier if library == "lightgbm" else module.XGBClassifier
     model = kind(n_estimators=4, n_jobs=1, **more, **parameters).fit(VALUES, TWO)
     assert estimators.ensemble_of(model) is not None
-    assert isinstance(to_source(model, VALUES), Ensemble)
+    trees = to_source(model, VALUES)
+    assert isinstance(trees, Ensemble)
+    labels = answers(quantise(trees, compiler.Fit(thresholds="public")), VALUES)["label"]
+    assert labels.tolist() == model.predict(VALUES).tolist()
     assert isinstance(to_source(model.booster_ if library == "lightgbm" else model.get_booster()), Ensemble)

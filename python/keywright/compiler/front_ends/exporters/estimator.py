@@ -1,6 +1,7 @@
 """Exports fitted estimators and pipelines of scikit-learn, in a precision that loses nothing."""
 
 import importlib
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -112,15 +113,17 @@ def _require_features(model: Any, example: Any) -> None:
 
 
 def _with_names_of_scores(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
-    """Return an exported classifier without probabilities, whose second output has the name of scores:
-    exporters give it that of probabilities."""
+    """Return an exported classifier without probabilities, whose other outputs have the names of scores:
+    exporters give them those of probabilities."""
     graph = exported.graph
-    if not gives_labels(model) or hasattr(model, "predict_proba") or not hasattr(model, "decision_function"):
+    if not gives_labels(model) or hasattr(model, "predict_proba"):
         return exported
     for value in graph.output:
-        if (old := value.name) in NO_PROBABILITIES:
-            value.name = SCORES
-            rename(graph, old, SCORES)
+        old = value.name
+        name, number = re.fullmatch(r"(.*?)(_\d+)?", old).groups("")  # of several classifiers
+        if name in NO_PROBABILITIES:
+            value.name = new = f"{SCORES}{number}"
+            rename(graph, old, new)
     return exported
 
 
@@ -241,13 +244,10 @@ def _from_scikit_learn(model: Any, sample: np.ndarray[Any, np.dtype[Any]]) -> on
 
 
 def _options(model: Any) -> dict[int, dict[str, object]]:
-    """Return no options for the steps of a pipeline and for the members of an ensemble: skl2onnx's default
-    option for classifiers is not supported by LinearSVC. One against the rest gives scores where it has no
-    probabilities."""
-    parts = [step for _, step in getattr(model, "steps", [])]
-    parts += [each for each in getattr(model, "estimators_", ()) if hasattr(each, "get_params")]
+    """Return no options for the steps of a pipeline: skl2onnx's default option for classifiers is not
+    supported by LinearSVC. One against the rest gives scores where it has no probabilities."""
     result: dict[int, dict[str, object]] = {}
-    for part in parts:
+    for _, part in getattr(model, "steps", []):
         result |= {id(part): {}} | _options(part)
     if type(last := last_step(model)).__name__ == "OneVsRestClassifier" and not hasattr(
         last, "predict_proba"

@@ -120,14 +120,14 @@ def _share(
     most: float,
 ) -> float:
     labels, targets = own
-    count = len(outcome[0])
+    count = len(targets[0] if labels is None else labels)
     results = [_matrix(each, count) for each in (outcome if labels is None else outcome[1:])]
     if len(results) == 1 and len(targets) > 1:
         targets = [np.concatenate(targets, axis=1)]
         results = [np.swapaxes(np.asarray(outcome[-1]), 0, 1).reshape(count, -1)] if count else results
     on_step = _OnSteps(model, samples, count)
     if labels is not None:
-        given = np.asarray(outcome[0]).reshape(count, -1)
+        given = _by_sample(np.asarray(outcome[0]), count)
         if given.shape != labels.shape:
             text = f"its labels have the shape {given.shape}, and those of predict {labels.shape}"
             raise _DifferentError(text)
@@ -142,8 +142,10 @@ def _share(
     for place, (values, target) in enumerate(zip(results, targets, strict=False)):
         if values.shape[1] == 2 and target.shape[1] == 1:
             values = values[:, 1:]  # the one score of two classes is that of the second
-        if values.shape != target.shape or count < 2:
-            continue
+        if values.shape != target.shape:
+            raise _DifferentError(
+                f"its values have the shape {values.shape}, and those of {method_of(model)} {target.shape}"
+            )
         apart, spread = np.abs(values - target), spread_of(target, labels is not None)
         if np.any(apart > most * spread):
             apart[on_step.values[place]] = 0.0
@@ -178,13 +180,14 @@ def gives_labels(model: Any) -> bool:
 
 
 def spread_of(target: NDArray[np.float64], shares: bool) -> NDArray[np.float64]:
-    """Return the spread of each column, (columns,); of columns without one a share of their size.
+    """Return the spread of each column, (columns,); of columns without one a share of their size, and of one
+    sample its size.
 
     Args:
         shares: whether they are probabilities, which are compared with each other.
     """
     size = np.abs(target).max(axis=0)
-    spread = target.std(axis=0)
+    spread = target.std(axis=0) if len(target) > 1 else size
     if shares:
         spread = np.maximum(spread, CONSTANT * np.max(size, initial=0.0))
     return np.asarray(np.where(spread > ROUNDED * size, spread, CONSTANT * size), np.float64)
@@ -202,7 +205,12 @@ def _matrix(values: Any, count: int) -> NDArray[np.float64]:
         values = values.toarray()
     if isinstance(values, list) and values and isinstance(values[0], dict):
         values = [list(row.values()) for row in values]
-    return np.asarray(values, np.float64).reshape(count, -1)
+    return _by_sample(np.asarray(values, np.float64), count)
+
+
+def _by_sample(values: NDArray[Any], count: int) -> NDArray[Any]:
+    """Return values as (count, columns), or as (rows, columns) where they are not of so many samples."""
+    return values.reshape(len(values) if values.size % count else count, -1)
 
 
 class _OnSteps:

@@ -98,12 +98,13 @@ def write(model: Any, samples: Any, names: Sequence[str], export: Export) -> onn
         raise RefusalError(
             f"{kinds} of the pipeline leave no column; fit it so that one is left", code="export"
         )
-    texts = [feature.raw for feature in features if feature.kind == "text" and feature.raw is not None]
+    texts = [feature.raw for feature in features if feature.kind == "text"]
     if texts and len(before) < len(steps):
         kind = type(estimator).__name__
+        column = "a column" if texts[0] is None else f"the column {columns[texts[0]].name!r}"
         raise RefusalError(
-            f"{kind} gets the column {columns[texts[0]].name!r}, which holds texts; encode it before, as "
-            f"make_pipeline(encoder, {kind}(...)) does",
+            f"{kind} gets {column}, which holds texts; encode it before, as make_pipeline(encoder, "
+            f"{kind}(...)) does",
             code="export",
         )
     value = writer.matrix(features)
@@ -115,17 +116,10 @@ def write(model: Any, samples: Any, names: Sequence[str], export: Export) -> onn
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             inner = model[: len(before)].transform(table) if before else table
+        numbers = np.asarray(inner.toarray() if hasattr(inner, "toarray") else inner, np.float64)
     except (KeyError, TypeError, ValueError) as error:
         raise RefusalError(
             f"the pipeline does not take the calibration data: {error}", code="export"
-        ) from error
-    dense = inner.toarray() if hasattr(inner, "toarray") else inner
-    try:
-        numbers = np.asarray(dense, np.float64)
-    except (TypeError, ValueError) as error:
-        raise RefusalError(
-            f"{type(estimator).__name__} gets a column that holds texts; encode it before",
-            code="export",
         ) from error
     return _joined(writer, value, export(estimator, numbers))
 

@@ -51,7 +51,13 @@ def require_same(model: Any, trees: Ensemble, example: Any = None) -> None:
         if values.shape[1] == 2 and target.shape[1] == 1:
             values = values[:, 1:]  # the one score of two labels is that of the second
         if values.shape != target.shape:
-            continue
+            kind = type(model).__qualname__
+            raise RefusalError(
+                f"the trees of {kind} give values of shape {values.shape[1:]} for a sample, and its own "
+                f"predictions have {target.shape[1:]}",
+                code="export",
+                model=kind,
+            )
         apart = np.abs(values - target).max(axis=1)
         largest = np.abs(target[np.isfinite(target)]).max(initial=0.0)
         # What is no number on one side alone is a difference too.

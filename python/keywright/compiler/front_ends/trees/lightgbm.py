@@ -1,12 +1,13 @@
 """Trees of LightGBM, from the JSON form of its boosters (``Booster.dump_model()``)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keywright._reading.records import refusing
+from keywright.compiler.trees import last_step
 from keywright.compiler.trees.ensemble import (
     MAX_NODES,
     Ensemble,
@@ -16,7 +17,7 @@ from keywright.compiler.trees.ensemble import (
     joined,
     require_counts,
 )
-from keywright.compiler.trees.last_step import LastStep, Transform
+from keywright.compiler.trees.last_step import Transform
 from keywright.errors.network import ModelRefusedError, RefusalError, unsupported_attribute
 
 from .categories import require_places
@@ -39,6 +40,9 @@ TRANSFORMS: dict[str, Transform] = {
     "tweedie": "exponential",
 }
 
+ZERO = float(np.float32(1e-35))
+"""Numbers up to this one are read as 0."""
+
 
 def of_model(model: Any) -> Ensemble:
     """Read an estimator with scikit-learn's interface, up to its best iteration.
@@ -50,19 +54,29 @@ def of_model(model: Any) -> Ensemble:
     if model.get_params().get("pred_early_stop"):
         reason = unsupported_attribute("", type(model).__qualname__, "pred_early_stop", True, "False")
         raise ModelRefusedError([reason])
-    return of_dump(booster.dump_model(num_iteration=booster.best_iteration), getattr(model, "classes_", None))
+    return of_booster(booster, getattr(model, "classes_", None))
 
 
-def of_booster(booster: Any) -> Ensemble:
-    """Read a booster, up to its best iteration."""
-    return of_dump(booster.dump_model(num_iteration=booster.best_iteration))
+def of_booster(booster: Any, labels: NDArray[Any] | None = None) -> Ensemble:
+    """Read a booster, up to its best iteration; see `of_dump`."""
+    dump, text = (
+        read(num_iteration=booster.best_iteration) for read in (booster.dump_model, booster.model_to_string)
+    )
+    # Thresholds are rounded to 15 digits in the JSON form, and not in the text.
+    lines = [line.removeprefix("threshold=") for line in text.splitlines() if line.startswith("threshold=")]
+    return of_dump(dump, labels, [line.split() for line in lines])
 
 
-def of_dump(dump: Mapping[str, Any], labels: NDArray[Any] | None = None) -> Ensemble:
+def of_dump(
+    dump: Mapping[str, Any],
+    labels: NDArray[Any] | None = None,
+    thresholds: Sequence[Sequence[str]] | None = None,
+) -> Ensemble:
     """Read the JSON form of a booster.
 
     Args:
         labels: of classes; by default the numbers of classes, if there are any.
+        thresholds: of the inner nodes of each tree, by ``split_index``; by default those of the JSON form.
 
     Raises:
         ModelRefusedError: an objective or kind of missing value without an encrypted form, or an object that
@@ -70,12 +84,14 @@ def of_dump(dump: Mapping[str, Any], labels: NDArray[Any] | None = None) -> Ense
     """
     try:
         with refusing("a booster of LightGBM", RefusalError, code="model"):
-            return _read(dump, labels)
+            return _read(dump, labels, thresholds)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
 
 
-def _read(dump: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
+def _read(
+    dump: Mapping[str, Any], labels: NDArray[Any] | None, thresholds: Sequence[Sequence[str]] | None
+) -> Ensemble:
     objective, *options = str(dump.get("objective") or "regression").split()
     if objective not in TRANSFORMS or "sqrt" in options:
         known = ", ".join(TRANSFORMS)
@@ -85,20 +101,22 @@ def _read(dump: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
     factor = next((float(o.removeprefix("sigmoid:")) for o in options if o.startswith("sigmoid:")), 1.0)
     entries = dump["tree_info"]
     require_counts(len(entries), sum(2 * int(entry["num_leaves"]) - 1 for entry in entries), outputs)
+    exact = [None] * len(entries) if thresholds is None else thresholds
     trees = [
-        _tree(entry["tree_structure"], number % outputs, outputs) for number, entry in enumerate(entries)
+        _tree(entry["tree_structure"], number % outputs, outputs, own)
+        for number, (entry, own) in enumerate(zip(entries, exact, strict=True))
     ]
     if dump.get("average_output", False):
         factor /= max(len(trees) // outputs, 1)
     transform = TRANSFORMS[objective]
     if labels is None and objective in ("binary", "multiclass", "multiclassova"):
         labels = np.arange(max(outputs, 2))
-    last = LastStep(transform, labels, values="variable" if labels is None else "probabilities")
+    last = last_step.of_booster(transform, labels, outputs)
     features = int(dump["max_feature_idx"]) + 1
     return Ensemble(Features(features, missing=True), *joined(trees), np.zeros(outputs), last, factor)
 
 
-def _tree(structure: Mapping[str, Any], output: int, outputs: int) -> Nodes:
+def _tree(structure: Mapping[str, Any], output: int, outputs: int, thresholds: Sequence[str] | None) -> Nodes:
     feature: list[int] = []
     threshold: list[float] = []
     children: list[list[int]] = []
@@ -134,7 +152,10 @@ def _tree(structure: Mapping[str, Any], output: int, outputs: int) -> Nodes:
             missing.append(False)
         else:
             largest = np.finfo(np.float64).max
-            limit = float(np.clip(float(entry["threshold"]), -largest, largest))
+            given = entry["threshold"] if thresholds is None else thresholds[int(entry["split_index"])]
+            limit = float(np.clip(float(given), -largest, largest))
+            if abs(limit) <= ZERO:
+                limit = ZERO if limit >= 0.0 else float(np.nextafter(-ZERO, -1.0))
             threshold.append(limit)
             # Without missing values in training, they are read as 0.
             missing.append(bool(entry["default_left"]) if kind == "NaN" else limit >= 0.0)

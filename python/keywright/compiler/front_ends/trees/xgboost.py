@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from keywright._reading.documents import OWN, read_json
 from keywright._reading.records import refusing
+from keywright.compiler.trees import last_step
 from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, cut_off, joined, require_counts
-from keywright.compiler.trees.last_step import LastStep, Transform
+from keywright.compiler.trees.last_step import Transform
 from keywright.errors.network import ModelRefusedError, RefusalError, unsupported_attribute
 
 from .categories import require_places
@@ -69,7 +70,8 @@ def _read(learner: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
         booster, weights = booster["gbtree"], booster["weight_drop"]
     elif booster["name"] != "gbtree":
         raise unsupported_attribute("", "Booster", "booster", booster["name"], "gbtree or dart")
-    outputs = max(int(parameters.get("num_class", 0)), int(parameters.get("num_target", 1)), 1)
+    targets = int(parameters.get("num_target", 1))
+    outputs = max(int(parameters.get("num_class", 0)), targets, 1)
     base = np.broadcast_to(np.float64(read_json(parameters["base_score"], OWN)), outputs).copy()
     transform = _transform(objective)
     if transform == "logistic":
@@ -84,9 +86,11 @@ def _read(learner: Mapping[str, Any], labels: NDArray[Any] | None) -> Ensemble:
         _tree(tree, output, outputs, 1.0 if weights is None else weights[number])
         for number, (tree, output) in enumerate(zip(entries, model["tree_info"], strict=True))
     ]
-    if labels is None and objective in (*SOFTMAX, "binary:logistic"):
+    if targets > 1:
+        labels = None  # each output is the probability of a label of its own, which is there or not
+    elif labels is None and objective in (*SOFTMAX, "binary:logistic"):
         labels = np.arange(max(outputs, 2))
-    last = LastStep(transform, labels, values="variable" if labels is None else "probabilities")
+    last = last_step.of_booster(transform, labels, outputs)
     features = int(parameters["num_feature"])
     return Ensemble(Features(features, single=True, missing=True), *joined(trees), base, last)
 
