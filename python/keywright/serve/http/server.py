@@ -139,7 +139,10 @@ class Server(OfOneProcess, Unpicklable, elsewhere="make one in the process that 
         self._ended.clear()
         self._service.draining = False
         try:
-            asyncio.run(self._serve())
+            # A loop of the process's policy may neither refuse connections before they cost any work nor show
+            # what arrives before it is decrypted.
+            with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+                runner.run(self._serve())
         finally:
             self._ended.set()
 
@@ -182,6 +185,8 @@ class Server(OfOneProcess, Unpicklable, elsewhere="make one in the process that 
 def _tls(certificate: Path, key: Path) -> ssl.SSLContext:
     """Return the TLS settings of a server with a certificate."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    # OpenSSL 1.1 would negotiate again whenever a client asks for it.
+    context.options |= ssl.OP_NO_RENEGOTIATION
     try:
         context.load_cert_chain(certificate, key)
     except OSError as error:  # an error of the TLS library is also an OSError
