@@ -12,6 +12,7 @@ from keywright.errors.replies import address
 from keywright.errors.service import (
     BusyError,
     InvalidReplyError,
+    ServeError,
     StorageError,
     UnreachableError,
     UploadError,
@@ -167,6 +168,12 @@ def _send_parts(
             done += sent.result()
             if progress is not None:
                 progress(done, total)
+    except ServeError:
+        raise
+    except BaseException:
+        # After an interrupt nobody waits for parts in flight, which may wait a minute for the server.
+        current().abandon()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
 
