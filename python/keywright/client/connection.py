@@ -179,6 +179,7 @@ class _Secure(Connection):
         super().connect()
         # A failed handshake closes the socket with the connection.
         self.until.limit(self.sock)
+        assert isinstance(self.sock, ssl.SSLSocket)
         self.sock.do_handshake()
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -244,6 +245,29 @@ def test_reads_of_a_negotiation_count(encrypted: Server, monkeypatch: pytest.Mon
             time.sleep(0.001)
         assert connection.recv(1) == b"\x16"
     assert len(reads) > len(hello) / 4
+
+
+def test_a_peer_that_reads_nothing_is_not_read() -> None:
+    """Each change of keys was answered and the answer kept in memory, as long as the connection stood."""
+
+    async def run() -> None:
+        tls, transport, connection = MagicMock(), MagicMock(), MagicMock(loop=asyncio.get_running_loop())
+        tls.get_buffer.side_effect = bytearray
+        reads = connections.TlsReads(tls, transport, connection, Pace(times=READS), "192.0.2.1")
+        for full in (False, True):
+            if full:
+                reads.pause_writing()
+            reads.get_buffer(1 << 16)
+            reads.buffer_updated(connections.TLS_HEAD)
+            assert tls.buffer_updated.call_count == 1
+        assert transport.pause_reading.called
+        assert not transport.resume_reading.called
+        reads.resume_writing()
+        await asyncio.sleep(0)
+        assert tls.buffer_updated.call_count == 2
+        assert transport.resume_reading.called
+
+    asyncio.run(run())
 
 
 def test_records_of_an_address_wait_while_others_are_served(

@@ -359,7 +359,9 @@ class TlsReads(asyncio.BufferedProtocol):
         self._tls, self._transport, self._connection = tls, transport, connection
         self._reads, self._address = reads, address
         self._buffer = memoryview(b"")
-        self._turn: asyncio.TimerHandle | None = None
+        self._turn: asyncio.Handle | None = None
+        # Bytes that wait until the peer reads: TLS answers changes of keys, and keeps what is not read.
+        self._full, self._kept = False, 0
         # What has arrived of the head of a record, and what is missing of its content.
         self._head, self._missing = bytearray(), 0
 
@@ -371,6 +373,12 @@ class TlsReads(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Pass bytes on when it is their turn."""
+        if self._full:
+            self._transport.pause_reading()
+            # It is the peer that is slow now.
+            self._connection.hold(on=False)
+            self._kept = nbytes
+            return
         if (delay := self._reads.wait(self._address)) > 0:
             self._transport.pause_reading()
             self._connection.hold(on=True)
@@ -400,12 +408,17 @@ class TlsReads(asyncio.BufferedProtocol):
         self._tls.connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Pass it on."""
+        """Pass it on, and no bytes until the peer reads."""
+        self._full = True
         self._tls.pause_writing()
 
     def resume_writing(self) -> None:
-        """Pass it on."""
+        """Pass it on, and the bytes that have waited."""
+        self._full = False
         self._tls.resume_writing()
+        if self._kept:
+            self._turn = self._connection.loop.call_soon(self.buffer_updated, self._kept)
+            self._kept = 0
 
 
 class Handshake(asyncio.Protocol):
