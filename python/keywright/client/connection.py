@@ -9,6 +9,7 @@ import io
 import math
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -57,6 +58,8 @@ class Deadline:
             )
         self.seconds, self.end, self._longer = seconds, time.monotonic() + seconds, longer
         self.refusal: ServeError | None = None
+        self._waiting: dict[int, socket.socket] = {}
+        """The socket of each thread, for `abandon`."""
 
     @property
     def left(self) -> float:
@@ -82,9 +85,17 @@ class Deadline:
         Raises:
             UnreachableError: of the code ``deadline``.
         """
+        self._waiting[threading.get_ident()] = sock
         self.require()
         sock.settimeout(min(TIMEOUT_S, max(self.left, 0.001)))
         return sock
+
+    def abandon(self) -> None:
+        """End the call now, and the waits of its other threads for the server."""
+        self.end = time.monotonic()
+        for sock in list(self._waiting.values()):
+            with contextlib.suppress(OSError):
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
 _CURRENT: ContextVar[Deadline | None] = ContextVar("keywright deadline", default=None)
@@ -127,17 +138,23 @@ class Connection(http.client.HTTPConnection):
         for family, kind, protocol, _, address in socket.getaddrinfo(
             self.host, self.port, type=socket.SOCK_STREAM
         ):
-            sock = socket.socket(family, kind, protocol)
+            sock = self._prepared(socket.socket(family, kind, protocol))
             try:
                 self.until.limit(sock).connect(address)
-            except OSError as error:
+            except BaseException as error:
                 sock.close()
+                if not isinstance(error, OSError):
+                    raise
                 failure = error
             else:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self.sock = sock
                 return
         raise failure
+
+    def _prepared(self, sock: socket.socket) -> socket.socket:
+        """Return the socket that connects."""
+        return sock
 
     def send(self, data: Any) -> None:
         """Send bytes; the server may be slow as long as it takes some in every `TIMEOUT_S`."""
@@ -153,13 +170,16 @@ class _Secure(Connection):
 
     default_port = http.client.HTTPS_PORT
 
-    def connect(self) -> None:
-        super().connect()
+    def _prepared(self, sock: socket.socket) -> ssl.SSLSocket:
         context = ssl.create_default_context()
         context.set_alpn_protocols(["http/1.1"])
-        # Before the handshake, so that a failed one closes the socket with the connection.
-        self.sock = context.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
+        return context.wrap_socket(sock, server_hostname=self.host, do_handshake_on_connect=False)
+
+    def connect(self) -> None:
+        super().connect()
+        # A failed handshake closes the socket with the connection.
         self.until.limit(self.sock)
+        assert isinstance(self.sock, ssl.SSLSocket)
         self.sock.do_handshake()
 
 

@@ -9,7 +9,14 @@ from contextvars import copy_context
 from pathlib import Path
 
 from keywright.errors.replies import address
-from keywright.errors.service import BusyError, InvalidReplyError, StorageError, UnreachableError, UploadError
+from keywright.errors.service import (
+    BusyError,
+    InvalidReplyError,
+    ServeError,
+    StorageError,
+    UnreachableError,
+    UploadError,
+)
 
 from .connection import current
 from .exchange import POLL_S, Exchange, Progress, persist
@@ -161,6 +168,12 @@ def _send_parts(
             done += sent.result()
             if progress is not None:
                 progress(done, total)
+    except ServeError:
+        raise
+    except BaseException:
+        # After an interrupt nobody waits for parts in flight, which may wait a minute for the server.
+        current().abandon()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
 

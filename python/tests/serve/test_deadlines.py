@@ -7,16 +7,18 @@ import errno
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from keywright.client import RemoteModel, connection, exchange, key_owner
-from keywright.client.connection import CLOSE_S, SHORT_S, Deadline, within
+from keywright.client import RemoteModel, connection, exchange, key_owner, key_upload
+from keywright.client.connection import CLOSE_S, DEADLINE_S, SHORT_S, TIMEOUT_S, Deadline, within
 from keywright.client.remote import Session
 from keywright.errors import ParameterError
-from keywright.errors.service import BusyError, DiskError, ServeError, UnreachableError
+from keywright.errors.service import BusyError, DiskError, ServeError, StorageError, UnreachableError
 from keywright.serve import serve
 from tests.serve.hostile import IDENTIFIER, Honest, hostile
 from tests.serve.network import make_thin
@@ -268,3 +270,45 @@ def test_a_call_within_another_has_no_longer() -> None:
 def test_a_deadline_is_a_time(seconds: float) -> None:
     with pytest.raises(ParameterError, match="deadline must be"):
         Deadline(seconds)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, RuntimeError])
+def test_an_interrupted_upload_waits_for_no_part(
+    scheme: str, stop: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an interrupt, or an error of the caller's own, parts in flight kept a client for a minute."""
+    monkeypatch.setattr(key_upload, "PART_BYTES", 1000)
+    path, hanging = tmp_path / "keys", threading.Semaphore(0)
+    path.write_bytes(bytes(100_000))
+    limit, waits = Deadline.limit, Counter[int]()
+
+    def note(self: Deadline, sock: socket.socket) -> socket.socket:
+        waits[threading.get_ident()] += 1
+        if waits[threading.get_ident()] == 2:  # it is connected
+            hanging.release()
+        return limit(self, sock)
+
+    monkeypatch.setattr(Deadline, "limit", note)
+    with dripping(*SENDS["a handshake" if scheme == "https" else "nothing"]) as port:
+
+        class Remote(exchange.Exchange):
+            def ask(self, method: str, path: str, entry: object = None) -> dict[str, Any]:
+                if "/direct" in path:
+                    raise StorageError("there is none", code="no_direct_uploads")
+                return {"missing": [[0, 100_000]]}
+
+            def send(self, method: str, path: str, body: bytes) -> Mapping[str, object]:
+                if path.endswith("offset=0"):
+                    for _ in range(key_upload.IN_FLIGHT - 1):
+                        hanging.acquire()
+                    return {}
+                return super().send(method, path, body)
+
+        def interrupt(done: int, total: int) -> None:
+            raise stop
+
+        server, begun = Remote(f"{scheme}://127.0.0.1:{port}", None, direct=False), time.monotonic()
+        with within(DEADLINE_S), pytest.raises(stop):
+            key_upload.send_file(server, "/v1/keys/x", path, interrupt)
+    assert time.monotonic() - begun < TIMEOUT_S / 2

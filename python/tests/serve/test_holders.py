@@ -48,8 +48,6 @@ SINGLE: dict[str, str] = {
     "http.connections.TLS_HEAD": "one record",
     "http.connections.TLS_HIGH": "one connection",
     "http.connections.TLS_LOW": "one connection",
-    "http.connections.TLS_READ": "one read",
-    "http.connections.TLS_RECORDS": "records of an address, which has a pace of reads",
     "http.pages.MAX_PAGE_BYTES": "files of the operator",
     "http.request_checks.LINGER_BYTES": "one connection",
     "http.request_checks.MAX_NAMES": "one request",

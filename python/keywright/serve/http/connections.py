@@ -6,7 +6,7 @@ beginning of a body or an answer, and a second for every `SLOWEST` bytes that mo
 credit its connection is aborted. At `MAX_CONNECTIONS`, a newcomer replaces a connection of the holder who has
 the most (see `connection_slots`). TLS is negotiated within a slot. Above the pace of its address, a request
 waits. Reads have a pace of their own: bytes that come one by one cost a turn of the event loop each, and wait
-for each other above it. With TLS, its records count as well, whether they carry bytes of requests or not.
+for each other above it. With TLS, a read has one record, whether that carries bytes of requests or not.
 """
 
 import asyncio
@@ -39,10 +39,6 @@ SLOWEST = 16 << 10
 
 HANDSHAKE_S = 10.0
 """Seconds for the negotiation of TLS."""
-
-TLS_READ, TLS_RECORDS = 16 << 10, 8
-"""Bytes of TLS that are read at a time, and records that take as long as a read: a record may carry a single
-byte, or none, as one that changes the keys."""
 
 TLS_HEAD = 5
 """Bytes of the head of a record; the last two are the length of its content."""
@@ -340,8 +336,9 @@ class Connection(H11Protocol):
 
 
 class TlsReads(asyncio.BufferedProtocol):
-    """What arrives on a connection that speaks TLS, before it is decrypted: in short reads, of which each
-    waits for the turn of its address, and whose records count.
+    """What arrives on a connection that speaks TLS, before it is decrypted: at a time at most the rest of a
+    record and the head of the next one, when it is the turn of its address. A record may carry a single byte,
+    or none, as one that changes the keys, and 700 of those in one read would take as long as ten handshakes.
 
     Args:
         tls: asyncio's protocol for TLS.
@@ -362,17 +359,26 @@ class TlsReads(asyncio.BufferedProtocol):
         self._tls, self._transport, self._connection = tls, transport, connection
         self._reads, self._address = reads, address
         self._buffer = memoryview(b"")
-        self._turn: asyncio.TimerHandle | None = None
+        self._turn: asyncio.Handle | None = None
+        # Bytes that wait until the peer reads: TLS answers changes of keys, and keeps what is not read.
+        self._full, self._kept = False, 0
         # What has arrived of the head of a record, and what is missing of its content.
-        self._head, self._missing, self._records = bytearray(), 0, 0
+        self._head, self._missing = bytearray(), 0
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Return the place of the next bytes."""
-        self._buffer = memoryview(self._tls.get_buffer(sizehint))[:TLS_READ]
+        most = self._missing + TLS_HEAD - len(self._head)
+        self._buffer = memoryview(self._tls.get_buffer(sizehint))[:most]
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         """Pass bytes on when it is their turn."""
+        if self._full:
+            self._transport.pause_reading()
+            # It is the peer that is slow now.
+            self._connection.hold(on=False)
+            self._kept = nbytes
+            return
         if (delay := self._reads.wait(self._address)) > 0:
             self._transport.pause_reading()
             self._connection.hold(on=True)
@@ -384,27 +390,12 @@ class TlsReads(asyncio.BufferedProtocol):
             self._turn = None
             self._connection.hold(on=False)
             self._transport.resume_reading()
-        self._records += self._count(self._buffer[:nbytes])
-        requests, self._records = divmod(self._records, TLS_RECORDS)
-        self._reads.charge(self._address, requests)
+        self._head += self._buffer[self._missing : nbytes]
+        self._missing = max(0, self._missing - nbytes)
+        if len(self._head) == TLS_HEAD:
+            self._missing = int.from_bytes(self._head[-2:])
+            self._head.clear()
         self._tls.buffer_updated(nbytes)
-
-    def _count(self, data: memoryview) -> int:
-        """Return the number of records that begin in bytes."""
-        count = place = 0
-        while place < len(data):
-            if self._missing:
-                step = min(self._missing, len(data) - place)
-                self._missing -= step
-            else:
-                step = min(TLS_HEAD - len(self._head), len(data) - place)
-                self._head += data[place : place + step]
-                if len(self._head) == TLS_HEAD:
-                    count += 1
-                    self._missing = int.from_bytes(self._head[-2:])
-                    self._head.clear()
-            place += step
-        return count
 
     def eof_received(self) -> bool | None:
         """Pass it on."""
@@ -417,12 +408,17 @@ class TlsReads(asyncio.BufferedProtocol):
         self._tls.connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Pass it on."""
+        """Pass it on, and no bytes until the peer reads."""
+        self._full = True
         self._tls.pause_writing()
 
     def resume_writing(self) -> None:
-        """Pass it on."""
+        """Pass it on, and the bytes that have waited."""
+        self._full = False
         self._tls.resume_writing()
+        if self._kept:
+            self._turn = self._connection.loop.call_soon(self.buffer_updated, self._kept)
+            self._kept = 0
 
 
 class Handshake(asyncio.Protocol):

@@ -139,8 +139,9 @@ class Server(OfOneProcess, Unpicklable, elsewhere="make one in the process that 
         self._ended.clear()
         self._service.draining = False
         try:
-            # Whatever the policy: on another loop, such as uvloop's, records of TLS would not be counted.
-            with asyncio.Runner(loop_factory=self._uvicorn.config.get_loop_factory()) as runner:
+            # A loop of the process's policy, such as uvloop's, may neither count records of TLS nor refuse
+            # connections before they cost any work.
+            with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
                 runner.run(self._serve())
         finally:
             self._ended.set()
@@ -184,6 +185,8 @@ class Server(OfOneProcess, Unpicklable, elsewhere="make one in the process that 
 def _tls(certificate: Path, key: Path) -> ssl.SSLContext:
     """Return the TLS settings of a server with a certificate."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    # OpenSSL 1.1 would negotiate again whenever a client asks for it.
+    context.options |= ssl.OP_NO_RENEGOTIATION
     try:
         context.load_cert_chain(certificate, key)
     except OSError as error:  # an error of the TLS library is also an OSError
