@@ -11,6 +11,7 @@ from pathlib import Path
 
 from keywright._copies import Unpicklable
 from keywright._processes import OfOneProcess
+from keywright._units import format_bytes
 from keywright.errors.service import BadRequestError, BusyError, ServeError, UnauthorizedError
 from keywright.model.model import Model
 from keywright.serve.evaluation.evaluations import Evaluations
@@ -291,7 +292,7 @@ class Service(
         if writer.finish():
             self._note_keys(uploaded)
             self._audit.note("complete", uploaded.tenant, uploaded.identifier, digest=uploaded.digest)
-            self._event(f"{uploaded.received} bytes of keys are complete and checked")
+            self._event(f"keys complete and checked, {format_bytes(uploaded.received)}")
         return self._describe(uploaded)
 
     def grant_part(

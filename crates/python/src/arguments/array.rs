@@ -26,7 +26,7 @@ impl<'py> Array<'py> {
         }
         let array = numpy.call_method1("asarray", (values,)).map_err(|error| {
             if error.is_instance_of::<PyException>(values.py()) {
-                Refusal::Values(format!("values are no array of numbers: {error}")).into()
+                Refusal::Values(format!("values are not an array of numbers: {error}")).into()
             } else {
                 Failure::from(error)
             }

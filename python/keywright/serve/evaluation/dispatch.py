@@ -91,7 +91,7 @@ class Dispatcher:
                 with on_behalf(job.request):
                     self._do(job)
             except Exception as error:  # noqa: BLE001 - a full disk must not end the thread
-                self._event(f"an evaluation could not be noted: {error!r}")
+                self._event(f"an evaluation could not be recorded: {error!r}")
 
     def _do(self, job: Job) -> None:
         """Run a job."""
@@ -103,11 +103,11 @@ class Dispatcher:
                 seconds = self._executor.run(worker, job)
             except WorkerEndedError as ended:
                 if self._given_up:
-                    self._event("an evaluation that ran is left to the next process")
+                    self._event("a running evaluation is left to the next process")
                     self._jobs.leave(job)
                     return
                 if ended.code == "not_begun":
-                    self._event(f"{ended}; the evaluation waits again")
+                    self._event(f"{ended}; the evaluation is queued again")
                     self._jobs.requeue(job, begun=False)
                     return
                 self._event(f"{ended}, attempt {job.attempts} of {ATTEMPTS}")
@@ -130,7 +130,7 @@ class Dispatcher:
                 self._jobs.charge(job, time.monotonic() - begun)
         if error is not None and job.others:
             # Run each alone to find which one is the cause.
-            self._event(f"evaluations that were joined failed, and are run one by one: {error.code}")
+            self._event(f"joined evaluations failed and are run one by one: {error.code}")
             self._jobs.requeue_each(job)
         elif self._jobs.end(job, seconds, error):
             self._executor.end(job)
@@ -141,7 +141,7 @@ class Dispatcher:
         if all(map(self._jobs.has, (job, *job.others))):
             # The text of a system's error names a file.
             reason = failed.strerror if isinstance(failed, OSError) else failed
-            self._event(f"{reason}; the evaluation waits again")
+            self._event(f"{reason}; the evaluation is queued again")
             self._jobs.requeue(job, begun=False, after=DISK_S)
         else:
             self._jobs.requeue(job, begun=False)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 
+from keywright._units import format_bytes
 from keywright.errors.service import BadRequestError, OtherModelError
 from keywright.model.served import framing
 from keywright.serve.jobs.job import MAX_PRIORITY, Job, Reservation
@@ -154,7 +155,7 @@ class Evaluations:
         if not held:
             self.execution.note(job)
         self._jobs.add(job, message, admitted.place)
-        self._reports.on_event(f"{len(message)} bytes to evaluate")
+        self._reports.on_event(f"evaluation queued, {format_bytes(len(message))}")
         return job
 
     def _require_places(self, model: str, priority: int, places: range | None) -> None:

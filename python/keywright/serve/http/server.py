@@ -158,7 +158,7 @@ class Server(OfOneProcess, Unpicklable, elsewhere="make one in the process that 
             loop.default_exception_handler(context)
         elif time.monotonic() - self._complained >= COMPLAIN_S:
             self._complained = time.monotonic()
-            self._service.tell(f"connections wait, because descriptors are short: {error.strerror}")
+            self._service.tell(f"connections wait for file descriptors: {error.strerror}")
 
     def shutdown(self) -> None:
         """Stop `serve_forever` after the running requests, and wait for it. From now on the server reports

@@ -339,7 +339,7 @@ class UploadStore:
                     uploaded.receiving.remove(incoming)
                     uploaded.begun = False
                 raise
-            self._event("a client starts to upload keys")
+            self._event("key upload started")
         return incoming
 
     def interrupt(self, uploaded: UploadedKeys) -> None:
