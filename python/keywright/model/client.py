@@ -166,13 +166,24 @@ class ModelClient(
         return self.program.answers(outputs)
 
     def encrypt_batch(self, batch: NDArray[np.float64]) -> list[bytes]:
-        """Encrypt up to ``program.batch`` samples, (count, *input_shape)."""
-        return self._encryption.encrypt(batch)
+        """Encrypt up to ``program.batch`` samples, (count, *input_shape), which `guard` does not check.
+
+        Raises:
+            EncodeError: another shape, no samples, more of them, or values that are not finite.
+        """
+        parts = self.program.batches(batch)
+        self.program.require_count(sum(map(len, parts)))
+        return self._encryption.encrypt(parts[0])
 
     def decrypt_batch(
         self, objects: Sequence[bytes], count: int, flooding: Flooding | None = None
     ) -> NDArray[np.float64]:
-        """Return the outputs of ``count`` samples, (count, *output_shape); flooding as for `decrypt`."""
+        """Return the outputs of ``count`` samples, (count, *output_shape); flooding as for `decrypt`.
+
+        Raises:
+            EncodeError: a count that is not from 1 to ``program.batch``.
+        """
+        self.program.require_count(count)
         return self._encryption.decrypt(objects, count, flooding=flooding)
 
     def read_answer(self, path: Path) -> bytes:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keywright._copies import Unchanging
+from keywright.errors.choices import require_integer
 from keywright.errors.engine import EncodeError
 from keywright.program.operands.operands import Operands
 
@@ -194,14 +195,23 @@ class Program(
             raise EncodeError(
                 f"the decrypted result has shape {expected}, got {np.shape(slots)}", code="samples"
             )
-        if count is not None and not 1 <= count <= self.batch:
+        if count is not None:
+            self.require_count(count)
+        values = self.output.leaving(self.output.layout.unpack(np.asarray(slots, np.float64)))
+        tensors = values.reshape(self.batch, *self.output.shape)
+        return tensors[0] if count is None else tensors[:count]
+
+    def require_count(self, count: int) -> None:
+        """Refuse a number of samples that do not share ciphertexts.
+
+        Raises:
+            EncodeError: it is not from 1 to ``batch``.
+        """
+        if not 1 <= require_integer("count", count) <= self.batch:
             raise EncodeError(
                 f"count {count} is out of range; the program takes 1 to {self.batch} samples at a time",
                 code="samples",
             )
-        values = self.output.leaving(self.output.layout.unpack(np.asarray(slots, np.float64)))
-        tensors = values.reshape(self.batch, *self.output.shape)
-        return tensors[0] if count is None else tensors[:count]
 
     def answers(self, outputs: ArrayLike) -> dict[str, NDArray[Any]]:
         """Compute the model's own outputs by name, such as labels and probabilities, from decrypted results.

@@ -22,6 +22,7 @@ from keywright.model import Model
 from keywright.plan.ring.preset_plans import bootstrap_plans
 from onnx import TensorProto, helper, numpy_helper
 from tests.bootstraps import DEGREE_62
+from tests.commands.printed import fails
 
 Write = Callable[[int], Path]
 
@@ -183,3 +184,27 @@ def test_images(tmp_path: Path) -> None:
     empty.mkdir()
     with pytest.raises(CommandError, match="holds no images"):
         load_inputs(empty)
+
+
+def test_a_result_replaces_nothing_that_is_read(
+    squares: Write, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = squares(1)
+    before = (folder / "inputs.npy").read_bytes()
+    monkeypatch.chdir(folder)
+    for out in ("inputs.npy", "./inputs.npy", "squares.onnx"):
+        line = fails(capsys, "infer", "squares.onnx", "--input", folder / "inputs.npy", "--out", out)
+        assert "would replace a file that this command reads; name another" in line
+    assert (folder / "inputs.npy").read_bytes() == before
+    line = fails(capsys, "infer", "squares.onnx", "--input", "inputs.npy", "--out", folder / "none" / "y.npy")
+    assert "there is no folder" in line
+
+
+def test_one_sample_calibrates(squares: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a batch axis, a count of samples took features."""
+    folder = squares(1)
+    np.save(folder / "one.npy", np.load(folder / "inputs.npy")[0])
+    for count in ([], ["--calibration-count", "1"]):
+        arguments = [str(folder / "squares.onnx"), "--calibration", str(folder / "one.npy"), *count]
+        assert main(["infer", *arguments, "--input", str(folder / "one.npy"), "--json"]) == 0
+    assert "--threads 0 is too small" in fails(capsys, "presets", "--threads", "0")

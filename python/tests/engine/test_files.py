@@ -151,3 +151,14 @@ def test_a_ciphertext_keeps_its_scale_and_estimate(small: Party) -> None:
     assert loaded.error_bound >= squared.error_bound * (1 - 1e-9)
     lazy = small.evaluator.multiply_lazy(squared, squared)
     assert kw.Ciphertext.from_bytes(lazy.to_bytes(), small.parameters).degree == 2
+
+
+def test_a_path_is_text(tmp_path: Path) -> None:
+    """Of bytes, the refusal says how they become a path."""
+    parameters = kw.Parameters.preset("N13_QP214_S38")
+    for path in (bytes(tmp_path / "p.kw"), os.DirEntry):
+        for use in (parameters.save, kw.Parameters.load, kw.SecretKey.generate(parameters).save):
+            with pytest.raises(
+                TypeError, match=r"os\.fsdecode" if isinstance(path, bytes) else "os.PathLike"
+            ):
+                use(path)  # type: ignore[operator]

@@ -9,6 +9,7 @@ import onnx
 import pytest
 from keywright.errors import ModelRefusedError, RefusalError
 from keywright.model import Model
+from keywright.program.operands.normalisation import HEADROOM
 from onnx import TensorProto, helper, numpy_helper
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import BernoulliNB
@@ -259,3 +260,20 @@ def test_every_output_of_a_network_is_judged_by_itself(outliers: bool) -> None:
     assert compiled.report.warnings == ()
     rough = kw.compile(model, calibration, activations={"tanh": "chebyshev:1"})
     assert "times half of its range" in rough.report.warnings[0]
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 70.0, 1e4, 1e9])
+def test_outputs_are_divided_no_more_than_they_must_be(size: float) -> None:
+    """The digits' unit was 128 with calibration data and 1 without, at equal parameters."""
+    rng = np.random.default_rng(4)
+    samples = rng.uniform(-1, 1, (50, 4))
+    weights = rng.normal(size=(4, 2))
+    weights *= size / np.abs(samples @ weights).max()
+    graph = built([helper.make_node("MatMul", ["x", "w"], ["y"])], (4,), 2, w=weights)
+    output = kw.compile(graph, samples, parameters=small(2)).program.output
+    most = 2.0 ** (55 - 45 - 1)  # half of the last prime over the scale
+    peak = np.abs(samples @ weights).max()
+    if output.normalisation is not None:
+        peak = np.abs(output.normalisation.apply(samples @ weights)).max()
+    assert peak * HEADROOM <= output.scale * most
+    assert output.scale == 1 or 2 * 1.25 * peak * HEADROOM > output.scale * most / 1.25

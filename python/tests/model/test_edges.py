@@ -15,7 +15,7 @@ from keywright import compiler
 from keywright.cli import main
 from keywright.compiler import check
 from keywright.errors import EncodeError, OutOfRangeError
-from keywright.errors.engine import FormatError
+from keywright.errors.engine import FormatError, ParameterError
 from keywright.model import Model, ModelClient
 from keywright.model.served.manifest import Manifest
 from keywright.runtime.range_guard import guard
@@ -109,9 +109,9 @@ def model() -> Model:
     ],
     ids=["number", "nothing", "no samples", "wide", "nested", "not finite"],
 )
-@pytest.mark.parametrize("method", ["predict", "simulate", "encrypt", "guard"])
+@pytest.mark.parametrize("method", ["predict", "simulate", "encrypt", "encrypt_batch", "guard"])
 def test_samples_of_no_use_are_refused_alike(model: Model, method: str, samples: Any) -> None:
-    caller = ModelClient(model) if method in ("encrypt", "guard") else model
+    caller = model if method in ("predict", "simulate") else ModelClient(model)
     with pytest.raises(EncodeError, check=lambda error: error.code == "samples"):
         getattr(caller, method)(samples)
 
@@ -191,3 +191,53 @@ def test_a_plain_model_has_a_manifest_of_the_version_before(model: Model) -> Non
     manifest = model.manifest
     assert json.loads(manifest.encoded)["version"] == 4
     assert "normalised" not in json.loads(manifest.encoded)
+
+
+def test_no_sample_is_beyond_the_places_of_a_batch(model: Model) -> None:
+    """A fifth sample in ciphertexts of four had the answer of other numbers, without a word."""
+    four = model.for_batch(4)
+    client, samples = four.client(), np.ones((5, 3))
+    for batch in (samples, samples[0]):
+        with pytest.raises(EncodeError, check=lambda error: error.code == "samples"):
+            client.encrypt_batch(batch)
+    server = four.server()
+    server.load_keys(client.keys())
+    answer = server.evaluate(client.encrypt_batch(samples[:4])).objects
+    assert client.decrypt_batch(answer, np.int64(4)).shape == (4, 3)  # type: ignore[arg-type]
+    for count in (5, 0, -1):
+        with pytest.raises(EncodeError, match=f"count {count} is out of range"):
+            client.decrypt_batch(answer, count)
+
+
+@pytest.mark.parametrize("number", [np.int64(4), np.uint8(4), np.array(4)])
+def test_integers_of_numpy_are_integers(number: Any, tmp_path: Path) -> None:
+    samples = np.random.default_rng(1).normal(size=(60, 3))
+    compiled = kw.compile(MODELS["diagonal"][0], samples, batch=number)
+    compiled.save(tmp_path / "model")
+    assert kw.load(tmp_path / "model").program.batch == 4
+    assert kw.compile(MODELS["diagonal"][0], samples, samples=number).program.batch == 4
+    assert compiled.plan_batches(number)[1].memory.total > 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{name: value} for name in ("batch", "samples") for value in (0, -1, 1.5, "1", np.bool_(True), [2])]
+    + [{"labels": value} for value in ("abc", [1, 2, 3], None)],
+    ids=str,
+)
+def test_arguments_of_no_use_are_refused(arguments: dict[str, Any]) -> None:
+    samples = np.random.default_rng(1).normal(size=(60, 3))
+    with pytest.raises(ParameterError, match=next(iter(arguments))):
+        kw.compile(MODELS["diagonal"][0], samples, **arguments)
+
+
+def test_numbers_of_no_use_are_refused(model: Model) -> None:
+    samples = np.ones((1, 3))
+    for call in (
+        lambda: model.plan_batches(0),
+        lambda: model.simulate(samples, seed=-1),
+        lambda: model.simulate(samples, repetitions=1.5),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(ParameterError):
+            call()
+    assert model.predict(samples, memory=2**100).shape == (1, 3)
