@@ -284,6 +284,7 @@ def test_an_encrypted_run_takes_samples() -> None:
         ("two inputs", {"x": NUMBERS, "z": NUMBERS[:3]}, "one count"),
         ("texts", np.asarray([[3]], object), "takes texts"),
         ("rounding", np.asarray([["a", "b", "c", "d"]], object), "takes numbers"),
+        ("binning", np.full((1, 4), np.inf), "input 'x' has values that are not finite"),
         ("rounding", np.full((1, 4), np.nan), "4 features that are no numbers: a value"),
     ],
 )

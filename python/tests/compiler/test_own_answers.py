@@ -101,11 +101,12 @@ def test_values_of_another_shape_and_of_one_sample_are_compared() -> None:
         require_same(line, export, feeds, one)
 
 
-def test_the_exporter_of_several_outputs_writes_them_one_behind_the_other() -> None:
+def test_several_outputs_of_a_network_have_their_shape_and_are_compared() -> None:
     targets = np.c_[TARGET, -1e3 * TARGET]
     network = MLPRegressor(hidden_layer_sizes=(4,), activation="identity", solver="lbfgs", random_state=0)
     network.fit(FREE, targets)
     export = to_onnx(network, FREE)
+    assert [each.dim_value for each in export.graph.output[0].type.tensor_type.shape.dim] == [0, 2]
     network.coefs_[1] = network.coefs_[1][:, ::-1]
     with pytest.raises(ModelRefusedError, match="it is off by"):
         require_same(network, export, {export.graph.input[0].name: FREE}, FREE)

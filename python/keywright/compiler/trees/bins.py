@@ -96,7 +96,8 @@ def categories(ensemble: Ensemble, feature: int) -> Categories:
 def private_bins(ensemble: Ensemble, samples: Vector, count: int) -> Bins:
     """Return at most ``count`` bins of each used feature, whose edges depend on samples alone: each distinct
     value has its own bin if there are few, and so has each whole number in the range of whole numbers;
-    otherwise the bins have equal shares of the samples.
+    otherwise the bins have equal shares of the samples. If nodes test whether a feature equals a number, the
+    values between two of few are in a bin of their own, one less than ``count`` more.
 
     Args:
         samples: (count, features).
@@ -109,7 +110,8 @@ def private_bins(ensemble: Ensemble, samples: Vector, count: int) -> Bins:
             edges[int(feature)], middles[int(feature)] = _quantiles(present, count)
             continue
         taken = categories(ensemble, int(feature))
-        between, middles[int(feature)] = _quantiles(taken.of(present), count)
+        bins = _quantiles if taken.whole else _single_values
+        between, middles[int(feature)] = bins(taken.of(present), count)
         edges[int(feature)] = taken.edges(between)
     return _bins(ensemble, edges, middles, thresholds=False)
 
@@ -128,6 +130,19 @@ def _quantiles(values: Vector, count: int) -> tuple[Vector, Vector]:
     edges = _between(distinct, place[place > 0])
     ends = np.concatenate(([0], np.searchsorted(values, edges, side="right"), [len(values)]))
     return edges, values[(ends[:-1] + ends[1:] - 1) // 2]
+
+
+def _single_values(values: Vector, count: int) -> tuple[Vector, Vector]:
+    """Return the same with a bin for each of few distinct values, and one for all values between two of
+    them, which are no category; otherwise `_quantiles`."""
+    edges, middles = _quantiles(values, count)
+    if len(np.unique(values)) > count:
+        return edges, middles
+    below, above = middles[:-1], middles[1:]
+    return (
+        np.stack([below, np.nextafter(above, -np.inf)], axis=1).ravel(),
+        np.append(np.stack([below, below + (above - below) / 2], axis=1).ravel(), middles[-1:]),
+    )
 
 
 def is_whole(distinct: Vector, count: int) -> bool:
@@ -172,6 +187,7 @@ def _bins(
     missing = np.asarray(list(edges), np.int64) if ensemble.missing else np.zeros(0, np.int64)
     if not len(columns) and not len(missing):  # a constant, for which a program still has an input
         columns, positions = np.zeros(1, np.int64), np.zeros(1)
+        middles = {feature: np.repeat(each, 1 + (feature == 0)) for feature, each in middles.items()}
     binning = Binning(ensemble.features, columns, positions, missing, ensemble.single, thresholds)
     none = np.zeros(0)
     return Bins(binning, [middles.get(feature, none) for feature in range(ensemble.features)])

@@ -134,6 +134,11 @@ class FirstSteps(Stated):
             values, single = read_arrays(samples, self.inputs)
             for name, count in self._table_rows.items():
                 _require_ids(name, values[name], count)
+            for name, array in values.items():  # steps such as clipping make numbers of infinities
+                if array.dtype.kind == "f" and "IsInf" not in self.operators and np.isinf(array).any():
+                    raise EncodeError(
+                        f"input {name!r} has values that are not finite; remove them", code="samples"
+                    )
         else:
             table, single = read_table(samples, self.columns)
             values = {

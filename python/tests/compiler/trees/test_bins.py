@@ -9,6 +9,8 @@ import pytest
 from keywright import compiler
 from keywright.compiler.front_ends.model_source import to_source
 from keywright.compiler.trees.bins import private_bins, public_bins
+from keywright.compiler.trees.ensemble import Ensemble, Features, Nodes, exactly
+from keywright.compiler.trees.last_step import LastStep
 from keywright.compiler.trees.quantising import quantise
 from keywright.errors import FormatError
 from keywright.errors.engine import EncodeError
@@ -188,3 +190,18 @@ def test_a_single_sample_that_is_far_off_is_warned_of(model: Any, labels: int) -
     assert exact is not None
     assert exact.outputs.largest_change < exact.outputs.largest_output / 1000
     assert not exact.warnings
+
+
+@pytest.mark.parametrize("present", [[1.0, 3.0, 4.5], [3.0], [2.0, 3.0, 5.0]])
+def test_values_beside_those_that_a_node_tests_for_are_not_rounded_to_them(present: list[float]) -> None:
+    children = np.asarray([[1, 2], [-1, -1], [-1, -1]])
+    nodes = Nodes(
+        np.asarray([0, -1, -1]), np.zeros(3), children[:, 0], children[:, 1], np.zeros(3, bool),
+        np.asarray([[0.0], [1.0], [2.0]]), {0: exactly(np.asarray([3.0]))},
+    )  # fmt: skip
+    trees = Ensemble(
+        Features(1, single=True), np.zeros(1, int), nodes, np.zeros(1), LastStep(values="variable")
+    )
+    bins = private_bins(trees, np.repeat(present, 9)[:, None], 16)
+    values = np.linspace(present[0], present[-1], 29)[:, None]
+    assert np.array_equal(trees.scores(bins.quantised(values)), trees.scores(values))

@@ -23,7 +23,8 @@ def corrected(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
     Of a discriminant analysis of two classes it writes the softmax of -d and d, whose probability is the
     sigmoid of 2 d and not of d; of one against one, the numbers of labels instead of these; of an isotonic
     calibration, the probability of the nearest threshold instead of a straight line between two; of a support
-    vector machine of two classes, the scores of libsvm, whose first class is the positive one.
+    vector machine of two classes, the scores of libsvm, whose first class is the positive one; of a network
+    with several outputs, all of them in one column.
     """
     last = last_step(model)
     kind, graph = type(last).__name__, exported.graph
@@ -31,6 +32,10 @@ def corrected(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
         _negate_scores(graph)
     if kind == "CalibratedClassifierCV" and last.method == "isotonic":
         _interpolate(exported)
+    if kind == "MLPRegressor" and last.n_outputs_ > 1:
+        (shape,) = [each for each in graph.initializer if each.name == graph.node[-1].input[1]]
+        shape.CopyFrom(onnx.numpy_helper.from_array(np.asarray([-1, last.n_outputs_]), shape.name))
+        graph.output[0].type.tensor_type.shape.dim[1].dim_value = last.n_outputs_
     if kind in ("GammaRegressor", "PoissonRegressor", "TweedieRegressor"):
         # The client computes the exponential, so that no mean is below 0; its argument says as much.
         means = [node.output[0] for node in graph.node if node.op_type == "Exp"]
