@@ -22,7 +22,10 @@ Format = Literal["text", "json"]
 LOGGER = logging.getLogger("keywright.serve")
 
 IDENTIFIER = re.compile(r"[A-Za-z0-9._:-]{1,64}")
-_GRANTING = re.compile(r"(?:(?<![0-9a-f])|(?<=%[0-9A-Fa-f]{2})|(?<=\\x[0-9a-f]{2}))[0-9a-f]{32}(?![0-9a-f])")
+_GRANTING = re.compile(
+    r"(?:(?<![0-9a-f])|(?<=%[0-9A-Fa-f]{2})|(?<=\\x[0-9a-f]{2})|(?<=\\u[0-9a-f]{4})|(?<=\\U[0-9a-f]{8}))"
+    r"[0-9a-f]{32}(?![0-9a-f])"
+)
 """Identifiers of key sets and evaluations, also behind an escape, as in the address of a list of objects.
 Hashes of models have twice their digits."""
 

@@ -164,6 +164,14 @@ LARGE = {
         ],
         {"shape": np.array([-1, 1]), "scale": np.ones(1 << 17, np.float32)},
     ),
+    "numbers as texts": of(
+        [
+            helper.make_node("Reshape", ["x", "shape"], ["z"]),
+            helper.make_node("Add", ["z", "row"], ["w"]),
+            helper.make_node("Cast", ["w"], ["y"], to=onnx.TensorProto.STRING),
+        ],
+        {"shape": np.array([-1, 1]), "row": np.ones(1 << 9, np.float32)},
+    ),
     "many outputs": of([helper.make_node("Split", ["x"], ["y"], axis=1, num_outputs=1 << 40)]),
 }
 

@@ -119,7 +119,24 @@ def test_hashes_of_models_and_identifiers_of_requests_stay_in_a_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "before", ["", "/", "%2F", "%2f", "%3D", "\\n", "\\x00", "\\xff", "x", "Z", "_", "é", "-"]
+    "before",
+    [
+        "",
+        "/",
+        "%2F",
+        "%2f",
+        "%3D",
+        "\\n",
+        "\\x00",
+        "\\xff",
+        "\\u200b",
+        "\\U000e0001",
+        "x",
+        "Z",
+        "_",
+        "é",
+        "-",
+    ],
 )
 @pytest.mark.parametrize("behind", ["", "/", "%2F", "\\n", "\\xff", "x", "Z", "_", ".message"])
 def test_no_escape_beside_an_identifier_hides_it(before: str, behind: str) -> None:

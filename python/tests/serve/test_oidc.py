@@ -383,6 +383,10 @@ def test_keys_that_cannot_sign_tokens_are_left_out(issuer: Issuer, test_issuer: 
         [
             {"kty": "oct", "k": shared, "alg": "HS256", "kid": "shared"},
             {"kty": "oct", "k": shared, "kid": "RS256"},
+            # One of these kept the issuer's other keys from being read.
+            {"kty": "oct", "kid": "empty"},
+            {"kty": "oct", "crv": "P-256", "kid": "empty"},
+            {**jwk(RSA, "RS256", "none"), "alg": "none"},
             {**jwk(RSA, "RS256", "encrypts"), "use": "enc"},
             {"kty": "RSA", "kid": "broken"},
             3,

@@ -41,6 +41,9 @@ others."""
 MAX_CHARACTERS = 1 << 26
 """Maximum number of characters of a node's result, if every text is as long as the longest."""
 
+NUMBER_CHARACTERS = 32
+"""Characters that numpy reserves for the text of a number."""
+
 FLATTENS_BEFORE = 13
 """Before this opset, `ROWS` read all axes from theirs on as one row."""
 
@@ -239,6 +242,8 @@ def _longest(step: _Step, operands: Iterable[NDArray[Any]]) -> int:
         return 0
     if step.node.op_type == "LabelEncoder":  # its operands and keys are no results
         return step.longest
+    if any(entry.name == "to" and entry.i == onnx.TensorProto.STRING for entry in step.node.attribute):
+        return NUMBER_CHARACTERS
     texts = [len(str(text)) for array in operands if array.dtype.kind in "OUS" for text in array.ravel()]
     return max(step.longest, *texts) if texts else step.longest
 

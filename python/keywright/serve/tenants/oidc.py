@@ -21,6 +21,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 import jwt
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from keywright._reading.documents import Limits, read_json
@@ -212,15 +213,17 @@ def _fetch_keys(issuer: str) -> dict[str | None, VerifyingKey]:
     for entry in entries:
         if not isinstance(entry, dict) or entry.get("use", "sig") != "sig":
             continue
-        try:
-            key = jwt.PyJWK.from_dict(entry)
-        except (jwt.PyJWTError, ValueError, TypeError):
-            continue
-        weak = isinstance(key.key, RSAPublicKey) and key.key.key_size < MIN_RSA_BITS
-        family = FAMILIES.get(str(entry.get("crv")), FAMILIES.get(str(entry.get("kty")), ()))
+        family = FAMILIES.get(str(entry.get("crv" if entry.get("kty") == "EC" else "kty")), ())
         named = entry.get("alg")
         usable = family if named is None else tuple(name for name in family if name == named)
-        if usable and not weak and isinstance(key.key_id, str | None):
+        if not usable:
+            continue
+        try:
+            key = jwt.PyJWK.from_dict(entry)
+        except (jwt.PyJWTError, ValueError, TypeError, UnsupportedAlgorithm):
+            continue
+        weak = isinstance(key.key, RSAPublicKey) and key.key.key_size < MIN_RSA_BITS
+        if not weak and isinstance(key.key_id, str | None):
             keys[key.key_id] = VerifyingKey(key.key, usable)
     return keys
 
