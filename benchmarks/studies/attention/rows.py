@@ -18,6 +18,7 @@ class Compiled:
     levels: int
     bootstraps: int
     compile_s: float
+    compile_processor_s: float
     compile_peak_bytes: int
     keys: int
     key_bytes: int

@@ -19,7 +19,7 @@ A process of its own compiles the model and makes keys, in the folder `--work`; 
 client of one sentence after the other. A row is written for each, and sentences with a row are left out, so
 the command can be stopped and given again. With `--busy`, because other work runs on the machine, rows go to
 a file of their own: they count for labels and terms, and not for times. With ``--clear`` nothing is
-encrypted: the compiled program runs in the clear.
+encrypted, and no keys are made: the compiled program runs in the clear.
 """
 
 from __future__ import annotations
@@ -104,13 +104,14 @@ class Study:
         model.save(place / "model")
         client = kw.load_client(place / "model")
         client.save(place / "client")
-        client.save_keys(place / "model")
+        if not options.clear:
+            client.save_keys(place / "model")
         report, errors = model.report, model.encrypted_error
         classifier, predicted = self.classifier(), self.predicted(model)
         return Compiled(
             options.tokens, sum(".intermediate.dense.weight" in name for name in self.weights),
-            model.program.depth, report.run.bootstraps, compiling.wall, peak, report.sizes.keys,
-            (place / "model" / "keys.kw").stat().st_size, report.run.seconds,
+            model.program.depth, report.run.bootstraps, compiling.wall, compiling.cpu, peak,
+            report.sizes.keys, report.sizes.key_bytes, report.run.seconds,
             float("nan") if errors is None else errors.share,
             report.sizes.sent_bytes, report.sizes.returned_bytes,
             float("nan") if classifier is None else classifier.accuracy,
@@ -228,11 +229,12 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=BUILD / "attention", help="folder of model and keys")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-attention)")
     options = parser.parse_args()
-    os.environ.setdefault("RAYON_NUM_THREADS", str(options.threads))
+    for name in ("RAYON_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(name, str(options.threads))
     folder = record_folder(options.out, "attention")
     kind = "" if options.queries is None else "queries_"
     place = options.work / f"{kind}{options.tokens}"
-    if not (place / "client").exists():
+    if not (place / ("client" if options.clear else "model/keys.kw")).exists():
         place.mkdir(parents=True, exist_ok=True)
         spawned = multiprocessing.get_context("spawn")
         process = spawned.Process(target=compiling, args=(options, place, folder / f"{kind}compiled.jsonl"))

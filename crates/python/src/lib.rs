@@ -68,7 +68,8 @@ mod _core {
             switching_key::PySwitchingKey,
         },
         memory::{
-            memory_use, polynomial_scratch, recycled_bytes, reset_memory_peak, transform_scratch, trim_memory,
+            keep_large_blocks, memory_use, polynomial_scratch, recycled_bytes, reset_memory_peak,
+            transform_scratch, trim_memory,
         },
         parameters::{bfv::PyBfvParameters, ckks::PyParameters},
         pools::encryption_pool::PyEncryptionPool,
@@ -90,7 +91,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
-        keywright_ring::return_large_blocks();
+        keywright_ring::keep_large_blocks(false);
         // Without a reserve the first computation is refused; the process needs none before that.
         let _ = keywright_ring::Reserve::keep();
         Ok(())

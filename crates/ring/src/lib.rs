@@ -27,7 +27,7 @@ pub use backend::{Backend, BackendKind};
 pub use conversion::{Conversion, Decomposer};
 pub use error::RingError;
 pub use memory::buffer::{
-    Buffer, BufferUse, buffer_use, recycled_bytes, reset_peak, return_large_blocks, trim_cache,
+    Buffer, BufferUse, buffer_use, keep_large_blocks, recycled_bytes, reset_peak, trim_cache,
 };
 pub use memory::out_of_memory::OutOfMemory;
 #[cfg(feature = "std")]

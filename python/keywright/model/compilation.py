@@ -17,6 +17,7 @@ from keywright.compiler.front_ends.model_source import to_source
 from keywright.errors import ModelRefusedError, ParameterError
 from keywright.errors.choices import require_choice
 from keywright.errors.network import RefusalError
+from keywright.plan.memory.machine import large_blocks_kept
 
 from .estimator import with_estimator
 from .model import Model
@@ -35,6 +36,7 @@ class FitOptions(TypedDict, total=False):
     bins: int | None
 
 
+@large_blocks_kept()
 def compile(  # noqa: A001 (read as keywright.compile)
     model: object,
     calibration: Any = None,

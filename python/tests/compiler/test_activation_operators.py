@@ -1,6 +1,7 @@
 """Activations, maxima and normalisations compared with onnxruntime, within the stated errors of their
 polynomials."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler
+from keywright.compiler.activations.functions import erf
 from keywright.errors import ModelRefusedError
 from numpy.typing import NDArray
 from onnx import helper
@@ -279,3 +281,10 @@ def test_numbers_that_are_asked_whether_they_are(build: Build) -> None:
     weights = {"w": np.eye(6, 2, dtype=np.float32), "v": np.eye(6, dtype=np.float32)}
     with pytest.raises(ModelRefusedError, match="one value twice"):
         compiler.compile_program(build(other, (6,), weights), TARGET)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (5,), (2, 3)])
+def test_the_error_function_is_that_of_the_standard_library(shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(3).normal(0.0, 2.0, shape)
+    assert erf(x).shape == shape
+    assert erf(x).ravel().tolist() == [math.erf(value) for value in np.ravel(x)]

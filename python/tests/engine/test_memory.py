@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright import _core
+from keywright.plan.memory import machine
 
 Q_BITS, P_BITS = [58, *[45] * 7, *[58] * 10], [58] * 4
 
@@ -196,3 +198,28 @@ print("goes on")
 def test_memory_is_given_back_and_where_there_is_none_an_error_is_raised() -> None:
     done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, "goes on"), done.stderr
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator")
+def test_freed_memory_serves_the_next_arrays_while_it_is_kept() -> None:
+    import resource
+
+    def faults() -> int:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(200):
+            np.ones(1 << 17)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    with machine.large_blocks_kept():
+        with machine.large_blocks_kept():
+            np.ones(1 << 17)
+        kept = faults()
+    assert 10 * kept < faults()
+
+
+def test_a_compilation_keeps_freed_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[bool] = []
+    monkeypatch.setattr(machine, "keep_large_blocks", calls.append)
+    with pytest.raises(TypeError):
+        kw.compile(object())
+    assert calls == [True, False]

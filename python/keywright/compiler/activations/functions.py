@@ -15,7 +15,7 @@ def sigmoid(x: Vector) -> Vector:
 
 def erf(x: Vector) -> Vector:
     """The error function."""
-    return np.asarray([math.erf(value) for value in np.ravel(x)]).reshape(np.shape(x))
+    return np.fromiter(map(math.erf, np.ravel(x).tolist()), np.float64).reshape(np.shape(x))
 
 
 relu = PiecewiseLinear.through((0.0,), (0.0, 1.0), 0.0)

@@ -3,7 +3,11 @@
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
+
+from keywright._core import keep_large_blocks, trim_memory
 
 from . import windows
 
@@ -27,6 +31,27 @@ _MEMORY = Path("/proc/meminfo")
 _STATUS = Path("/proc/self/status")
 _GROUP = Path("/proc/self/cgroup")
 _GROUPS = Path("/sys/fs/cgroup")
+
+
+_keepers: list[None] = []
+_LOCK = Lock()
+
+
+@contextmanager
+def large_blocks_kept() -> Iterator[None]:
+    """Let freed memory serve the next arrays, whose pages then exist already, until all that keep it have
+    ended; then it goes back to the operating system."""
+    with _LOCK:
+        _keepers.append(None)
+        keep_large_blocks(True)
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _keepers.pop()
+            if not _keepers:
+                keep_large_blocks(False)
+                trim_memory()
 
 
 def available_bytes() -> int:

@@ -187,16 +187,20 @@ pub fn trim_cache() {
     }
 }
 
-/// Makes the process return blocks of 128 KiB and more that are no buffers as soon as they are freed: most objects of
-/// an application. By default the system's allocator starts to keep freed blocks of up to 32 MiB among others. Blocks
-/// of changing lengths then leave gaps, half as much again as is in use.
-pub fn return_large_blocks() {
+/// Whether the process keeps freed blocks of up to 32 MiB that are no buffers, most objects of an application. If not,
+/// it returns blocks of 128 KiB and more as soon as they are freed. By default the system's allocator starts to keep them
+/// among others. Blocks of changing lengths then leave gaps, half as much again as is in use. But a block that is
+/// returned and allocated again costs a page fault for every 4 KiB of it.
+pub fn keep_large_blocks(kept: bool) {
     #[cfg(all(feature = "std", target_os = "linux", target_env = "gnu"))]
     // SAFETY: it sets numbers of the allocator, from any thread.
     unsafe {
-        libc::mallopt(libc::M_MMAP_THRESHOLD, 128 << 10);
-        libc::mallopt(libc::M_TRIM_THRESHOLD, 128 << 10);
+        let (block, spare) = if kept { (32 << 20, 256 << 20) } else { (128 << 10, 128 << 10) };
+        libc::mallopt(libc::M_MMAP_THRESHOLD, block);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, spare);
     }
+    #[cfg(not(all(feature = "std", target_os = "linux", target_env = "gnu")))]
+    let _ = kept;
 }
 
 /// Bytes of buffers of at least 8 KiB.
