@@ -198,9 +198,9 @@ class FitReport:
         assert rounding is not None
         share = rounding.agreement
         return (
-            "the model is a quantised one, in real numbers instead of integers: "
+            "the model is quantised, and the program computes with real numbers instead of integers: "
             + ("" if share is None else f"{share:.2%} equal predictions, ")
-            + f"outputs off by {rounding.mean_change:.2g} in the mean and "
+            + f"outputs off by {rounding.mean_change:.2g} on average and "
             f"{rounding.largest_change:.2g} at most (largest output {rounding.largest_output:.3g})"
         )
 
@@ -214,9 +214,9 @@ class FitReport:
         rounded = f"thresholds rounded to the edges of at most {self.bins} bins; " if self.bins else ""
         what = "scores" if self.outputs.answers else "outputs"
         return (
-            f"{rounded}program in the clear against the model, {self.compared} {kind}: {share}{what} off by "
-            f"{self.outputs.mean_change:.2g} in the mean and {self.outputs.largest_change:.2g} at most "
-            f"(largest {what[:-1]} {self.outputs.largest_output:.3g}); errors of encryption come on top"
+            f"{rounded}unencrypted program compared with the model on {self.compared} {kind}: {share}{what} "
+            f"off by {self.outputs.mean_change:.2g} on average and {self.outputs.largest_change:.2g} at most "
+            f"(largest {what[:-1]} {self.outputs.largest_output:.3g}); encryption adds its own error"
         )
 
     def to_json(self) -> dict[str, object]:
@@ -318,5 +318,5 @@ def loosest(activations: Sequence[FittedActivation]) -> str:
     worst = max(activations, key=lambda fitted: fitted.looseness)
     return (
         f"{worst.label}, {worst.method} on {worst.low:.3g} to {worst.high:.3g}, off by {worst.rms_error:.2g} "
-        f"in the root mean square and {worst.max_error:.2g} at most"
+        f"(root mean square) and {worst.max_error:.2g} at most"
     )

@@ -386,7 +386,7 @@ def test_the_report_says_how_requests_enter() -> None:
 
 def test_the_report_can_be_read(model: Model) -> None:
     text = str(model.report)
-    for part in ("2^11", "4 samples", "sent once", "equal predictions", "against the model"):
+    for part in ("2^11", "4 samples", "sent once", "equal predictions", "compared with the model"):
         assert part in text
     assert model.report.sizes.keys == len(model.specs)
     assert model.report.run.seconds > 0

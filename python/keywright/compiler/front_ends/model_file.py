@@ -128,7 +128,7 @@ def _parsed(read: Callable[[], Result]) -> Result:
     try:
         return read()
     except Exception as error:
-        raise RefusalError(f"not a valid ONNX model: {error}") from error
+        raise RefusalError(f"not a valid ONNX model: {error}; export the model again") from error
 
 
 def _size_beside(path: Path, name: str) -> int:
