@@ -111,7 +111,12 @@ def test_a_refusal_names_what_there_is(name: str) -> None:
 
 def test_compiled_parts_say_whether_they_have_bytes() -> None:
     parameters = kw.Parameters.from_bits(11, [55, 45], [50], 45, insecure=True)
-    for each, text in ((parameters, "send to_bytes()"), (kw.Flooding(10, 10_000), "make another one")):
+    thin = kw.thin.Client(kw.thin.Parameters(parameters, scale=1 << 43, fraction_bits=20))
+    for each, text in (
+        (parameters, "send to_bytes()"),
+        (thin, "send secret_bytes() to another, where from_secret_bytes() checks it"),
+        (kw.Flooding(10, 10_000), "make another one"),
+    ):
         for way in (pickle.dumps, copy.copy, copy.deepcopy):
             with pytest.raises(TypeError, match=f"^{type(each).__name__} objects are not pickled") as caught:
                 way(each)

@@ -164,7 +164,9 @@ macro_rules! not_pickled {
         #[pyo3::pymethods]
         impl $class {
             fn __reduce__(slf: &pyo3::Bound<'_, Self>) -> Result<(), $crate::errors::Failure> {
-                let stored = pyo3::types::PyAnyMethods::hasattr(slf.as_any(), "to_bytes").unwrap_or(false);
+                let stored = [("to_bytes", "from_bytes"), ("secret_bytes", "from_secret_bytes")]
+                    .into_iter()
+                    .find(|(to, _)| pyo3::types::PyAnyMethods::hasattr(slf.as_any(), *to).unwrap_or(false));
                 Err($crate::errors::Failure::Pickle { class: <Self as pyo3::PyClass>::NAME, stored })
             }
         }

@@ -5,6 +5,7 @@ Tables and bars are drawn by ``rich``.
 """
 
 import json
+import re
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,6 +32,9 @@ HASH_DIGITS = 12
 Level = Literal["error", "warning", "info", "debug"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "info", "debug")
 """Log levels, from least to most output."""
+
+COMMANDS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that a terminal obeys, or cannot show: names of files and of models may have any."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,7 @@ class Terminal:
             return
         if title:
             # Apart from the table, which may be narrower than a path.
-            self._output.print(Text(title, style="bold"), soft_wrap=True)
+            self._output.print(Text(shown(title), style="bold"), soft_wrap=True)
         table = Table(box=None, pad_edge=False)
         cells = [[format_value(row.get(column.key), column.kind) for column in columns] for row in rows]
         widths = [max(map(len, values), default=0) for values in zip(*cells, strict=True)]
@@ -151,7 +155,7 @@ class Terminal:
     def text(self, line: str) -> None:
         """Print a line of results for people; nothing in JSON mode."""
         if not self.json:
-            self._output.print(Text(line), soft_wrap=True)
+            self._output.print(Text(shown(line)), soft_wrap=True)
 
     def record(self, values: Mapping[str, object]) -> None:
         """Print one object as a line of JSON and flush, so that a reader sees it at once.
@@ -166,12 +170,12 @@ class Terminal:
     def note(self, text: str) -> None:
         """Print a note for people on standard error; nothing in JSON mode."""
         if not self.json and self._level >= LEVELS.index("info"):
-            self._notes.print(Text(text), soft_wrap=True)
+            self._notes.print(Text(shown(text)), soft_wrap=True)
 
     def warn(self, text: str) -> None:
         """Print a warning for people on standard error; nothing in JSON mode."""
         if not self.json and self._level >= LEVELS.index("warning"):
-            self._notes.print(Text.assemble(("warning: ", "bold yellow"), text), soft_wrap=True)
+            self._notes.print(Text.assemble(("warning: ", "bold yellow"), shown(text)), soft_wrap=True)
 
     def error(self, failure: Failure) -> None:
         """Print why the command failed, on standard error: the message, and the advice on a line of its own.
@@ -180,11 +184,11 @@ class Terminal:
             self._notes.file.write(json.dumps({"error": failure.record()}) + "\n")
             self._notes.file.flush()
         else:
-            self._notes.print(Text.assemble(("error: ", "bold red"), failure.message), soft_wrap=True)
+            self._notes.print(Text.assemble(("error: ", "bold red"), shown(failure.message)), soft_wrap=True)
             for line in failure.lines():
-                self._notes.print(Text(line), soft_wrap=True)
+                self._notes.print(Text(shown(line)), soft_wrap=True)
         if failure.error is not None and self._level >= LEVELS.index("debug"):
-            self._notes.print(Text("".join(traceback.format_exception(failure.error))), soft_wrap=True)
+            self._notes.print(Text(shown("".join(traceback.format_exception(failure.error)))), soft_wrap=True)
 
     @contextmanager
     def progress(self, description: str, total: float | None) -> Iterator[Advance]:
@@ -206,6 +210,11 @@ class Terminal:
                 yield advance
 
 
+def shown(text: str) -> str:
+    """Return a text with ``?`` for each of `COMMANDS`."""
+    return COMMANDS.sub("?", text)
+
+
 def format_value(value: Value, kind: Kind) -> str:
     """Format a value of a column for people; ``None`` is a dash."""
     if value is None:
@@ -213,7 +222,7 @@ def format_value(value: Value, kind: Kind) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
-        return f"{value[:HASH_DIGITS]}..." if kind == "hash" else value
+        return f"{value[:HASH_DIGITS]}..." if kind == "hash" else shown(value).replace("\n", "?")
     if kind == "seconds":
         return format_seconds(value)
     if kind == "bytes":

@@ -55,6 +55,7 @@ def compile_program(
     *,
     costs: CostTable | None = None,
     max_plaintext_bytes: int = MAX_PLAINTEXT_BYTES,
+    largest_output: float = 1.0,
 ) -> Program:
     """Compile an ONNX model into a program on ciphertexts.
 
@@ -70,6 +71,8 @@ def compile_program(
             default.
         costs: costs of operations; by default the costs of the target's first ring, or the shipped table.
         max_plaintext_bytes: bound on the memory of the diagonals, in double precision.
+        largest_output: outputs are divided by a power of two that brings results on calibration data to at
+            most this, so that those of larger inputs fit the ciphertexts.
 
     Raises:
         ModelRefusedError: with all reasons, each a `RefusalError`.
@@ -90,7 +93,7 @@ def compile_program(
         seen[graph.output] = 1.0
     _bound_hidden(graph, seen)
     margin = MARGIN if ranges.margin is None else ranges.margin
-    output_scale = _bound_output(graph, seen, margin, target.largest_output)
+    output_scale = _bound_output(graph, seen, margin, largest_output)
     try:
         chosen = arrange(graph, seen, target, ranges.headroom, costs, max_plaintext_bytes)
     except RefusalError as reason:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from keywright._units import format_bytes, format_seconds
-from keywright.commands.terminal import Column, Failure, Level, Terminal, Value
+from keywright.commands.terminal import Column, Failure, Level, Terminal, Value, shown
 from rich.console import Console
 
 COLUMNS = [Column("name", "Name"), Column("size", "Size", "bytes"), Column("time", "Time", "seconds")]
@@ -46,10 +46,10 @@ def test_table_shows_units_dashes_and_brackets_as_written() -> None:
 
 def test_people_read_the_first_digits_of_a_hash_and_programs_all() -> None:
     digest = "0123456789abcdef" * 4
-    for as_json, shown in ((False, "hash 0123456789ab..."), (True, f'{{"hash": "{digest}"}}')):
+    for as_json, expected in ((False, "hash 0123456789ab..."), (True, f'{{"hash": "{digest}"}}')):
         terminal, output, _ = make(json=as_json)
         terminal.table([Column("hash", "hash", "hash")], [{"hash": digest}])
-        assert " ".join(output.getvalue().split()) == shown
+        assert " ".join(output.getvalue().split()) == expected
 
 
 def test_json_has_every_key_of_every_row_and_nothing_else() -> None:
@@ -221,3 +221,19 @@ def test_bytes(count: float, text: str) -> None:
 )
 def test_seconds(seconds: float, text: str) -> None:
     assert format_seconds(seconds) == text
+
+
+@pytest.mark.parametrize("text", ["\x1b[31mred", "a\rb", "\x9b1m", "\u202egpj.exe", "\udcff", "\x07"])
+def test_a_terminal_obeys_no_name(text: str) -> None:
+    """Names of files may hold commands of terminals, and characters that cannot be printed."""
+    terminal, output, notes = make()
+    terminal.table([Column("file", "file")], [{"file": f"{text}\nb"}], title=text)
+    terminal.text(text)
+    terminal.note(text)
+    terminal.warn(text)
+    terminal.error(Failure("Error", text, text))
+    for printed in (output.getvalue(), notes.getvalue()):
+        assert all(letter.isprintable() or letter == "\n" for letter in printed)
+        assert "?" in printed
+    assert "?b" in output.getvalue()
+    assert shown("é 日本\xa0\n\N{ZERO WIDTH NON-JOINER}") == "é 日本\xa0\n\N{ZERO WIDTH NON-JOINER}"

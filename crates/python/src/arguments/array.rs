@@ -186,7 +186,7 @@ impl Integers {
         let vector: Vec<i64> = view.contiguous("int64")?;
         // Unsigned numbers from 2^63 on have become negative.
         if view.kind == 'u' && vector.iter().any(|&v| v < 0) {
-            return Err(Refusal::Values("values are above 2^63, the limit of plaintext moduli".into()).into());
+            return Err(Refusal::Values("values are not below 2^63, the limit of integers".into()).into());
         }
         match (view.dimensions, &vector[..]) {
             (0, &[value]) => Ok(Self::Scalar(value)),

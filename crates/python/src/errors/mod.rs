@@ -58,10 +58,10 @@ pub(crate) enum Failure {
     Memory(OutOfMemory),
     /// An exception of Python code that was called, or an argument of the wrong type.
     Python(PyErr),
-    /// A class that refuses pickling, and whether it has bytes to send instead.
+    /// A class that refuses pickling, and the methods that make bytes to send instead, and read them.
     Pickle {
         class: &'static str,
-        stored: bool,
+        stored: Option<(&'static str, &'static str)>,
     },
     /// An argument that this crate itself refuses.
     Argument(Refusal),
@@ -148,10 +148,9 @@ impl From<Failure> for PyErr {
                     };
                 }
                 Failure::Pickle { class, stored } => {
-                    let elsewhere = if stored {
-                        "send to_bytes() to another, where from_bytes() checks it"
-                    } else {
-                        "make another one in each other process"
+                    let elsewhere = match stored {
+                        Some((to, from)) => format!("send {to}() to another, where {from}() checks it"),
+                        None => "make another one in each other process".into(),
                     };
                     return PyTypeError::new_err(format!(
                         "{class} objects are not pickled or copied: share one within a process, and {elsewhere}"

@@ -40,8 +40,6 @@ class Target:
         samples: number of samples to evaluate. If ``batch`` is None, the compiler chooses how many of them
             share ciphertexts, so that all together take the least predicted time.
         batch: samples per ciphertext, a power of two.
-        largest_output: outputs are divided by a power of two that brings results on calibration data to at
-            most this. What ciphertexts hold at the level of the result is `HEADROOM` times as large.
 
     Raises:
         ParameterError: slots or a batch that are not a power of two, a batch above the slots, no samples,
@@ -57,7 +55,6 @@ class Target:
     packing: Packing = "slots"
     samples: int = 1
     batch: int | None = None
-    largest_output: float = 1.0
 
     def __post_init__(self) -> None:
         require_choice("packing", self.packing, get_args(Packing))

@@ -1,7 +1,7 @@
 """A network on its way to programs: the choice of parameters, and one program for each batch."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from typing import Any, Literal, get_args
 
@@ -202,12 +202,16 @@ class Compilation(
         """Compile for parameters without bootstraps."""
         parameters = ring.parameters
         target = batching.target(
-            parameters,
             slots=ring.slots or parameters.max_slots,
             levels=parameters.max_level if ring.levels is None else ring.levels,
             output_level=_lowest(parameters),
         )
-        program = compile_program(self.approximated, target, costs=cost_table(parameters))
+        program = compile_program(
+            self.approximated,
+            target,
+            costs=cost_table(parameters),
+            largest_output=_largest_output(parameters, target),
+        )
         return Executable(self._name, program, parameters, labels=self._labels)
 
     def _of_preset(
@@ -221,8 +225,9 @@ class Compilation(
         if choice.deep:
             options |= {"bootstraps": shipped.options, "rings": shipped.rings}
         costs = None if choice.deep else cost_table(plan.parameters, [])
-        target = batching.target(plan.parameters, slots=plan.slots, levels=plan.output_level, **options)
-        program = compile_program(self.approximated, target, costs=costs)
+        target = batching.target(slots=plan.slots, levels=plan.output_level, **options)
+        largest = _largest_output(plan.parameters, target)
+        program = compile_program(self.approximated, target, costs=costs, largest_output=largest)
         plans = bootstrap_plans(program)
         parameters = plans[0].parameters if plans else shipped.parameters(program)
         entry = None
@@ -303,8 +308,8 @@ class _Batching:
     def __post_init__(self) -> None:
         object.__setattr__(self, "samples", require_integer("samples", self.samples))
 
-    def target(self, parameters: Parameters, *, slots: int, **options: Any) -> Target:
-        """Return the compilation target for ciphertexts of these parameters.
+    def target(self, *, slots: int, **options: Any) -> Target:
+        """Return the compilation target.
 
         Raises:
             ParameterError: the batch has more samples than a ciphertext has slots.
@@ -316,10 +321,13 @@ class _Batching:
                 batch=self.batch,
                 slots=slots,
             )
-        target = Target(slots=slots, samples=self.samples, batch=self.batch, **options)
-        if target.thin:
-            return target
-        return replace(target, largest_output=largest_result(parameters, target.exit_level) / HEADROOM)
+        return Target(slots=slots, samples=self.samples, batch=self.batch, **options)
+
+
+def _largest_output(parameters: Parameters, target: Target) -> float:
+    """Return the size of outputs on calibration data that fit a ciphertext `HEADROOM` times over. Thin
+    clients read results of at most 1."""
+    return 1.0 if target.thin else largest_result(parameters, target.exit_level) / HEADROOM
 
 
 def smaller_presets(refusal: OutOfMemoryError, program: Program) -> OutOfMemoryError:
