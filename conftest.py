@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import sys
 from collections.abc import Generator, Iterator
@@ -90,13 +91,13 @@ def pytest_collect_directory(parent: pytest.Collector) -> Generator[None, Any, A
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take longest start first: no process is left with one of them at the end. All processes must
-    have the same order."""
+    """Files that take longest start first, after those of which the record knows nothing, as they may be new:
+    no process is left with one of them at the end. All processes must have the same order."""
     from durations import load
 
     seconds = load()
     names = {item.path: item.path.relative_to(ROOT).as_posix() for item in items}
-    items.sort(key=lambda item: (-seconds.get(names[item.path], 0.0), names[item.path]))
+    items.sort(key=lambda item: (-seconds.get(names[item.path], math.inf), names[item.path]))
 
 
 def pytest_collection_finish() -> None:

@@ -88,8 +88,8 @@ class ClearBackend:
                 for r in sorted(diagonals):
                     baby = r % transform.n1
                     if r - baby == giant:
-                        periods = (-1, len(diagonals[r]))
-                        factors = np.roll(diagonals[r], giant)
+                        diagonal, periods = diagonals[r], (-1, len(diagonals[r]))
+                        factors = _rotated(diagonal, -giant % len(diagonal))
                         partial.reshape(periods)[:] += factors * babies[operand][baby].reshape(periods)
             total += self._rotated(partial, giant, level, log_n)
         return ClearCiphertext(total, level - 1, log_n)
@@ -170,7 +170,7 @@ class ClearBackend:
             raise OperandError(f"rotation step {step} is not in [0, {len(values)})")
         if step:
             self.log.append(PerformedSwitch("rotation", step, level, log_n))
-        return np.concatenate((values[step:], values[:step]))
+        return _rotated(values, step)
 
     def _common_level(self, operation: str, cts: list[ClearCiphertext]) -> tuple[int, int]:
         levels, rings = {ct.level for ct in cts}, {ct.log_n for ct in cts}
@@ -194,3 +194,9 @@ def _out_of_levels(operation: str, level: int, needed: int) -> OperandError:
         level=level,
         needed=needed,
     )
+
+
+def _rotated(values: Vector, step: int) -> Vector:
+    """Return values from a step on, then those before: `numpy.roll` takes longer than the rest of a
+    transform."""
+    return np.concatenate((values[step:], values[:step]))

@@ -1,5 +1,3 @@
-use std::collections::BTreeSet;
-
 use keywright_rlwe::switch::RANK_WEIGHTS;
 
 use crate::{Arithmetic, CircuitError};
@@ -84,18 +82,16 @@ impl BsgsPlan {
         if n1 == 0 || n1 > slots {
             return Err(CircuitError::BabySteps { n1, slots });
         }
-        let indices: BTreeSet<usize> = diagonals.into_iter().map(|r| r % slots).collect();
+        let indices = ascending(diagonals.into_iter().map(|r| r % slots));
         if indices.is_empty() {
             return Err(CircuitError::Empty("the set of diagonals"));
         }
-        let babies: BTreeSet<usize> = indices.iter().map(|r| r % n1).collect();
-        let giants: BTreeSet<usize> = indices.iter().map(|r| r - r % n1).collect();
         Ok(Self {
             n1,
             diagonals: indices.len(),
             unrotated: indices.iter().filter(|&r| r % n1 == 0).count(),
-            babies: babies.into_iter().collect(),
-            giants: giants.into_iter().collect(),
+            babies: ascending(indices.iter().map(|r| r % n1)),
+            giants: ascending(indices.iter().map(|r| r - r % n1)),
             giant_steps: GiantSteps::Separate,
             tier: n1,
         })
@@ -113,7 +109,7 @@ impl BsgsPlan {
         shape: SwitchShape,
         max_babies: usize,
     ) -> Result<Self, CircuitError> {
-        let indices: BTreeSet<usize> = diagonals.into_iter().map(|r| r % slots).collect();
+        let indices = ascending(diagonals.into_iter().map(|r| r % slots));
         let gcd = indices.iter().fold(0, |a, &b| greatest_common_divisor(a, b)).max(1);
         let mut best = Self::new(indices.iter().copied(), slots, gcd)?;
         let mut n1 = 2 * gcd;
@@ -193,8 +189,7 @@ impl BsgsPlan {
     pub fn rotations(&self) -> Vec<usize> {
         let babies = self.babies.iter().map(|k| k % self.tier).filter(|&k| k != 0);
         let hop = (self.hops() > 0).then_some(self.tier);
-        let steps: BTreeSet<usize> = babies.chain(hop).chain(self.giant_rotations()).collect();
-        steps.into_iter().collect()
+        ascending(babies.chain(hop).chain(self.giant_rotations()))
     }
 
     /// Key switches: one per giant step other than 0, per hop, and per baby step that hops alone do not reach.
@@ -209,7 +204,7 @@ impl BsgsPlan {
         let targets = kept + special;
         let (babies, hops, giants) = (self.baby_switches(), self.hops(), self.giant_switches());
         let decomposed = self.babies.iter().filter(|&&k| k % self.tier != 0).map(|k| k / self.tier);
-        let tiers = decomposed.collect::<BTreeSet<_>>().len();
+        let tiers = ascending(decomposed).len();
         // An inverse transform of each limb, and a forward one of each digit at each target outside of the digit.
         let decomposition = kept + digits * targets - kept;
         let division = special + kept;
@@ -271,6 +266,14 @@ impl BsgsPlan {
             key_rows: targets * own.key_rows + giants * giant_targets * giant.digits,
         }
     }
+}
+
+/// Numbers in ascending order, each once.
+fn ascending(numbers: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut numbers: Vec<usize> = numbers.collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
 }
 
 fn greatest_common_divisor(a: usize, b: usize) -> usize {

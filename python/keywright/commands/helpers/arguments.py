@@ -1,7 +1,6 @@
 """Arguments that several commands share."""
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +8,35 @@ import keywright as kw
 
 from .fit import add_fit_arguments
 
-Options = Mapping[str, Mapping[str, Any]]
-"""Options with the arguments that `argparse` takes for each; a default other than nothing is added to the
-help."""
+SHARED: dict[str, dict[str, Any]] = {
+    "--force": {
+        "action": "store_true",
+        "help": "encrypt samples even if they leave a range that the program is calibrated for; their "
+        "results are wrong",
+    },
+    "--insecure": {
+        "action": "store_true",
+        "help": "accept parameters below 128 bits of security, for made-up data: anyone who chose them can "
+        "read what is encrypted",
+    },
+    "--memory": {
+        "metavar": "SIZE",
+        "help": "memory budget of this process, e.g. 8GB: keys, diagonals, ciphertexts and everything else "
+        "(default: as much as makes it fast, within 80 percent of the free memory)",
+    },
+    "--key-memory": {
+        "metavar": "SIZE",
+        "help": "budget of keys in memory, e.g. 2GB: other keys are read or derived from master keys before "
+        "each use and evicted after it (default: all keys, or as many as --memory leaves room for)",
+    },
+}
+"""Options of several commands, with the arguments that `argparse` takes for each."""
 
 
-def add_options(parser: argparse._ActionsContainer, options: Options) -> None:
-    """Declare options."""
-    for name, settings in options.items():
-        default = settings.get("default")
-        number = isinstance(default, int | float) and not isinstance(default, bool)
-        shown = f"{default:g}" if number else default
-        text = settings["help"] + (f" (default: {shown})" if shown else "")
-        parser.add_argument(name, **{**settings, "help": text})
+def add_shared(parser: argparse._ActionsContainer, *names: str) -> None:
+    """Declare some of the options that commands share."""
+    for name in names:
+        parser.add_argument(name, **SHARED[name])
 
 
 def add_model_arguments(
@@ -30,26 +45,6 @@ def add_model_arguments(
     """Declare the model arguments."""
     parser.add_argument("model", type=Path, nargs=None if required else "?", metavar="MODEL", help=help_text)
     add_fit_arguments(parser)
-
-
-def add_force_argument(parser: argparse.ArgumentParser) -> None:
-    """Declare --force."""
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="encrypt samples even if they leave a range that the program is calibrated for; their "
-        "results are wrong",
-    )
-
-
-def add_insecure_argument(parser: argparse.ArgumentParser) -> None:
-    """Declare --insecure."""
-    parser.add_argument(
-        "--insecure",
-        action="store_true",
-        help="accept parameters below 128 bits of security, for made-up data: anyone who chose them can read "
-        "what is encrypted",
-    )
 
 
 def add_batch_argument(parser: argparse._ActionsContainer, *, automatic: bool = False) -> None:

@@ -12,20 +12,14 @@ from keywright import compiler, runtime
 from keywright._units import format_bytes, format_seconds, quantity
 from keywright.commands.helpers.arguments import (
     add_batch_argument,
-    add_force_argument,
     add_model_arguments,
     add_preset_argument,
+    add_shared,
 )
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.fit import compile_model, fit_record, guard_samples, print_fit
 from keywright.commands.helpers.inputs import load_samples, load_typical
-from keywright.commands.helpers.memory import (
-    add_key_memory_argument,
-    add_memory_argument,
-    key_memory,
-    memory_budget,
-    print_memory,
-)
+from keywright.commands.helpers.memory import key_memory, memory_budget, print_memory
 from keywright.commands.output.report import print_report
 from keywright.commands.steps.decrypt import prediction_columns, predictions
 from keywright.commands.terminal import Column, Terminal, Value
@@ -59,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--input", type=Path, help="one sample or many (.npy), an image, or a folder of images in [0, 1]"
     )
     parser.add_argument("--count", type=int, help="maximum number of samples to take")
-    add_force_argument(parser)
+    add_shared(parser, "--force")
     add_batch_argument(parser, automatic=True)
     parser.add_argument("--out", type=Path, help="file of the results (.npy), (count, *output_shape)")
     parser.add_argument(
@@ -69,8 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "times, memory, and costs of batches",
     )
     add_preset_argument(parser)
-    add_memory_argument(parser)
-    add_key_memory_argument(parser)
+    add_shared(parser, "--memory", "--key-memory")
 
 
 def predict_error(

@@ -3,8 +3,8 @@
 import argparse
 from pathlib import Path
 
+from keywright.commands.helpers.arguments import add_shared
 from keywright.commands.helpers.errors import CommandError
-from keywright.commands.helpers.memory import add_memory_argument
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -127,7 +127,7 @@ def _add_workers(parser: argparse.ArgumentParser) -> None:
     workers.add_argument(
         "--replica-cpus", type=int, default=1, help="with --ray: processors of each replica (default: 1)"
     )
-    add_memory_argument(workers)
+    add_shared(workers, "--memory")
 
 
 def _add_ending(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import keywright as kw
-from keywright.commands.helpers.arguments import add_insecure_argument
+from keywright.commands.helpers.arguments import add_shared
 from keywright.commands.helpers.ciphertext_files import find_ciphertexts
 from keywright.commands.terminal import Column, Terminal, Value
 from keywright.compiler import Program
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="add noise with which the results can be shared: BITS of statistical security over all QUERIES "
         "ciphertexts that will ever be decrypted for others with these keys",
     )
-    add_insecure_argument(parser)
+    add_shared(parser, "--insecure")
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:

@@ -8,7 +8,7 @@ import argparse
 import time
 from pathlib import Path
 
-from keywright.commands.helpers.arguments import add_force_argument, add_insecure_argument
+from keywright.commands.helpers.arguments import add_shared
 from keywright.commands.helpers.ciphertext_files import ciphertext_name
 from keywright.commands.helpers.fit import guard_samples
 from keywright.commands.helpers.inputs import load_samples
@@ -24,8 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("keys", type=Path, metavar="FOLDER", help="client folder of keywright keygen")
     parser.add_argument("--input", type=Path, required=True, help="one sample or many (.npy)")
     parser.add_argument("--out", type=Path, required=True, help="folder of ciphertexts to make")
-    add_force_argument(parser)
-    add_insecure_argument(parser)
+    add_shared(parser, "--force", "--insecure")
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:

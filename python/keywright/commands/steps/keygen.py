@@ -17,9 +17,9 @@ from keywright import plan as planning
 from keywright._units import format_bytes, quantity
 from keywright.commands.helpers.arguments import (
     add_batch_argument,
-    add_insecure_argument,
     add_model_arguments,
     add_preset_argument,
+    add_shared,
 )
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.fit import compile_model, print_fit
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="file of Parameters.save for a plan of key switches in JSON, instead of --preset",
     )
-    add_insecure_argument(parser)
+    add_shared(parser, "--insecure")
     parser.add_argument(
         "--key-bytes",
         metavar="SIZE",

@@ -6,13 +6,9 @@ from pathlib import Path
 
 import keywright as kw
 from keywright._units import quantity
+from keywright.commands.helpers.arguments import add_shared
 from keywright.commands.helpers.ciphertext_files import ciphertext_name, find_ciphertexts
-from keywright.commands.helpers.memory import (
-    add_key_memory_argument,
-    add_memory_argument,
-    key_memory,
-    memory_budget,
-)
+from keywright.commands.helpers.memory import key_memory, memory_budget
 from keywright.commands.terminal import Column, Terminal, Value
 from keywright.model import Identity, load_server
 from keywright.model.folder import EVALUATION_KEYS, PARAMETERS, PLAN, PROGRAM, new_folder, require_files
@@ -26,8 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("keys", type=Path, metavar="FOLDER", help="server folder of keywright keygen")
     parser.add_argument("--input", type=Path, required=True, help="folder that keywright encrypt made")
     parser.add_argument("--out", type=Path, required=True, help="folder of encrypted results to make")
-    add_key_memory_argument(parser)
-    add_memory_argument(parser)
+    add_shared(parser, "--key-memory", "--memory")
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:

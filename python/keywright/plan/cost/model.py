@@ -255,7 +255,7 @@ class SwitchCost:
 
     def of_form(self, form: Form) -> float:
         """Return the unshared seconds in a form."""
-        part = {"whole": self.own, "baby": self.baby, "giant": self.giant}[form]
+        part = self.baby if form == "baby" else self.giant if form == "giant" else None
         return self.own if part is None else part
 
 

@@ -40,7 +40,7 @@ class CheapestRoutes:
         self.one: Floats = np.full(2 * group.slots, np.inf)
         """Price of every automorphism."""
         self._changed = True
-        self._codes: Codes = np.empty(0, dtype=np.int64)
+        self._codes = self._steps = self._conjugates = np.empty(0, dtype=np.int64)
         self._prices: Floats = np.empty(0)
         self._least = np.inf
         self._two: Floats | None = None
@@ -94,7 +94,8 @@ class CheapestRoutes:
     def halves(self, target: int) -> Sequence[int]:
         """Return the first terms of all sums of two, ascending."""
         self._refresh()
-        results: list[int] = self._codes[self.one[self.rests(target, self._codes)] < np.inf].tolist()
+        rests = ((target & ~1) - self._steps) & self._mask | (self._conjugates ^ (target & 1))
+        results: list[int] = self._codes[self.one[rests] < np.inf].tolist()
         return results
 
     def cheapest(self, target: int) -> Sequence[int]:
@@ -138,6 +139,7 @@ class CheapestRoutes:
     def _refresh(self) -> None:
         if self._changed:
             self._codes = np.flatnonzero(self.one < np.inf)
+            self._steps, self._conjugates = self._codes & ~1, self._codes & 1
             self._prices = self.one[self._codes]
             self._least = self._prices.min(initial=np.inf)
             self._two = None

@@ -233,28 +233,28 @@ class _Tree:
 
     def join(self, target: int) -> bool:
         """Add one more target by the cheapest hops; False if there are none."""
-        best: tuple[float, int, int] | None = None
-        chosen: list[CodedHop] = []
-        level, usable, form, depths = self._level, self._level.usable, self._form, self.depths
+        level, usable, depths = self._level, self._level.usable, self.depths
+        rest, decomposed = level.routes.rest, self._decomposed
+        # Seconds, hops and the result between: the least of equal ones is taken.
+        best = (INFINITY, 0, 0)
         for between, depth in depths.items():
-            second = usable.get(level.routes.rest(target, between))
-            if second is None or depth >= self._max_hops:
-                continue
-            rank = (self._last(between, second), 1, between)
-            if best is None or rank < best:
-                best, chosen = rank, [CodedHop(between, target, second)]
+            second = usable.get(rest(target, between)) if depth < self._max_hops else None
+            if second is not None:
+                best = min(best, (self._last(between, second), 1, between))
         for between in level.routes.halves(target) if self._max_hops > 1 else ():
-            if between in depths:
-                continue
-            first, second = usable[between], usable[level.routes.rest(target, between)]
-            seconds = self._last(between, second) + first.cost.own
-            if (0, first.digits) not in self._decomposed:
-                seconds += first.cost.shared
-            rank = (seconds, 2, between)
-            if best is None or rank < best:
-                best, chosen = rank, [CodedHop(0, between, first), CodedHop(between, target, second)]
-        if best is None:
-            serving = _along(usable, level.routes.cheapest(target), level, form)
+            if between not in depths:
+                first = usable[between]
+                seconds = self._last(between, usable[rest(target, between)]) + first.cost.own
+                if (0, first.digits) not in decomposed:
+                    seconds += first.cost.shared
+                best = min(best, (seconds, 2, between))
+        _, count, between = best
+        if count:
+            chosen = [CodedHop(between, target, usable[rest(target, between)])]
+            if count == 2:
+                chosen.insert(0, CodedHop(0, between, usable[between]))
+        else:
+            serving = _along(usable, level.routes.cheapest(target), level, self._form)
             if serving is None:
                 return False
             chosen = list(serving.coded_hops)
@@ -276,7 +276,7 @@ class _Tree:
             self.depths[child] = depth
 
     def _last(self, between: int, usable: KeyAtLevel) -> float:
-        seconds = usable.cost.own if self._form == "giant" else usable.cost.of_form(self._form)
+        seconds = usable.cost.of_form(self._form) if self._form != "giant" else usable.cost.own
         return seconds if (between, usable.digits) in self._decomposed else seconds + usable.cost.shared
 
     def serving(self) -> Serving:

@@ -70,10 +70,14 @@ OF_A_SIGN = _names("Binarizer LinearClassifier Sigmoid Sign SVMClassifier")
 
 
 def _require_few(count: int, size: int) -> None:
-    """Refuse so many values of so many samples.
+    """Refuse samples that give more than `MAX_VALUES`.
+
+    Args:
+        count: number of samples.
+        size: number of values of each.
 
     Raises:
-        FormatError: names the samples.
+        FormatError: states how many samples there are.
     """
     if count * size > MAX_VALUES:
         raise FormatError(f"the client's part gives too many values for {count} samples", code="program")

@@ -119,26 +119,32 @@ impl FactorPlan {
             Some(design) => vec![designed_shape(rlwe, level, design)?],
             None => key_shapes(rlwe, level)?,
         };
+        // The steps are the same for every shape.
+        let mut splits: Vec<(BsgsPlan, Vec<usize>)> = Vec::new();
+        for count in counts(most) {
+            let plan = BsgsPlan::new(indices.iter().copied(), slots, stride * count)?.chained();
+            for width in (1..=count).filter(|&width| count.is_multiple_of(width)) {
+                let bsgs = plan.clone().tiered(stride * width)?;
+                let rotations = bsgs.rotations();
+                splits.push((bsgs, rotations));
+            }
+        }
         for shape in shapes {
-            for count in counts(most) {
-                let plan = BsgsPlan::new(indices.iter().copied(), slots, stride * count)?.chained();
-                for width in (1..=count).filter(|&width| count.is_multiple_of(width)) {
-                    let bsgs = plan.clone().tiered(stride * width)?;
-                    let key = |steps: usize| KeySpec {
-                        element: KeyElement::Galois(rotation_element(rlwe.log_n(), steps as i64)),
-                        level: shape.level,
-                        alpha: shape.alpha,
-                        special: shape.special.clone(),
-                        seeded: true,
-                        subring: rlwe.as_subring(),
-                    };
-                    let keys: Vec<KeySpec> = bsgs.rotations().into_iter().map(key).collect();
-                    let key_bytes = keys.len() * shape.bytes;
-                    let shape_of = SwitchShape { level, digits: shape.digits, special: shape.special.len() };
-                    let work = bsgs.cost(shape_of).multiplications(rlwe.log_n());
-                    let special = shape.special.clone();
-                    out.push(Self { level, log_slots, bsgs, special, raised: None, keys, key_bytes, work });
-                }
+            let shape_of = SwitchShape { level, digits: shape.digits, special: shape.special.len() };
+            for (bsgs, rotations) in &splits {
+                let key = |&steps: &usize| KeySpec {
+                    element: KeyElement::Galois(rotation_element(rlwe.log_n(), steps as i64)),
+                    level: shape.level,
+                    alpha: shape.alpha,
+                    special: shape.special.clone(),
+                    seeded: true,
+                    subring: rlwe.as_subring(),
+                };
+                let keys: Vec<KeySpec> = rotations.iter().map(key).collect();
+                let key_bytes = keys.len() * shape.bytes;
+                let work = bsgs.cost(shape_of).multiplications(rlwe.log_n());
+                let (bsgs, special) = (bsgs.clone(), shape.special.clone());
+                out.push(Self { level, log_slots, bsgs, special, raised: None, keys, key_bytes, work });
             }
         }
         Ok(out)
