@@ -87,7 +87,7 @@ class Cut(LogisticRegression):  # type: ignore[misc]
 
 def test_values_of_another_shape_and_of_one_sample_are_compared() -> None:
     export = to_onnx(LogisticRegression().fit(FREE, THREE), FREE)
-    feeds = {export.graph.input[0].name: FREE.astype(np.float32)}
+    feeds: dict[str, Any] = {export.graph.input[0].name: FREE.astype(np.float32)}
     with pytest.raises(
         ModelRefusedError, match=r"the shape \(300, 3\), and those of predict_proba \(300, 2\)"
     ):

@@ -120,9 +120,9 @@ def _with_names_of_scores(model: Any, exported: onnx.ModelProto) -> onnx.ModelPr
         return exported
     for value in graph.output:
         old = value.name
-        name, number = re.fullmatch(r"(.*?)(_\d+)?", old).groups("")  # of several classifiers
+        name = re.sub(r"_\d+$", "", old)  # without the number of one of several classifiers
         if name in NO_PROBABILITIES:
-            value.name = new = f"{SCORES}{number}"
+            value.name = new = SCORES + old.removeprefix(name)
             rename(graph, old, new)
     return exported
 
