@@ -141,11 +141,12 @@ class Connection(http.client.HTTPConnection):
             sock = self._prepared(socket.socket(family, kind, protocol))
             try:
                 self.until.limit(sock).connect(address)
-            except BaseException as error:
+            except OSError as error:
                 sock.close()
-                if not isinstance(error, OSError):
-                    raise
                 failure = error
+            except BaseException:
+                sock.close()
+                raise
             else:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self.sock = sock

@@ -308,6 +308,20 @@ def test_an_address_has_a_pace_while_others_are_served() -> None:
     assert admitted(pace, "127.0.0.1", 10 * BURST) == 10 * BURST
 
 
+def test_an_address_that_fills_the_places_is_not_alone() -> None:
+    """Thousands of its connections waited to be accepted, each of them replaced another one of its own, and a
+    newcomer waited behind all of them."""
+    pace, slots = Pace(clock=Clock()), ConnectionSlots()
+    admission = 0
+    for _ in range(10 * PLACES + 10 * BURST):
+        if pace.admits("127.0.0.1", full=slots.full):
+            admission += 1
+            slots.enter(Slot(lambda: None, "waiting 127.0.0.1"), PLACES)
+    assert len(slots) == PLACES
+    assert admission in range(PLACES, PLACES + BURST + 1)
+    assert pace.admits("127.0.0.2", full=slots.full)
+
+
 def test_the_requests_of_open_connections_wait_one_after_the_other() -> None:
     clock = Clock()
     pace = Pace(clock=clock)

@@ -72,14 +72,20 @@ class ConnectionSlots:
 
     def __init__(self) -> None:
         self._held: dict[Slot, None] = {}
+        self._most = 1
 
     def __len__(self) -> int:
         return len(self._held)
 
+    @property
+    def full(self) -> bool:
+        """Whether a newcomer would replace another connection."""
+        return len(self._held) >= self._most
+
     def enter(self, slot: Slot, most: int) -> None:
         """Take a slot. If more than ``most`` are taken, a connection of the holder with the most slots loses
         its slot. This may be the new connection, if the others have more credit."""
-        self._held[slot] = None
+        self._held[slot], self._most = None, most
         if len(self._held) <= most:
             return
         victim = min(of_largest(list(self._held)), key=_credit)
@@ -175,7 +181,8 @@ class JobWaiters:
 
 
 class Pace:
-    """The request rate of each address while others are served. An address that is alone has no limit.
+    """The request rate of each address while others are served. An address that is alone has no limit, until
+    its connections fill all slots.
 
     Args:
         exempt: addresses and networks of proxies, which speak for many.
@@ -197,9 +204,9 @@ class Pace:
         """Return the seconds until the turn of what an address sent, and count it only if they are 0."""
         return max(0.0, self._delay(address, waits=False))
 
-    def admits(self, address: str) -> bool:
-        """Whether a new connection is served now."""
-        return self.wait(address) <= 0
+    def admits(self, address: str, *, full: bool = False) -> bool:
+        """Whether a new connection is served now, if all slots are ``full`` or not."""
+        return self._delay(address, waits=False, full=full) <= 0
 
     def delay(self, address: str) -> float:
         """Return the seconds that the next request on a connection has to wait, and count that request."""
@@ -215,7 +222,7 @@ class Pace:
         for _ in range(requests):
             self._delay(address, waits=True)
 
-    def _delay(self, address: str, *, waits: bool, what: str = "") -> float:
+    def _delay(self, address: str, *, waits: bool, what: str = "", full: bool = False) -> float:
         if self._exempt and any(parsed(address) in network for network in self._exempt):
             return 0.0
         now, holder = self._clock(), neighbourhood(address)
@@ -226,7 +233,7 @@ class Pace:
         self._last = holder, now
         holder += what
         busy = max(self._next.get(holder, now), now)
-        if alone := now - self._other[1] >= OTHERS_S:
+        if alone := not full and now - self._other[1] >= OTHERS_S:
             # What it did alone is not held against it.
             busy = min(busy, now + ahead)
         delay = 0.0 if alone else busy - now - ahead
@@ -243,11 +250,12 @@ class PacedListener(socket.socket):
     Args:
         listener: the socket; its descriptor is taken over.
         pace: of each address.
+        slots: the slots of the server's connections.
     """
 
-    def __init__(self, listener: socket.socket, pace: Pace) -> None:
+    def __init__(self, listener: socket.socket, pace: Pace, slots: ConnectionSlots) -> None:
         super().__init__(listener.family, listener.type, listener.proto, listener.detach())
-        self._pace = pace
+        self._pace, self._slots = pace, slots
 
     def accept(self) -> tuple[socket.socket, tuple[str, int]]:
         """Accept a connection.
@@ -257,7 +265,7 @@ class PacedListener(socket.socket):
         """
         for _ in range(REFUSED_AT_ONCE):
             connection, address = super().accept()
-            if self._pace.admits(str(address[0])):
+            if self._pace.admits(str(address[0]), full=self._slots.full):
                 return connection, address
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             connection.close()

@@ -94,8 +94,9 @@ class Server(OfOneProcess, Unpicklable, elsewhere="make one in the process that 
         self._certificate, tls = certificate, None if certificate is None else _tls(*certificate)
         self._tls = tls
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        pace, reads = Pace(proxies), Pace(proxies, times=READS)
-        self._socket = PacedListener(socket.create_server((host, port), family=family, backlog=BACKLOG), pace)
+        pace, reads, slots = Pace(proxies), Pace(proxies, times=READS), ConnectionSlots()
+        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
+        self._socket = PacedListener(listener, pace, slots)
         # Connections inherit this option. asyncio sets it only on sockets that name their protocol. Without
         # it, every answer waits 40 ms for the client to acknowledge its header.
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -108,7 +109,7 @@ class Server(OfOneProcess, Unpicklable, elsewhere="make one in the process that 
         self._complained = -COMPLAIN_S
         config = uvicorn.Config(
             self.app,
-            http=cast("type[asyncio.Protocol]", partial(protocol, ConnectionSlots(), pace, reads, tls)),
+            http=cast("type[asyncio.Protocol]", partial(protocol, slots, pace, reads, tls)),
             ws="none",
             loop="asyncio",
             lifespan="on",
