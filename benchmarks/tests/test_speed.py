@@ -1,9 +1,12 @@
+import re
 from typing import Any
 
+import keywright as kw
 import pytest
 from harness.folders import HERE
 from studies.speed import page
 from studies.speed.cases import Case, cases, operations
+from studies.speed.variants import CHOICES, NETWORKS, sparse
 
 
 def row(preset: str, values: str, work: float, seconds: list[float]) -> list[dict[str, Any]]:
@@ -68,7 +71,38 @@ def test_products_with_both_halves_count_twice() -> None:
     assert counts == pytest.approx({"butterflies": 128e-9, "multiply_adds": 8e-9})
 
 
+def test_ciphertexts_at_one_place_are_paired_and_an_odd_one_is_left() -> None:
+    listed = [{"ciphertexts": count} for count in (1, 2, 3, 3)]
+    kinds = {"bootstrap": 3.0, "linear": 1.0}
+    common = {"network": "resnet20-aespa", "batch": 8, "places": listed}
+    base, other = ({"preset": name, **common} for name in (page.BASE["real"][0], "new"))
+    works = {kind: {"butterflies": 0.0, "multiply_adds": 4.0 - amount} for kind, amount in kinds.items()}
+    programs = [
+        {"kind": "places", **base, "kinds": kinds},
+        {"kind": "places", **other, "kinds": kinds},
+        {"kind": "count", **base, "kinds": works},
+    ]
+    predicted, counted = page.places(programs)[2:]
+    assert predicted == "| squares | 8 | 1 x 1, 1 x 2, 2 x 3 | 9 | 6 | 75 % of the predicted time |"
+    assert counted.endswith("| 25 % of the work |")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "preset"),
+    [(numbers, name[1]) for key, numbers in NETWORKS.items() if (name := re.search("`(.*)`", key))],
+)
+def test_variants_that_name_a_preset_have_its_numbers(numbers: Any, preset: str) -> None:
+    runs, special, choices = numbers
+    widths = [bits for bits, count in runs for _ in range(count)]
+    parameters = kw.Parameters.from_bits(16, widths, [50] * special, 40)
+    plan, shipped = sparse(parameters, {**CHOICES, **choices}), kw.BootstrapperPlan.preset(preset)
+    assert (parameters.q, parameters.p) == (shipped.parameters.q, shipped.parameters.p)
+    assert (plan.levels_left, plan.levels) == (shipped.levels_left, shipped.levels)
+
+
 def test_the_page_is_what_the_last_record_makes() -> None:
-    record = sorted((HERE / "record").glob("*-speed/speed.jsonl"))[-1]
+    records = HERE / "record"
+    names = "*-speed/speed.jsonl", "*-speed-networks/networks.jsonl"
+    last = (sorted(records.glob(name))[-1] for name in names)
     written = (HERE.parent / "docs" / "reproduction" / "speed.md").read_text(encoding="utf-8")
-    assert written == page.page(record)
+    assert written == page.page(*last)

@@ -65,8 +65,11 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=3, help="timed runs in a round (default: 3)")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-speed)")
     parser.add_argument("--record", type=Path, help="a record that exists: only the page is written")
+    parser.add_argument("--networks", type=Path, help="the record of `studies.speed.networks`, for the page")
     parser.add_argument("--page", type=Path, help="the page to write")
     options = parser.parse_args()
+    if (options.page is None) != (options.networks is None):
+        parser.error("--page takes --networks, and --networks is for the page")
     if options.record is None:
         about = {"kind": "machine", "machine": machine.describe()}
         listed = [about, *measure(options.presets, options.rounds, options.runs)]
@@ -76,7 +79,7 @@ def main() -> int:
     else:
         path = options.record.resolve() / "speed.jsonl"
     if options.page is not None:
-        options.page.write_text(page(path), encoding="utf-8")
+        options.page.write_text(page(path, options.networks / "networks.jsonl"), encoding="utf-8")
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -17,6 +18,7 @@ BASE = {
     "real": ("N16_QP1745_L15_S40_real", "N16_QP1725_L12_S40_real"),
 }
 """Presets of commit e2e7e103 whose levels have 40 bits. The one with the least cost is what a ratio is of."""
+NAMES = {"resnet20-aespa": "squares", "resnet20-relu": "ReLU, `minimax:10`"}
 TARGETS = {"complex": (0.6, 0.65), "real": (0.55, 0.6)}
 """Of the counted work, and of the time."""
 
@@ -24,20 +26,26 @@ Row = Mapping[str, Any]
 Key = tuple[str, str]
 
 
-def page(record: Path) -> str:
-    """Return the page with the figures of a record."""
-    rows = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
+def page(record: Path, networks: Path) -> str:
+    """Return the page with the figures of two records: of bootstraps, and of networks."""
+    rows, programs = (
+        [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        for path in (record, networks)
+    )
     text = TEXT.read_text(encoding="utf-8")
     tables = {
         "cases": cases(rows),
         "targets": targets(rows),
         "parts": parts(rows),
         "variants": variants(rows),
+        "places": places(programs),
+        "network bootstraps": variants(programs, each=True),
     }
     for name, lines in tables.items():
         text = text.replace(f"<!-- {name} -->", "\n".join(lines))
-    folder = f"../../benchmarks/record/{record.parent.name}/{record.name}"
-    return wrapped(text.replace("RECORD", folder))
+    for name, path in (("RECORD", record), ("PROGRAMS", networks)):
+        text = text.replace(name, f"../../benchmarks/record/{path.parent.name}/{path.name}")
+    return wrapped(text)
 
 
 def key(row: Row) -> Key:
@@ -158,18 +166,43 @@ def parts(rows: Sequence[Row]) -> list[str]:
     return markdown(head, cells)
 
 
-def variants(rows: Sequence[Row]) -> list[str]:
-    """Return the counts of plans with other numbers."""
+def variants(rows: Sequence[Row], each: bool = False) -> list[str]:
+    """Return the counts of plans with other numbers; ``each`` also states the work of one bootstrap."""
+    cells = [
+        [
+            row["variant"],
+            *([f"{work(row):.2f}"] if each else []),
+            f"{work(row) / row['levels_left']:.3f}",
+            f"{row['key_bytes'] / 1e9:.2f} GB",
+            f"{row['matrix_bytes'] / 1e9:.2f} GB",
+            f"{row['predicted_worst_bits']:.1f}",
+        ]
+        for row in rows
+        if row["kind"] == "variant"
+    ]
+    head = ["plan", *(["work"] if each else []), "work / level", "keys", "matrices", "worst bits, predicted"]
+    return markdown(head, cells)
+
+
+def places(rows: Sequence[Row]) -> list[str]:
+    """Return how many ciphertexts are bootstrapped at one place of each program, and how many bootstraps
+    would be left if two at one place shared one. Their share is of the work where it was counted, otherwise
+    of the predicted time."""
     cells = []
-    for row in (row for row in rows if row["kind"] == "variant"):
-        bits = row["predicted_worst_bits"]
+    for row in (row for row in rows if row["kind"] in ("places", "count") and row["preset"] in BASE["real"]):
+        beside = Counter(place["ciphertexts"] for place in row["places"])
+        counted = row["kind"] == "count"
+        amounts = {kind: work(part) if counted else part for kind, part in row["kinds"].items()}
+        share = amounts["bootstrap"] / sum(amounts.values())
         cells.append(
             [
-                row["variant"],
-                f"{work(row) / row['levels_left']:.3f}",
-                f"{row['key_bytes'] / 1e9:.2f} GB",
-                f"{row['matrix_bytes'] / 1e9:.2f} GB",
-                f"{bits:.1f}",
+                NAMES[row["network"]],
+                row["batch"],
+                ", ".join(f"{places} x {count}" for count, places in sorted(beside.items())),
+                sum(count * places for count, places in beside.items()),
+                sum(-(-count // 2) * places for count, places in beside.items()),
+                f"{100 * share:.0f} % of the {'work' if counted else 'predicted time'}",
             ]
         )
-    return markdown(["plan", "work / level", "keys", "matrices", "worst bits, predicted"], cells)
+    head = ["ResNet-20 with", "images", "places x ciphertexts", "bootstraps", "with pairs"]
+    return markdown([*head, "bootstraps take"], cells)

@@ -6,14 +6,16 @@ The counts are the planner's, for the keys of each plan: within 2 % of what the 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain as joined
 from typing import Any
 
 import keywright as kw
 from keywright.plan.cost.model import Work
+from keywright.plan.cost.operations import Operation
 from keywright.plan.ring.chain import Chain
 from keywright.plan.ring.chain_sources import chain_of
+from keywright.plan.ring.preset_plans import ring_levels
 from keywright.plan.workload.arithmetic import bootstrap_operations
 
 Runs = Sequence[tuple[int, int]]
@@ -38,7 +40,8 @@ def chain_runs(levels: int, reduction: Runs = REDUCTION, lowest: Runs = ((31, 3)
     return ((50, 1), *lowest, (40, levels), *reduction, (46, top))
 
 
-VARIANTS: dict[str, tuple[Runs, int, dict[str, Any]]] = {
+Variants = Mapping[str, tuple[Runs, int, dict[str, Any]]]
+VARIANTS: Variants = {
     "15 levels, 7 special primes": (chain_runs(15), 7, {}),
     "the same, keys without a limit": (chain_runs(15), 7, {"key_budget": "fastest"}),
     "the same, slots to coefficients by 2 factors": (
@@ -67,16 +70,57 @@ VARIANTS: dict[str, tuple[Runs, int, dict[str, Any]]] = {
     "13 levels in words of 47 bits, 9 special primes": (((50, 1), (47, 13), *REDUCTION, (46, 4)), 9, {}),
 }
 """Widths of ciphertext primes, number of special primes of 50 bits, choices that differ from the preset's."""
+NETWORKS: Variants = {
+    "12 levels, 9 special primes, weight 32 (`N16_QP1725_L12_S40_real`)": (chain_runs(12), 9, {}),
+    "13 levels, 11 special primes, weight 24 (`N16_QP1716_L13_S40_real`)": (
+        chain_runs(13, SEVEN),
+        11,
+        SPARSER,
+    ),
+    "12 levels, the same": (chain_runs(12, SEVEN), 11, SPARSER),
+    "12 levels, slots to coefficients by 2 factors": (
+        chain_runs(12, SEVEN, ((34, 2),)),
+        11,
+        {**SPARSER, "slots_to_coeffs": 2},
+    ),
+    "the same, coefficients to slots by 3 factors": (
+        chain_runs(12, SEVEN, ((34, 2),), 3),
+        11,
+        {**SPARSER, "slots_to_coeffs": 2, "coeffs_to_slots": 3},
+    ),
+    "11 levels, slots to coefficients by 2 factors": (
+        chain_runs(11, SEVEN, ((34, 2),)),
+        12,
+        {**SPARSER, "slots_to_coeffs": 2},
+    ),
+    "14 levels, 9 special primes, slots to coefficients by 2 factors": (
+        chain_runs(14, SEVEN, ((34, 2),)),
+        9,
+        {**SPARSER, "slots_to_coeffs": 2},
+    ),
+}
+"""The same of bootstraps of `SPARSE` real values, as many as ResNet-20 has for one image."""
+SPARSE = {"values": "real", "slots": 1 << 14, "input_log_n": 15}
+FIRST = "slots_to_coeffs"
+"""The stage that runs in the ring of the input."""
 DENSE = {"13 levels in words of 47 bits, 9 special primes": 13}
 """Levels of 40 bits that the modulus of a variant would have in other words."""
 
 
-def rows() -> Iterator[dict[str, Any]]:
-    """Return the counts of every variant."""
-    for name, (q, special, choices) in VARIANTS.items():
+def sparse(parameters: kw.Parameters, choices: dict[str, Any]) -> kw.BootstrapperPlan:
+    """Return the plan of a bootstrap of `SPARSE` values, which begins in their ring."""
+    full = kw.BootstrapperPlan(parameters, **choices)
+    rings = [ring for ring in ring_levels(full) if ring[0] == SPARSE["input_log_n"]]
+    return kw.BootstrapperPlan(parameters.with_subrings(rings), **{**choices, **SPARSE})
+
+
+def rows(variants: Variants = VARIANTS) -> Iterator[dict[str, Any]]:
+    """Return the counts of variants."""
+    make = sparse if variants is NETWORKS else lambda parameters, own: kw.BootstrapperPlan(parameters, **own)
+    for name, (q, special, choices) in variants.items():
         widths = list(joined.from_iterable([bits] * count for bits, count in q))
         parameters = kw.Parameters.from_bits(16, widths, [50] * special, 40)
-        plan = kw.BootstrapperPlan(parameters, **{**CHOICES, **choices})
+        plan = make(parameters, {**CHOICES, **choices})
         work = counted(plan)
         butterflies = sum(work.transforms) * 16 * 2**15
         adds = 2 * (sum(work.products) + work.stored_products + work.diagonals)
@@ -95,18 +139,22 @@ def rows() -> Iterator[dict[str, Any]]:
 
 def counted(plan: kw.BootstrapperPlan) -> Work:
     """Return the work of one bootstrap with the keys of its plan."""
-    chain = chain_of(plan.parameters)
-    keys: dict[int | None, list[kw.KeySpec]] = defaultdict(list)
+    largest = chain_of(plan.parameters)
+    begins = plan.input_log_n != largest.log_n
+    first = chain_of(plan.parameters.subring(plan.input_log_n)) if begins else largest
+    keys: dict[tuple[int, int | None], list[kw.KeySpec]] = defaultdict(list)
     for spec in plan.required_keys:
         if spec.kind in ("rotation", "conjugation", "relinearization"):
-            keys[spec.galois_element].append(spec)
+            keys[spec.log_n, spec.galois_element].append(spec)
     total = Work()
-    removed: dict[int, Counter[tuple[int, ...]]] = defaultdict(Counter)
+    removed: dict[tuple[int, int], Counter[tuple[int, ...]]] = defaultdict(Counter)
     merged: dict[int, tuple[int, ...]] = {}
-    for _, form, level, elements, count in plan.key_groups:
+    for stage, form, level, elements, count in plan.key_groups:
+        chain = first if stage == FIRST else largest
         place = ("shared", "whole", "baby", "giant").index(form)
         listed: list[int | None] = [*elements] or [None]
-        uses = [use for one in listed if (use := best(chain, keys[one], level)) is not None]
+        ways = (best(chain, keys[chain.log_n, one], level) for one in listed)
+        uses = [use for use in ways if use is not None]
         work, primes = uses[0]
         # With few keys the rotated input is decomposed again, once for as many steps as there are keys.
         switches = max(1, len(elements))
@@ -114,15 +162,27 @@ def counted(plan: kw.BootstrapperPlan) -> Work:
         for part, times in ((0, again), (1, again - 1), (place, switches - again + 1)):
             total = total.plus(work[part], count * times)
         if elements:
-            removed[level][primes] += count * switches
+            removed[chain.log_n, level][primes] += count * switches
         else:
             merged[level] = primes
+    for operation in bootstrap_operations(plan, "b", first.log_n) if begins else ():
+        total = total.plus(done(operation, first, removed, {}), operation.count)
     for operation in bootstrap_operations(plan, "b"):
-        level = operation.level
-        special = range(chain.max_level + 1, chain.max_level + 1 + len(chain.p))
-        primes = max(removed[level], key=removed[level].__getitem__, default=tuple(special))
-        total = total.plus(operation.work(chain, primes, merged.get(level, ())), operation.count)
+        total = total.plus(done(operation, largest, removed, merged), operation.count)
     return total
+
+
+def done(
+    operation: Operation,
+    chain: Chain,
+    removed: Mapping[tuple[int, int], Counter[tuple[int, ...]]],
+    merged: Mapping[int, tuple[int, ...]],
+) -> Work:
+    """Return the work of an operation besides key switches, divided by the primes that most of these use."""
+    level, special = operation.level, range(chain.max_level + 1, chain.max_level + 1 + len(chain.p))
+    used = removed.get((chain.log_n, level), Counter[tuple[int, ...]]())
+    primes = max(used, key=used.__getitem__, default=tuple(special))
+    return operation.work(chain, primes, merged.get(level, ()))
 
 
 def best(chain: Chain, keys: Sequence[kw.KeySpec], level: int) -> tuple[list[Work], tuple[int, ...]] | None:
