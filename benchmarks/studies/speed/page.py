@@ -40,7 +40,6 @@ def page(record: Path, networks: Path) -> str:
         "variants": variants(rows),
         "places": places(programs),
         "network bootstraps": variants(programs, each=True),
-        "networks": networks_table(programs),
     }
     for name, lines in tables.items():
         text = text.replace(f"<!-- {name} -->", "\n".join(lines))
@@ -207,30 +206,3 @@ def places(rows: Sequence[Row]) -> list[str]:
         )
     head = ["ResNet-20 with", "images", "places x ciphertexts", "bootstraps", "with pairs"]
     return markdown([*head, "bootstraps take"], cells)
-
-
-def networks_table(rows: Sequence[Row]) -> list[str]:
-    """Return what a network takes with each preset, compared with the first one."""
-    first: dict[tuple[str, int], tuple[float, float]] = {}
-    cells = []
-    for row in (row for row in rows if row["kind"] == "count"):
-        parts = {kind: work(part) for kind, part in row["kinds"].items()}
-        total, seconds, facts = sum(parts.values()), row["counted_s"], row["facts"]
-        base = first.setdefault((row["network"], row["batch"]), (total, seconds))
-        cells.append(
-            [
-                NAMES[row["network"]],
-                f"`{row['preset']}`",
-                f"{parts['bootstrap']:.1f}",
-                f"{total - parts['bootstrap']:.1f}",
-                f"{total:.1f}",
-                f"{total / base[0]:.2f}",
-                f"{seconds:.1f}",
-                f"{seconds / base[1]:.2f}",
-                f"{facts['predicted_peak_bytes'] / 1e9:.2f} GB",
-                f"{facts['key_bytes'] / 1e9:.2f} GB",
-                f"{1e5 * facts['predicted_error']:.1f}e-5",
-            ]
-        )
-    head = ["ResNet-20 with", "preset", "bootstraps", "other layers", "all", "ratio", "s, counting", "ratio"]
-    return markdown([*head, "peak, planned", "keys in memory", "error, predicted"], cells)

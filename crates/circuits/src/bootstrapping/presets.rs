@@ -108,7 +108,7 @@ const THIN_30: u64 = (1 << 30) - (1 << 18) + 1;
 const THIN_60: u64 = (1 << 60) - (1 << 18) + 1;
 
 /// The shipped sets. Every key is 128-bit secure by the bound for its secret.
-pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 19] = [
+pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 18] = [
     BALANCED,
     BootstrapPreset {
         name: "N16_QP1732_L9_S45_few_keys",
@@ -149,13 +149,6 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 19] = [
     BootstrapPreset {
         name: "N16_QP1716_L13_S40_real",
         bootstrapper: BootstrapperLiteral { values: Values::Real, ..SPARSER },
-        ..FRUGAL
-    },
-    // Of networks: everything between two bootstraps is a level lower.
-    BootstrapPreset {
-        name: "N16_QP1743_L12_S40_real",
-        q: &[(50, 1), (34, 2), (40, 12), (57, 3), (60, 4), (46, 4)],
-        bootstrapper: BootstrapperLiteral { values: Values::Real, slots_to_coeffs: 2, ..SPARSER },
         ..FRUGAL
     },
     BootstrapPreset {
