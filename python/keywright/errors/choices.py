@@ -37,6 +37,6 @@ def require_integer(name: str, value: object) -> int:
         ParameterError: it is none.
     """
     try:
-        return index(value)  # type: ignore[call-overload,no-any-return]
+        return index(value)  # type: ignore[arg-type]
     except TypeError:
         raise ParameterError(f"{name} is {value!r}; use an integer", what=name) from None

@@ -88,7 +88,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
             with fewer slots than the batch has samples.
     """
     require_choice("client", client, get_args(Client))
-    if labels is None or isinstance(labels, str) or not all(isinstance(label, str) for label in labels):
+    if isinstance(labels, str) or not all(isinstance(label, str) for label in labels):
         raise ParameterError(
             f"labels is {labels!r}; use a list of strings, one for each output", what="labels"
         )

@@ -102,7 +102,7 @@ USAGE = [
     ("infer m.onnx --batch 3", "not a power of two", "write 1, 2, 4"),
     ("info x --threads many", "'many' is not a value of --threads", "write a whole number"),
     ("compile x --out y --error many", "'many' is not a value of --error", "write a number"),
-    ("demo --threads 0", "0 threads", "see keywright demo --help"),
+    ("demo --threads 0", "--threads 0 is too small", "use at least 1 thread"),
     ("info /no/such/file", "/no/such/file: No such file", "no folder /no/such"),
     ("info sampels.npy", "sampels.npy: No such file", "did you mean samples.npy"),
     ("info notes.txt", "notes.txt is not a Keywright file", "a model that ends in .onnx"),

@@ -222,7 +222,7 @@ def test_integers_of_numpy_are_integers(number: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [{name: value} for name in ("batch", "samples") for value in (0, -1, 1.5, "1", np.bool_(True), [2])]
-    + [{"labels": value} for value in ("abc", [1, 2, 3], None)],
+    + [{"labels": value} for value in ("abc", [1, 2, 3])],
     ids=str,
 )
 def test_arguments_of_no_use_are_refused(arguments: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """Key sets in memory, shared by all workers of a machine: waiting, eviction, and sets in use."""
 
+import gc
 import hashlib
 import json
 import os
@@ -10,6 +11,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -367,6 +369,11 @@ def test_keys_are_handed_over_when_they_are_whole(
     assert len(handed) == (shares and not damaged)
     for keys in handed:
         assert keys.to_bytes() == loading.keys.to_bytes()
+    # Every key set that was ever loaded stayed in the worker's memory, deleted or not.
+    end = weakref.ref(loading)
+    del loading
+    gc.collect()
+    assert end() is None
     with pytest.raises(UnknownKeysError):
         worker.KeyLoading({"path": str(tmp_path / "none"), "digest": digest}, served, take)
 

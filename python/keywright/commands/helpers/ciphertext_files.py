@@ -66,7 +66,7 @@ def find_ciphertexts(folder: Path, ciphertexts: int, batch: int) -> list[SampleF
             )
         if not 1 <= count <= batch:
             raise CommandError(
-                f"{paths[0]} is of {quantity(count, 'sample')}, but the program takes 1 to {batch} at a "
+                f"{paths[0]} holds {quantity(count, 'sample')}, but the program takes 1 to {batch} at a "
                 "time; encrypt them for this program"
             )
         results.append(SampleFiles(first, count, paths))

@@ -257,13 +257,9 @@ class KeyLoading:
         if incoming is not None:
             # The head of the set and of its first key.
             incoming.wait(0, model.keys.first_key)
-        return EvaluationKeys.load_shared(self._path, model.parameters, steps, self._arrive)
-
-    def _arrive(self, begin: int, end: int) -> None:
-        """Wait for bytes of the keys' file."""
-        self._require()
-        if self._incoming is not None:
-            self._incoming.wait(begin, end)
+        # The keys keep what they call: a method of this object, which has the keys, would keep both for ever.
+        arrive = partial(_arrive, self._require, incoming)
+        return EvaluationKeys.load_shared(self._path, model.parameters, steps, arrive)
 
     def wait(self) -> None:
         """Wait until the keys are handed over.
@@ -294,6 +290,13 @@ class KeyLoading:
         finally:
             if descriptor is not None:
                 os.close(descriptor)
+
+
+def _arrive(require: Callable[[], object], incoming: IncomingFile | None, begin: int, end: int) -> None:
+    """Wait for bytes of the keys' file."""
+    require()
+    if incoming is not None:
+        incoming.wait(begin, end)
 
 
 def main(passing: int | None) -> None:
