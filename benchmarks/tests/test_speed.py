@@ -83,7 +83,7 @@ def test_ciphertexts_at_one_place_are_paired_and_an_odd_one_is_left() -> None:
         {"kind": "count", **base, "kinds": works},
     ]
     predicted, counted = page.places(programs)[2:]
-    assert predicted == "| squares | 8 | 1 x 1, 1 x 2, 2 x 3 | 9 | 6 | 75 % of the predicted time |"
+    assert predicted == "| squares, 8 images | 1 x 1, 1 x 2, 2 x 3 | 9 | 6 | 75 % of the predicted time |"
     assert counted.endswith("| 25 % of the work |")
 
 

@@ -196,13 +196,12 @@ def places(rows: Sequence[Row]) -> list[str]:
         share = amounts["bootstrap"] / sum(amounts.values())
         cells.append(
             [
-                NAMES[row["network"]],
-                row["batch"],
+                f"{NAMES[row['network']]}, {row['batch']} image{'s' * (row['batch'] > 1)}",
                 ", ".join(f"{places} x {count}" for count, places in sorted(beside.items())),
                 sum(count * places for count, places in beside.items()),
                 sum(-(-count // 2) * places for count, places in beside.items()),
                 f"{100 * share:.0f} % of the {'work' if counted else 'predicted time'}",
             ]
         )
-    head = ["ResNet-20 with", "images", "places x ciphertexts", "bootstraps", "with pairs"]
+    head = ["ResNet-20 with", "places x ciphertexts", "bootstraps", "with pairs"]
     return markdown([*head, "bootstraps take"], cells)
