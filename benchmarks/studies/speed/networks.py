@@ -60,7 +60,7 @@ def compiled(name: str, setting: Setting) -> dict[str, Any]:
     start = time.process_time()
     program = kw.compile(
         setting.model,
-        load_inputs(setting.calibration),
+        setting.calibration and load_inputs(setting.calibration),
         activations=setting.activations,
         parameters=setting.preset,
         batch=setting.batch,

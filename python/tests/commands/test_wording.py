@@ -52,7 +52,7 @@ def plurals(tree: ast.AST) -> list[str]:
         for before, after in itertools.pairwise(text.values)
         if isinstance(before, ast.FormattedValue)
         and isinstance(after, ast.Constant)
-        and (match := COUNTED.match(after.value))
+        and (match := COUNTED.match(str(after.value)))
     ]
 
 

@@ -156,9 +156,10 @@ def test_a_ciphertext_keeps_its_scale_and_estimate(small: Party) -> None:
 def test_a_path_is_text(tmp_path: Path) -> None:
     """Of bytes, the refusal says how they become a path."""
     parameters = kw.Parameters.preset("N13_QP214_S38")
+    uses: list[Any] = [parameters.save, kw.Parameters.load, kw.SecretKey.generate(parameters).save]
     for path in (bytes(tmp_path / "p.kw"), os.DirEntry):
-        for use in (parameters.save, kw.Parameters.load, kw.SecretKey.generate(parameters).save):
+        for use in uses:
             with pytest.raises(
                 TypeError, match=r"os\.fsdecode" if isinstance(path, bytes) else "os.PathLike"
             ):
-                use(path)  # type: ignore[operator]
+                use(path)

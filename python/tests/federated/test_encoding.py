@@ -299,4 +299,4 @@ def test_integers_of_numpy_do_not_wrap(kind: type[np.integer[Any]]) -> None:
 
 def test_masked_values_are_no_numbers() -> None:
     with pytest.raises(kw.errors.EncodeError, match="masked"):
-        Encoding(1.0, 4, 100).encode(np.ma.masked_array([0.5, 0.1], mask=[1, 0]), 1)
+        Encoding(1.0, 4, 100).encode(np.ma.masked_array([0.5, 0.1], mask=[True, False]), 1)
