@@ -19,6 +19,7 @@ from pathlib import Path
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "reference" / "python"
 BEGIN, END = "<!-- written by scripts/api_names.py -->", "<!-- end -->"
 TABLE = re.compile(rf"{BEGIN}\n.*?{END}\n\n", re.DOTALL)
+THREADS = re.compile(r"Thread safety: (any|one)\b(?:[^.,;]*, except for (`\w+`(?: and `\w+`)*))?")
 ENTRY = re.compile(r"^::: (keywright[\w.]*)$", re.MULTILINE)
 
 
@@ -49,12 +50,14 @@ def first_sentence(documented: object) -> str:
 
 
 def threads(documented: object) -> str:
-    """Return how many threads may use one object of a class at the same time: any, or one."""
+    """Return how many threads may use one object of a class at the same time: any, or one, and the methods
+    of which the opposite is true."""
     if not isinstance(documented, type) or issubclass(documented, BaseException):
         return ""
-    said = re.search(r"Thread safety: (any|one)\b", inspect.getdoc(documented) or "")
+    if said := THREADS.search(" ".join((inspect.getdoc(documented) or "").split())):
+        return said[1] + (f", except {said[2]}" if said[2] else "")
     frozen = is_dataclass(documented) and documented.__dataclass_params__.frozen  # type: ignore[attr-defined]
-    return said[1] if said else "any" if frozen or issubclass(documented, tuple) else ""
+    return "any" if frozen or issubclass(documented, tuple) else ""
 
 
 def members(documented: object) -> list[str]:

@@ -5,7 +5,7 @@ use crate::classes::ciphertext::whole_ciphertext;
 use crate::classes::getters::getters;
 use crate::parameters::ckks::PyParameters;
 
-/// An encrypted vector, with its level, its scale and an estimate of its error. Immutable.
+/// An encrypted vector, with its level, its scale and a bound on its error. Immutable.
 ///
 /// Thread safety: any number of threads may use one at the same time.
 #[pyclass(name = "Ciphertext", module = "keywright", frozen)]
