@@ -83,9 +83,13 @@ const DRAWS: [(&str, Draw); 6] = [
         let key = generator.switching_key(&all.spec(KeyElement::Relinearization, 1))?;
         Ok(drawn(&key, all.target()))
     }),
-    ("a Galois key, of the identity", |all, generator, _| {
-        let key = generator.switching_key(&all.spec(KeyElement::Galois(1), 1))?;
-        Ok(drawn(&key, all.target()))
+    ("a Galois key", |all, generator, _| {
+        let parameters = all.secret.parameters();
+        let conjugation = 2 * parameters.n() as u64 - 1; // its own inverse
+        let key = generator.switching_key(&all.spec(KeyElement::Galois(conjugation), 1))?;
+        let automorphism = parameters.automorphism(conjugation)?;
+        let image: Vec<u64> = (0..parameters.n()).map(|i| all.target()[automorphism.source(i)]).collect();
+        Ok(drawn(&key, &image))
     }),
     ("keys of an ephemeral secret", |all, generator, _| {
         let specs = [KeyElement::DenseToSparse(WEIGHT), KeyElement::SparseToDense(WEIGHT)];

@@ -301,8 +301,10 @@ def test_the_interpreter_runs_while_keys_are_made(other: Party) -> None:
     done = threading.Event()
 
     def work() -> None:
-        other.generator.evaluation_keys(rotations=range(40))
-        done.set()
+        try:
+            other.generator.evaluation_keys(rotations=range(1, 41))
+        finally:
+            done.set()
 
     thread = threading.Thread(target=work)
     thread.start()

@@ -313,7 +313,7 @@ fn integers(
             let way = Way { switches, secret, up: Some([0, 0]), down: [0, 0] };
             let (record, found) = parties.send("integers", &groups.group(&bytes[..])?, &way)?;
             let mut back = vec![0; bytes.len()];
-            groups.split(&found, &mut back);
+            groups.split(&found, &mut back)?;
             if back.iter().zip(&bytes).any(|(back, &byte)| *back != i64::from(byte)) {
                 return Err(StudyError::Wrong(format!(
                     "{switches}: a decrypted integer differs from the one sent"

@@ -224,7 +224,7 @@ fn send(
             let start = Instant::now();
             let (numbers, found) = (&mut numbers[..groups.count(part.len())], &mut found[..part.len()]);
             owner.decrypt(&bytes, numbers)?;
-            groups.split(numbers, found);
+            groups.split(numbers, found)?;
             let equal = found.iter().zip(part).all(|(found, &pixel)| *found == i64::from(pixel));
             decrypting.push(start.elapsed().as_secs_f64());
             if !equal {
