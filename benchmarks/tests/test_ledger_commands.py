@@ -61,7 +61,7 @@ def read(path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Parsed):
         runpy.run_path(str(path), run_name="__main__")
     asks = "--model names the ONNX file" in path.read_text(encoding="utf-8")
-    assert not asks or "--model" in words or {"gru", "lenet-mnist"} & set(words), (
+    assert not asks or "--model" in words or {"gru", "lenet-mnist", "vit-mnist"} & set(words), (
         "it asks for --model after it read the arguments"
     )
 

@@ -251,7 +251,7 @@ def test_values_over_their_norm(build: Build, p: int) -> None:
     program = compiler.compile_program(model, TARGET, compiler.Fit(calibration=SAMPLES, error=0.05))
     assert compiler.check(program, SAMPLES, model).max_abs_error <= 0.05
     three = [node("LpNormalization", ["x"], ["h"], p=3), node("MatMul", ["h", "w"], ["y"])]
-    with pytest.raises(ModelRefusedError, match="p = 3 is not supported; needs 1 or 2"):
+    with pytest.raises(ModelRefusedError, match="p = 3 is not supported; it needs 1 or 2"):
         compiler.compile_program(build(three, (6,), {"w": weights}), TARGET)
 
 

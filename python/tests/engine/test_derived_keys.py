@@ -107,7 +107,6 @@ def test_what_masters_do_not_make(parameters: kw.Parameters, secret: kw.SecretKe
     for spec, reason in (
         (kw.KeySpec.relinearization(parameters), "kind"),
         (kw.KeySpec.conjugation(parameters), "unreachable"),
-        (kw.KeySpec.rotation(parameters, 0), "unreachable"),
         (kw.KeySpec.rotation(parameters, 300), "unreachable"),
     ):
         with pytest.raises(kw.errors.MissingKeyError) as caught:

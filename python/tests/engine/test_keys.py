@@ -75,7 +75,7 @@ def test_no_key_of_the_rotation_that_moves_nothing(small: Party, turns: int) -> 
         lambda: kw.KeySpec.galois(small.parameters, 1),
         lambda: small.generator.rotation_key(steps),
         lambda: small.generator.evaluation_keys(rotations=[1, steps]),
-        lambda: kw.keys.MasterKeys.generate(small.secret, [1, steps], [50]),
+        lambda: kw.keys.MasterKeys.generate(small.secret, [1, steps], [55]),
     ):
         with pytest.raises(kw.errors.ParameterError, match="a rotation by 0 steps moves nothing") as caught:
             keys()

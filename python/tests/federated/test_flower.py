@@ -197,7 +197,7 @@ def test_values_above_the_bound_are_refused_and_the_array_is_named() -> None:
     with pytest.raises(kw.errors.EncodeError) as caught:
         encode_update(ENCODING, ArrayLayout.of(START), record(explode(START, 44)), 44, 440)
     assert (caught.value.value, caught.value.index) == (1e6, 2100)
-    assert "value 0 of array 'b', 1e+06" in str(caught.value.__cause__)
+    assert "value 0 of array 'b', 1000000.0" in str(caught.value.__cause__)
 
 
 def test_values_above_the_bound_are_clipped_and_the_server_is_told_nothing(

@@ -159,7 +159,7 @@ def test_categories_are_encoded_and_their_numbers_stay_on_the_server(classes: in
     assert np.abs(answers["output_probability"] - own.predict_proba(fresh)).max() < 1e-5
     assert np.array_equal(answers["output_label"], own.predict(fresh))
     assert model.program.operands.transforms, "the server multiplies by the model's numbers"
-    with pytest.raises(EncodeError, match="none of the 4 categories"):
+    with pytest.raises(EncodeError, match="not one of the 4 categories"):
         model.predict(np.full_like(fresh[:1], "9" if texts else 9))
 
 

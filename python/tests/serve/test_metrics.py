@@ -102,7 +102,7 @@ def test_readiness_reports_a_full_queue(service: Service, monkeypatch: pytest.Mo
         with pytest.raises(BusyError, match="wait"):
             service.readiness()
     service.draining = True
-    with pytest.raises(BusyError, match="end"):
+    with pytest.raises(BusyError, match="shutting down"):
         service.readiness()
     assert service.health() == {"alive": True}
     service.draining = False

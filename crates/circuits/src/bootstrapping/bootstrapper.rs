@@ -17,10 +17,6 @@ use crate::linear_transform::{LinearTransform, Spread, Storage, evaluate};
 /// Relative excess of an estimated magnitude over the planned one that rounding in `f64` can cause.
 const ROUNDING: f64 = 1e-12;
 
-/// The largest error of the reduction modulo `q_0`, as a share of the largest value. Results of larger values than
-/// planned soon have nothing to do with them.
-const WORST: f64 = 0.1;
-
 /// A bootstrapping of given parameters: the composition of the stages. Cheap to share; expensive to make if diagonals
 /// are kept.
 #[derive(Debug)]
@@ -105,8 +101,8 @@ impl Bootstrapper {
     ///
     /// # Errors
     /// [`CircuitError::Stage`] with the stage, before anything is computed: a missing key, a level below the plan's, a
-    /// different packing or scale, or mixed parameters. [`CircuitError::Magnitude`] for values far larger than planned.
-    /// [`CircuitError::Iteration`] if a pass is less precise than the next one needs.
+    /// different packing or scale, or mixed parameters. [`CircuitError::Iteration`] if a pass is less precise than the
+    /// next one needs.
     pub fn bootstrap(
         &self,
         evaluator: &Evaluator<'_>,
@@ -120,7 +116,7 @@ impl Bootstrapper {
             Order::SlotsToCoeffsFirst => {
                 let lowest = self.slots_to_coeffs.take(evaluator, input)?;
                 let pass = |c: &Ciphertext, scale| {
-                    let largest = self.largest(c)?;
+                    let largest = self.largest(c);
                     let coefficients = self.slots_to_coeffs.evaluate(evaluator, &without_error(c))?;
                     let out = self.coefficients_to_slots(evaluator, &coefficients, scale, largest)?;
                     Ok(with_error_of(out, c, 1.0))
@@ -130,7 +126,7 @@ impl Bootstrapper {
             Order::ModRaiseFirst => {
                 let lowest = self.take(evaluator, input)?;
                 let pass = |c: &Ciphertext, scale| {
-                    let (largest, coefficients) = (self.largest(c)?, as_coefficients(&without_error(c)));
+                    let (largest, coefficients) = (self.largest(c), as_coefficients(&without_error(c)));
                     let mut slots = self.coefficients_to_slots(evaluator, &coefficients, scale, largest)?;
                     // Bounded errors of the approximation in each part add up in a slot. They depend on the integers
                     // that ModRaise adds, which are independent. By Hoeffding's inequality for sums, their tails are no
@@ -174,7 +170,7 @@ impl Bootstrapper {
         // A slot has one coefficient for each of its parts.
         let parts = if plan.coeffs_to_slots.values == Values::Complex { SQRT_2 } else { 1.0 };
         let pass = |c: &Ciphertext, scale| {
-            let largest = self.largest(c)?;
+            let largest = self.largest(c);
             let out = self.coefficients_to_slots(evaluator, &without_error(c), scale, largest)?;
             Ok(with_error_of(out, c, parts))
         };
@@ -220,7 +216,7 @@ impl Bootstrapper {
         // A part of a value is at most the larger magnitude, and as far off as both errors.
         let added: f64 = inputs.map(|input| input.estimate.deviation).iter().sum();
         let bound = ErrorEstimate { deviation: added, ..joined.estimate }.bound();
-        let largest = self.reducible(magnitudes.into_iter().fold(1.0, f64::max) + bound)?;
+        let largest = magnitudes.into_iter().fold(1.0, f64::max) + bound;
         let coefficients = self.slots_to_coeffs.evaluate(evaluator, &joined)?;
         let mut parts = self.reduced_parts(evaluator, &coefficients, plan.scale, largest)?.into_iter();
         let mut part = |magnitude| -> Result<Ciphertext, CircuitError> {
@@ -258,10 +254,7 @@ impl Bootstrapper {
 
     /// The largest part of a value that a ciphertext decrypts to by its estimate, at least 1. The plan covers parts of
     /// at most 1, so complex values of absolute value up to the square root of 2 count as 1; real ones are a part.
-    ///
-    /// # Errors
-    /// As [`Self::reducible`].
-    fn largest(&self, input: &Ciphertext) -> Result<f64, CircuitError> {
+    fn largest(&self, input: &Ciphertext) -> f64 {
         let estimate = input.estimate;
         let whole = self.plan.coeffs_to_slots.values == Values::Complex
             && input.packing != Packing::Coefficients
@@ -269,17 +262,7 @@ impl Bootstrapper {
         let planned = if whole { SQRT_2 } else { 1.0 };
         let magnitude =
             if estimate.magnitude <= planned * (1.0 + ROUNDING) { 1.0 } else { estimate.magnitude };
-        self.reducible(magnitude + estimate.bound())
-    }
-
-    /// A largest part of values, if `eval_mod` tells values up to it apart.
-    ///
-    /// # Errors
-    /// [`CircuitError::Magnitude`] if its error may exceed [`WORST`] of that part.
-    fn reducible(&self, largest: f64) -> Result<f64, CircuitError> {
-        let approximation = &self.plan.eval_mod.approximation;
-        let error = approximation.error_up_to(largest * approximation.message) / approximation.message;
-        if error <= WORST * largest { Ok(largest) } else { Err(CircuitError::Magnitude { largest, error }) }
+        magnitude + estimate.bound()
     }
 
     /// Runs `mod_raise`, `coeffs_to_slots` and `eval_mod` on coefficients at level 0 up to `largest`, and joins the

@@ -127,10 +127,10 @@ def _answers(trees: Ensemble, samples: Vector) -> list[Vector]:
     scores = trees.scores(samples)
     step = np.full(trees.outputs, FINE * (np.abs(trees.nodes.values).max(initial=0.0) or 1.0))
     part = trees.last.client_part(Sums(trees.base, np.zeros(trees.outputs), step, trees.factor))
-    results = part.run(scores.reshape(-1, *part.shape)).values()
-    return [
-        np.asarray(each, np.float64).reshape(len(samples), -1) for each in results if each.dtype.kind == "f"
-    ]
+    results = part.run(scores.reshape(-1, *part.shape))
+    if trees.last.labels is not None:
+        results.pop(trees.last.label, None)
+    return [np.asarray(each, np.float64).reshape(len(samples), -1) for each in results.values()]
 
 
 def _own_answers(model: Any, samples: NDArray[np.float64]) -> list[Vector]:

@@ -63,7 +63,8 @@ def of_booster(booster: Any, labels: NDArray[Any] | None = None) -> Ensemble:
         read(num_iteration=booster.best_iteration) for read in (booster.dump_model, booster.model_to_string)
     )
     # Thresholds are rounded to 15 digits in the JSON form, and not in the text.
-    lines = [line.removeprefix("threshold=") for line in text.splitlines() if line.startswith("threshold=")]
+    settings = [line.partition("=") for line in text.splitlines()]
+    lines = [value for name, _, value in settings if name == "threshold"]
     return of_dump(dump, labels, [line.split() for line in lines])
 
 
