@@ -41,8 +41,8 @@ pub(crate) fn trim_memory(py: Python<'_>) {
     py.detach(trim_cache);
 }
 
-/// Whether the process keeps freed blocks of up to 32 MiB that are no buffers, such as arrays. At first it does not: blocks
-/// of 128 KiB and more go back to the operating system at once.
+/// Whether the process keeps freed blocks of up to 32 MiB that are no buffers, such as arrays. At first it does not:
+/// blocks of 128 KiB and more go back to the operating system at once.
 #[pyfunction]
 pub(crate) fn keep_large_blocks(kept: bool) {
     keywright_ring::keep_large_blocks(kept);

@@ -34,7 +34,7 @@ def require_integer(name: str, value: object) -> int:
     """Return a number of any type of integers, as numpy's, as Python's own.
 
     Raises:
-        ParameterError: it is none.
+        ParameterError: the value is not an integer.
     """
     try:
         return index(value)  # type: ignore[arg-type]

@@ -8,7 +8,8 @@ impl Evaluator<'_> {
     /// same, except for the rounding. Lower levels are smaller and faster, and allow less noise.
     ///
     /// # Errors
-    /// [`BfvError::LastPrime`] at level 0, [`BfvError::NoiseExhausted`] if the lower modulus is too small, mixed parameters.
+    /// [`BfvError::LastPrime`] at level 0, [`BfvError::NoiseExhausted`] if the lower modulus is too small, mixed
+    /// parameters.
     pub fn mod_switch(&self, a: &Ciphertext) -> Result<Ciphertext, BfvError> {
         self.require(a)?;
         if a.level() == 0 {

@@ -49,9 +49,9 @@ impl<'s> KeyGenerator<'s> {
     /// A relinearization or Galois key, or a key between rings, of the ring that the spec names.
     ///
     /// # Errors
-    /// The errors of [`KeySpec::validate`] and [`KeyElement::require_moving`]; [`RlweError::SourceSecret`] for a spec that switches from another secret,
-    /// which needs [`Self::switching_key_from`]; [`RlweError::EphemeralSecret`] for one that
-    /// [`Self::switching_keys`] makes with the others of its ephemeral secret.
+    /// The errors of [`KeySpec::validate`] and [`KeyElement::require_moving`]; [`RlweError::SourceSecret`] for a
+    /// spec that switches from another secret, which needs [`Self::switching_key_from`]; [`RlweError::EphemeralSecret`]
+    /// for one that [`Self::switching_keys`] makes with the others of its ephemeral secret.
     pub fn switching_key(&mut self, spec: &KeySpec) -> Result<SwitchingKey, RlweError> {
         if let KeyElement::Secret(id) = spec.element {
             return Err(RlweError::SourceSecret(id));

@@ -188,8 +188,8 @@ pub fn trim_cache() {
 }
 
 /// Whether the process keeps freed blocks of up to 32 MiB that are no buffers, most objects of an application. If not,
-/// it returns blocks of 128 KiB and more as soon as they are freed. By default the system's allocator starts to keep them
-/// among others. Blocks of changing lengths then leave gaps, half as much again as is in use. But a block that is
+/// it returns blocks of 128 KiB and more as soon as they are freed. By default the system's allocator starts to keep
+/// them among others. Blocks of changing lengths then leave gaps, half as much again as is in use. But a block that is
 /// returned and allocated again costs a page fault for every 4 KiB of it.
 pub fn keep_large_blocks(kept: bool) {
     #[cfg(all(feature = "std", target_os = "linux", target_env = "gnu"))]

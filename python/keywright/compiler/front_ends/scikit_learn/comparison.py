@@ -209,7 +209,7 @@ def _matrix(values: Any, count: int) -> NDArray[np.float64]:
 
 
 def _by_sample(values: NDArray[Any], count: int) -> NDArray[Any]:
-    """Return values as (count, columns), or as (rows, columns) where they are not of so many samples."""
+    """Return values as (count, columns), or as (rows, columns) if ``count`` samples cannot have them."""
     return values.reshape(len(values) if values.size % count else count, -1)
 
 
