@@ -13,7 +13,7 @@ from keywright.serve.logs import on_behalf
 from keywright.serve.workers.workers import Worker, Workers
 
 ATTEMPTS = 3
-"""How often an evaluation is retried if its worker ends."""
+"""How often an evaluation is started before it fails, if its worker ends each time."""
 
 KILL_EVERY_S = 0.1
 
