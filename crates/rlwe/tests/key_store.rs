@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
 use keywright_ring::rotation_element;
@@ -258,6 +258,33 @@ fn who_waits_can_be_interrupted_and_the_thread_ends_with_the_store() {
     assert!(store.access(|| true).is_ok());
     drop((set, store));
     assert!(ended.load(Ordering::Relaxed));
+}
+
+/// Waits for a lock before it makes keys.
+struct Locked {
+    copies: Copies,
+    lock: Arc<Mutex<()>>,
+}
+
+impl KeyLoader for Locked {
+    fn layouts(&self) -> &[Arc<KeyLayout>] {
+        self.copies.layouts()
+    }
+
+    fn make(&mut self, places: &[usize], each: &mut Each<'_>, stop: &Stop<'_>) -> Result<(), RlweError> {
+        drop(self.lock.lock().unwrap());
+        self.copies.make(places, each, stop)
+    }
+}
+
+#[test]
+fn a_detached_store_is_dropped_under_a_lock_that_its_loader_waits_for() {
+    let p = parameters();
+    let copies = Copies::new(keys(&p, &specs(&p, 2)));
+    let (bytes, lock) = (copies.keys[0].bytes(), Arc::<Mutex<()>>::default());
+    let held = lock.lock().unwrap();
+    drop(KeyStore::new(Locked { copies, lock: lock.clone() }, &[], bytes).unwrap().detached());
+    drop(held);
 }
 
 #[test]

@@ -229,7 +229,8 @@ impl PyEvaluationKeys {
             let bytes = read.layouts().iter().map(|layout| layout.bytes).sum();
             let loader = SharedKeyLoader::new(read, rlwe)?;
             let sharing = loader.sharing();
-            Ok((Arc::new(KeyStore::new(loader, &steps, bytes)?), sharing))
+            // The thread may call `arrival` while another thread of Python frees these keys.
+            Ok((Arc::new(KeyStore::new(loader, &steps, bytes)?.detached()), sharing))
         })?;
         let keys = store.keys(rlwe)?;
         let (store, sharing) = (Some(store), Some(sharing));

@@ -171,6 +171,14 @@ impl KeyStore {
         Ok(Self { shared, maker: Some(maker) })
     }
 
+    /// Does not wait for the thread when this is dropped: its loader may wait for a lock that the thread which drops
+    /// this has, as Python's. The thread ends before its next key.
+    #[must_use]
+    pub fn detached(mut self) -> Self {
+        self.maker = None;
+        self
+    }
+
     /// A set of all keys of the loader, each made at use.
     ///
     /// # Errors
