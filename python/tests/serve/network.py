@@ -23,17 +23,10 @@ from keywright.serve.http.pages import Page
 from keywright.serve.jobs.job import Job
 from keywright.serve.workers.workers import Worker
 from onnx import TensorProto, helper, numpy_helper
+from tests.bootstraps import DEGREE_62
 
 Q_BITS = [50, 40, 40, 45, 45, 50, *[50] * 7, 59, 60, 50, 50, 50]
-ENTRY: dict[str, Any] = {
-    "slots_to_coeffs": 2,
-    "coeffs_to_slots": 2,
-    "log_ratio": 5,
-    "cosine_degree": 62,
-    "double_angles": 1,
-    "arcsine_degree": 7,
-    "values": "real",
-}
+ENTRY = DEGREE_62 | {"values": "real"}
 INPUTS, HIDDEN, OUTPUTS = 16, 8, 4
 
 WORKERS = Workers()

@@ -22,7 +22,7 @@ from keywright.program.arrays import require_arrays, table_names
 from keywright.program.client.samples import by_name, in_order, some_samples
 
 from .corrections import corrected, last_step, rename, with_threshold
-from .library import OPSET, imported, one_sample
+from .samples import OPSET, imported, one_sample
 
 SINGLE = 2.0**-24
 """The rounding of single precision."""

@@ -24,7 +24,7 @@ from keywright.errors.network import (
     unrepeatable,
 )
 
-from .library import OPSET, imported, one_sample
+from .samples import OPSET, imported, one_sample
 
 FEW = 4
 """Samples on which a module is compared with its export."""

@@ -1,4 +1,4 @@
-"""What all exporters need: the opset, the library that exports, a sample."""
+"""The sample that exporters read, the version of ONNX that they write, and their packages."""
 
 import importlib
 from types import ModuleType
