@@ -207,12 +207,10 @@ class _Stream(io.RawIOBase):
         return self._raw.readinto(buffer)
 
     def close(self) -> None:
-        """Close the stream."""
         self._raw.close()
         super().close()
 
     def makefile(self, mode: str) -> io.BufferedReader:
-        """Return the stream with a buffer."""
         return io.BufferedReader(self)
 
 

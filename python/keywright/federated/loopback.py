@@ -70,7 +70,6 @@ class LoopbackGrid(Grid):
         return replies
 
     def get_node_ids(self) -> Iterable[int]:
-        """Return all nodes."""
         return list(self.apps)
 
     @property

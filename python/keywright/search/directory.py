@@ -50,12 +50,10 @@ class Directory:
 
     @property
     def places(self) -> int:
-        """Number of places."""
         return int(np.abs(self.runs[:, 1]).sum())
 
     @property
     def vectors(self) -> int:
-        """Number of vectors."""
         return int(self.runs[:, 1].clip(min=0).sum())
 
     @cached_property

@@ -70,7 +70,6 @@ class EncryptedVectors:
     ciphertexts: Sequence[bytes]
 
     def to_bytes(self) -> bytes:
-        """Return the vectors as bytes."""
         head = VECTORS.pack(VECTORS_MAGIC, self.index, self.revision, len(self.ids), len(self.ciphertexts))
         return b"".join([head, self.ids.astype("<i8").tobytes(), *self.ciphertexts])
 

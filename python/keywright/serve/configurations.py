@@ -40,7 +40,6 @@ class Configuration:
 
     @staticmethod
     def of(model: Served) -> "Configuration":
-        """Return the configuration of a model."""
         form = {
             "format": FORMAT,
             "key_set": base64.b64encode(model.keys.head).decode(),

@@ -116,7 +116,6 @@ class _Importer:
         self.scores: tuple[Shape, ...] = ()
 
     def run(self) -> ImportedModel:
-        """See `import_model`."""
         self._read()
         present = {name: self.values[name] for name in self.requested if name in self.values}
         known = {name: value.array for name, value in present.items() if isinstance(value, Constant)}

@@ -184,7 +184,6 @@ class SparseMatrix:
 
     @property
     def entries(self) -> int:
-        """Number of entries."""
         return len(self.values)
 
     def explicit(self) -> Self:

@@ -176,7 +176,6 @@ class _Writer:
         self.constants: list[onnx.TensorProto] = list(last.behind.constants)
 
     def part(self) -> ClientPart:
-        """See `LastStep.client_part`."""
         last = self.last
         result = self._rounded()
         result = self._transformed(result)

@@ -32,7 +32,6 @@ class RoundedLeaves:
     width: Vector
 
     def within(self, ensemble: Ensemble) -> Ensemble:
-        """Return the ensemble with rounded leaves."""
         leaf = ensemble.nodes.feature < 0
         values = np.where(leaf[:, None], self.centre[self.tree] + self.whole * self.step, 0.0)
         return replace(ensemble, nodes=replace(ensemble.nodes, values=values))

@@ -67,7 +67,6 @@ class _Walk:
         self.constant: list[float] = []
 
     def run(self) -> Regions:
-        """See `regions`."""
         for tree, root in enumerate(self.ensemble.roots):
             self._tree(tree, int(root))
         leaves, tree_of, features = np.asarray(self.leaves, np.int64).reshape(-1, 3).T

@@ -190,7 +190,6 @@ class Claims:
     count: int
 
     def to_bytes(self) -> bytes:
-        """Return the claims as `BYTES` bytes."""
         return _CLAIMS.pack(_MAGIC, self.session, self.round, self.client, self.weight, self.count)
 
     @classmethod

@@ -25,7 +25,6 @@ class GroupCodes:
         return automorphism.step | (self.guard << 1 if automorphism.conjugate else 0)
 
     def decode(self, code: int) -> Automorphism:
-        """Return the automorphism of a code."""
         return Automorphism(code & (self.guard - 1), code > self.guard)
 
     def add(self, a: int, b: int) -> int:

@@ -44,7 +44,6 @@ class LinearProgram:
 
     @property
     def columns(self) -> int:
-        """Number of columns."""
         return len(self._lower)
 
     def column(self, lower: float = 0.0, upper: float = 1.0) -> int:

@@ -94,7 +94,6 @@ class Recombination:
         return self.points
 
     def plan(self, name: str, point: FrontierPoint) -> KeyPlan:
-        """Return the plan of a point."""
         return self._state.plan(name, point)
 
     def _draw(self, below: int) -> int:

@@ -62,7 +62,6 @@ class Serving:
 
     @cached_property
     def keys(self) -> frozenset[PlannedKey]:
-        """Return its keys."""
         return frozenset(hop.usable.key for hop in self.coded_hops)
 
     @cached_property
@@ -135,12 +134,10 @@ class CandidateKeys:
         return key in self._keys.get(key.automorphism, ())
 
     def add(self, key: PlannedKey) -> None:
-        """Add a key."""
         self._keys.setdefault(key.automorphism, {})[key] = None
         self._renew(key)
 
     def remove(self, key: PlannedKey) -> None:
-        """Remove a key."""
         del self._keys[key.automorphism][key]
         if not self._keys[key.automorphism]:
             del self._keys[key.automorphism]

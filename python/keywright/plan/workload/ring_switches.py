@@ -42,7 +42,6 @@ class RingKeys:
 
     @property
     def parts(self) -> int:
-        """Number of keys."""
         return ring_switch_parts(self.shape.chain, self.source) or 1
 
     @property

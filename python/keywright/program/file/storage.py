@@ -271,7 +271,6 @@ class _Reader:
             )
 
     def array(self, name: str, shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
-        """Return an array."""
         self._spend(shape, dtype)
         self._read.append(name)
         return _array(self.archive, name, shape, dtype)

@@ -73,11 +73,9 @@ class SimulatedBackend:
         return replace(result, values=values)
 
     def level(self, ct: Value) -> int:
-        """See `Backend.level`."""
         return as_ciphertext(ct).level
 
     def linear_transform(self, cts: list[Value], transform: DiagonalMatrix) -> SimulatedCiphertext:
-        """See `Backend.linear_transform`."""
         operands = [k for k, diagonals in enumerate(transform.diagonals) if diagonals]
         inputs = at_one_scale([cts[k] for k in operands], self._set_scale)
         level, scale, ring = inputs[0].level, inputs[0].scale, inputs[0].ring
@@ -111,30 +109,25 @@ class SimulatedBackend:
         return SimulatedCiphertext(total, level - 1, scale, ring)
 
     def rotate(self, ct: Value, step: int) -> SimulatedCiphertext:
-        """See `Backend.rotate`."""
         a = as_ciphertext(ct)
         values, noise = np.roll(a.values, -step, axis=-1), self._noise[a.ring]
         noise.add(values, noise.model.rotation(step, noise.slots, a.level), a.scale)
         return replace(a, values=values)
 
     def add(self, left: Value, right: Value) -> SimulatedCiphertext:
-        """See `Backend.add`."""
         a, b = at_one_scale([left, right], self._set_scale)
         return replace(a, values=a.values + b.values)
 
     def add_plain(self, ct: Value, vector: Vector) -> SimulatedCiphertext:
-        """See `Backend.add_plain`."""
         a = as_ciphertext(ct)
         return replace(a, values=a.values + vector)
 
     def mul(self, left: Value, right: Value) -> SimulatedCiphertext:
-        """See `Backend.mul`."""
         a, b = as_ciphertext(left), as_ciphertext(right)
         scale = a.scale * b.scale / self._primes[a.level]
         return self._rescaled(a.values * b.values, a.level - 1, scale, a.ring)
 
     def polynomial(self, ct: Value, polynomial: PolynomialSpec) -> SimulatedCiphertext:
-        """See `Backend.polynomial`."""
         a = as_ciphertext(ct)
         noise = self._noise[a.ring]
         largest = float(np.abs(a.values).max())
@@ -146,12 +139,10 @@ class SimulatedBackend:
         return replace(a, values=values, level=a.level - polynomial_depth(polynomial.degree))
 
     def drop_level(self, ct: Value, level: int) -> Value:
-        """See `Backend.drop_level`."""
         a = as_ciphertext(ct)
         return level_dropped(ct, replace(a, level=level))
 
     def switch_ring(self, ct: Value, log_n: int) -> SimulatedCiphertext:
-        """See `Backend.switch_ring`."""
         a, noise = as_ciphertext(ct), self._noise[log_n]
         parts = np.split(a.values, max(1, a.values.shape[-1] // noise.slots), axis=-1)
         values = np.tile(np.mean(parts, axis=0), noise.slots // parts[0].shape[-1])

@@ -59,7 +59,6 @@ class NoiseSource:
         self.add_deviation(values, unit * gains * np.sqrt(plain + secret * self._secret))
 
     def add_bootstrap(self, values: Vector, errors: "BootstrapErrors") -> None:
-        """Add the errors of a bootstrap to values."""
         noisy = values[:, 1:]
         integers = self._rng.choice(len(errors.probabilities), noisy.shape, p=errors.probabilities)
         # Interpolation between the two messages around each value.

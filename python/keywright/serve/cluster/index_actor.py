@@ -44,11 +44,9 @@ class IndexActor(OfOneProcess, Unpicklable, elsewhere="make one of the folder in
             raise
 
     def directory(self) -> bytes:
-        """Return `Index.directory`."""
         return self._ask("directory")
 
     def answer(self, query: bytes, keys: bytes) -> bytes:
-        """Return `Index.answer`."""
         return self._ask("answer", query, keys)
 
     def _ask(self, method: str, *arguments: bytes) -> bytes:

@@ -22,7 +22,6 @@ class KeyAwareRouter(RequestRouter):  # type: ignore[misc]
         self._believed: dict[str, Mapping[str, Any]] = {}
 
     def update_replicas(self, replicas: list[RunningReplica]) -> None:
-        """Update the list of replicas."""
         super().update_replicas(replicas)
         there = {name_of(replica.replica_id): replica for replica in replicas}
         for name in self._router.replicas.keys() - there.keys():

@@ -149,7 +149,6 @@ class Routes:
         return await self._threads.run(request.scope[HOLDER], call, *arguments)
 
     async def _tenant(self, request: Request) -> str:
-        """Return the tenant of a request."""
         accounts = self._service.accounts
         authorization = request.headers.get("authorization")
         if accounts is None:

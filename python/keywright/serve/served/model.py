@@ -42,7 +42,6 @@ class ServedModel(Unpicklable, elsewhere="load the model in the other process wi
 
     @cached_property
     def message(self) -> MessageForm:
-        """The form of messages."""
         inputs, outputs = self.model.manifest.input.places, self.model.manifest.output.places
         most = self.model.requests.most_bytes
         return MessageForm(inputs.ciphertexts, outputs.ciphertexts, most, inputs.batch, self.model.joins)

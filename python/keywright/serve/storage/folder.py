@@ -51,7 +51,6 @@ class FolderObjects:
             file.write(data)
 
     def read(self, name: str, start: int = 0, length: int | None = None) -> bytes:
-        """Return bytes of an object."""
         with (self._folder / name).open("rb") as file:
             file.seek(start)
             return file.read(-1 if length is None else length)

@@ -113,7 +113,6 @@ class Usage:
         self._pending: dict[str, float] = {}
 
     def limits_bytes(self, tenant: str) -> bool:
-        """Whether the bytes of a tenant are limited."""
         return self.quotas.of(tenant).bytes is not None
 
     def seconds(self, tenant: str, holder: str = "") -> float:

@@ -102,7 +102,6 @@ def _from_left(context: OperatorContext, weight: Vector, source: EncryptedValue)
 
 
 def _without(shape: Shape, axis: int | None) -> Shape:
-    """Return a shape without one axis."""
     if axis is None:
         return shape
     kept = list(shape)

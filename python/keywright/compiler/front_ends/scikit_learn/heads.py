@@ -378,7 +378,6 @@ def _interpolated(writer: Writer, calibrator: Any, score: str) -> str:
 def _mean(
     writer: Writer, values: Sequence[str], weights: Sequence[float] | NDArray[Any] | None, total: float = 0.0
 ) -> str:
-    """Return the weighted mean of values."""
     given = np.ones(len(values)) if weights is None else np.asarray(weights, np.float64)
     shares = given / (total or given.sum())
     terms = [

@@ -62,7 +62,6 @@ class _Reader:
         self.attributes = {a.name: helper.get_attribute_value(a) for a in self.node.attribute}
 
     def run(self) -> Ensemble:
-        """See `ensemble_of`."""
         inputs = [value for value in self.graph.input if value.name not in self.constants]
         if len(inputs) != 1:
             raise RefusalError(f"the model has {len(inputs)} inputs; it must have one")

@@ -79,7 +79,6 @@ def coverage(ensemble: Ensemble, samples: Vector) -> Coverage:
 
 
 def _spanned(ensemble: Ensemble, values: Vector) -> float:
-    """See `Coverage.spanned`."""
     between, usual = 0.0, 0.0
     tested = np.ones(len(ensemble.nodes.feature), bool)
     tested[list(ensemble.nodes.members)] = False

@@ -89,7 +89,6 @@ class S3Objects:
         self.put(name, (self.read(name, 0, at) if at else b"") + data)
 
     def read(self, name: str, start: int = 0, length: int | None = None) -> bytes:
-        """Return bytes of an object."""
         with _errors():
             if start == 0 and length is None:
                 return bytes(obstore.get(self._store, name).bytes())
@@ -112,7 +111,6 @@ class S3Objects:
             }
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete objects."""
         with _errors():
             obstore.delete(self._store, list(names))
 
@@ -175,7 +173,6 @@ class S3Objects:
         self._copies.close()
 
     def _sizes(self, names: Sequence[str]) -> list[int]:
-        """Return the sizes of objects."""
         with _errors():
             return [obstore.head(self._store, name)["size"] for name in names]
 

@@ -192,7 +192,6 @@ class _Sum:
 
     @staticmethod
     def read(graph: Graph, node: Activation) -> "_Sum":
-        """The sum that a node reads."""
         total = graph.nodes[node.operands[0]]
         assert isinstance(total, Linear)
         powers, bits = graph.nodes[total.operands[0]], None
