@@ -61,7 +61,6 @@ ACTS = {
     "frontier": "searches",
     "mean": "evaluates",
     "refresh": "asks a server",
-    "require_steps": "raises",
     "require_precision": "raises",
     "seen": "asks a server",
     "step": "notes the time",

@@ -69,14 +69,15 @@ def require_form(data: object, form: str) -> Mapping[str, Any]:
     return data
 
 
-def whole(value: object, what: str) -> int:
-    """Return a whole number of at most 64 bits.
+def whole(value: object, what: str, low: int = -MOST, high: int = MOST) -> int:
+    """Return a whole number from ``low`` to ``high``, by default of at most 64 bits.
 
     Raises:
-        ValueError: it is not a whole number.
+        ValueError: it is something else.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or not -MOST <= value <= MOST:
-        raise ValueError(f"{what} is {shown(value)}, not a whole number of 64 bits")
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        which = "of 64 bits" if (low, high) == (-MOST, MOST) else f"from {low} to {high}"
+        raise ValueError(f"{what} is {shown(value)}, not a whole number {which}")
     return value
 
 
@@ -152,14 +153,14 @@ def _read_value(hint: Any, value: object, what: str, signed: Collection[str]) ->
     return text(value, what)
 
 
-def text(value: object, what: str) -> str:
-    """Return a text of at most `MAX_TEXT` characters.
+def text(value: object, what: str, most: int = MAX_TEXT) -> str:
+    """Return a text of at most ``most`` characters.
 
     Raises:
         ValueError: it is something else.
     """
-    if not isinstance(value, str) or len(value) > MAX_TEXT:
-        raise ValueError(f"{what} is {shown(value)}, not a text of at most {MAX_TEXT} characters")
+    if not isinstance(value, str) or len(value) > most:
+        raise ValueError(f"{what} is {shown(value)}, not a text of at most {most} characters")
     return value
 
 

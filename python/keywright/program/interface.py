@@ -1,5 +1,6 @@
 """The input and the output of a program: tensors, their places in ciphertexts, and what clients compute."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +56,24 @@ class ClientSteps:
             raise ValueError("the first steps take other columns")
         if min(self.bits, default=0) < 0:
             raise ValueError("features that must be 0 or 1 have numbers from 0 on")
+
+    def require_shape(self, shape: Shape) -> None:
+        """Check that the steps are for features of a shape.
+
+        Raises:
+            ValueError: they are for others.
+        """
+        size = math.prod(shape)
+        if max(self.bits, default=0) >= size:
+            raise ValueError("features that must be 0 or 1 have numbers that no feature has")
+        if self.joint is not None and self.joint.width != size:
+            raise ValueError(f"the joint range is of {self.joint.width} features of {size}")
+        if self.columns and self.first is None and shape != (len(self.columns),):
+            raise ValueError(f"samples of shape {shape} have {len(self.columns)} names of columns")
+        if self.first is not None and self.first.shape != shape:
+            raise ValueError(f"the first steps give {self.first.shape}, and the model takes {shape}")
+        if self.binning is not None and shape != (self.binning.features,):
+            raise ValueError(f"bits of {self.binning.features} features are for samples of shape {shape}")
 
     def read(self, samples: Any, shape: Shape) -> tuple[Vector, bool]:
         """Return the features of samples, (count, *shape), and whether a single sample was given, without a

@@ -16,7 +16,7 @@ from keywright.errors import FormatError
 from keywright.model.exchange.interface import interface
 from keywright.model.model import Model
 from keywright.model.served.manifest import Manifest
-from keywright.program.file.records import read_input_range
+from keywright.program.file.codecs import read_interval
 from keywright.program.program import Program
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
@@ -75,7 +75,7 @@ def test_clients_without_the_program_clip_too(build: Build) -> None:
         with pytest.raises(FormatError, match="output_image"):
             Manifest.read(json.dumps(entry | {"output_image": wrong}).encode())
         with pytest.raises((FormatError, ValueError), match="outputs"):
-            read_input_range(wrong, "outputs")
+            read_interval(wrong, "outputs")
 
 
 def test_outputs_that_are_not_of_one_function_have_no_image(build: Build) -> None:

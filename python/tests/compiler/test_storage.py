@@ -123,7 +123,7 @@ def test_truncation_is_refused(stored: Path) -> None:
         ({"input_scale": -2.0}, "not a power of two"),
         ({"input_scale": float("inf")}, "not a finite number"),
         ({"slots": 3}, "power of two"),
-        ({"slots": 1 << 40}, "integer"),
+        ({"slots": 1 << 40}, "whole number"),
         ({"slots": 8}, "a transform of 4 slots in a ring of 8"),
         ({"input_shape": [1 << 30]}, "holds|bytes"),
         ({"output_scale": 0.5}, "output_scale"),

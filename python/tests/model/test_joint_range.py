@@ -103,7 +103,7 @@ def test_images_and_sequences_like_the_calibration_data_are_inside(kind: str) ->
     assert len(json.dumps(joint.to_json())) < 64_000
     others = others[((others >= samples.min()) & (others <= samples.max())).all(axis=1)]
     assert _outside(joint, others) <= len(others) / 400
-    again = JointRange.read(json.loads(json.dumps(joint.to_json())), "manifest")
+    again = JointRange.read(json.loads(json.dumps(joint.to_json())))
     assert _outside(again, others) == _outside(joint, others)
     if kind in FEW_HIDDEN:
         rng = np.random.default_rng(5)
@@ -183,6 +183,6 @@ def test_the_manifest_of_a_network_states_it() -> None:
 )
 def test_a_malformed_range_is_refused(changes: dict[str, object]) -> None:
     entry = {"centre": [1.0], "factor": [[1.0]], "largest": 1.0}
-    assert JointRange.read(entry, "manifest").largest == 1
+    assert JointRange.read(entry).largest == 1
     with pytest.raises(FormatError):
-        JointRange.read(entry | changes, "manifest")
+        JointRange.read(entry | changes)

@@ -1,16 +1,14 @@
 """The input and the output of a served model, as its manifest states them."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keywright._reading.arrays import MAX_AXES
-from keywright.errors.engine import FormatError
+from keywright._reading.records import whole
+from keywright.program.file.codecs import MAX_VALUES, read_list
 from keywright.program.interface import InputCodec, OutputCodec
-
-from .fields import MAX_VALUES, read_list, read_number, read_object
 
 
 @dataclass(frozen=True)
@@ -63,39 +61,35 @@ class Places:
         """Read places from JSON and check every number.
 
         Raises:
-            FormatError: the numbers are inconsistent.
+            ValueError: the numbers are inconsistent.
         """
-        entry = read_object(value, what)
+        if not isinstance(value, dict):
+            raise ValueError(f"the {what} is not a JSON object")
         shape = tuple(
-            read_number(extent, f"{what}.shape", 1, MAX_VALUES) for extent in read_list(entry, "shape", what)
+            whole(extent, f"{what}.shape", 1, MAX_VALUES)
+            for extent in read_list(value.get("shape"), f"{what}.shape")
         )
         if len(shape) >= MAX_AXES:  # a batch has one more
-            raise FormatError(
-                f"{what} has {len(shape)} axes; at most {MAX_AXES - 1} are read", code="manifest"
-            )
+            raise ValueError(f"{what} has {len(shape)} axes; at most {MAX_AXES - 1} are read")
         count = 1
         for extent in shape:
             count = min(count * extent, MAX_VALUES + 1)
-        ciphertexts = read_number(entry.get("ciphertexts"), f"{what}.ciphertexts", 1, 1 << 10)
-        size = read_number(entry.get("size"), f"{what}.size", 1, min(1 << 17, MAX_VALUES // ciphertexts))
-        repeat = read_number(entry.get("repeat"), f"{what}.repeat", 1, size)
-        stride = read_number(entry.get("stride"), f"{what}.stride", 1, size)
-        batch = read_number(entry.get("batch"), f"{what}.batch", 1, size)
+        ciphertexts = whole(value.get("ciphertexts"), f"{what}.ciphertexts", 1, 1 << 10)
+        size = whole(value.get("size"), f"{what}.size", 1, min(1 << 17, MAX_VALUES // ciphertexts))
+        repeat, stride, batch = (
+            whole(value.get(name), f"{what}.{name}", 1, size) for name in ("repeat", "stride", "batch")
+        )
         last = ciphertexts * size - batch - (repeat - 1) * stride
         start = tuple(
-            read_number(place, f"{what}.start", 0, last) for place in read_list(entry, "start", what)
+            whole(place, f"{what}.start", 0, last) for place in read_list(value.get("start"), f"{what}.start")
         )
         if len(start) != count:
-            raise FormatError(
-                f"{what} has the shape {list(shape)}, which does not match its {len(start)} places",
-                code="manifest",
-            )
+            raise ValueError(f"{what} has the shape {list(shape)}, which does not match {len(start)} places")
         if batch * count * repeat > ciphertexts * size:
             # Some would share places, and packing them would take any memory.
-            raise FormatError(
+            raise ValueError(
                 f"{what} has {count} values {repeat} times for {batch} samples, more than its "
-                f"{ciphertexts * size} places",
-                code="manifest",
+                f"{ciphertexts * size} places"
             )
         return Places(shape, batch, ciphertexts, size, start, repeat, stride)
 
@@ -119,35 +113,6 @@ class ManifestInput(InputCodec):
         """The shape of a sample's features, before they are binned."""
         binning = self.steps.binning
         return self.places.shape if binning is None else (binning.features,)
-
-    def require_steps(self) -> None:
-        """Check that what clients compute and check fits the shape of samples.
-
-        Raises:
-            FormatError: it is for others.
-        """
-        steps, size = self.steps, math.prod(self.shape)
-        if max(steps.bits, default=0) >= size:
-            raise FormatError(
-                "features that must be 0 or 1 have numbers that no feature has", code="manifest"
-            )
-        if steps.joint is not None and steps.joint.width != size:
-            raise FormatError("the joint range is of other features", code="manifest")
-        if steps.columns and steps.first is None and self.shape != (len(steps.columns),):
-            raise FormatError(
-                f"the manifest names {len(steps.columns)} columns of samples of shape {self.shape}",
-                code="manifest",
-            )
-        if steps.first is not None and steps.first.shape != self.shape:
-            raise FormatError(
-                f"the first steps give features of shape {steps.first.shape} for a model of {self.shape}",
-                code="manifest",
-            )
-        if steps.binning is not None and self.places.shape != (steps.binning.bits,):
-            raise FormatError(
-                f"the first step gives {steps.binning.bits} bits for an input of {self.places.shape}",
-                code="manifest",
-            )
 
 
 @dataclass(frozen=True)

@@ -19,26 +19,22 @@ from numpy.typing import ArrayLike, NDArray
 from keywright._copies import Stated
 from keywright._core import ClientParameters, KeySpec, Parameters, read_key_set_head
 from keywright._reading.documents import Limits, read_json
+from keywright._reading.records import whole
 from keywright.errors import KeywrightError, SecurityError
 from keywright.errors.choices import require_choice
 from keywright.errors.engine import FormatError
+from keywright.program.client.last_steps import ClientPart
+from keywright.program.file.codecs import (
+    codecs_to_json,
+    read_divisor,
+    read_interval,
+    read_list,
+    read_normalisation,
+    read_steps,
+)
 from keywright.program.operands.normalisation import Normalisation
 
 from .demands import Demands, require_message
-from .fields import (
-    read_bytes,
-    read_client_part,
-    read_divisor,
-    read_list,
-    read_normalisation,
-    read_number,
-    read_object,
-    read_positive,
-    read_range,
-    read_scale,
-    read_steps,
-    read_text,
-)
 from .input_output import ManifestInput, ManifestOutput, Places
 
 FORMAT = "keywright-manifest"
@@ -51,6 +47,8 @@ STEPPED_VERSION = 7
 """Of manifests with first steps before that, such as imputing and look-ups, or features that are 0 or 1."""
 LIMITED_VERSION = 8
 """Of manifests with limits of features, outside of which clients of version 7 would get other answers."""
+MAX_LABEL = 200
+"""Characters of a name or label."""
 VERSIONS = (VERSION, NORMALISED_VERSION, BINNED_VERSION, STEPPED_VERSION, LIMITED_VERSION)
 MAX_BYTES, LIMITS = 16 << 20, Limits(96 << 20, 1 << 20)
 """Maximum size in bytes of manifests that every client reads, and the limits of those with first steps, which
@@ -168,7 +166,7 @@ class Manifest(Stated):
                 "features of 0 or 1": each.input.steps.bits,
                 "joint range": each.input.steps.joint and each.input.steps.joint.to_json(),
                 "names of columns": each.input.steps.columns,
-                "first steps": each.input.steps.first and each.input.steps.first.in_manifest(),
+                "first steps": each.input.steps.first and each.input.steps.first.to_json(),
                 "declared magnitude": each.input_magnitude,
                 "fixed-point format": _number_format(each.format.client),
             }
@@ -241,16 +239,10 @@ class Manifest(Stated):
     def encoded(self) -> bytes:
         """Return the bytes that are sent."""
         q, form, entering, leaving = _parameters(self.format.parameters), self.format, self.input, self.output
-        ends = {"input": entering.normalisation, "output": leaving.normalisation}
-        normalised = {
-            end: {"offset": each.offset.tolist(), "scale": each.scale.tolist()}
-            for end, each in ends.items()
-            if each is not None
-        }
-        version = NORMALISED_VERSION if normalised else VERSION
+        codecs = codecs_to_json(entering, leaving)
         entry: dict[str, Any] = {
             "format": FORMAT,
-            "version": version if entering.steps.binning is None else BINNED_VERSION,
+            "version": _version(codecs),
             "name": self.name,
             "packing": form.packing,
             "client": base64.b64encode(form.client).decode(),
@@ -270,25 +262,7 @@ class Manifest(Stated):
         }
         if entering.log_n:
             entry["input_ring"] = entering.log_n
-        if entering.steps.binning is not None:
-            entry["binning"] = entering.steps.binning.to_json()
-        if entering.steps.first is not None:
-            entry |= {"version": STEPPED_VERSION, "first_steps": entering.steps.first.in_manifest()}
-        if len(entering.steps.bits):
-            entry |= {"version": STEPPED_VERSION, "bits": entering.steps.bits}
-        if entering.steps.binning is not None and len(entering.steps.binning.limited):
-            entry["version"] = LIMITED_VERSION
-        if entering.steps.joint is not None:
-            # Clients that do not know it compute the same answers.
-            entry["joint_range"] = entering.steps.joint.to_json()
-        if leaving.image is not None:
-            entry["output_image"] = leaving.image
-        if len(entering.steps.columns):
-            entry["columns"] = entering.steps.columns
-        if normalised:
-            entry["normalised"] = normalised
-        if leaving.client_part is not None:
-            entry["client_part"] = leaving.client_part.to_json()
+        entry |= codecs
         # A summary of the parameters, for clients that do not parse them.
         entry["log_n"], entry["modulus"], entry["insecure"] = q.log_n, str(q.q[0]), q.insecure
         return json.dumps(entry, allow_nan=False).encode()
@@ -306,47 +280,18 @@ class Manifest(Stated):
             FormatError: it is malformed, of another version, or contradicts itself.
         """
         try:
-            entry = read_object(read_json(data, LIMITS), "the manifest")
-        except ValueError as error:
+            manifest = _read(data)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise FormatError(
                 f"the manifest cannot be read: {error}; is this the address of keywright serve?",
                 code="manifest",
             ) from error
-        if entry.get("format") != FORMAT or entry.get("version") not in VERSIONS:
-            raise FormatError(
-                f"the manifest has format {entry.get('format')!r:.60}, version {entry.get('version')!r:.20}; "
-                f"this release reads {FORMAT}, versions {VERSION} to {LIMITED_VERSION}",
-                code="manifest",
-            )
-        if entry.get("packing") not in get_args(Packing):
-            raise FormatError(
-                f"the packing {entry.get('packing')!r:.60} of values is unknown; this release may be too old",
-                code="manifest",
-            )
-        parameters_bytes = read_bytes(entry, "parameters")
-        try:
-            parameters = _parameters(parameters_bytes)
-        except KeywrightError as error:
-            raise FormatError(
-                f"the parameters of the manifest cannot be used: {error}", code="manifest"
-            ) from error
-        key_bytes = read_number(entry.get("key_bytes"), "key_bytes", 0, 1 << 48)
-        manifest = Manifest(
-            name=read_text(entry, "name"),
-            program=read_text(entry, "program"),
-            format=CiphertextFormat(
-                entry["packing"], parameters_bytes, read_bytes(entry, "client"), read_scale(entry)
-            ),
-            keys=KeyList(read_bytes(entry, "key_set"), key_bytes),
-            input=_read_input(entry, parameters),
-            output=_read_output(entry, parameters),
-        )
         if len(data) > MAX_BYTES and manifest.input.steps.first is None:
             raise FormatError(
                 f"the manifest has {len(data)} bytes; without first steps at most {MAX_BYTES} are read",
                 code="manifest",
             )
-        manifest._require_consistent(parameters)
+        manifest._require_consistent(_parameters(manifest.format.parameters))
         if manifest.encoded != data:
             raise FormatError("the manifest contradicts its own parameters", code="manifest")
         return manifest
@@ -354,20 +299,15 @@ class Manifest(Stated):
     def _require_consistent(self, parameters: Parameters) -> None:
         """Check that the parts of a manifest fit each other; errors as for `read`."""
         thin = self.format.packing == "coefficients"
-        self.input.require_steps()
-        places, output = self.input.places, self.output.places
+        places, output, binning = self.input.places, self.output.places, self.input.steps.binning
+        if binning is not None and places.shape != (binning.bits,):
+            raise FormatError(
+                f"the first step gives {binning.bits} bits for an input of {places.shape}", code="manifest"
+            )
         if places.batch != output.batch:
             raise FormatError(
                 f"{places.batch} samples go in and {output.batch} come out at a time", code="manifest"
             )
-        for name, normal, end in (
-            ("input", self.input.normalisation, places),
-            ("output", self.output.normalisation, output),
-        ):
-            if normal is not None and len(normal.scale) not in (1, math.prod(end.shape)):
-                raise FormatError(
-                    f"the {name}'s normalisation has {len(normal.scale)} elements", code="manifest"
-                )
         low, high = self.input.range or (-math.inf, math.inf)
         if (
             thin
@@ -392,29 +332,89 @@ class Manifest(Stated):
             )
 
 
-def _read_input(entry: Mapping[str, Any], parameters: Parameters) -> ManifestInput:
-    return ManifestInput(
-        Places.read(entry.get("input"), "input"),
-        read_number(entry.get("input_level"), "input_level", 0, parameters.max_level),
-        range=read_range(entry),
-        scale=read_divisor(entry),
-        normalisation=read_normalisation(entry, "input"),
-        steps=read_steps(entry),
-        log_n=read_number(entry.get("input_ring", 0), "input_ring", 0, parameters.log_n - 1),
+def _version(codecs: Mapping[str, Any]) -> int:
+    """Return the version of a manifest with entries of what clients compute."""
+    if "limits" in codecs.get("binning", ()):
+        return LIMITED_VERSION
+    if "first_steps" in codecs or "bits" in codecs:
+        return STEPPED_VERSION
+    return BINNED_VERSION if "binning" in codecs else VERSION + ("normalised" in codecs)
+
+
+def _read(data: bytes) -> Manifest:
+    """Read a manifest; raises `ValueError` or what damaged entries raise."""
+    entry = read_json(data, LIMITS)
+    if entry.get("format") != FORMAT or entry.get("version") not in VERSIONS:
+        raise ValueError(
+            f"it has format {entry.get('format')!r:.60}, version {entry.get('version')!r:.20}; this release "
+            f"reads {FORMAT}, versions {VERSION} to {LIMITED_VERSION}"
+        )
+    if entry.get("packing") not in get_args(Packing):
+        raise ValueError(
+            f"the packing {entry.get('packing')!r:.60} of values is unknown; this release may be too old"
+        )
+    encoded, client, head = (_bytes(entry, name) for name in ("parameters", "client", "key_set"))
+    parameters, steps = _parameters(encoded), read_steps(entry)
+    entering, leaving = (Places.read(entry.get(end), end) for end in ("input", "output"))
+    steps.require_shape(entering.shape if steps.binning is None else (steps.binning.features,))
+    return Manifest(
+        _text(entry, "name"),
+        _text(entry, "program"),
+        CiphertextFormat(entry["packing"], encoded, client, _scale(entry)),
+        KeyList(head, whole(entry.get("key_bytes"), "key_bytes", 0, 1 << 48)),
+        ManifestInput(
+            entering,
+            whole(entry.get("input_level"), "input_level", 0, parameters.max_level),
+            range=read_interval(entry.get("input_range")),
+            scale=read_divisor(entry.get("divisor")),
+            normalisation=read_normalisation(entry, "input", len(entering.start)),
+            steps=steps,
+            log_n=whole(entry.get("input_ring", 0), "input_ring", 0, parameters.log_n - 1),
+        ),
+        ManifestOutput(
+            leaving,
+            whole(entry.get("output_level"), "output_level", 0, parameters.max_level),
+            tuple(_text({"label": each}, "label") for each in read_list(entry.get("labels"), "the labels")),
+            scale=_positive(entry, "factor"),
+            normalisation=read_normalisation(entry, "output", len(leaving.start)),
+            image=read_interval(entry.get("output_image"), "output_image"),
+            client_part=None
+            if "client_part" not in entry
+            else ClientPart.read(entry["client_part"], len(leaving.start)),
+        ),
     )
 
 
-def _read_output(entry: Mapping[str, Any], parameters: Parameters) -> ManifestOutput:
-    places = Places.read(entry.get("output"), "output")
-    return ManifestOutput(
-        places,
-        read_number(entry.get("output_level"), "output_level", 0, parameters.max_level),
-        tuple(read_text({"label": each}, "label") for each in read_list(entry, "labels", "the manifest")),
-        scale=read_positive(entry, "factor"),
-        normalisation=read_normalisation(entry, "output"),
-        image=read_range(entry, "output_image"),
-        client_part=read_client_part(entry, len(places.start)),
-    )
+def _text(entry: Mapping[str, Any], name: str) -> str:
+    """Return printable text."""
+    value = entry.get(name)
+    if not isinstance(value, str) or len(value) > MAX_LABEL or not value.isprintable():
+        raise ValueError(f"{name} must be text of at most {MAX_LABEL} printable characters")
+    return value
+
+
+def _positive(entry: Mapping[str, Any], name: str) -> float:
+    """Return a finite number above 0."""
+    value = entry.get(name)
+    if not isinstance(value, float) or not 0.0 < value < math.inf:
+        raise ValueError(f"{name} must be a finite number above 0, got {value!r:.60}")
+    return value
+
+
+def _scale(entry: Mapping[str, Any]) -> int:
+    """Return the scale, in decimal digits."""
+    digits = _text(entry, "scale")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 20 and int(digits) > 0):
+        raise ValueError(f"scale must be an integer above 0 in decimal digits, got {digits!r:.60}")
+    return int(digits)
+
+
+def _bytes(entry: Mapping[str, Any], name: str) -> bytes:
+    """Return bytes that are stored in base64."""
+    try:
+        return base64.b64decode(entry.get(name, ""), validate=True)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is not base64") from error
 
 
 @lru_cache(maxsize=2)

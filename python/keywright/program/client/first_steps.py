@@ -198,7 +198,7 @@ class FirstSteps(Stated):
         return f"first steps ({kinds}){holds}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return all but the model as JSON."""
+        """Return the JSON object that `read` accepts."""
         return {
             "inputs": [[each.name, list(each.shape), each.kind] for each in self.inputs],
             "shape": list(self.shape),
@@ -211,18 +211,12 @@ class FirstSteps(Stated):
                 ]
                 for each in self.columns
             ],
+            "model": base64.b64encode(self.data).decode(),
         }
 
-    def in_manifest(self) -> dict[str, Any]:
-        """Return the JSON object that `read` accepts, with the model."""
-        return self.to_json() | {"model": base64.b64encode(self.data).decode()}
-
     @staticmethod
-    def read(entry: object, data: bytes | None = None) -> "FirstSteps":
+    def read(entry: object) -> "FirstSteps":
         """Read the steps from a JSON object.
-
-        Args:
-            data: the model, if the object does not hold it.
 
         Raises:
             FormatError: the object is malformed.
@@ -230,8 +224,7 @@ class FirstSteps(Stated):
         with refusing("first steps of a client", FormatError, code="program"):
             if not isinstance(entry, dict):
                 raise TypeError("no object")
-            if data is None:
-                data = base64.b64decode(entry["model"], validate=True)
+            data = base64.b64decode(entry["model"], validate=True)
             inputs = [
                 SampleInput(_name(name), _shape(shape), _kind(kind))
                 for name, shape, kind in _listed(entry["inputs"], MAX_COLUMNS)

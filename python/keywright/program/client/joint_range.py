@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright._reading.records import refusing
 from keywright.errors.engine import FormatError
 from keywright.errors.network import OutOfRangeError
 from keywright.program.arrays import Vector
@@ -143,13 +144,13 @@ class JointRange:
         return entry | sums if self.features else entry
 
     @staticmethod
-    def read(entry: object, code: str) -> "JointRange":
+    def read(entry: object) -> "JointRange":
         """Read the range from a JSON object.
 
         Raises:
-            FormatError: the object is malformed, with this code.
+            FormatError: the object is malformed.
         """
-        try:
+        with refusing("a joint range of features", FormatError, code="program"):
             if not isinstance(entry, dict) or len(entry["centre"]) > MOST_FEATURES:
                 raise ValueError("it is not an object, or is too large")
             centre, factor = (np.asarray(entry[name], np.float64) for name in ("centre", "factor"))
@@ -158,8 +159,6 @@ class JointRange:
                 raise ValueError("numbers of features, powers of two and places are whole")
             largest = float(entry["largest"])
             return JointRange(centre, factor, largest, features, tuple(powers), tuple(places))
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise FormatError(f"the joint range of features cannot be read: {error}", code=code) from error
 
 
 def _ellipsoid(samples: Vector) -> tuple[Vector, Vector]:

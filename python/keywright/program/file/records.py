@@ -1,10 +1,9 @@
 """Reads the fit report and the ranges of values from program files, and checks every entry."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
-from keywright._reading.records import number, read_record
+from keywright._reading.records import read_record
 from keywright.errors.engine import FormatError
 from keywright.program.fit_report import FitReport
 from keywright.program.instructions import ValueRange
@@ -29,36 +28,6 @@ def read_range(entry: list[Any]) -> ValueRange:
     if any(not 0 <= slot < MAX_SLOTS for slot in result.slots):
         raise FormatError(f"the slots of a range must be from 0 to {MAX_SLOTS - 1}", code="program")
     return result
-
-
-def read_input_range(value: object, what: str = "inputs") -> tuple[float, float] | None:
-    """Read the range of inputs, or of other values, of a program; None if unbounded.
-
-    Raises:
-        FormatError: it is not a pair of numbers in order.
-    """
-    if value is None:
-        return None
-    if not isinstance(value, list) or len(value) != 2:
-        raise FormatError(f"the range of {what} must be two numbers, got {value!r:.60}", code="program")
-    low, high = (number(end, f"an end of the range of {what}") for end in value)
-    if not low < high:
-        raise FormatError(
-            f"{what} from {low} to {high} are not a range; the ends must be in order", code="program"
-        )
-    return low, high
-
-
-def read_input_scale(value: object) -> float:
-    """Read the divisor of inputs, a power of two.
-
-    Raises:
-        FormatError: it is not a power of two.
-    """
-    scale = number(value, "input_scale")
-    if not (0 < scale < math.inf and math.frexp(scale)[0] == 0.5):
-        raise FormatError(f"inputs are divided by {scale}, which is not a power of two", code="program")
-    return scale
 
 
 def read_report(entry: Mapping[str, Any]) -> FitReport:

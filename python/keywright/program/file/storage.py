@@ -26,30 +26,27 @@ from numpy.typing import NDArray
 from keywright._files import replacing
 from keywright._reading.arrays import read_array, require_file
 from keywright._reading.documents import Limits, read_json
-from keywright._reading.records import read_record
+from keywright._reading.records import read_record, whole
 from keywright.errors.engine import FormatError
-from keywright.program.client.first_steps import MAX_NAME, FirstSteps
-from keywright.program.client.joint_range import JointRange
 from keywright.program.client.last_steps import ClientPart
 from keywright.program.instructions import Instruction, Layer
-from keywright.program.interface import ClientSteps, ProgramInput, ProgramOutput
-from keywright.program.operands.binning import Binning
+from keywright.program.interface import ProgramInput, ProgramOutput
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.diagonals import DiagonalMatrix, Diagonals, copies_of, distinct_of, period_of
 from keywright.program.operands.layout import Layout, next_power_of_two
-from keywright.program.operands.normalisation import Normalisation
 from keywright.program.operands.operands import Operands
 from keywright.program.operands.polynomials import PolynomialSpec
 from keywright.program.program import Program
 
-from .records import read_input_range, read_input_scale, read_range, read_report
+from .codecs import codecs_to_json, read_divisor, read_interval, read_normalisation, read_steps
+from .records import read_range, read_report
 from .validation import validate
 
 FORMAT = "keywright-program"
 VERSION = 7
-LIMITS = Limits(64 << 20, 1 << 22)
+LIMITS = Limits(80 << 20, 1 << 22)
 """Of ``program.json``: a transformer of 32 tokens has 8,000 values, and ranges of slots in use up to a
-hundred thousand each."""
+hundred thousand each. Tables of first steps are bytes in base64."""
 MAX_BYTES = 8 << 30
 MAX_ENTRIES = 1 << 17
 """Of the archive, each of which takes 46 bytes there and ten times as much in memory."""
@@ -131,105 +128,58 @@ def digest(program: Program) -> str:
 
 
 def _description(program: Program) -> dict[str, Any]:
-    normalised = {end: len(each.scale) for end, each in _normalisations(program).items() if each is not None}
-    return (
-        {
-            "format": FORMAT,
-            "version": VERSION,
-            "slots": program.slots,
-            "batch": program.batch,
-            "input_shape": program.input.shape,
-            "output_shape": program.output.shape,
-            "input_period": program.input.layout.period,
-            "output_period": program.output.layout.period,
-            "input_range": program.input.range,
-            "input_scale": program.input.scale,
-            "output_scale": program.output.scale,
-            "input_level": program.input.level,
-            "output_level": program.output.level,
-            "outputs": program.output.ciphertexts,
-            "instructions": [
-                [step.opcode, step.result, step.operands, step.level, step.argument]
-                for step in program.instructions
-            ],
-            "input_log_n": program.input.log_n,
-            "transforms": [
-                {
-                    "slots": transform.slots,
-                    "n1": transform.n1,
-                    "inputs": [
-                        {
-                            "steps": sorted(diagonals),
-                            "period": period_of(diagonals),
-                            "copies": copies_of(diagonals),
-                        }
-                        for diagonals in transform.diagonals
-                    ],
-                }
-                for transform in program.operands.transforms
-            ],
-            "vectors": [len(vector) for vector in program.operands.vectors],
-            "polynomials": [
-                {"basis": polynomial.basis, "coefficients": polynomial.coefficients.tolist()}
-                for polynomial in program.operands.polynomials
-            ],
-            "fit_report": None if program.fit_report is None else program.fit_report.to_json(),
-            "ranges": [
-                dataclasses.astuple(range_)[: None if range_.slots else -1] for range_ in program.ranges
-            ],
-            "bootstraps": [dataclasses.asdict(bootstrap) for bootstrap in program.operands.bootstraps],
-            "layers": [dataclasses.astuple(layer) for layer in program.layers],
-            "client_part": None
-            if program.output.client_part is None
-            else program.output.client_part.to_json(),
-        }
-        | ({"normalised": normalised} if normalised else {})
-        | _described_binning(program.input.steps.binning)
-        | (
-            {}
-            if (steps := program.input.steps.first) is None
-            else {"first_steps": steps.to_json() | {"bytes": len(steps.data)}}
-        )
-        | ({"columns": list(columns)} if (columns := program.input.steps.columns) else {})
-        | ({} if (joint := program.input.steps.joint) is None else {"joint_range": joint.to_json()})
-        | ({} if program.output.image is None else {"output_image": program.output.image})
-        | ({"bits": len(program.input.steps.bits)} if len(program.input.steps.bits) else {})
-    )
-
-
-def _described_binning(binning: Binning | None) -> dict[str, Any]:
-    """Return the entry of the client's first step; a program without one has none."""
-    if binning is None:
-        return {}
-    sizes = {"edges": len(binning.edges), "missing": len(binning.missing)}
-    limits = {"limits": len(binning.limited)} if len(binning.limited) else {}
-    return {"binning": sizes | {"single": binning.single, "thresholds": binning.thresholds} | limits}
-
-
-def _normalisations(program: Program) -> dict[str, Normalisation | None]:
-    """Return the normalisations of both ends."""
-    return {"input": program.input.normalisation, "output": program.output.normalisation}
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "slots": program.slots,
+        "batch": program.batch,
+        "input_shape": program.input.shape,
+        "output_shape": program.output.shape,
+        "input_period": program.input.layout.period,
+        "output_period": program.output.layout.period,
+        "input_range": program.input.range,
+        "input_scale": program.input.scale,
+        "output_scale": program.output.scale,
+        "input_level": program.input.level,
+        "output_level": program.output.level,
+        "outputs": program.output.ciphertexts,
+        "instructions": [
+            [step.opcode, step.result, step.operands, step.level, step.argument]
+            for step in program.instructions
+        ],
+        "input_log_n": program.input.log_n,
+        "transforms": [
+            {
+                "slots": transform.slots,
+                "n1": transform.n1,
+                "inputs": [
+                    {
+                        "steps": sorted(diagonals),
+                        "period": period_of(diagonals),
+                        "copies": copies_of(diagonals),
+                    }
+                    for diagonals in transform.diagonals
+                ],
+            }
+            for transform in program.operands.transforms
+        ],
+        "vectors": [len(vector) for vector in program.operands.vectors],
+        "polynomials": [
+            {"basis": polynomial.basis, "coefficients": polynomial.coefficients.tolist()}
+            for polynomial in program.operands.polynomials
+        ],
+        "fit_report": None if program.fit_report is None else program.fit_report.to_json(),
+        "ranges": [dataclasses.astuple(range_)[: None if range_.slots else -1] for range_ in program.ranges],
+        "bootstraps": [dataclasses.asdict(bootstrap) for bootstrap in program.operands.bootstraps],
+        "layers": [dataclasses.astuple(layer) for layer in program.layers],
+        "client_part": None,
+    } | codecs_to_json(program.input, program.output)
 
 
 def _arrays(program: Program) -> Iterator[tuple[str, NDArray[np.generic]]]:
     """Yield all arrays by name; diagonals are made one table at a time."""
     yield "input.npy", program.input.layout.positions
     yield "output.npy", program.output.layout.positions
-    for end, each in _normalisations(program).items():
-        if each is not None:
-            yield f"{end}.offset.npy", each.offset
-            yield f"{end}.scale.npy", each.scale
-    if program.input.steps.binning is not None:
-        yield "binning.columns.npy", program.input.steps.binning.columns
-        yield "binning.edges.npy", program.input.steps.binning.edges
-        yield "binning.missing.npy", program.input.steps.binning.missing
-        if len(program.input.steps.binning.limited):
-            for name in ("limited", "limits"):
-                yield f"binning.{name}.npy", getattr(program.input.steps.binning, name)
-    if program.input.steps.first is not None:
-        yield "first_steps.npy", np.frombuffer(program.input.steps.first.data, np.uint8)
-    if len(program.input.steps.bits):
-        yield "bits.npy", np.asarray(program.input.steps.bits, np.int64)
     for number, transform in enumerate(program.operands.transforms):
         for operand, diagonals in enumerate(transform.diagonals):
             yield f"transforms/{number}.{operand}.npy", distinct_of(diagonals)
@@ -332,8 +282,9 @@ def _read(reader: _Reader) -> Program:
     slots = _power_of_two(data["slots"], 1 << 17, "slots")
     batch = _power_of_two(data["batch"], slots, "batch")
     shapes = [tuple(_integer(size, "size") for size in data[f"{end}_shape"]) for end in ("input", "output")]
-    binning = _binning(reader, data, shapes[0])
-    sizes = [math.prod(shapes[0]) if binning is None else binning.bits, math.prod(shapes[1])]
+    steps = read_steps(data)
+    steps.require_shape(shapes[0])
+    sizes = [math.prod(shapes[0]) if steps.binning is None else steps.binning.bits, math.prod(shapes[1])]
     layouts = [
         Layout(
             slots,
@@ -349,10 +300,10 @@ def _read(reader: _Reader) -> Program:
             shapes[0],
             layouts[0],
             _integer(data["input_level"], "input_level"),
-            range=read_input_range(data["input_range"]),
-            scale=read_input_scale(data["input_scale"]),
-            normalisation=_normalisation(reader, data, "input", (sizes[0],)),
-            steps=_steps(reader, data, shapes[0], binning),
+            range=read_interval(data["input_range"]),
+            scale=read_divisor(data["input_scale"]),
+            normalisation=read_normalisation(data, "input", sizes[0]),
+            steps=steps,
             log_n=_integer(data["input_log_n"], "input_log_n"),
         ),
         output=ProgramOutput(
@@ -361,9 +312,9 @@ def _read(reader: _Reader) -> Program:
             _integer(data["output_level"], "output_level"),
             tuple(_integer(ct, "output") for ct in data["outputs"]),
             scale=_scale(data["output_scale"]),
-            normalisation=_normalisation(reader, data, "output", shapes[1]),
-            image=read_input_range(data.get("output_image"), "outputs"),
-            client_part=None if part is None else ClientPart.read(part, math.prod(shapes[1])),
+            normalisation=read_normalisation(data, "output", sizes[1]),
+            image=read_interval(data.get("output_image"), "outputs"),
+            client_part=None if part is None else ClientPart.read(part, sizes[1]),
         ),
         instructions=tuple(
             read_record(Instruction, entry, "an instruction") for entry in data["instructions"]
@@ -372,7 +323,7 @@ def _read(reader: _Reader) -> Program:
         layers=tuple(read_record(Layer, entry, "a layer") for entry in data["layers"]),
         ranges=tuple(map(read_range, data["ranges"])),
         fit_report=None if data["fit_report"] is None else read_report(data["fit_report"]),
-        created=_created(data.get("created", 0)),
+        created=whole(data.get("created", 0), "created", 0),
     )
 
 
@@ -401,114 +352,8 @@ def _operands(reader: _Reader, data: dict[str, Any], slots: int) -> Operands:
     )
 
 
-def _created(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
-        raise FormatError(f"created must be a time in milliseconds, got {value!r:.60}", code="program")
-    return value
-
-
-def _normalisation(
-    reader: _Reader, data: dict[str, Any], end: str, shape: tuple[int, ...]
-) -> Normalisation | None:
-    lengths = data.get("normalised", {})
-    if not isinstance(lengths, dict) or end not in lengths:
-        return None
-    length = _integer(lengths[end], "the length of a normalisation")
-    if length not in (1, math.prod(shape)):
-        raise FormatError(
-            f"the {end}'s normalisation has {length} elements, expected 1 or {shape}", code="program"
-        )
-    offset, scale = (reader.array(f"{end}.{part}.npy", (length,), np.float64) for part in ("offset", "scale"))
-    if not np.isfinite(offset).all() or not ((scale > 0) & np.isfinite(scale)).all():
-        raise FormatError(
-            f"the {end}'s normalisation has offsets or scales that no value has", code="program"
-        )
-    return Normalisation(offset, scale)
-
-
-def _binning(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> Binning | None:
-    entry = data.get("binning")
-    if entry is None:
-        return None
-    if not isinstance(entry, dict) or len(shape) != 1:
-        raise FormatError(
-            f"the first step is not an object, or samples of shape {shape} are not rows", code="program"
-        )
-    flags = entry["single"], entry["thresholds"]
-    if not all(isinstance(flag, bool) for flag in flags):
-        raise FormatError(f"the first step has the flags {flags!r:.60}", code="program")
-    edges, missing = (_integer(entry[name], f"the number of {name}") for name in ("edges", "missing"))
-    try:
-        return Binning(
-            shape[0],
-            reader.array("binning.columns.npy", (edges,), np.int64),
-            reader.array("binning.edges.npy", (edges,), np.float64),
-            reader.array("binning.missing.npy", (missing,), np.int64),
-            *flags,
-            *_limits(reader, entry),
-        )
-    except ValueError as error:
-        raise FormatError(f"the first step: {error}", code="program") from error
-
-
-def _limits(reader: _Reader, entry: dict[str, Any]) -> tuple[NDArray[Any], ...]:
-    """Return the limits of the first step: features, and their ranges; nothing if there are none."""
-    if "limits" not in entry:
-        return ()
-    count = _integer(entry["limits"], "the number of limits")
-    limited = reader.array("binning.limited.npy", (count,), np.int64)
-    return limited, reader.array("binning.limits.npy", (count, 2), np.float64)
-
-
-def _bits(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the numbers of the features that have to be 0 or 1; most programs have none."""
-    count = 0 if "bits" not in data else _integer(data["bits"], "the number of bits")
-    if not 0 <= count <= math.prod(shape):
-        raise FormatError(
-            f"{count} features must be 0 or 1, and there are {math.prod(shape)}", code="program"
-        )
-    bits = np.zeros(0, np.int64) if count == 0 else reader.array("bits.npy", (count,), np.int64)
-    if count and not 0 <= bits.min() <= bits.max() < math.prod(shape):
-        raise FormatError("features that must be 0 or 1 have numbers that no feature has", code="program")
-    return tuple(bits.tolist())
-
-
-def _steps(
-    reader: _Reader, data: dict[str, Any], shape: tuple[int, ...], binning: Binning | None
-) -> ClientSteps:
-    first, bits = _first_steps(reader, data, shape), _bits(reader, data, shape)
-    columns = tuple(data.get("columns", ()))
-    named = all(isinstance(name, str) and 0 < len(name) <= MAX_NAME for name in columns)
-    if not named or (columns and first is None and shape != (len(columns),)):
-        raise FormatError(f"samples of shape {shape} have other columns than their names", code="program")
-    joint = JointRange.read(data["joint_range"], "program") if "joint_range" in data else None
-    if joint is not None and joint.width != math.prod(shape):
-        raise FormatError(f"the joint range is of {joint.width} features", code="program")
-    try:
-        return ClientSteps(first, binning, bits, columns, joint)
-    except ValueError as error:
-        raise FormatError(f"the steps of the client: {error}", code="program") from error
-
-
-def _first_steps(reader: _Reader, data: dict[str, Any], shape: tuple[int, ...]) -> FirstSteps | None:
-    entry = data.get("first_steps")
-    if entry is None:
-        return None
-    if not isinstance(entry, dict):
-        raise FormatError("the first steps are not an object", code="program")
-    size = _integer(entry["bytes"], "the bytes of the first steps")
-    outcome = FirstSteps.read(entry, reader.array("first_steps.npy", (size,), np.uint8).tobytes())
-    if outcome.shape != shape:
-        raise FormatError(
-            f"the first steps give {outcome.shape}, and the program takes {shape}", code="program"
-        )
-    return outcome
-
-
 def _integer(value: object, name: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 31:
-        raise FormatError(f"{name} must be an integer in [0, 2^31), got {value!r}", code="program")
-    return value
+    return whole(value, name, 0, (1 << 31) - 1)
 
 
 def _scale(value: object) -> float:

@@ -55,6 +55,10 @@ class Normalisation:
         """Return values (..., elements) from normalised ones."""
         return np.asarray(values * self.scale + self.offset, np.float64)
 
+    def to_json(self) -> dict[str, list[float]]:
+        """Return offsets and scales as lists."""
+        return {"offset": self.offset.tolist(), "scale": self.scale.tolist()}
+
     @classmethod
     def of(
         cls, values: Vector, *, factor: float = WIDE, far: float = FAR, small_only: bool = False

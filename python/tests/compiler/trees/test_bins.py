@@ -123,7 +123,7 @@ def test_a_damaged_first_step_is_refused(tmp_path: Path) -> None:
     compiler.save(damaged, tmp_path / "tree.kwp")
     with pytest.raises(
         FormatError,
-        match="first step: edges are not in ascending order",
+        match="edges are not in ascending order",
         check=lambda error: error.code == "program",
     ):
         compiler.load(tmp_path / "tree.kwp")
