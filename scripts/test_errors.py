@@ -42,6 +42,12 @@ def listed(kind: type[kw.KeywrightError]) -> set[str]:
     return {kind.code} | {code for bullet in BULLET.findall(text) for code in CODE.findall(bullet)}
 
 
+def declared(kind: type[kw.KeywrightError]) -> set[str]:
+    """Return the attributes that a class states, and the arguments of its constructor."""
+    stated = {name for base in kind.__mro__ for name in vars(base).get("__annotations__", {})}
+    return stated | set(inspect.signature(kind.__init__).parameters)
+
+
 def _class_of(call: ast.Call) -> tuple[str, ast.expr | None] | None:
     """Return the class of the error that a call makes, and its code."""
     name = ast.unparse(call.func).rpartition(".")[2]
@@ -114,6 +120,20 @@ def test_every_code_is_raised(name: str, sites: Sites) -> None:
             raised |= set(re.findall(r'"(\w+)"', path.read_text(encoding="utf-8").replace(" ", "_")))
     # Groups are made of their reasons, and have no code of their own.
     assert listed(CLASSES[name]) <= raised
+
+
+def test_an_error_gets_no_attributes_but_those_of_its_class() -> None:
+    """A misspelt one would be set, and the one that programs read would keep its default. Refusals of models
+    alone have numbers and names of their case."""
+    wrong = [
+        (path.name, node.lineno, name, word.arg)
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and (name := ast.unparse(node.func).rpartition(".")[2]) in CLASSES
+        for word in node.keywords
+        if word.arg not in {None, *declared(CLASSES[name])} and CLASSES[name] is not kw.errors.RefusalError
+    ]
+    assert not wrong
 
 
 TEXT = re.compile(r'#\[error\(\s*"((?:[^"\\]|\\.)*)"', re.DOTALL)

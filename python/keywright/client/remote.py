@@ -115,13 +115,13 @@ class RemoteModel(Exchange, Unpicklable, elsewhere="make one of the URL in the o
         if pinned is not None and manifest.hash != pinned:
             raise OtherModelError(
                 f"the server has the model {manifest.hash}, but {pinned} is expected",
-                outcome=manifest.hash,
+                found=manifest.hash,
                 expected=pinned,
             )
         if program is not None and digest(program) != manifest.program:
             raise OtherModelError(
                 f"the server has the program {manifest.program}, but {digest(program)} was given",
-                outcome=manifest.program,
+                found=manifest.program,
                 expected=digest(program),
             )
         manifest.require(self._demands)
@@ -246,7 +246,7 @@ class Session(
             raise OtherModelError(
                 f"the server has replaced the model by {successor.hash}, which has another "
                 f"{' and '.join(changed)}; connect again with RemoteModel(...) to use it",
-                outcome=successor.hash,
+                found=successor.hash,
                 expected=before.hash,
             )
         self.remote._set_manifest(successor)

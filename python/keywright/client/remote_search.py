@@ -101,7 +101,7 @@ class RemoteSearch(
             if name != expected:
                 raise OtherModelError(
                     f"the server has the index {name}, but {expected} is expected",
-                    outcome=name,
+                    found=name,
                     expected=expected,
                 )
         for shard in shards:

@@ -78,7 +78,7 @@ def read(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     if not path.is_file():
-        raise FormatError(f"{path} is not a regular file; name another one", code="contents", path=path)
+        raise FormatError(f"{path} is not a regular file; name another one", code="contents")
     try:
         stored = read_json_file(path, _LIMITS)
         return {name: _decoded(value) for name, value in stored.items()}

@@ -161,8 +161,8 @@ class Model(
                 f"batch={batch} differs from the {self.program.batch} samples of the loaded program; use "
                 "those, or compile the model again",
                 code="batch",
-                batch=batch,
-                slots=self.program.batch,
+                what="batch",
+                value=batch,
             )
         model = self._compiled(self.compilation.for_batch(batch), self.compilation)
         model.require_precision()

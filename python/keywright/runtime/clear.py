@@ -191,8 +191,6 @@ def _out_of_levels(operation: str, level: int, needed: int) -> OperandError:
     return OperandError(
         f"{operation} consumes {needed} levels, but its operand is at level {level}; start at a higher level",
         code="levels",
-        level=level,
-        needed=needed,
     )
 
 

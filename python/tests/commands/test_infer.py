@@ -63,7 +63,7 @@ def test_a_deep_model_is_explained_with_its_bootstraps(
     def up_to_two(model: Model, batch: int) -> Model:
         """Each of 14 batches would be compiled and planned; more than these end as too few slots do."""
         if batch > 2:
-            raise ParameterError("", code="batch", batch=batch, slots=2)
+            raise ParameterError("", code="batch", value=batch, maximum=2)
         return for_batch(model, batch)
 
     monkeypatch.setattr(Model, "for_batch", up_to_two)

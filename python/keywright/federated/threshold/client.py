@@ -142,7 +142,7 @@ class ThresholdMod(Unpicklable, elsewhere="make it in the module of the ClientAp
                 raise AggregationError(
                     f"round {number} is more than {MAX_STEP} after round {asked}, the last of this client, "
                     "and would end all rounds between; number rounds one after the other",
-                    reason="round",
+                    code="round",
                     found=number,
                     expected=asked + MAX_STEP,
                 )

@@ -318,8 +318,9 @@ class _Batching:
             raise ParameterError(
                 f"batch={self.batch} exceeds the {slots} slots of a ciphertext; use at most {slots} samples",
                 code="batch",
-                batch=self.batch,
-                slots=slots,
+                what="batch",
+                value=self.batch,
+                maximum=slots,
             )
         return Target(slots=slots, samples=self.samples, batch=self.batch, **options)
 
