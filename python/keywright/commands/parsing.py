@@ -180,7 +180,8 @@ class CommandParser(Parser):
                     f"{command.prog} does not take {shlex.join(rest)!r}; see {command.prog} --help"
                 )
             near = difflib.get_close_matches(unknown, known, 3, LIKENESS)
-            advice = f"did you mean {' or '.join(near)}?" if near else f"see {command.prog} --help"
+            example = (command.epilog or "").removeprefix("example: ")
+            advice = f"did you mean {' or '.join(near)}?" if near else f"write, e.g., {example} (see --help)"
             raise UsageError(f"{command.prog} has no option {unknown}; {advice}")
         return options
 

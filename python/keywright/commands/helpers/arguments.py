@@ -22,7 +22,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--memory": {
         "metavar": "SIZE",
         "help": "memory budget of this process, e.g. 8GB: keys, diagonals, ciphertexts and everything else "
-        "(default: as much as makes it fast, within 80 percent of the free memory)",
+        "(default: as much as makes it fast, within 80 %% of the free memory)",
     },
     "--key-memory": {
         "metavar": "SIZE",

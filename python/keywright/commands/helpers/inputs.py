@@ -145,11 +145,11 @@ def load_typical(path: Path, model: Path, count: int | None = None) -> NDArray[n
     Raises:
         CommandError: as for `load_inputs`.
     """
-    array = load_inputs(path, None if path.suffix == ".npy" else count)
     try:
         axes = len(sample_shape(load_model(model)))
     except RefusalError:
-        axes = array.ndim - 1
+        axes = None
+    array = load_inputs(path, None if path.suffix == ".npy" else count)
     return array[None] if array.ndim == axes else array[:count]
 
 

@@ -3,7 +3,6 @@
 import argparse
 from pathlib import Path
 
-from keywright.commands.helpers.arguments import add_shared
 from keywright.commands.helpers.errors import CommandError
 
 
@@ -127,7 +126,12 @@ def _add_workers(parser: argparse.ArgumentParser) -> None:
     workers.add_argument(
         "--replica-cpus", type=int, default=1, help="with --ray: processors of each replica (default: 1)"
     )
-    add_shared(workers, "--memory")
+    workers.add_argument(
+        "--memory",
+        metavar="SIZE",
+        help="memory budget of the server and its workers, e.g. 8GB, or of each replica on other machines "
+        "(default: 80 %% of the free memory)",
+    )
 
 
 def _add_ending(parser: argparse.ArgumentParser) -> None:
