@@ -64,6 +64,9 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 CT_WATCHED := RAYON_NUM_THREADS=1 valgrind --quiet --error-exitcode=1 --suppressions=crates/constant-time/public.supp \
   $(TARGET)/release/keywright-constant-time
 
+# The limit of a test in the second lane; pyproject.toml has that of others.
+AN_HOUR := -o faulthandler_timeout=3600
+
 export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -156,13 +159,13 @@ full-system: needs-apt-get.apt ## Install what `make test-full` needs from Debia
 
 # The page, for the browser's client in Node against a hostile server.
 python-full: tested $(PAGE)/.built
-	KEYWRIGHT_SKIPS=error $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder \
+	KEYWRIGHT_SKIPS=error $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(AN_HOUR) \
 	  -m "" --ignore python/tests/serve/cluster --ignore python/tests/serve/test_image.py \
 	  --ignore python/tests/federated/test_simulation.py
 
 ray-full: tested $(RAY_EXTRAS:%=target/ray/%/.installed)
-	KEYWRIGHT_SKIPS=error PYTHONPATH=python target/ray/cluster/$(PROGRAMS)/python -m pytest python/tests/serve/cluster
-	KEYWRIGHT_SKIPS=error PYTHONPATH=python target/ray/simulation/$(PROGRAMS)/python -m pytest \
+	KEYWRIGHT_SKIPS=error PYTHONPATH=python target/ray/cluster/$(PROGRAMS)/python -m pytest $(AN_HOUR) python/tests/serve/cluster
+	KEYWRIGHT_SKIPS=error PYTHONPATH=python target/ray/simulation/$(PROGRAMS)/python -m pytest $(AN_HOUR) \
 	  python/tests/federated/test_simulation.py
 
 check: format-check lint types bare docs hw-lint ## Run every check that is not a test; CI also runs `test`
@@ -371,7 +374,7 @@ hw-test: $(HARDWARE_VENV)/.installed ## Simulate the hardware against the softwa
 	$(HARDWARE_BIN)/pytest --confcutdir=hardware hardware/dv -m "not full" -n auto --maxschedchunk 1; fi
 
 hw-full: $(VERILATOR_NEEDS) hw-test ## Simulate the hardware at every size up to N = 2^16 (minutes)
-	$(HARDWARE_BIN)/pytest --confcutdir=hardware hardware/dv -m full
+	$(HARDWARE_BIN)/pytest --confcutdir=hardware hardware/dv -m full $(AN_HOUR)
 	$(HARDWARE_BIN)/python hardware/dv/coverage.py
 	$(HARDWARE_BIN)/python hardware/lint/lint.py --full
 	$(HARDWARE_BIN)/python hardware/syn/estimate.py --check --again

@@ -186,6 +186,20 @@ def test_a_skip_is_an_error_in_the_second_lane(tmp_path: Path) -> None:
         assert expected in done.stdout, done.stdout + done.stderr
 
 
+def test_a_test_that_waits_for_ever_ends_with_the_place_where_it_waits(tmp_path: Path) -> None:
+    stated = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    settings = stated["tool"]["pytest"]["ini_options"]
+    assert settings["faulthandler_timeout"] > 10 * max(durations.load().values())
+    assert settings["faulthandler_exit_on_timeout"]
+    (tmp_path / "test_it.py").write_text("import threading\n\ndef test_it(): threading.Event().wait()\n")
+    command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(tmp_path)]
+    command += ["--noconftest", "-p", "no:cacheprovider", "-o", "faulthandler_timeout=0.2", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "Timeout" in done.stderr
+    assert "in test_it" in done.stderr
+
+
 FENCE = re.compile(r"^ *//[/!] ```(\w*)", re.MULTILINE)
 UNIT_TESTS = re.compile(r"#\[test\]|#\[cfg\(test\)\]|\bproptest!")
 

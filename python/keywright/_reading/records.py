@@ -98,7 +98,8 @@ def read_record(
     what: str,
     signed: Collection[str] = (),
 ) -> Record:
-    """Return a dataclass of whole numbers, finite numbers, texts, tuples of these and such dataclasses.
+    """Return a dataclass of whole and finite numbers, truth values, texts, tuples of these and such
+    dataclasses.
 
     Args:
         kind: the dataclass.
@@ -145,6 +146,10 @@ def _read_value(hint: Any, value: object, what: str, signed: Collection[str]) ->
         return tuple(_read_value(get_args(hint)[0], each, what, signed) for each in value)
     if is_dataclass(hint):
         return read_record(hint, value, what, signed)  # type: ignore[arg-type]
+    if hint is bool:
+        if not isinstance(value, bool):
+            raise ValueError(f"{what} is {shown(value)}, neither true nor false")
+        return value
     if hint is int:
         return whole(value, what)
     if hint is float:

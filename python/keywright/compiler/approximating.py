@@ -39,6 +39,7 @@ from keywright.compiler.placement.bounding import largest_values
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.trees.ensemble import Ensemble
 from keywright.compiler.trees.quantising import LEAST_LOG_SCALE, QuantisedEnsemble, quantise
+from keywright.errors.choices import require_integer
 from keywright.errors.engine import EncodeError
 from keywright.errors.network import (
     ModelRefusedError,
@@ -147,7 +148,9 @@ def approximate(
     Raises:
         ModelRefusedError: with all reasons; see `keywright.compiler.compile_program`.
         EncodeError: calibration data of the wrong shape or not finite.
+        ParameterError: the bound is not an integer.
     """
+    require_integer("max_plaintext_bytes", max_plaintext_bytes)
     prepared = prepare(model, Fit() if fit is None else fit)
     if isinstance(prepared.model, Ensemble):
         return prepared.approximated(_approximated_ensemble(prepared.model, prepared.fit))

@@ -201,7 +201,7 @@ class _Assembler:
         for result, row in zip(results, used, strict=True):
             partial = isinstance(node, Multiply) and not row.all()
             slots = tuple(np.flatnonzero(row).tolist()) if partial else ()
-            self.ranges.append(ValueRange(result, node.label, *ends, slots))
+            self.ranges.append(ValueRange(result, node.label, *ends, slots, domain.total))
 
     def _bootstrap(self, number: int) -> None:
         index = self.arrangement.placement.bootstraps.get(number)

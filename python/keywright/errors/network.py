@@ -100,19 +100,27 @@ class OutOfRangeError(KeywrightError):
     code = "out_of_range"
 
     def __init__(
-        self, layer: str, value: float, low: float, high: float, *, approximated: bool = False
+        self,
+        layer: str,
+        value: float,
+        low: float,
+        high: float,
+        *,
+        approximated: bool = False,
+        total: bool = False,
     ) -> None:
         """State the value and its range.
 
         Args:
             layer, value, low, high: see the attributes.
             approximated: whether polynomials stand for activations before the layer.
+            total: whether the value is a sum of what a mask shows.
         """
         finer = ", or with finer polynomials before this layer (activations=, error=)" if approximated else ""
         way = (
             "check the sample's scale, or compile with calibration data that cover it (calibration=)" + finer
         )
-        if layer.startswith("Softmax") and abs(value) < low * NO_SUM:
+        if total and abs(value) < low * NO_SUM:
             way = NOTHING_SHOWN
         super().__init__(
             f"{layer} takes values from {low:.6g} to {high:.6g}, but this sample gives {value:.6g}, so "
@@ -618,17 +626,18 @@ def calibration_missing(functions: Sequence[str]) -> RefusalError:
     )
 
 
-def out_of_domain(layer: str, low: float, high: float, *, both: bool) -> RefusalError:
+def out_of_domain(layer: str, low: float, high: float, *, both: bool, total: bool = False) -> RefusalError:
     """Return the refusal of a function that calibration data drive out of its domain.
 
     Args:
         layer: the function and its node.
         low, high: of the values that enter it.
         both: whether it is defined on both sides of 0.
+        total: whether the values are sums of what a mask shows.
     """
     domain = "whose values have to be on one side of 0" if both else "which needs values above 0"
     way = "add a constant before it that keeps them there"
-    if layer.startswith("Softmax") and abs(low) < high * NO_SUM:
+    if total and abs(low) < high * NO_SUM:
         way = NOTHING_SHOWN
     return RefusalError(
         f"calibration data drive values from {low:.6g} to {high:.6g} into {layer}, {domain}; {way}, or leave "

@@ -34,7 +34,7 @@ from keywright.runtime.runner import Runner
 from .exchange.identity import Identity
 from .exchange.interface import FRACTION_BITS, input_range, interface
 from .exchange.requests import HEADER_BYTES, Requests
-from .folder.description import Description
+from .folder.description import Description, require_texts
 from .folder.files import PARAMETERS, PLAN, PROGRAM
 from .served.manifest import KeyList, Manifest
 
@@ -81,11 +81,7 @@ class Executable(
                 "others; compile the model again",
                 code="model_folder",
             )
-        if not all(text.isprintable() for text in (self.name, *self.labels)):
-            raise FolderError(
-                f"the name {self.name[:80]!r} or a label has control characters; use printable ones",
-                code="model_folder",
-            )
+        require_texts(self.name, self.labels)
         if self.labels and len(self.labels) != len(program.output.layout.positions):
             raise FolderError(
                 f"{len(self.labels)} labels were given for {len(program.output.layout.positions)} "
@@ -299,9 +295,11 @@ class Executable(
     # Files
 
     def write(self, folder: Path, name: str | None = None) -> None:
-        """Write the files of `save` into an existing folder."""
+        """Write the files of `save` into an existing folder. Raises `FolderError` for a name that is empty or
+        has control characters."""
+        literal = {} if self.entry is None else self.entry.literal
+        description = Description(self.name if name is None else name, self.labels, literal)
         self.parameters.save(folder / PARAMETERS)
         storage.save(self.program, folder / PROGRAM)
         plan_file.save(self.execution.plan, folder / PLAN)
-        literal = {} if self.entry is None else self.entry.literal
-        Description(self.name if name is None else name, self.labels, literal).save(folder)
+        description.save(folder)

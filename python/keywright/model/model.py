@@ -416,7 +416,7 @@ class Model(
             name: of the saved model, for people; by default its own.
 
         Raises:
-            FolderError: the folder exists.
+            FolderError: the folder exists, or the name is empty or has control characters.
         """
         with new_folder(Path(folder)) as place:
             self.write(place, name)

@@ -7,6 +7,7 @@ from keywright._copies import Unpicklable
 from keywright._core import Ciphertext, EvaluationKeys, MasterKeys
 from keywright._progress import Progress, silent
 from keywright._reading.arrays import read_file
+from keywright.errors.choices import require_integer
 from keywright.errors.engine import FormatError, MissingKeyError
 from keywright.errors.service import InvalidObjectError
 from keywright.plan.keys.execution import PlanExecution
@@ -36,6 +37,9 @@ class ModelServer(
         memory: maximum bytes of this process; by default as for `keywright.plan.plan_process`.
         key_memory: maximum bytes of keys in memory; others are read from their file ahead of their use. By
             default, as many as ``memory`` allows.
+
+    Raises:
+        ParameterError: a number of bytes is not an integer.
     """
 
     def __init__(
@@ -46,6 +50,9 @@ class ModelServer(
         memory: int | None = None,
         key_memory: int | None = None,
     ) -> None:
+        for name, value in (("memory", memory), ("key_memory", key_memory)):
+            if value is not None:
+                require_integer(name, value)
         self.program, self.parameters, self.execution = executable.program, executable.parameters, execution
         self._executable, self._memory, self._key_memory = executable, memory, key_memory
         self._loaded: tuple[Runner, EvaluationKeys] | None = None

@@ -53,6 +53,7 @@ class ValueRange:
         model_low, model_high: the same in the model's own numbers.
         slots: the slots that hold values, if others may leave the range without harm; empty for all. A
             polynomial corrupts every slot if one leaves its range, a square does not.
+        total: whether the operand is the sum of what a mask shows of a row: 0 where it shows nothing.
     """
 
     result: int
@@ -62,6 +63,7 @@ class ValueRange:
     model_low: float
     model_high: float
     slots: tuple[int, ...] = ()
+    total: bool = False
 
 
 @dataclass(frozen=True)

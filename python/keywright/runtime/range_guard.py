@@ -115,5 +115,10 @@ class _Watch:
             share = (values[worst] - range_.low) / (range_.high - range_.low)
             value = range_.model_low + share * (range_.model_high - range_.model_low)
             raise OutOfRangeError(
-                range_.name, float(value), range_.model_low, range_.model_high, approximated=before
+                range_.name,
+                float(value),
+                range_.model_low,
+                range_.model_high,
+                approximated=before,
+                total=range_.total,
             )

@@ -32,12 +32,18 @@ class VectorIndex(Unpicklable, ABC, Generic[Engine], elsewhere="save() it, and l
 
     Raises:
         ParameterError: the quantisation is for the other kind.
+        TypeError: something else, such as vectors.
     """
 
     FORMAT: ClassVar[str]
     _KIND: ClassVar[str]
 
     def __init__(self, quantisation: Quantisation) -> None:
+        if not isinstance(quantisation, Quantisation):
+            raise TypeError(
+                f"an index begins empty, with a Quantisation, not with {type(quantisation).__name__}; "
+                "Index.of makes one of vectors"
+            )
         self._engine: Engine = self._empty(quantisation)
         self.quantisation, self._places, self._lock = quantisation, Places(), RLock()
 

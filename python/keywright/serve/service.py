@@ -12,6 +12,7 @@ from pathlib import Path
 from keywright._copies import Unpicklable
 from keywright._processes import OfOneProcess
 from keywright._units import format_bytes
+from keywright.errors.choices import require_integer
 from keywright.errors.service import BadRequestError, BusyError, ServeError, UnauthorizedError
 from keywright.model.model import Model
 from keywright.serve.evaluation.evaluations import Evaluations
@@ -61,11 +62,19 @@ class ServiceLimits:
         capacity: maximum number of key sets per tenant; without accounts all clients are one tenant.
         expiry: seconds after which unused keys and unfetched answers are deleted.
         budget: maximum bytes of a worker for each model; unlimited by default.
+
+    Raises:
+        ParameterError: a number is not an integer.
     """
 
     capacity: int = 16
     expiry: float = 3600.0
     budget: int | None = None
+
+    def __post_init__(self) -> None:
+        require_integer("capacity", self.capacity)
+        if self.budget is not None:
+            require_integer("budget", self.budget)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from keywright.cli import main
 from keywright.commands.command_line import parser
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.inputs import parse_bytes
-from keywright.commands.models.info import JSON_KINDS
+from keywright.commands.models.info import JSON_KINDS, MESSAGES
 from keywright.commands.parsing import command_name, command_name_of
 from keywright.commands.terminal import Column, Terminal
 from rich.console import Console
@@ -188,6 +188,21 @@ def test_info_knows_every_format_in_json() -> None:
         text = path.read_text(encoding="utf-8")
         formats |= set(re.findall(r'^ *FORMAT(?:, _KIND)? = "([a-z-]+?)(?:-\d+)?"', text, re.M))
     assert formats == set(JSON_KINDS)
+
+
+def test_info_knows_every_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A new format of bytes gets a name that `info` prints."""
+    begins, crates = set[bytes](), PACKAGE.parents[1] / "crates"
+    for path in (*PACKAGE.rglob("*.py"), *crates.glob("*/src/**/*.rs")):
+        if path.name != "info.py":
+            text = path.read_text(encoding="utf-8")
+            magics = re.findall(r'b"((?:KW|kw)[A-Za-z]{4,5})(?:\d|\\0|\\x00)', text)
+            begins |= {magic.encode().ljust(7, b"\0") for magic in magics}
+    assert begins == set(MESSAGES)
+    for begin, kind in MESSAGES.items():
+        (tmp_path / "message").write_bytes(begin + b"1" + bytes(40))
+        assert main(["info", str(tmp_path / "message")]) == 0
+        assert kind in capsys.readouterr().out
 
 
 def test_info_describes_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

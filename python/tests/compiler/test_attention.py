@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -594,7 +595,7 @@ def test_stored_is_for_statistics_alone() -> None:
         compiled(nodes, (3, 4), constants, fit={"activations": {"relu": "stored"}})
 
 
-def test_clients_refuse_a_sentence_without_tokens() -> None:
+def test_clients_refuse_a_sentence_without_tokens(tmp_path: Path) -> None:
     nodes, constants = _masked_layer(5, ENCRYPTED_MASKS["cast"])
     samples = _sentences(80, 5)
     fit = compiler.Fit(calibration=samples, error=0.05)
@@ -602,8 +603,22 @@ def test_clients_refuse_a_sentence_without_tokens() -> None:
     guard(program, samples[:4])
     empty = samples[:1].copy()
     empty[..., 6] = 0.0
-    with pytest.raises(OutOfRangeError, match="a mask hides all elements of a row"):
-        guard(program, empty)
+    storage.save(program, tmp_path / "program.kwp")
+    loaded = storage.load(tmp_path / "program.kwp")
+    assert loaded.ranges == program.ranges
+    assert {each.total for each in loaded.ranges} == {False, True}
+    # The program says which value is such a sum, whatever its name is.
+    for name, total, reason in (
+        (None, None, "a mask hides all elements of a row"),
+        ("Division", None, "Division .*a mask hides all elements of a row"),
+        ("Softmax", False, "Softmax .*check the sample's scale"),
+    ):
+        changed = [
+            replace(each, name=name or each.name, total=each.total if total is None else total)
+            for each in loaded.ranges
+        ]
+        with pytest.raises(OutOfRangeError, match=reason):
+            guard(replace(loaded, ranges=tuple(changed)), empty)
 
 
 def test_a_program_with_stored_statistics_is_stored(tmp_path: Path) -> None:

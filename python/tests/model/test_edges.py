@@ -14,7 +14,7 @@ import pytest
 from keywright import compiler
 from keywright.cli import main
 from keywright.compiler import check
-from keywright.errors import EncodeError, OutOfRangeError
+from keywright.errors import EncodeError, FolderError, OutOfRangeError
 from keywright.errors.engine import FormatError, ParameterError
 from keywright.model import Model, ModelClient
 from keywright.model.served.manifest import Manifest
@@ -130,6 +130,20 @@ def test_files_without_samples_are_refused(
     arguments = [part for name, file in files.items() for part in (name, str(tmp_path / f"{file}.npy"))]
     assert main(["infer", str(tmp_path / "model.onnx"), *arguments]) == 2
     assert "which is not a sample" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\x1b[31m", "\n"])
+def test_names_that_nobody_can_read_are_refused(
+    model: Model, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(FolderError, match="neither a name nor a label"):
+        model.save(tmp_path / "folder", name)
+    with pytest.raises(FolderError, match="neither a name nor a label"):
+        kw.compile(MODELS["diagonal"][0], labels=["a", "b", name])
+    # Before the model is read.
+    assert main(["compile", "absent.onnx", "--out", str(tmp_path / "folder"), "--name", name]) == 2
+    assert "neither a name nor a label" in capsys.readouterr().err
+    assert not (tmp_path / "folder").exists()
 
 
 CURVES = ["Sqrt", "Exp", "Sigmoid", "Tanh", "Softplus", "Log", "Reciprocal", "HardSwish"]

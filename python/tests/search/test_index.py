@@ -18,6 +18,7 @@ from keywright.errors import (
     ParameterError,
     SearchError,
 )
+from keywright.search.index import VectorIndex
 from keywright.search.quantisation import MAX_LEVELS
 from tests.search.cases import exact, rounded, vectors
 
@@ -446,6 +447,13 @@ def test_rounding_that_hides_most_vectors_warns(metric: search.Metric, change: s
             search.Index.of(changed, metric=metric)
     else:
         search.Index.of(changed, metric=metric)
+
+
+@pytest.mark.parametrize("kind", VectorIndex.__subclasses__())
+@pytest.mark.parametrize("given", [np.eye(3), [[1.0]], 3])
+def test_an_index_is_not_made_of_vectors_by_its_constructor(kind: Any, given: object) -> None:
+    with pytest.raises(TypeError, match=r"begins empty.*; Index\.of makes one of vectors"):
+        kind(given)
 
 
 def test_masked_vectors_are_refused() -> None:

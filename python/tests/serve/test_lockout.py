@@ -266,7 +266,8 @@ def test_the_holder_with_the_most_slots_loses_one() -> None:
     [
         ("127.0.0.1", "127.0.0.2", False),
         ("2001:db8::1", "2001:db8::2", True),
-        ("2001:db8:0:1::1", "2001:db8::2", False),
+        ("2001:db8:0:ffff::1", "2001:db8::2", True),
+        ("2001:db8:1::1", "2001:db8::2", False),
         ("fe80::1%eth0", "fe80::2%eth1", True),
         ("::ffff:192.0.2.1", "192.0.2.1", True),
         ("testclient", "testclient", True),

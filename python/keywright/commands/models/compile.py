@@ -18,7 +18,7 @@ from keywright.commands.helpers.inputs import parse_bytes
 from keywright.commands.terminal import Column, Terminal
 from keywright.compiler import Fit
 from keywright.model import BOOTSTRAP_PRESETS, Client
-from keywright.model.folder import require_new
+from keywright.model.folder import require_new, require_texts
 
 EXAMPLE = "keywright compile model.onnx --calibration typical.npy --out served"
 
@@ -70,6 +70,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     if options.samples < 1:
         raise CommandError(f"--samples {options.samples} is too small; use at least 1 sample")
     require_new(options.out)
+    if options.name is not None:
+        require_texts(options.name)
     key_memory = None if options.key_memory is None else parse_bytes(options.key_memory)
     model = compile_model(
         options.model,

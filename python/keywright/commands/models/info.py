@@ -53,11 +53,21 @@ STATE_FILES = {
 }
 """What files of a service's state are that do not say so themselves, by name."""
 
+POOL = b"kwpool\0"
+
 JOB_FILES = {".message": "the ciphertexts of a request", ".answer": "the ciphertexts of an answer"}
 """What the files of a service's evaluations are, by suffix."""
 
-POOL = b"kwpool"
-"""Beginning of a pool file."""
+MESSAGES = {
+    b"KWSAMPL": "the ciphertexts of samples, or of answers",
+    b"KWSQURY": "a query of a search",
+    b"KWSVECT": "encrypted vectors for a search index",
+    b"KWSANSW": "the answer to a query of a search",
+    b"KWSDIRS": "the directory of a search index, for its clients",
+    b"KWtsum\0": "a message of a threshold sum",
+    POOL: "a pool of precomputed encryptions",
+}
+"""What other files are, by their first letters without a version."""
 
 SECRET_FILES = frozenset({"operator.key"})
 SECRET = "SECRET: it stays with its owner"
@@ -168,8 +178,8 @@ def _describe(path: Path) -> dict[str, Any]:
     if kind is not None:
         return {"kind": kind, "bytes": path.stat().st_size, "secret": path.name in SECRET_FILES}
     with path.open("rb") as file:
-        head = file.read(len(MAGIC))
-    if head == MAGIC:
+        head = file.read(len(POOL))
+    if head.startswith(MAGIC):
         array = load_array(path)
         return {
             "kind": "an array of numbers",
@@ -177,9 +187,8 @@ def _describe(path: Path) -> dict[str, Any]:
             "secret": False,
             "shape": " x ".join(map(str, array.shape)) or "one number",
         }
-    if head.startswith(POOL):
-        kind, size = "a pool of precomputed encryptions", path.stat().st_size
-        return {"kind": kind, "bytes": size, "secret": True}
+    if head in MESSAGES:
+        return {"kind": MESSAGES[head], "bytes": path.stat().st_size, "secret": head == POOL}
     if head.lstrip()[:1] == b"{":
         return _json(path)
     if not head.startswith(b"\x89KWR"):

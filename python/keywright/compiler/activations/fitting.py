@@ -133,7 +133,7 @@ def _replace(graph: Graph, number: int, node: Activation, chosen: Approximation)
         _square(graph, number, node, chosen)
     else:
         argument = _mapped(graph, number, node, 1 / half, -centre / half)
-        domain = Domain(-1.0, 1.0, low, high)
+        domain = Domain(-1.0, 1.0, low, high, node.total)
         graph.nodes[number] = Polynomial(node.shape, (argument,), coefficients, node.label, domain)
 
 
@@ -189,7 +189,8 @@ def _square(graph: Graph, number: int, node: Activation, chosen: Approximation) 
     constant, linear, quadratic = (float(c) for c in coefficients)
     root, vertex = math.sqrt(abs(quadratic)), linear / (2 * quadratic)
     argument = _mapped(graph, number, node, root / half, root * (vertex - centre / half))
-    domain = Domain(root * (vertex - 1), root * (vertex + 1), chosen.low, chosen.high)
+    ends = root * (vertex - 1), root * (vertex + 1)
+    domain = Domain(*ends, chosen.low, chosen.high, node.total)
     square = graph.add(Multiply(node.shape, (argument, argument), node.label, domain))
     size = int(np.prod(node.shape, dtype=np.int64))
     rest = np.full(size, constant - quadratic * vertex**2)

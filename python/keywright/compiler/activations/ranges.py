@@ -277,4 +277,4 @@ def _refused(graph: Graph, samples: Vector, node: Activation) -> ModelRefusedErr
     ends = min(float(each.min()) for each in entering), max(float(each.max()) for each in entering)
     with np.errstate(all="ignore"):
         both = bool(np.isfinite(node.function(np.asarray([-1.0]))).all())
-    return ModelRefusedError([out_of_domain(node.label, *ends, both=both)])
+    return ModelRefusedError([out_of_domain(node.label, *ends, both=both, total=node.total)])

@@ -30,12 +30,14 @@ class Domain:
     Attributes:
         low, high: as computed.
         model_low, model_high: the same in the model's own numbers.
+        total: as for `Activation`.
     """
 
     low: float
     high: float
     model_low: float
     model_high: float
+    total: bool = False
 
     def scaled(self, factor: float) -> "Domain":
         """Return the range after the values are multiplied by a positive constant."""
@@ -121,6 +123,7 @@ class Activation:
         levels: that its approximation consumes; a lower bound until that is chosen.
         positive: whether its domain may end at 0: values are on the side where it is defined.
         limits: between which its operand is by its own computation, whatever the inputs are.
+        total: whether its operand is the sum of what a mask shows of a row: 0 where it shows nothing.
     """
 
     shape: Shape
@@ -131,6 +134,7 @@ class Activation:
     levels: int = 1
     positive: bool = False
     limits: tuple[float, float] = (-math.inf, math.inf)
+    total: bool = False
 
     @property
     def label(self) -> str:

@@ -1,5 +1,6 @@
 """The folder of a model: names of its files, and reading and writing them."""
 
+from .description import require_texts
 from .files import (
     EVALUATION_KEYS,
     PARAMETERS,
@@ -26,4 +27,5 @@ __all__ = [
     "require_files",
     "require_new",
     "require_place",
+    "require_texts",
 ]

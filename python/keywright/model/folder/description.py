@@ -1,7 +1,7 @@
 """The description in a model's folder: name, labels, and how thin clients' ciphertexts enter."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,21 @@ from .files import DESCRIPTION
 FORMAT = "keywright-model"
 VERSION = 1
 LIMITS = Limits(1 << 20, 1 << 17)
+
+
+def require_texts(name: str, labels: Iterable[str] = ()) -> None:
+    """Refuse a name of a model, or labels, that people cannot read.
+
+    Raises:
+        FolderError: one is empty, or has control characters.
+    """
+    for text in (name, *labels):
+        if not text.strip() or not text.isprintable():
+            raise FolderError(
+                f"{text[:80]!r} is neither a name nor a label, which are printable and not empty; use "
+                "another text (name=, labels=)",
+                code="model_folder",
+            )
 
 
 @dataclass(frozen=True)
@@ -29,6 +44,9 @@ class Description:
     name: str = "model"
     labels: tuple[str, ...] = ()
     entry: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        require_texts(self.name, self.labels)
 
     def save(self, folder: Path) -> None:
         """Write the file into a folder."""

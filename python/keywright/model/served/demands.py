@@ -12,6 +12,7 @@ from urllib.parse import SplitResult
 from keywright._core import Parameters, maximum_log_qp
 from keywright._units import format_bytes
 from keywright.errors import ParameterError, SecurityError
+from keywright.errors.choices import require_integer
 from keywright.errors.service import LimitError, StorageError
 from keywright.plan.keys.execution import PlanExecution
 
@@ -38,7 +39,7 @@ class Demands:
         key_count: most keys.
 
     Raises:
-        ParameterError: a limit is below 1.
+        ParameterError: a limit is below 1, or not an integer.
     """
 
     insecure: bool = False
@@ -47,7 +48,7 @@ class Demands:
 
     def __post_init__(self) -> None:
         for name in ("key_bytes", "key_count"):
-            value = getattr(self, name)
+            value = require_integer(name, getattr(self, name))
             if value < 1:
                 raise ParameterError(
                     f"{name}={value} allows no key; name a number above 0", what=name, value=value, minimum=1

@@ -16,6 +16,7 @@ from itertools import pairwise
 from keywright._core import BootstrapperPlan, recycled_bytes, threads
 from keywright._units import format_bytes
 from keywright.errors import OutOfMemoryError
+from keywright.errors.choices import require_integer
 from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.keys.hull import hull, savings
@@ -70,6 +71,9 @@ class Process:
         streams: whether keys may be streamed from a file.
         key_memory: maximum bytes of keys in memory; by default as the budget allows.
         key_sets: number of owners whose keys are in memory at a time.
+
+    Raises:
+        ParameterError: the memory of keys is not an integer.
     """
 
     resident_bytes: int
@@ -78,6 +82,10 @@ class Process:
     streams: bool = True
     key_memory: int | None = None
     key_sets: int = 1
+
+    def __post_init__(self) -> None:
+        if self.key_memory is not None:
+            require_integer("memory of keys in bytes", self.key_memory)
 
 
 class _Candidate:
@@ -315,8 +323,11 @@ def plan_process(
 
     Raises:
         OutOfMemoryError: none fits the budget; the message states the minimum.
+        ParameterError: the budget is not an integer.
     """
-    most = default_budget() if budget is None else min(budget, sys.maxsize)
+    most = (
+        default_budget() if budget is None else min(require_integer("memory in bytes", budget), sys.maxsize)
+    )
     results = [
         (candidate.plan(most, keys), candidate, keys)
         for candidate in (_Candidate(execution, network, process, model) for execution in executions)

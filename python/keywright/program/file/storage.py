@@ -27,6 +27,7 @@ from keywright._files import replacing
 from keywright._reading.arrays import read_array, require_file
 from keywright._reading.documents import Limits, read_json
 from keywright._reading.records import read_record, whole
+from keywright.errors.choices import require_integer
 from keywright.errors.engine import FormatError
 from keywright.program.client.last_steps import ClientPart
 from keywright.program.instructions import Instruction, Layer
@@ -98,8 +99,10 @@ def load(path: str | Path, max_bytes: int = MAX_BYTES) -> Program:
         FormatError: not a program file, another version, damaged, inconsistent, or too large.
         FormatError: a folder, a pipe or a device.
         FileNotFoundError: there is no such file.
+        ParameterError: the bound is not an integer.
     """
     require_file(path)
+    require_integer("max_bytes", max_bytes)
     with Path(path).open("rb") as file:
         if os.fstat(file.fileno()).st_size > max_bytes:
             raise FormatError(f"{path}: {_too_large(max_bytes)}", code="program")
@@ -169,7 +172,10 @@ def _description(program: Program) -> dict[str, Any]:
             for polynomial in program.operands.polynomials
         ],
         "fit_report": None if program.fit_report is None else program.fit_report.to_json(),
-        "ranges": [dataclasses.astuple(range_)[: None if range_.slots else -1] for range_ in program.ranges],
+        "ranges": [
+            dataclasses.astuple(range_)[: None if range_.total else -1 if range_.slots else -2]
+            for range_ in program.ranges
+        ],
         "bootstraps": [dataclasses.asdict(bootstrap) for bootstrap in program.operands.bootstraps],
         "layers": [dataclasses.astuple(layer) for layer in program.layers],
         "client_part": None,

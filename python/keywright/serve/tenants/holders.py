@@ -14,8 +14,10 @@ from typing import Generic, Protocol, TypeVar
 
 from keywright.serve.tenants.accounts import NOBODY
 
-NETWORK_BITS = 64
-"""An IPv6 customer has a network of this prefix, so its addresses count as one."""
+NETWORK_BITS = 48
+"""The shortest prefix that one customer of IPv6 gets (RFC 6177), so its addresses count as one. With 64 bits,
+a free tunnel would be 65,536 holders. Customers of a provider that gives longer ones share, as behind an
+address of IPv4."""
 
 MANY = 4096
 """Holders that are remembered. Above it, those that have all of their burst again are forgotten, and the one

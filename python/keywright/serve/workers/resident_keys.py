@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from keywright._units import format_bytes
+from keywright.errors.choices import require_integer
 from keywright.errors.service import LimitError
 from keywright.plan.memory.machine import SHARE, available_bytes
 from keywright.serve.tenants.holders import sums
@@ -106,7 +107,7 @@ class ResidentKeys:
 
     def __init__(self, budget: int | None = None, available: Callable[[], int] = available_bytes) -> None:
         self._available, self._lately = available, CachedReading(available)
-        self.budget = int(SHARE * available()) if budget is None else budget
+        self.budget = int(SHARE * available()) if budget is None else require_integer("key_memory", budget)
         self._sets: dict[str, _ResidentSet] = {}
         self._total = 0
         self._idle: KeyCache[_ResidentSet] = KeyCache(self.budget)

@@ -100,7 +100,7 @@ class _Rows:
         members = self.numbers[self.shown]
         summing = SparseMatrix.from_distinct((count, source.size), groups, members, np.ones(len(members)))
         total = context.linear(powers, (1, count), summing)
-        inverse = context.function(total, reciprocal, "Softmax", positive=True, limits=limits)
+        inverse = context.function(total, reciprocal, "Softmax", positive=True, limits=limits, total=True)
         spread = np.full(source.size, -1)
         spread[members] = groups
         laid_out = context.laid_out(source)
@@ -154,8 +154,7 @@ def halvings_of(graph: Graph, samples: Vector) -> dict[str, int]:
     totals = [
         node
         for node in graph.nodes.values()
-        if isinstance(node, Activation) and node.operator == "Softmax" and math.isinf(node.limits[1])
-        if node.positive
+        if isinstance(node, Activation) and node.total and math.isinf(node.limits[1])
     ]
     ends = {node.name: np.tile([np.inf, -np.inf], (MOST_HALVINGS, 1)) for node in totals}
     sums = [_Sum.read(graph, node) for node in totals]
