@@ -140,6 +140,8 @@ def test_labelled_sentences_are_read_and_classified(tmp_path: Path, monkeypatch:
     assert read.behind(Labelled([[5]], []), 3) == Labelled([[5], read.ids[0], read.ids[2]], [])
     (tmp_path / "plain.txt").write_text("ab\n")
     assert Labelled.read(tmp_path / "tokenizer.json", tmp_path / "plain.txt").labels == []
+    joined = Labelled.read(tmp_path / "tokenizer.json", tmp_path / "labelled.tsv", 6)
+    assert joined == Labelled([[ord(each) % VOCABULARY for each in text] for text in ("ab abcd", "abc")], [])
 
     means = RNG.normal(size=(60, WIDTH))
     labels = [int(mean @ np.arange(WIDTH) > 0) for mean in means]

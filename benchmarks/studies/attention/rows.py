@@ -55,10 +55,11 @@ class Compared:
 @dataclass(frozen=True)
 class Row:
     """A sentence: its states against the model's, the margin of its label, and its terms as `Compared` has
-    them."""
+    them. The times are those of all sentences that were evaluated ``together`` with it."""
 
     tokens: int
     sentence: int
+    together: int
     wall_s: float
     processor_s: float
     error: float

@@ -36,14 +36,22 @@ class Labelled:
     labels: list[int]
 
     @staticmethod
-    def read(tokenizer: Path, file: Path) -> Labelled:
-        """Read a sentence a line, behind its label and a tab if there are labels."""
+    def read(tokenizer: Path, file: Path, joined: int = 0) -> Labelled:
+        """Read a sentence a line, behind its label and a tab if there are labels. If ``joined`` is not 0,
+        lines are joined until they have so many tokens, and have no labels."""
         reader = import_module("tokenizers").Tokenizer.from_file(str(tokenizer))
         reader.no_padding()
         reader.no_truncation()
         rows = [line.split("\t", 1) for line in file.read_text(encoding="utf-8").splitlines()]
         labels = [int(label) for label, *rest in rows if rest]
-        return Labelled([reader.encode(row[-1]).ids for row in rows], labels)
+        if not joined:
+            return Labelled([reader.encode(row[-1]).ids for row in rows], labels)
+        texts = [""]
+        for row in rows:
+            if texts[-1] and len(reader.encode(texts[-1]).ids) >= joined:
+                texts.append("")
+            texts[-1] = f"{texts[-1]} {row[-1]}".strip()
+        return Labelled([reader.encode(text).ids for text in texts], [])
 
     def long(self, length: int) -> list[int]:
         """The numbers of the sentences with at least so many tokens."""

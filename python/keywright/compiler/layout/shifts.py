@@ -24,6 +24,11 @@ from keywright.program.operands.layout import Layout
 Steps = NDArray[np.signedinteger[Any]]
 Used = NDArray[np.bool_]
 
+Block = tuple[int, int]
+"""A ciphertext of the target and one of the source."""
+
+UsedBlocks = dict[Block, Used]
+
 
 @dataclass(frozen=True, eq=False)
 class LayoutPair:
@@ -59,50 +64,51 @@ class LayoutPair:
         return moved & (self.period - 1)
 
 
-def used_diagonals(matrix: Matrix, between: LayoutPair) -> Used:
-    """Return which diagonals are non-zero: (ciphertexts of the target, of the source, slots).
+def used_diagonals(matrix: Matrix, between: LayoutPair) -> UsedBlocks:
+    """Return which diagonals are non-zero, (slots,), between a ciphertext of the target and one of the
+    source, for those between which any is.
 
     Raises:
         RefusalError: there are too many ciphertexts or entries.
     """
-    source, target = between.source, between.target
-    steps = target.ciphertexts * source.ciphertexts * source.slots
-    require_at_most(
-        f"a layer between {source.ciphertexts} and {target.ciphertexts} ciphertexts",
-        "steps",
-        steps,
-        MAX_STEPS,
-    )
-    used = np.zeros((target.ciphertexts, source.ciphertexts, source.slots), bool)
     parts = _Separated.of(matrix, between)
     if parts is not None:
-        parts.mark(used)
-        return used
-    block_into, block_origin, shifts = _shifts(matrix.explicit(), source, target)
-    used[block_into, block_origin, between.diagonal(shifts)] = True
-    return used
+        return parts.used()
+    results: UsedBlocks = {}
+    for block, shifts in _shifts(matrix.explicit(), between.source, between.target).items():
+        results[block] = np.zeros(between.source.slots, bool)
+        results[block][between.diagonal(shifts)] = True
+    return results
 
 
-def _shifts(matrix: SparseMatrix, source: Layout, target: Layout) -> tuple[Steps, Steps, Steps]:
-    """Return the ciphertexts of the target and of the source between which entries are, and their distinct
-    shifts there, modulo the slots. They do not depend on periods."""
+def _require_steps(source: Layout, target: Layout, pairs: int) -> None:
+    """Refuse a layer with entries between too many pairs of ciphertexts."""
+    what = f"a layer between {source.ciphertexts} and {target.ciphertexts} ciphertexts"
+    require_at_most(what, "steps", pairs * source.slots, MAX_STEPS)
+
+
+def _shifts(matrix: SparseMatrix, source: Layout, target: Layout) -> dict[Block, Steps]:
+    """Return the distinct shifts of entries between a ciphertext of the target and one of the source, modulo
+    the slots. They do not depend on periods."""
     key = ("shifts", source.slots, source.digest, target.digest)
     if key not in matrix.of_places:
         slots, sources = source.slots, source.ciphertexts
-        outcome = np.zeros(target.ciphertexts * sources * slots, bool)
         into, origin = target.positions[matrix.rows], source.positions[matrix.columns]
-        places = (origin - into) & (slots - 1)
-        if target.ciphertexts > 1 or sources > 1:
-            places = (into // slots * sources + origin // slots) * slots + places
-        outcome[places] = True
-        matrix.of_places[key] = np.unravel_index(
-            np.flatnonzero(outcome), (target.ciphertexts, sources, slots)
-        )
-    shifts: tuple[Steps, Steps, Steps] = matrix.of_places[key]
+        blocks = into // slots * sources + origin // slots
+        present = np.bincount(blocks) > 0
+        pairs = np.flatnonzero(present)
+        _require_steps(source, target, len(pairs))
+        outcome = np.zeros((len(pairs), slots), bool)
+        outcome[np.cumsum(present)[blocks] - 1, (origin - into) & (slots - 1)] = True
+        matrix.of_places[key] = {
+            divmod(int(pair), sources): np.flatnonzero(used)
+            for pair, used in zip(pairs, outcome, strict=True)
+        }
+    shifts: dict[Block, Steps] = matrix.of_places[key]
     return shifts
 
 
-def fill_table(matrix: Matrix, between: LayoutPair, block: tuple[int, int], used: Used) -> Vector:
+def fill_table(matrix: Matrix, between: LayoutPair, block: Block, used: Used) -> Vector:
     """Return the diagonals between two ciphertexts: (used diagonals, period).
 
     Args:
@@ -119,9 +125,7 @@ def fill_table(matrix: Matrix, between: LayoutPair, block: tuple[int, int], used
     return table
 
 
-def _fill(
-    matrix: SparseMatrix, between: LayoutPair, block: tuple[int, int], row: Steps, table: Vector
-) -> None:
+def _fill(matrix: SparseMatrix, between: LayoutPair, block: Block, row: Steps, table: Vector) -> None:
     """Fill the table. No two entries share a place: diagonal and slot determine row and column."""
     source, target = between.source, between.target
     into, origin, values = target.positions[matrix.rows], source.positions[matrix.columns], matrix.values
@@ -169,20 +173,25 @@ class _Separated:
             window.tap,
         )
 
-    def mark(self, used: Used) -> None:
-        """Mark the non-zero diagonals."""
-        slots, sources = self.between.source.slots, used.shape[1]
-        blocks = self.into // slots * sources + self.origin // slots
+    def used(self) -> UsedBlocks:
+        """Return the non-zero diagonals, as `used_diagonals` does."""
+        source, target = self.between.source, self.between.target
+        sources = source.ciphertexts
+        blocks = self.into // source.slots * sources + self.origin // source.slots
         shifts, pixels = self.origin - self.into, self.pixel_origin - self.pixel_into
         present = self.kernel != 0
         uniform = bool(present.all())
-        for block in np.flatnonzero(np.bincount(blocks)):
-            inside, marked = blocks == block, used[divmod(int(block), sources)]
+        pairs = np.flatnonzero(np.bincount(blocks))
+        _require_steps(source, target, len(pairs))
+        results = {divmod(int(pair), sources): np.zeros(source.slots, bool) for pair in pairs}
+        for pair, used in zip(pairs, results.values(), strict=True):
+            inside = blocks == pair
             if uniform:
-                self._mark(marked, shifts[inside], pixels)
+                self._mark(used, shifts[inside], pixels)
                 continue
             for tap in range(present.shape[1]):
-                self._mark(marked, shifts[inside & present[:, tap]], pixels[self.tap == tap])
+                self._mark(used, shifts[inside & present[:, tap]], pixels[self.tap == tap])
+        return {pair: used for pair, used in results.items() if used.any()}
 
     def _mark(self, used: Used, channels: Steps, pixels: Steps) -> None:
         """Mark the diagonals of all sums of two lists of shifts."""
@@ -193,7 +202,7 @@ class _Separated:
             sums |= twice[modulus - shift : 2 * modulus - shift]
         used[self.between.diagonal(np.flatnonzero(sums))] = True
 
-    def fill(self, table: Vector, row: Steps, block: tuple[int, int]) -> None:
+    def fill(self, table: Vector, row: Steps, block: Block) -> None:
         """Set the entries between two ciphertexts: for each pixel shift, every pair of channels has one
         diagonal."""
         slots = self.between.source.slots
