@@ -17,7 +17,7 @@ from keywright._units import format_bytes
 from keywright.errors import FormatError
 from keywright.errors.service import LimitError, ServeError, UnknownKeysError
 
-from .connection import CLOSE_S, within
+from .connection import CLOSE_S, DEADLINE_S, within
 from .exchange import Exchange, Progress
 from .key_upload import send_keys
 
@@ -118,6 +118,33 @@ class KeyOwner(ABC):
                 f"the manifest announces {size} bytes of keys, but they have {total}", code="manifest"
             )
         return path
+
+    def upload_keys(self, progress: Progress | None = None, *, deadline: float = DEADLINE_S) -> None:
+        """Make the keys that the server needs and upload them; the first request does so otherwise. The
+        upload resumes after a broken connection. It starts again if the server has lost it, or serves another
+        version of the model. The keys stay in a file of the temporary directory until `close`, and the same
+        ones are sent if the server loses them.
+
+        Args:
+            progress: called with bytes sent and bytes in all.
+            deadline: seconds that the call may take, however slowly the server answers.
+
+        Raises:
+            UnreachableError: the server does not come back, or the deadline is over. Call this again to
+                resume the upload.
+            OtherModelError: the server now has another model than the pinned one, or one that takes other
+                inputs.
+            UnknownKeysError: the server loses the keys again and again.
+            LimitError: the server asks for a third key set of one secret key, for models that need other
+                keys.
+            ServeError: a refusal of the server.
+        """
+        with within(deadline):
+            self._upload_keys(Uploads(), progress)
+
+    @abstractmethod
+    def _upload_keys(self, uploads: Uploads, progress: Progress | None = None) -> None:
+        """Upload the keys within a deadline; see `upload_keys`."""
 
     def _upload(
         self,

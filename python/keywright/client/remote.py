@@ -258,28 +258,6 @@ class Session(
         if not same or self.manifest.keys.head != before.keys.head:
             self._drop_keys()
 
-    def upload_keys(self, progress: Progress | None = None, *, deadline: float = DEADLINE_S) -> None:
-        """Make the keys that the model needs and upload them. The upload resumes after a broken connection.
-        It starts again if the server has lost it, or serves another version of the model. The keys stay in a
-        file of the temporary directory until `close`, and the same ones are sent if the server loses them.
-
-        Args:
-            progress: called with bytes sent and bytes in all.
-            deadline: seconds that the call may take, however slowly the server answers.
-
-        Raises:
-            UnreachableError: the server does not come back, or the deadline is over. Call this again to
-                resume the upload.
-            OtherModelError: the server now has another model than the pinned one, or one that takes other
-                inputs.
-            UnknownKeysError: the server loses the keys again and again.
-            LimitError: the server asks for a third key set of one secret key, for models that need other
-                keys.
-            ServeError: a refusal of the server.
-        """
-        with within(deadline):
-            self._upload_keys(Uploads(), progress)
-
     def _upload_keys(self, uploads: Uploads, progress: Progress | None = None) -> None:
         for successors in range(SUCCESSORS + 1):
             try:

@@ -122,21 +122,6 @@ class RemoteSearch(
         self.client.update(directory)
         self._hashes = hashes
 
-    def upload_keys(self, progress: Progress | None = None, *, deadline: float = DEADLINE_S) -> None:
-        """Make the keys of this client and upload them; the first query does so otherwise.
-
-        Args:
-            progress: called with bytes sent and bytes in all.
-            deadline: seconds that the call may take, however slowly the server answers.
-
-        Raises:
-            UnreachableError: the server does not come back, or the deadline is over.
-            UnknownKeysError: the server loses the keys again and again.
-            ServeError: a refusal of the server.
-        """
-        with within(deadline):
-            self._upload_keys(Uploads(), progress)
-
     def _upload_keys(self, uploads: Uploads, progress: Progress | None = None) -> None:
         with self._uploading:
             if not self._uploaded:

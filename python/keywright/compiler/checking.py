@@ -14,6 +14,7 @@ from keywright.runtime.clear_run import run_batch
 
 from .activations.ranges import predictions
 from .front_ends.parts.client_end import load_parts
+from .front_ends.reference import runtime_session
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,9 @@ def run_onnxruntime(model: onnx.ModelProto, samples: Vector) -> Vector:
         PackageMissingError: onnxruntime is not installed.
     """
     try:
-        import onnxruntime
+        session = runtime_session(model)
     except ImportError as error:
         raise PackageMissingError("onnxruntime", "check") from error
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
     source = session.get_inputs()[0]
     kind = np.float64 if source.type == "tensor(double)" else np.float32
     batch = source.shape[0] if source.shape and isinstance(source.shape[0], int) else 1

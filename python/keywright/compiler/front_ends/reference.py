@@ -1,7 +1,8 @@
-"""ONNX's reference implementation, for nodes whose results are known at compile time."""
+"""ONNX's reference implementation, for nodes whose results are known at compile time; and onnxruntime."""
 
 import math
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
@@ -25,6 +26,18 @@ RANDOM = frozenset(
 
 INFERS = 15
 """Before this opset, the reference implementation normalises a batch as in training."""
+
+
+def runtime_session(model: onnx.ModelProto) -> Any:
+    """Return a session of onnxruntime for a model, with one thread and without its warnings.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    runtime = import_module("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = 1, 4
+    return runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
 class Reference:

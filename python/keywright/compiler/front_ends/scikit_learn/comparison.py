@@ -3,7 +3,6 @@
 import math
 import warnings
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from onnx.reference import ReferenceEvaluator
 
 from keywright.compiler.front_ends.estimator_refusals import differing, not_computed, not_taken
+from keywright.compiler.front_ends.reference import runtime_session
 
 DIFFERENT = 2.0**-6
 """The least difference, as a share of the spread of an output, that roundings do not explain."""
@@ -88,7 +88,7 @@ def evaluated(
     count = len(next(iter(feeds.values()), ()))
     alone = [{name: each[row : row + 1] for name, each in feeds.items()} for row in range(count)]
     failure: Exception | None = None
-    for runner in (ReferenceEvaluator, _onnxruntime):
+    for runner in (ReferenceEvaluator, runtime_session):
         try:
             evaluator = runner(exported)
         except Exception:  # noqa: BLE001 - it lacks an operator, each with an error of its own
@@ -103,13 +103,6 @@ def evaluated(
     if failure is None:
         return None
     raise RuntimeError(" ".join(str(failure).split())[:300]) from failure
-
-
-def _onnxruntime(exported: onnx.ModelProto) -> Any:
-    runtime = import_module("onnxruntime")
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads, options.log_severity_level = 1, 4
-    return runtime.InferenceSession(exported.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
 def _share(
