@@ -34,7 +34,7 @@ async def transforms_streams(dut: Any) -> None:
     lanes = 1 << k
     beats = n // lanes
     count = {2: 12, 3: 5, 4: 3}[k] << 4 * k - log_n
-    dut.rst_ni.value, dut.en_i.value = 0, 0
+    dut.rst_ni.value, dut.en_next_i.value = 0, 0
     Clock(dut.clk_i, 2, unit="step").start()
     for _ in range(3):
         await FallingEdge(dut.clk_i)
@@ -54,12 +54,16 @@ async def transforms_streams(dut: Any) -> None:
         expected.append([word << shift for word in result])
 
     seen: dict[int, list[int]] = {}
+    moves_next = False
     tags = [(0, 0)] * 3  # of the result in this cycle and of the two after it
     for cycle in range((count + 1) * beats + 1000):
         await FallingEdge(dut.clk_i)
-        while random.random() < 0.02:
-            dut.en_i.value = 0
+        moves, moves_next = moves_next, random.random() >= 0.02
+        dut.en_next_i.value = int(moves_next)
+        while not moves:
             await FallingEdge(dut.clk_i)
+            moves, moves_next = moves_next, random.random() >= 0.02
+            dut.en_next_i.value = int(moves_next)
         tags = [*tags[1:], (int(dut.user_o.value), int(dut.time_o.value))]
         user, time = tags[0]
         if user:
@@ -67,7 +71,6 @@ async def transforms_streams(dut: Any) -> None:
             assert user in seen or cycle == user * beats + latency(log_n)
             seen.setdefault(user, []).extend(unpacked(int(dut.data_o.value), WIDTH, lanes))
             assert len(seen[user]) == lanes * (time + 1)
-        dut.en_i.value = 1
         dut.time_i.value = cycle % beats
         index = cycle // beats
         dut.user_i.value = index + 1 if index < count else 0

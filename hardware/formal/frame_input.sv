@@ -1,23 +1,34 @@
   always @(*) assume (modulus_i != 0);
-  // Time is that of the beat that is needed, as the pipeline counts it.
-  reg [TimeWidth-1:0] due_q;
-  always @(*) if (need_i) assume (time_i == due_q);
-  always @(*) if (!ok_o) assume (!en_i);
+  // As key_switch does: what is decided happens two cycles later, in the order of the decisions.
+  reg en_next_q, en_q, promised_next_q, promised_q;
+  always @(*) if (!next_o) assume (!go_i);
+  always @(*) assume (en_i == en_q);
+  always @(*) if (en_q) assume (need_i == promised_q);
+  reg [TimeWidth-1:0] due_q;  // place in its polynomial of the next beat that leaves
   integer w;
   always @(posedge clk_i) begin
+    en_next_q <= rst_ni && go_i;
+    en_q <= rst_ni && en_next_q;
+    promised_next_q <= rst_ni && go_i && need_next_i;
+    promised_q <= rst_ni && promised_next_q;
     if (!rst_ni) due_q <= '0;
-    else if (step) due_q <= due_q + 1'b1;
+    else if (take) due_q <= due_q + 1'b1;
     if (rst_ni) begin
+      // Every step that is decided has its beat.
+      assert (count == free_q + 3'(promised_next_q) + 3'(promised_q));
+      assert (!promised_q || en_q);
+      assert (!promised_next_q || en_next_q);
+      assert (!take || valid);
+      assert (count <= 4 && free_q <= 4);
       for (w = 0; w < Words; w = w + 1) assert (words_o[60*w+:60] < modulus_i);
-      // A beat is taken once, by the pipeline or by the waste, and never without being offered.
-      assert (!(taken_o && skip_q));
-      assert (!taken_o || (tvalid_i && tready_o && need_i && en_i));
-      assert (!tready_o || skip_q || taken_o);
-      // Zeros go on until the end of their frame, and no further.
-      assert (!short_q || due_q != 0);
-      assert (!short_q || !skip_q);
-      assert (!(short_o && missing_o));
-      // Waste begins after a frame's last beat.
-      assert (!skip_q || due_q == 0);
+      // A beat that comes is taken into the buffer or thrown away, and zeros come with none.
+      assert (!(tvalid_i && tready_o) || give || skip_q);
+      assert (!fill_q || !tready_o);
+      // The buffer holds whole polynomials, in order: what leaves next is as many beats before what comes.
+      assert (due_q + TimeWidth'(count) == time_q);
+      // Zeros go on until the end of their frame, and no further; waste begins after a frame's last beat.
+      assert (!fill_q || time_q != 0);
+      assert (!skip_q || time_q == 0);
+      assert (!fill_q || !skip_q);
     end
   end

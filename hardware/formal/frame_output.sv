@@ -1,6 +1,9 @@
-  // As key_switch does: a beat comes in a cycle after one with space, and none with a clear.
-  reg room_q;
-  always @(posedge clk_i) room_q <= rst_ni && space_o;
+  // As key_switch does: a beat comes two cycles after one with space, and none with a clear or in the cycle after it.
+  reg space_q, room_q;
+  always @(posedge clk_i) begin
+    space_q <= rst_ni && !clear_i && space_o;
+    room_q <= rst_ni && !clear_i && space_q;
+  end
   always @(*) if (!room_q || clear_i) assume (!give_i);
 
   reg before_q, waits_q;
@@ -15,7 +18,7 @@
     else if (taken && tlast_o) closing_q <= 1'b0;
 
     if (rst_ni) begin
-      assert (count_q <= 4 && (!room_q || count_q <= 3));
+      assert (count_q <= 4 && (!room_q || count_q <= 3) && (!space_q || count_q <= 2));
       assert (2'(tail_q - head_q) == count_q[1:0]);
       // A beat that waits is not withdrawn and does not change, in a clear either.
       if (before_q && waits_q) assert (tvalid_o && {tlast_o, tuser_o, tdata_o} == beat_q);

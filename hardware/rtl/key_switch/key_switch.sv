@@ -6,8 +6,8 @@
 // Two chains of transforms, one 60 bits wide and one 51, follow a schedule of Slots polynomial times, after which the
 // next key switch begins: a result every Slots N / 2^LogLanes cycles, LogLanes = ceil(LogN / 4). There are no internal
 // waits: if a port does not supply or accept a beat when the schedule needs it, the whole pipeline stops until it does.
-// Every port has four places, and the enable of the pipeline is a register that looks one cycle ahead: no signal of a
-// port depends on one of another port in the same cycle.
+// Every port has four places. Whether the pipeline moves is decided two cycles ahead, and each part has a copy of the
+// decision in a register of its own: no signal of a port depends on one of another port in the same cycle.
 // doc/key_switch.md describes the streams, their order, and timing.
 module key_switch #(
     parameter int unsigned LogN = 16,  // 8 or 10 to 16
@@ -83,7 +83,7 @@ module key_switch #(
   localparam int unsigned Primes = Limbs + Terms;
   localparam int unsigned Rows = key_switch_pkg::Rows;
 
-  logic en, rst_n, enable, reset_pulse, reset_q;  // `en` is a register
+  logic go, en_next_q, en, rst_n, enable, reset_pulse, reset_q;  // `en` is the copy of the control's registers
   logic [key_switch_registers_pkg::ErrorBits-1:0] raised;
   logic busy, done;
 
@@ -125,10 +125,10 @@ module key_switch #(
   logic [TagWidth-1:0] frame_tag;
   assign frame_tag = {time_q, slot_q, current_q, previous_q, number_q};
 
-  logic [TimeWidth-1:0] x_time, e_time, o1_time, o7_time, o8_time, o10_time;
+  logic [TimeWidth-1:0] x_time, e_time, o1_time, o7_time, o10_time;
   logic [TimeWidth-1:0] x1_time_q, x2_time_q;
   logic [Lanes*60-1:0] x1_input;
-  logic [1:0] x_sum, x_half, x_needs, x1_needs, e_result, e_half, o0_key, o1_writes_row, o1_key, o7_addend, o8_addend;
+  logic [1:0] x_sum, x_half, w_needs, x_needs, x1_needs, e_result, e_half, e_key, o0_key, o1_writes_row, o1_key, o6_addend, o7_addend, o8_addend;
   logic [1:0] o7_sum, o7_first, o10_sum, o10_result, o10_half;
   logic [1:0][PW-1:0] x_prime, x1_prime, e_prime, o1_prime, o7_prime, o8_prime, o10_prime;
   logic [1:0][1:0] x1_id, e_id, o1_id, o7_id, o8_id, o10_id;
@@ -138,24 +138,24 @@ module key_switch #(
   logic [1:0][2*Lanes*60-1:0] o1_keys, o8_sums, o10_words;
   // Both chains are in step: their times are the same.
   logic [TimeWidth-1:0] unused_x_time, unused_e_time, unused_o1_time, unused_o7_time;
-  logic [TimeWidth-1:0] unused_o8_time, unused_o10_time;
+  logic [TimeWidth-1:0] unused_o10_time;
 
   switch_chain #(
       .First(1'b1), .LogN(LogN), .FromMemory(FromMemory), .Tables({Tables, "-a"})
   ) u_chain_a (
-      .clk_i, .rst_ni(rst_n), .en_i(en), .tag_i(frame_tag),
-      .x_time_o(x_time), .x_input_o(x_needs[0]), .x_sum_o(x_sum[0]), .x_half_o(x_half[0]), .x_prime_o(x_prime[0]),
+      .clk_i, .rst_ni(rst_n), .en_next_i(en_next_q), .tag_i(frame_tag),
+      .x_time_o(x_time), .w_input_o(w_needs[0]), .x_input_o(x_needs[0]), .x_sum_o(x_sum[0]), .x_half_o(x_half[0]), .x_prime_o(x_prime[0]),
       .x1_input_o(x1_needs[0]),
       .x1_prime_o(x1_prime[0]), .x1_id_o(x1_id[0]), .x1_row_o(x1_row[0]), .x1_input_i(x1_input),
       .x1_row_i(x1_rows[0]), .x1_sum_i(x1_sums[0]),
       .e_time_o(e_time), .e_prime_o(e_prime[0]), .e_id_o(e_id[0]), .e_result_o(e_result[0]),
-      .e_half_o(e_half[0]), .o0_own_i(o0_own[0]), .o0_sum_i(o0_sums[0]), .o0_key_o(o0_key[0]),
+      .e_half_o(e_half[0]), .o0_own_i(o0_own[0]), .o0_sum_i(o0_sums[0]), .e_key_o(e_key[0]), .o0_key_o(o0_key[0]),
       .o1_time_o(o1_time),
       .o1_row_write_o(o1_writes_row[0]), .o1_row_o(o1_row[0]), .o1_words_o(o1_words[0]),
       .o1_key_o(o1_key[0]), .o1_prime_o(o1_prime[0]),
-      .o1_id_o(o1_id[0]), .o1_key_i(o1_keys[0]), .o7_addend_o(o7_addend[0]), .o7_sum_o(o7_sum[0]),
+      .o1_id_o(o1_id[0]), .o1_key_i(o1_keys[0]), .o6_addend_o(o6_addend[0]), .o7_addend_o(o7_addend[0]), .o7_sum_o(o7_sum[0]),
       .o7_first_o(o7_first[0]), .o7_prime_o(o7_prime[0]), .o7_id_o(o7_id[0]), .o7_time_o(o7_time),
-      .o8_addend_o(o8_addend[0]), .o8_prime_o(o8_prime[0]), .o8_id_o(o8_id[0]), .o8_time_o(o8_time),
+      .o8_addend_o(o8_addend[0]), .o8_prime_o(o8_prime[0]), .o8_id_o(o8_id[0]),
       .o8_addend_i(o8_addends[0]), .o8_sum_i(o8_sums[0]), .o10_words_o(o10_words[0]),
       .o10_time_o(o10_time), .o10_prime_o(o10_prime[0]), .o10_sum_o(o10_sum[0]),
       .o10_result_o(o10_result[0]), .o10_half_o(o10_half[0]), .o10_id_o(o10_id[0])
@@ -163,27 +163,27 @@ module key_switch #(
   switch_chain #(
       .First(1'b0), .LogN(LogN), .FromMemory(FromMemory), .Tables({Tables, "-b"})
   ) u_chain_b (
-      .clk_i, .rst_ni(rst_n), .en_i(en), .tag_i(frame_tag),
-      .x_time_o(unused_x_time), .x_input_o(x_needs[1]), .x_sum_o(x_sum[1]), .x_half_o(x_half[1]),
+      .clk_i, .rst_ni(rst_n), .en_next_i(en_next_q), .tag_i(frame_tag),
+      .x_time_o(unused_x_time), .w_input_o(w_needs[1]), .x_input_o(x_needs[1]), .x_sum_o(x_sum[1]), .x_half_o(x_half[1]),
       .x_prime_o(x_prime[1]), .x1_input_o(x1_needs[1]),
       .x1_prime_o(x1_prime[1]), .x1_id_o(x1_id[1]), .x1_row_o(x1_row[1]), .x1_input_i(x1_input),
       .x1_row_i(x1_rows[1]), .x1_sum_i(x1_sums[1]),
       .e_time_o(unused_e_time), .e_prime_o(e_prime[1]), .e_id_o(e_id[1]), .e_result_o(e_result[1]),
-      .e_half_o(e_half[1]), .o0_own_i(o0_own[1]), .o0_sum_i(o0_sums[1]), .o0_key_o(o0_key[1]),
+      .e_half_o(e_half[1]), .o0_own_i(o0_own[1]), .o0_sum_i(o0_sums[1]), .e_key_o(e_key[1]), .o0_key_o(o0_key[1]),
       .o1_time_o(unused_o1_time),
       .o1_row_write_o(o1_writes_row[1]), .o1_row_o(o1_row[1]), .o1_words_o(o1_words[1]),
       .o1_key_o(o1_key[1]), .o1_prime_o(o1_prime[1]),
-      .o1_id_o(o1_id[1]), .o1_key_i(o1_keys[1]), .o7_addend_o(o7_addend[1]), .o7_sum_o(o7_sum[1]),
+      .o1_id_o(o1_id[1]), .o1_key_i(o1_keys[1]), .o6_addend_o(o6_addend[1]), .o7_addend_o(o7_addend[1]), .o7_sum_o(o7_sum[1]),
       .o7_first_o(o7_first[1]), .o7_prime_o(o7_prime[1]), .o7_id_o(o7_id[1]), .o7_time_o(unused_o7_time),
-      .o8_addend_o(o8_addend[1]), .o8_prime_o(o8_prime[1]), .o8_id_o(o8_id[1]), .o8_time_o(unused_o8_time),
+      .o8_addend_o(o8_addend[1]), .o8_prime_o(o8_prime[1]), .o8_id_o(o8_id[1]),
       .o8_addend_i(o8_addends[1]), .o8_sum_i(o8_sums[1]), .o10_words_o(o10_words[1]),
       .o10_time_o(unused_o10_time), .o10_prime_o(o10_prime[1]), .o10_sum_o(o10_sum[1]),
       .o10_result_o(o10_result[1]), .o10_half_o(o10_half[1]), .o10_id_o(o10_id[1])
   );
 
   // ---- Ports ----
-  logic digit_ok, digit_next, digit_taken;
-  logic [1:0] key_ok, key_next, key_taken, addend_ok, addend_next, addend_taken;
+  logic digit_needs, digit_next, digit_taken;
+  logic [1:0] key_needs, key_next, key_taken, addend_needs, addend_next, addend_taken;
   logic [1:0] range_key, short_key, missing_key, wrong_level;
   logic [1:0] range_addend, short_addend, missing_addend, out_free;
   logic range_digit, short_digit, missing_digit;
@@ -193,20 +193,19 @@ module key_switch #(
   logic which;  // the chain that takes the digit
   assign which = x1_needs[1];
 
-  buffered_input #(
+  frame_input #(
       .Words(Lanes), .TimeWidth(TimeWidth)
   ) u_digit (
       .clk_i, .rst_ni(rst_n), .en_i(en),
       .need_i(|x1_needs),
-      .need_next_i(|x_needs),
-      .time_i(x1_time_q),
+      .need_next_i(digit_needs),
+      .go_i(go),
       .modulus_i(key_switch_pkg::modulus(x1_prime[which])),
       .tdata_i(s_axis_digit_tdata_i),
       .tuser_i(1'b0),
       .tlast_i(s_axis_digit_tlast_i),
       .tvalid_i(s_axis_digit_tvalid_i),
       .tready_o(s_axis_digit_tready_o),
-      .ok_o(digit_ok),
       .next_o(digit_next),
       .there_o(digit_there),
       .user_o(unused_digit_user),
@@ -216,20 +215,19 @@ module key_switch #(
       .short_o(short_digit),
       .missing_o(missing_digit)
   );
-  buffered_input #(
+  frame_input #(
       .Words(2 * Lanes), .TimeWidth(TimeWidth), .UserWidth(8)
   ) u_key_a (
       .clk_i, .rst_ni(rst_n), .en_i(en),
       .need_i(o1_key[0]),
-      .need_next_i(o0_key[0]),
-      .time_i(o1_time),
+      .need_next_i(key_needs[0]),
+      .go_i(go),
       .modulus_i(key_switch_pkg::modulus(o1_prime[0])),
       .tdata_i(s_axis_key_a_tdata_i),
       .tuser_i(s_axis_key_a_tuser_i),
       .tlast_i(s_axis_key_a_tlast_i),
       .tvalid_i(s_axis_key_a_tvalid_i),
       .tready_o(s_axis_key_a_tready_o),
-      .ok_o(key_ok[0]),
       .next_o(key_next[0]),
       .there_o(unused_key_there[0]),
       .user_o(key_level[0]),
@@ -240,20 +238,19 @@ module key_switch #(
       .missing_o(missing_key[0])
   );
   assign wrong_level[0] = key_taken[0] && key_level[0] != 8'(Limbs - 1);
-  buffered_input #(
+  frame_input #(
       .Words(Lanes), .TimeWidth(TimeWidth)
   ) u_addend_a (
       .clk_i, .rst_ni(rst_n), .en_i(en),
       .need_i(o8_addend[0]),
-      .need_next_i(o7_addend[0]),
-      .time_i(o8_time),
+      .need_next_i(addend_needs[0]),
+      .go_i(go),
       .modulus_i(key_switch_pkg::modulus(o8_prime[0])),
       .tdata_i(s_axis_addend_a_tdata_i),
       .tuser_i(1'b0),
       .tlast_i(s_axis_addend_a_tlast_i),
       .tvalid_i(s_axis_addend_a_tvalid_i),
       .tready_o(s_axis_addend_a_tready_o),
-      .ok_o(addend_ok[0]),
       .next_o(addend_next[0]),
       .there_o(unused_addend_there[0]),
       .user_o(unused_addend_user[0]),
@@ -263,20 +260,19 @@ module key_switch #(
       .short_o(short_addend[0]),
       .missing_o(missing_addend[0])
   );
-  buffered_input #(
+  frame_input #(
       .Words(2 * Lanes), .TimeWidth(TimeWidth), .UserWidth(8)
   ) u_key_b (
       .clk_i, .rst_ni(rst_n), .en_i(en),
       .need_i(o1_key[1]),
-      .need_next_i(o0_key[1]),
-      .time_i(o1_time),
+      .need_next_i(key_needs[1]),
+      .go_i(go),
       .modulus_i(key_switch_pkg::modulus(o1_prime[1])),
       .tdata_i(s_axis_key_b_tdata_i),
       .tuser_i(s_axis_key_b_tuser_i),
       .tlast_i(s_axis_key_b_tlast_i),
       .tvalid_i(s_axis_key_b_tvalid_i),
       .tready_o(s_axis_key_b_tready_o),
-      .ok_o(key_ok[1]),
       .next_o(key_next[1]),
       .there_o(unused_key_there[1]),
       .user_o(key_level[1]),
@@ -287,20 +283,19 @@ module key_switch #(
       .missing_o(missing_key[1])
   );
   assign wrong_level[1] = key_taken[1] && key_level[1] != 8'(Limbs - 1);
-  buffered_input #(
+  frame_input #(
       .Words(Lanes), .TimeWidth(TimeWidth)
   ) u_addend_b (
       .clk_i, .rst_ni(rst_n), .en_i(en),
       .need_i(o8_addend[1]),
-      .need_next_i(o7_addend[1]),
-      .time_i(o8_time),
+      .need_next_i(addend_needs[1]),
+      .go_i(go),
       .modulus_i(key_switch_pkg::modulus(o8_prime[1])),
       .tdata_i(s_axis_addend_b_tdata_i),
       .tuser_i(1'b0),
       .tlast_i(s_axis_addend_b_tlast_i),
       .tvalid_i(s_axis_addend_b_tvalid_i),
       .tready_o(s_axis_addend_b_tready_o),
-      .ok_o(addend_ok[1]),
       .next_o(addend_next[1]),
       .there_o(unused_addend_there[1]),
       .user_o(unused_addend_user[1]),
@@ -311,17 +306,25 @@ module key_switch #(
       .missing_o(missing_addend[1])
   );
   logic unused;
-  assign unused = ^{digit_taken, addend_taken, digit_ok, key_ok, addend_ok, unused_digit_user, unused_key_there,
+  assign unused = ^{digit_taken, addend_taken, unused_digit_user, unused_key_there,
                     unused_addend_user, unused_addend_there};
 
-  always_ff @(posedge clk_i or negedge rst_n) begin
-    if (!rst_n) en <= 1'b0;
-    else en <= digit_next && &key_next && &addend_next && &out_free;
+  // ---- The enable: `go` decides on the cycle after the next, by what is needed then ----
+  logic [1:0] ahead;  // steps that are decided and not done
+  assign ahead = 2'(en) + 2'(en_next_q);
+  for (genvar c = 0; c < 2; c++) begin : gen_needs
+    assign key_needs[c] = ahead[1] ? e_key[c] : ahead[0] ? o0_key[c] : o1_key[c];
+    assign addend_needs[c] = ahead[1] ? o6_addend[c] : ahead[0] ? o7_addend[c] : o8_addend[c];
   end
-`ifndef SYNTHESIS
-  a_what_is_needed_is_there :
-  assert property (@(posedge clk_i) disable iff (!rst_n) en |-> digit_ok && &key_ok && &addend_ok);
-`endif
+  assign digit_needs = ahead[1] ? |w_needs : ahead[0] ? |x_needs : |x1_needs;
+  assign go = digit_next && &key_next && &addend_next && &out_free;
+  always_ff @(posedge clk_i or negedge rst_n) begin
+    if (!rst_n) en_next_q <= 1'b0;
+    else en_next_q <= go;
+  end
+  enable_copy u_enable (
+      .clk_i, .rst_ni(rst_n), .en_next_i(en_next_q), .en_o(en)
+  );
 
   // ---- Errors: the affected key switch is refused ----
   logic [3:0] refused_q, refused_now;
@@ -395,6 +398,10 @@ module key_switch #(
   // address.
   logic [Rows-1:0][Lanes*60-1:0] row_words;
   for (genvar r = 0; r < Rows; r++) begin : gen_row
+    logic copy_en;
+    enable_copy u_enable (
+        .clk_i, .rst_ni(rst_n), .en_next_i(en_next_q), .en_o(copy_en)
+    );
     localparam int unsigned Bits = r > 0 && r < Limbs ? key_switch_pkg::WidthB : key_switch_pkg::WidthA;
     logic [1:0] writes;
     logic [Lanes*Bits-1:0] write_words, read_words;
@@ -408,7 +415,7 @@ module key_switch #(
     bank_memory #(
         .Width(Lanes * Bits), .AddressWidth(TimeWidth)
     ) u_memory (
-        .clk_i, .en_i(en),
+        .clk_i, .en_i(copy_en),
         .read_address_i(x_time),
         .read_data_o(read_words),
         .write_i(|writes),
@@ -471,6 +478,10 @@ module key_switch #(
       assign write_words[Bits*l+:Bits] = Bits'(input_q[60*l+:60]);
     end
     for (genvar b = 0; b < 2; b++) begin : gen_buffer
+      logic copy_en;
+      enable_copy u_enable (
+          .clk_i, .rst_ni(rst_n), .en_next_i(en_next_q), .en_o(copy_en)
+      );
       logic [Lanes*Bits-1:0] read_words;
       for (genvar l = 0; l < Lanes; l++) begin : gen_lane
         assign own_words[i][b][60*l+:60] = 60'(read_words[Bits*l+:Bits]);
@@ -478,7 +489,7 @@ module key_switch #(
       bank_memory #(
           .Width(Lanes * Bits), .AddressWidth(TimeWidth)
       ) u_memory (
-          .clk_i, .en_i(en),
+          .clk_i, .en_i(copy_en),
           .read_address_i(e_time),
           .read_data_o(read_words),
           .write_i(input_write_q && input_prime_q == PW'(i) && input_parity_q == b[0]),
@@ -515,6 +526,10 @@ module key_switch #(
       assign writes[c] = o10_sum[c] && o10_prime[c] == PW'(j);
     end
     for (genvar k = 0; k < 2; k++) begin : gen_half
+      logic copy_en;
+      enable_copy u_enable (
+          .clk_i, .rst_ni(rst_n), .en_next_i(en_next_q), .en_o(copy_en)
+      );
       logic [1:0] divides, starts;
       logic [TimeWidth-1:0] read_time;
       logic [Lanes*Bits-1:0] write_words, read_words;
@@ -531,7 +546,7 @@ module key_switch #(
       bank_memory #(
           .Width(Lanes * Bits), .AddressWidth(TimeWidth)
       ) u_memory (
-          .clk_i, .en_i(en),
+          .clk_i, .en_i(copy_en),
           .read_address_i(read_time),
           .read_data_o(read_words),
           .write_i(|writes),

@@ -22,7 +22,7 @@ module ntt_half #(
 ) (
     input  logic                   clk_i,
     input  logic                   rst_ni,
-    input  logic                   en_i,
+    input  logic                   en_next_i,  // enable of the next cycle
     input  logic                   inverse_i,
     input  logic [   SelWidth-1:0] sel_i,
     input  logic [  TimeWidth-1:0] time_i,
@@ -36,12 +36,19 @@ module ntt_half #(
   logic first_inverse, second_inverse;
   logic [SelWidth-1:0] first_sel, second_sel;
   logic [LogLanes:0] first_beat, tile_beat;
+  logic en, tile_en;
+  enable_copy u_enable (
+      .clk_i, .rst_ni, .en_next_i, .en_o(en)
+  );
+  enable_copy u_tile_enable (
+      .clk_i, .rst_ni, .en_next_i, .en_o(tile_en)
+  );
 
   if (FromMemory) begin : gen_memory
     twiddle_memory #(
         .Width(Width), .LogN(LogN), .Count(Count), .SelWidth(SelWidth), .RowInverse(First), .LineFile(BaseFile)
     ) u_twiddles (
-        .clk_i, .rst_ni, .en_i, .inverse_i, .sel_i, .time_i,
+        .clk_i, .rst_ni, .en_next_i, .inverse_i, .sel_i, .time_i,
         .first_o(first_twiddles),
         .second_o(second_twiddles)
     );
@@ -50,7 +57,7 @@ module ntt_half #(
         .Width(Width), .LogN(LogN), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth),
         .Moduli(Moduli), .RowInverse(First), .BaseFile(BaseFile), .FactorFile(FactorFile)
     ) u_twiddles (
-        .clk_i, .rst_ni, .en_i, .inverse_i, .sel_i, .time_i,
+        .clk_i, .rst_ni, .en_next_i, .inverse_i, .sel_i, .time_i,
         .first_o(first_twiddles),
         .second_o(second_twiddles)
     );
@@ -59,25 +66,25 @@ module ntt_half #(
   delay_line #(
       .Width(SelWidth + LogLanes + 2), .Depth(Lead)
   ) u_tag_first (
-      .clk_i, .rst_ni, .en_i,
+      .clk_i, .rst_ni, .en_i(en),
       .d_i({inverse_i, sel_i, time_i[LogLanes:0]}),
       .q_o({first_inverse, first_sel, first_beat})
   );
   delay_line #(
       .Width(LogLanes + 1), .Depth(StageLatency)
   ) u_tag_tile (
-      .clk_i, .rst_ni, .en_i, .d_i(first_beat), .q_o(tile_beat)
+      .clk_i, .rst_ni, .en_i(en), .d_i(first_beat), .q_o(tile_beat)
   );
   delay_line #(
       .Width(SelWidth + 1), .Depth(StageLatency + Lanes + 1)
   ) u_tag_second (
-      .clk_i, .rst_ni, .en_i, .d_i({first_inverse, first_sel}), .q_o({second_inverse, second_sel})
+      .clk_i, .rst_ni, .en_i(en), .d_i({first_inverse, first_sel}), .q_o({second_inverse, second_sel})
   );
 
   ntt_stage #(
       .Width(Width), .LogLanes(LogLanes), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
   ) u_first (
-      .clk_i, .rst_ni, .en_i,
+      .clk_i, .rst_ni, .en_next_i,
       .inverse_i(first_inverse),
       .sel_i(first_sel),
       .data_i,
@@ -87,13 +94,13 @@ module ntt_half #(
   transpose_tile #(
       .Width(Width), .LogLanes(LogLanes)
   ) u_tile (
-      .clk_i, .en_i, .beat_i(tile_beat), .data_i(first_data), .data_o(second_data)
+      .clk_i, .en_i(tile_en), .beat_i(tile_beat), .data_i(first_data), .data_o(second_data)
   );
   ntt_stage #(
       .Width(Width), .LogLanes(LogLanes), .Layers(First ? ntt_pkg::second_digit(LogN) : LogLanes),
       .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
   ) u_second (
-      .clk_i, .rst_ni, .en_i,
+      .clk_i, .rst_ni, .en_next_i,
       .inverse_i(second_inverse),
       .sel_i(second_sel),
       .data_i(second_data),
@@ -107,7 +114,7 @@ module ntt_half #(
   int unsigned enabled_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) enabled_q <= '0;
-    else if (en_i && enabled_q <= Start) enabled_q <= enabled_q + 1;
+    else if (en && enabled_q <= Start) enabled_q <= enabled_q + 1;
   end
   function automatic logic below(input logic [SelWidth-1:0] sel, input logic [(Lanes-1)*Width-1:0] factors);
     below = 1'b1;
@@ -122,9 +129,9 @@ module ntt_half #(
   endfunction
   a_factors_of_the_first_digit_are_canonical :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   en_i && enabled_q > Start |-> below(first_sel, first_twiddles));
+                   en && enabled_q > Start |-> below(first_sel, first_twiddles));
   a_factors_of_the_second_digit_are_canonical :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   en_i && enabled_q > Start |-> below(second_sel, second_twiddles));
+                   en && enabled_q > Start |-> below(second_sel, second_twiddles));
 `endif
 endmodule

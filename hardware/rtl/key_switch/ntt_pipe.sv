@@ -6,7 +6,7 @@
 // reversed(p) (log2(N) bits) at position p and gives evaluation p; an inverse one takes evaluation p and gives
 // coefficient reversed(p), with 1/N. So each takes the other's output, in order.
 //
-// `time_i` counts beats of a polynomial, never pauses while enabled, and starts at 0 after reset. The tag (`inverse_i`,
+// `en_next_i` enables the next cycle. `time_i` counts beats of a polynomial, never pauses while enabled, and starts at 0 after reset. The tag (`inverse_i`,
 // `sel_i`, `user_i`) comes with it, constant during a polynomial; its data come ntt_pkg::lead cycles later; the result
 // comes one polynomial and ntt_pkg::pipe cycles after the tag, and its `user_o` and `time_o` two cycles before it.
 // Memory: N words, in place. See doc/ntt.md.
@@ -28,7 +28,7 @@ module ntt_pipe #(
 ) (
     input  logic                   clk_i,
     input  logic                   rst_ni,
-    input  logic                   en_i,
+    input  logic                   en_next_i,  // enable of the next cycle
     input  logic                   inverse_i,
     input  logic [   SelWidth-1:0] sel_i,
     input  logic [  TimeWidth-1:0] time_i,
@@ -45,13 +45,19 @@ module ntt_pipe #(
 
   logic [TagWidth-1:0] previous_q;
   logic [1:0] turn_q, turn;
-  logic last_beat;
+  logic last_beat, en, middle_en;
+  enable_copy u_enable (
+      .clk_i, .rst_ni, .en_next_i, .en_o(en)
+  );
+  enable_copy u_middle_enable (
+      .clk_i, .rst_ni, .en_next_i, .en_o(middle_en)
+  );
   assign last_beat = &time_i;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       previous_q <= '0;
       turn_q <= '0;
-    end else if (en_i) begin
+    end else if (en) begin
       if (last_beat) begin
         previous_q <= {inverse_i, sel_i, user_i};
         turn_q <= turn_q + 1'b1;
@@ -70,25 +76,25 @@ module ntt_pipe #(
       .Moduli(Moduli), .First(1'b1), .FromMemory(FromMemory), .BaseFile({Tables, "-inverse"}),
       .FactorFile({Tables, "-factor"})
   ) u_first (
-      .clk_i, .rst_ni, .en_i, .inverse_i, .sel_i, .time_i, .data_i, .data_o(columns)
+      .clk_i, .rst_ni, .en_next_i, .inverse_i, .sel_i, .time_i, .data_i, .data_o(columns)
   );
 
   delay_line #(
       .Width(TimeWidth + 2), .Depth(Lead + FirstHalf)
   ) u_tag_middle (
-      .clk_i, .rst_ni, .en_i, .d_i({time_i, turn_q}), .q_o({middle_time, turn})
+      .clk_i, .rst_ni, .en_i(en), .d_i({time_i, turn_q}), .q_o({middle_time, turn})
   );
   transpose_full #(
       .Width(Width), .LogN(LogN)
   ) u_middle (
-      .clk_i, .en_i, .time_i(middle_time), .turn_i(turn), .data_i(columns), .data_o(rows)
+      .clk_i, .en_i(middle_en), .time_i(middle_time), .turn_i(turn), .data_i(columns), .data_o(rows)
   );
 
   // The second half works on the previous polynomial; its data come Lead cycles after this tag.
   delay_line #(
       .Width(TimeWidth + TagWidth), .Depth(FirstHalf + 3), .Cleared(1'b1)
   ) u_tag_second (
-      .clk_i, .rst_ni, .en_i,
+      .clk_i, .rst_ni, .en_i(en),
       .d_i({time_i, previous_q}),
       .q_o({second_time, second_inverse, second_sel, second_user})
   );
@@ -97,7 +103,7 @@ module ntt_pipe #(
       .Moduli(Moduli), .First(1'b0), .FromMemory(FromMemory), .BaseFile({Tables, "-forward"}),
       .FactorFile({Tables, "-factor"})
   ) u_second (
-      .clk_i, .rst_ni, .en_i,
+      .clk_i, .rst_ni, .en_next_i,
       .inverse_i(second_inverse),
       .sel_i(second_sel),
       .time_i(second_time),
@@ -116,7 +122,7 @@ module ntt_pipe #(
   delay_line #(
       .Width(TimeWidth + UserWidth), .Depth(Lead + SecondHalf - 2), .Cleared(1'b1)
   ) u_tag_out (
-      .clk_i, .rst_ni, .en_i, .d_i({second_time, second_user}), .q_o({time_o, user_o})
+      .clk_i, .rst_ni, .en_i(en), .d_i({second_time, second_user}), .q_o({time_o, user_o})
   );
 
 `ifndef SYNTHESIS
@@ -131,16 +137,16 @@ module ntt_pipe #(
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       due_q <= '0;
-    end else if (en_i) begin
+    end else if (en) begin
       due_q <= time_i + 1'b1;
       tag_q <= {inverse_i, sel_i};
     end
   end
   a_beats_come_in_order :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) en_i |-> time_i == due_q);
+  assert property (@(posedge clk_i) disable iff (!rst_ni) en |-> time_i == due_q);
   a_a_polynomial_has_one_tag :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) en_i && time_i != 0 |-> {inverse_i, sel_i} == tag_q);
+  assert property (@(posedge clk_i) disable iff (!rst_ni) en && time_i != 0 |-> {inverse_i, sel_i} == tag_q);
   a_a_modulus_is_selected :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) en_i |-> 32'(sel_i) < Count);
+  assert property (@(posedge clk_i) disable iff (!rst_ni) en |-> 32'(sel_i) < Count);
 `endif
 endmodule

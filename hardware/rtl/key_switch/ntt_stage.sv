@@ -15,7 +15,7 @@ module ntt_stage #(
 ) (
     input  logic                         clk_i,
     input  logic                         rst_ni,
-    input  logic                         en_i,
+    input  logic                         en_next_i,  // enable of the next cycle
     input  logic                         inverse_i,
     input  logic [         SelWidth-1:0] sel_i,
     input  logic [      Lanes*Width-1:0] data_i,
@@ -57,11 +57,15 @@ module ntt_stage #(
       localparam int unsigned Forward = (1 << x) - 1 + Below;
       localparam int unsigned Inverse = (1 << Group) - 1 + reversed(Above, Group);
       logic [Width-1:0] w;
+      logic pair_en;
+      enable_copy u_enable (
+          .clk_i, .rst_ni, .en_next_i, .en_o(pair_en)
+      );
       assign w = inverse[x] ? gen_layer[x].gen_twiddle[Inverse].word : gen_layer[x].gen_twiddle[Forward].word;
       butterfly #(
           .Width(Width), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
       ) u_butterfly (
-          .clk_i, .rst_ni, .en_i,
+          .clk_i, .rst_ni, .en_i(pair_en),
           .inverse_i(inverse[x]),
           .sel_i(sel[x]),
           .a_i(gen_level[x].gen_lane[Top].word),
@@ -72,10 +76,14 @@ module ntt_stage #(
       );
     end
     if (x + 1 < Layers) begin : gen_next
+      logic en;
+      enable_copy u_enable (
+          .clk_i, .rst_ni, .en_next_i, .en_o(en)
+      );
       delay_line #(
           .Width((Lanes - 1) * Width + SelWidth + 1), .Depth(9)
       ) u_delay (
-          .clk_i, .rst_ni, .en_i,
+          .clk_i, .rst_ni, .en_i(en),
           .d_i({twiddles[x], sel[x], inverse[x]}),
           .q_o({twiddles[x+1], sel[x+1], inverse[x+1]})
       );

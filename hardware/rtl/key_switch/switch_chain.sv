@@ -21,10 +21,12 @@ module switch_chain #(
 ) (
     input logic clk_i,
     input logic rst_ni,
-    input logic en_i,
+    input logic en_next_i,  // enable of the next cycle
     input logic [TagWidth-1:0] tag_i,
 
-    // Source: at x a read is requested, one enabled cycle later its word is there.
+    // Source: at x a read is requested, one enabled cycle later its word is there. The need of the input port is known two
+    // cycles before, at w.
+    output logic                 w_input_o,
     output logic                 x_input_o,
     output logic [TimeWidth-1:0] x_time_o,
     output logic                 x_sum_o,
@@ -50,17 +52,18 @@ module switch_chain #(
     output logic                 o1_row_write_o,
     output logic [       RW-1:0] o1_row_o,
     output logic [ Lanes*60-1:0] o1_words_o,
-    // Key and addend, needed at o1 and o8; the need is known a cycle before.
+    // Key and addend, needed at o1 and o8; the need is known two cycles before.
+    output logic                 e_key_o,
     output logic                 o0_key_o,
     output logic                 o1_key_o,
     output logic [       PW-1:0] o1_prime_o,
     output logic [          1:0] o1_id_o,
     input  logic [2*Lanes*60-1:0] o1_key_i,
+    output logic                 o6_addend_o,
     output logic                 o7_addend_o,
     output logic                 o8_addend_o,
     output logic [       PW-1:0] o8_prime_o,
     output logic [          1:0] o8_id_o,
-    output logic [TimeWidth-1:0] o8_time_o,
     input  logic [ Lanes*60-1:0] o8_addend_i,
     // Sums are read at o7, there at o8, written at o10. A result leaves at o10.
     output logic                 o7_sum_o,
@@ -118,26 +121,48 @@ module switch_chain #(
     member = offset ? {flags[2], flags[1:0] - 2'd1} : {flags[3], flags[1:0]};
   endfunction
 
+  // ---- Copies of the enable: tags, source, result, lanes ----
+  logic en, source_en, result_en;
+  logic [Lanes-1:0] lane_en;
+  enable_copy u_enable (
+      .clk_i, .rst_ni, .en_next_i, .en_o(en)
+  );
+  enable_copy u_source_enable (
+      .clk_i, .rst_ni, .en_next_i, .en_o(source_en)
+  );
+  enable_copy u_result_enable (
+      .clk_i, .rst_ni, .en_next_i, .en_o(result_en)
+  );
+  for (genvar l = 0; l < Lanes; l++) begin : gen_enable
+    enable_copy u_lane_enable (
+        .clk_i, .rst_ni, .en_next_i, .en_o(lane_en[l])
+    );
+  end
+
   // ---- Source ----
   // Words of the schedule are registered before anything is decided by them.
-  logic [TagWidth-1:0] tag_w;
-  logic [WW-1:0] word_w, word_x_q, word_x1_q, word_x2_q;
-  logic [2:0] member_x_q, member_x1_q;
+  logic [TagWidth-1:0] tag_v;
+  logic [WW-1:0] word_v, word_w_q, word_x_q, word_x1_q, word_x2_q;
+  logic [2:0] member_w_q, member_x_q, member_x1_q;
+  logic [TimeWidth-1:0] time_w_q;
   delay_line #(
-      .Width(TagWidth), .Depth(Lead - 3 - Conversion), .Cleared(1'b1)
-  ) u_tag_w (
-      .clk_i, .rst_ni, .en_i, .d_i(tag_i), .q_o(tag_w)
+      .Width(TagWidth), .Depth(Lead - 4 - Conversion), .Cleared(1'b1)
+  ) u_tag_v (
+      .clk_i, .rst_ni, .en_i(en), .d_i(tag_i), .q_o(tag_v)
   );
-  assign word_w = schedule(tag_w[4+:SW]);
+  assign word_v = schedule(tag_v[4+:SW]);
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      {word_x_q, member_x_q, x_time_o} <= '0;
-    end else if (en_i) begin
-      word_x_q <= word_w;
-      member_x_q <= member(word_w[key_switch_pkg::Offset], tag_w[3:0]);
-      x_time_o <= tag_w[TagWidth-1-:TimeWidth];
+      {word_w_q, member_w_q, time_w_q, word_x_q, member_x_q, x_time_o} <= '0;
+    end else if (en) begin
+      word_w_q <= word_v;
+      member_w_q <= member(word_v[key_switch_pkg::Offset], tag_v[3:0]);
+      time_w_q <= tag_v[TagWidth-1-:TimeWidth];
+      {word_x_q, member_x_q, x_time_o} <= {word_w_q, member_w_q, time_w_q};
     end
   end
+  assign w_input_o = word_w_q[key_switch_pkg::Valid] && member_w_q[2] &&
+      word_w_q[key_switch_pkg::Source+:2] == key_switch_pkg::FromInput;
   assign x_sum_o = word_x_q[key_switch_pkg::Valid] && member_x_q[2] &&
       word_x_q[key_switch_pkg::Source+:2] == key_switch_pkg::FromSum;
   assign x_input_o = word_x_q[key_switch_pkg::Valid] && member_x_q[2] &&
@@ -150,7 +175,7 @@ module switch_chain #(
     if (!rst_ni) begin
       word_x1_q   <= '0;
       member_x1_q <= '0;
-    end else if (en_i) begin
+    end else if (en) begin
       word_x1_q   <= word_x_q;
       member_x1_q <= member_x_q;
     end
@@ -160,9 +185,9 @@ module switch_chain #(
   assign x1_prime_o = word_x1_q[key_switch_pkg::Prime+:PW];
   assign x1_id_o = member_x1_q[1:0];
   assign x1_row_o = word_x1_q[key_switch_pkg::Row+:RW];
+  always_ff @(posedge clk_i) if (en) word_x2_q <= word_x1_q;
   always_ff @(posedge clk_i) begin
-    if (en_i) begin
-      word_x2_q <= word_x1_q;
+    if (source_en) begin
       unique case (word_x1_q[key_switch_pkg::Source+:2])
         key_switch_pkg::FromInput: source_q <= (Terms * Lanes * 60)'(x1_input_i);
         key_switch_pkg::FromRow: source_q <= x1_row_i;
@@ -185,7 +210,7 @@ module switch_chain #(
       modulus_raise #(
           .Width(Width), .Count(Count), .SelWidth(SelWidth), .Moduli(Moduli)
       ) u_raise (
-          .clk_i, .en_i,
+          .clk_i, .en_i(lane_en[l]),
           .centre_i(active_x2[0]),
           .threshold_i(wide_x2[0] ? 31'd1 << 29 : 31'd1 << 20),
           .row_modulus_i(key_switch_pkg::whole({conversion_x2, QW'(1)})),
@@ -208,7 +233,7 @@ module switch_chain #(
       modulus_convert #(
           .Width(Width), .Terms(Terms), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
       ) u_convert (
-          .clk_i, .rst_ni, .en_i,
+          .clk_i, .rst_ni, .en_i(lane_en[l]),
           .sel_i(select(prime_x2)),
           .y_i(y),
           .active_i(active_x2),
@@ -230,7 +255,7 @@ module switch_chain #(
       .Width(Width), .LogN(LogN), .Count(Count), .SelWidth(SelWidth), .UserWidth(SW + 4),
       .FoldWidth(FoldWidth), .Moduli(Moduli), .FromMemory(FromMemory), .Tables(Tables)
   ) u_pipe (
-      .clk_i, .rst_ni, .en_i,
+      .clk_i, .rst_ni, .en_next_i,
       .inverse_i(word_0[key_switch_pkg::Inverse]),
       .sel_i(SelWidth'(word_0[key_switch_pkg::Sel+:3])),
       .time_i(tag_i[TagWidth-1-:TimeWidth]),
@@ -254,7 +279,7 @@ module switch_chain #(
     if (!rst_ni) begin
       {word_e_q, member_e_q, own_member_e_q, e_time_o} <= '0;
       {word_o0_q, member_o0_q, own_member_o0_q, time_o0_q} <= '0;
-    end else if (en_i) begin
+    end else if (en) begin
       word_e_q <= word_f;
       member_e_q <= member(word_f[key_switch_pkg::Offset], user_f[3:0]);
       own_member_e_q <= member(word_f[key_switch_pkg::OwnOffset], user_f[3:0]);
@@ -271,6 +296,8 @@ module switch_chain #(
   assign e_result_o = word_e_q[key_switch_pkg::Valid] && member_e_q[2] &&
       word_e_q[key_switch_pkg::Target+:2] == key_switch_pkg::ToResult;
   assign e_half_o = word_e_q[key_switch_pkg::TargetRow];
+  assign e_key_o = (word_e_q[key_switch_pkg::Own] && own_member_e_q[2]) || (word_e_q[key_switch_pkg::Valid] &&
+      member_e_q[2] && word_e_q[key_switch_pkg::Target+:2] == key_switch_pkg::ToSum);
   assign valid_o0 = word_o0_q[key_switch_pkg::Valid] && member_o0_q[2];
   assign own_o0 = word_o0_q[key_switch_pkg::Own] && own_member_o0_q[2];
   assign prime_o0 = prime_of(word_o0_q);
@@ -281,7 +308,7 @@ module switch_chain #(
 
   // {sum, result, own, first, half, switch, prime, time}
   localparam int unsigned OutWidth = 7 + PW + TimeWidth;
-  logic [OutWidth-1:0] out_o0, out_o1_q, out_o7, out_o8_q, out_o9_q;
+  logic [OutWidth-1:0] out_o0, out_o1_q, out_o6, out_o7_q, out_o8_q, out_o9_q;
   logic [SelWidth-1:0] row_sel_q;
   logic [Lanes*Width-1:0] words_o1_q;
   assign out_o0 = {
@@ -293,18 +320,18 @@ module switch_chain #(
     if (!rst_ni) begin
       out_o1_q <= '0;
       o1_row_write_o <= 1'b0;
-    end else if (en_i) begin
+    end else if (en) begin
       out_o1_q <= out_o0;
       o1_row_write_o <= valid_o0 && word_o0_q[key_switch_pkg::Target+:2] == key_switch_pkg::ToRow;
     end
   end
   always_ff @(posedge clk_i) begin
-    if (en_i) begin
+    if (en) begin
       o1_row_o   <= word_o0_q[key_switch_pkg::TargetRow+:RW];
       row_sel_q  <= select(word_o0_q[key_switch_pkg::Prime+:PW]);
-      words_o1_q <= transformed;
     end
   end
+  always_ff @(posedge clk_i) if (result_en) words_o1_q <= transformed;
   assign o1_time_o = out_o1_q[TimeWidth-1:0];
   assign o1_prime_o = out_o1_q[TimeWidth+:PW];
   assign o1_id_o = out_o1_q[TimeWidth+PW+:2];
@@ -320,24 +347,24 @@ module switch_chain #(
   assign own_o1 = out_o1_q[OutWidth-3];
   assign sel_o0 = select(prime_o0);
   assign sel_o1 = select(o1_prime_o);
-  always_ff @(posedge clk_i) if (en_i) sel_o2_q <= sel_o1;
+  always_ff @(posedge clk_i) if (en) sel_o2_q <= sel_o1;
 
   delay_line #(
-      .Width(OutWidth), .Depth(6), .Cleared(1'b1)
-  ) u_out_o7 (
-      .clk_i, .rst_ni, .en_i, .d_i(out_o1_q), .q_o(out_o7)
+      .Width(OutWidth), .Depth(5), .Cleared(1'b1)
+  ) u_out_o6 (
+      .clk_i, .rst_ni, .en_i(en), .d_i(out_o1_q), .q_o(out_o6)
   );
-  assign o7_time_o = out_o7[TimeWidth-1:0];
-  assign o7_prime_o = out_o7[TimeWidth+:PW];
-  assign o7_id_o = out_o7[TimeWidth+PW+:2];
-  assign o7_sum_o = out_o7[OutWidth-1];
-  assign o7_addend_o = out_o7[OutWidth-2];
-  assign o7_first_o = out_o7[OutWidth-4];
+  assign o6_addend_o = out_o6[OutWidth-2];
+  assign o7_time_o = out_o7_q[TimeWidth-1:0];
+  assign o7_prime_o = out_o7_q[TimeWidth+:PW];
+  assign o7_id_o = out_o7_q[TimeWidth+PW+:2];
+  assign o7_sum_o = out_o7_q[OutWidth-1];
+  assign o7_addend_o = out_o7_q[OutWidth-2];
+  assign o7_first_o = out_o7_q[OutWidth-4];
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) {out_o8_q, out_o9_q} <= '0;
-    else if (en_i) {out_o8_q, out_o9_q} <= {out_o7, out_o8_q};
+    if (!rst_ni) {out_o7_q, out_o8_q, out_o9_q} <= '0;
+    else if (en) {out_o7_q, out_o8_q, out_o9_q} <= {out_o6, out_o7_q, out_o8_q};
   end
-  assign o8_time_o = out_o8_q[TimeWidth-1:0];
   assign o8_prime_o = out_o8_q[TimeWidth+:PW];
   assign o8_id_o = out_o8_q[TimeWidth+PW+:2];
   assign o8_addend_o = out_o8_q[OutWidth-2];
@@ -354,7 +381,7 @@ module switch_chain #(
   for (genvar l = 0; l < Lanes; l++) begin : gen_lane
     logic [Width-1:0] own_o1_q, dividend_o1_q, difference_o1, factor_o2_q;
     always_ff @(posedge clk_i) begin
-      if (en_i) begin
+      if (lane_en[l]) begin
         own_o1_q <= scaled(sel_o0, o0_own_i[60*l+:60]);
         dividend_o1_q <= scaled(sel_o0, o0_sum_i[60*l+:60]);
       end
@@ -368,7 +395,7 @@ module switch_chain #(
         .r_o(difference_o1)
     );
     always_ff @(posedge clk_i) begin
-      if (en_i) begin
+      if (lane_en[l]) begin
         factor_o2_q <= own_o1 ? own_o1_q : result_o1 ? difference_o1 : words_o1_q[Width*l+:Width];
       end
     end
@@ -376,7 +403,7 @@ module switch_chain #(
       logic [Width-1:0] key_o2_q, product_o9, sum_o9, other_o9_q;
       logic [59:0] other_o8;
       always_ff @(posedge clk_i) begin
-        if (en_i) begin
+        if (lane_en[l]) begin
           key_o2_q <= result_o1 ? Width'(key_switch_pkg::special_inverse(o1_prime_o))
                                 : Width'(o1_key_i[60*(Lanes*k+l)+:60]);
         end
@@ -384,16 +411,16 @@ module switch_chain #(
       mod_mul_sparse #(
           .Width(Width), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
       ) u_product (
-          .clk_i, .en_i, .sel_i(sel_o2_q), .a_i(factor_o2_q), .b_i(key_o2_q), .c_o(product_o9)
+          .clk_i, .en_i(lane_en[l]), .sel_i(sel_o2_q), .a_i(factor_o2_q), .b_i(key_o2_q), .c_o(product_o9)
       );
       assign other_o8 = result_o8 ? o8_addend_i[60*l+:60] : first_o8 ? '0 : o8_sum_i[60*(Lanes*k+l)+:60];
-      always_ff @(posedge clk_i) if (en_i) other_o9_q <= scaled(sel_o8, other_o8);
+      always_ff @(posedge clk_i) if (lane_en[l]) other_o9_q <= scaled(sel_o8, other_o8);
       mod_add #(
           .Width(Width)
       ) u_sum (
           .modulus_i(modulus(sel_o9)), .a_i(product_o9), .b_i(other_o9_q), .r_o(sum_o9)
       );
-      always_ff @(posedge clk_i) if (en_i) o10_words_o[60*(Lanes*k+l)+:60] <= plain(sel_o9, sum_o9);
+      always_ff @(posedge clk_i) if (lane_en[l]) o10_words_o[60*(Lanes*k+l)+:60] <= plain(sel_o9, sum_o9);
 `ifndef SYNTHESIS
       assign products_o9[Lanes*k+l] = product_o9;
       assign others_o9[Lanes*k+l] = other_o9_q;
@@ -403,12 +430,12 @@ module switch_chain #(
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       {o10_sum_o, o10_result_o} <= '0;
-    end else if (en_i) begin
+    end else if (en) begin
       {o10_sum_o, o10_result_o} <= {sum_o9_q, result_o9_q};
     end
   end
   always_ff @(posedge clk_i) begin
-    if (en_i) begin
+    if (en) begin
       o10_time_o  <= out_o9_q[TimeWidth-1:0];
       o10_prime_o <= out_o9_q[TimeWidth+:PW];
       o10_half_o  <= out_o9_q[TimeWidth+PW+2];
@@ -430,17 +457,17 @@ module switch_chain #(
     if (!rst_ni) begin
       valid_x2_q <= '0;
       converting[Conversion:1] <= '0;
-    end else if (en_i) begin
+    end else if (en) begin
       valid_x2_q <= word_x1_q[key_switch_pkg::Valid] && member_x1_q[2];
       converting[Conversion:1] <= converting[Conversion-1:0];
     end
   end
   a_raised_residues_are_canonical :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   en_i && converting[Conversion][SelWidth] |-> below(converting[Conversion][SelWidth-1:0], raised));
+                   en && converting[Conversion][SelWidth] |-> below(converting[Conversion][SelWidth-1:0], raised));
   a_transformed_residues_are_canonical :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   en_i && valid_o0 |-> below(select(word_o0_q[key_switch_pkg::Prime+:PW]), transformed));
+                   en && valid_o0 |-> below(select(word_o0_q[key_switch_pkg::Prime+:PW]), transformed));
   logic [1:0] canonical_o9;
   always_comb begin
     canonical_o9 = '1;
@@ -450,8 +477,8 @@ module switch_chain #(
     end
   end
   a_products_are_canonical :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) en_i && (sum_o9_q || result_o9_q) |-> canonical_o9[0]);
+  assert property (@(posedge clk_i) disable iff (!rst_ni) en && (sum_o9_q || result_o9_q) |-> canonical_o9[0]);
   a_sums_and_addends_are_canonical :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) en_i && (sum_o9_q || result_o9_q) |-> canonical_o9[1]);
+  assert property (@(posedge clk_i) disable iff (!rst_ni) en && (sum_o9_q || result_o9_q) |-> canonical_o9[1]);
 `endif
 endmodule

@@ -28,7 +28,7 @@ module twiddle_generator #(
 ) (
     input  logic                       clk_i,
     input  logic                       rst_ni,
-    input  logic                       en_i,
+    input  logic                       en_next_i,  // enable of the next cycle
     input  logic                       inverse_i,
     input  logic [       SelWidth-1:0] sel_i,
     input  logic [      TimeWidth-1:0] time_i,
@@ -40,6 +40,11 @@ module twiddle_generator #(
 
   // 1 / 7 modulo 2^LogLanes: 7 * 7 = 49 = 1 modulo 16.
   localparam logic [LogLanes-1:0] InverseOf7 = LogLanes'(7);
+
+  logic en;
+  enable_copy u_enable (
+      .clk_i, .rst_ni, .en_next_i, .en_o(en)
+  );
 
   typedef logic [TagWidth-1:0] tag_t;
   tag_t tag0, tag1_q, tag_serial, tag_written, tag_full, tag_first, tag_second;
@@ -66,31 +71,31 @@ module twiddle_generator #(
 
   // Tags at the times of their use.
   assign tag0 = {inverse_i, sel_i, time_i};
-  always_ff @(posedge clk_i) if (en_i) tag1_q <= tag0;
+  always_ff @(posedge clk_i) if (en) tag1_q <= tag0;
   delay_line #(
       .Width(TagWidth), .Depth(SerialStart - 1)
   ) u_tag_serial (
-      .clk_i, .rst_ni, .en_i, .d_i(tag1_q), .q_o(tag_serial)
+      .clk_i, .rst_ni, .en_i(en), .d_i(tag1_q), .q_o(tag_serial)
   );
   delay_line #(
       .Width(TagWidth), .Depth(7)
   ) u_tag_written (
-      .clk_i, .rst_ni, .en_i, .d_i(tag_serial), .q_o(tag_written)
+      .clk_i, .rst_ni, .en_i(en), .d_i(tag_serial), .q_o(tag_written)
   );
   delay_line #(
       .Width(TagWidth), .Depth(Lead - 7 - SerialStart)
   ) u_tag_full (
-      .clk_i, .rst_ni, .en_i, .d_i(tag_serial), .q_o(tag_full)
+      .clk_i, .rst_ni, .en_i(en), .d_i(tag_serial), .q_o(tag_full)
   );
   delay_line #(
       .Width(TagWidth), .Depth(6)
   ) u_tag_first (
-      .clk_i, .rst_ni, .en_i, .d_i(tag_full), .q_o(tag_first)
+      .clk_i, .rst_ni, .en_i(en), .d_i(tag_full), .q_o(tag_first)
   );
   delay_line #(
       .Width(TagWidth), .Depth(Gap)
   ) u_tag_second (
-      .clk_i, .rst_ni, .en_i, .d_i(tag_first), .q_o(tag_second)
+      .clk_i, .rst_ni, .en_i(en), .d_i(tag_first), .q_o(tag_second)
   );
 
   // Bases: for each modulus those of all blocks, then one for transforms of the other direction.
@@ -105,7 +110,7 @@ module twiddle_generator #(
   end
   localparam int unsigned BaseWidth = $clog2(Count * Bases);
   always_ff @(posedge clk_i) begin
-    if (en_i) begin
+    if (en) begin
       base_q   <= base_rom[BaseWidth'({sel_of(tag0), tag0[LogLanes+:BlockWidth]})];
       single_q <= single_rom[sel_of(tag0)];
     end
@@ -124,19 +129,19 @@ module twiddle_generator #(
   mod_mul_sparse #(
       .Width(Width), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
   ) u_square (
-      .clk_i, .en_i, .sel_i(power_sel), .a_i(power << shift_of(power_sel)), .b_i(power), .c_o(square)
+      .clk_i, .en_i(en), .sel_i(power_sel), .a_i(power << shift_of(power_sel)), .b_i(power), .c_o(square)
   );
   delay_line #(
       .Width(SelWidth + 4), .Depth(7)
   ) u_square_tag (
-      .clk_i, .rst_ni, .en_i, .d_i({power_sel, power_place}), .q_o({square_sel, square_place})
+      .clk_i, .rst_ni, .en_i(en), .d_i({power_sel, power_place}), .q_o({square_sel, square_place})
   );
 
   // Powers, as the serial multiplier and the parallel ones read them.
   logic [Levels-1:0][Width-1:0] serial_power, full_power;
   for (genvar i = 0; i < Levels; i++) begin : gen_power
     (* ram_style = "distributed" *) logic [Width-1:0] memory[Depth];
-    always_ff @(posedge clk_i) if (en_i && exponent == LogLanes'(i)) memory[power_place] <= power;
+    always_ff @(posedge clk_i) if (en && exponent == LogLanes'(i)) memory[power_place] <= power;
     assign serial_power[i] = memory[place_of(tag_serial)];
     assign full_power[i] = memory[place_of(tag_full)];
   end
@@ -155,7 +160,7 @@ module twiddle_generator #(
   mod_mul_sparse #(
       .Width(Width), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
   ) u_serial (
-      .clk_i, .en_i,
+      .clk_i, .en_i(en),
       .sel_i(sel_of(tag_serial)),
       .a_i(serial_rom[FactorWidth'({sel_of(tag_serial), inverse_of(tag_serial), beat_of(tag_serial)})]),
       .b_i(serial_base),
@@ -173,10 +178,14 @@ module twiddle_generator #(
   tag_t tag_end;
   logic second_inverse_q;
   for (genvar e = 0; e < Lanes - 1; e++) begin : gen_factor
+    logic factor_en;
+    enable_copy u_enable (
+        .clk_i, .rst_ni, .en_next_i, .en_o(factor_en)
+    );
     localparam int unsigned Group = $clog2(e + 2) - 1;
     (* ram_style = "distributed" *) logic [Width-1:0] memory[Depth];
     always_ff @(posedge clk_i) begin
-      if (en_i) begin
+      if (factor_en) begin
         if (beat_of(tag_written) == LogLanes'(e)) begin
           memory[place_of(tag_written)] <= serial_product >> shift_of(sel_of(tag_written));
         end
@@ -189,7 +198,7 @@ module twiddle_generator #(
     mod_mul_sparse #(
         .Width(Width), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth), .Moduli(Moduli)
     ) u_full (
-        .clk_i, .en_i,
+        .clk_i, .en_i(factor_en),
         .sel_i(sel_of(tag_full)),
         .a_i(full_line[e*Width+:Width]),
         .b_i(full_power[LogLanes-1-Group]),
@@ -199,7 +208,7 @@ module twiddle_generator #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (en_i) begin
+    if (en) begin
       tag_end <= tag_first;
       second_inverse_q <= inverse_of(tag_second);
     end
@@ -207,7 +216,7 @@ module twiddle_generator #(
   delay_line #(
       .Width((Lanes - 1) * Width), .Depth(Gap)
   ) u_full_second (
-      .clk_i, .rst_ni, .en_i, .d_i(full), .q_o(full_second)
+      .clk_i, .rst_ni, .en_i(en), .d_i(full), .q_o(full_second)
   );
   assign first_o = inverse_of(tag_end) ? full : serial_first_q;
   assign second_o = second_inverse_q ? serial_second_q : full_second;

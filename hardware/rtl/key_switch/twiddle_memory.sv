@@ -19,7 +19,7 @@ module twiddle_memory #(
 ) (
     input  logic                       clk_i,
     input  logic                       rst_ni,
-    input  logic                       en_i,
+    input  logic                       en_next_i,  // enable of the next cycle
     input  logic                       inverse_i,
     input  logic [       SelWidth-1:0] sel_i,
     input  logic [      TimeWidth-1:0] time_i,
@@ -32,17 +32,22 @@ module twiddle_memory #(
   localparam int unsigned Blocks = 1 << BlockWidth;
   typedef logic [(Lanes-1)*Width-1:0] line_t;
 
+  logic en;
+  enable_copy u_enable (
+      .clk_i, .rst_ni, .en_next_i, .en_o(en)
+  );
+
   // Tags a cycle before the lines that they ask for come out.
   logic [TagWidth-1:0] first, second;
   delay_line #(
       .Width(TagWidth), .Depth(Lead - 1)
   ) u_tag_first (
-      .clk_i, .rst_ni, .en_i, .d_i({inverse_i, sel_i, time_i}), .q_o(first)
+      .clk_i, .rst_ni, .en_i(en), .d_i({inverse_i, sel_i, time_i}), .q_o(first)
   );
   delay_line #(
       .Width(TagWidth), .Depth(Gap)
   ) u_tag_second (
-      .clk_i, .rst_ni, .en_i, .d_i(first), .q_o(second)
+      .clk_i, .rst_ni, .en_i(en), .d_i(first), .q_o(second)
   );
 
   // An inverse transform's first digit has a line a beat and its second one a line a block; a forward one has them the
@@ -70,7 +75,7 @@ module twiddle_memory #(
   line_t beat_q, block_q, other_beat_q, other_block_q;
   logic first_inverse_q, second_inverse_q;
   always_ff @(posedge clk_i) begin
-    if (en_i) begin
+    if (en) begin
       beat_q <= beat_rom[BeatAddress'(beat_of_rows[TagWidth-2:0])];
       block_q <= block_rom[BlockAddress'(block_of_rows[TagWidth-2:LogLanes])];
       other_beat_q <= other_beat_rom[

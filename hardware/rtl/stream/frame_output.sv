@@ -1,6 +1,6 @@
 // An AXI4-Stream output of polynomials with four places, which can be cleared inside of a frame.
 //
-// A beat may be given in any cycle after one with `space_o`. `clear_i` drops what is not offered yet. The beat that is
+// A beat may be given in any cycle that comes two after one with `space_o`. `clear_i` drops what is not offered yet. The beat that is
 // offered stays until it is taken. If the receiver has seen the beginning of a frame, a beat of zeros ends it, with the
 // last flag and bit 0 of the user field. `live_o` signals a beat that was given after the last clear.
 module frame_output #(
@@ -27,8 +27,8 @@ module frame_output #(
   logic [2:0] count_q;
   logic [1:0] stale_q;
   logic open_q, taken, kept, closes;
-  // Two beats may come until a cycle without space stops them.
-  assign space_o = count_q < 3'd3;
+  // Three beats may come until a cycle without space stops them.
+  assign space_o = count_q < 3'd2;
   assign tvalid_o = count_q != 0;
   assign {tlast_o, tuser_o, tdata_o} = places[head_q];
   assign live_o = stale_q == 0;

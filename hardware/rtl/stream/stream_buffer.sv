@@ -1,6 +1,6 @@
 // Four places between the two sides of a stream: no signal of one side depends on one of the other in the same cycle.
 //
-// `more_o` signals a second beat behind the one that is offered.
+// `count_o` places are taken.
 module stream_buffer #(
     parameter int unsigned Width = 64
 ) (
@@ -11,7 +11,7 @@ module stream_buffer #(
     output logic             ready_o,
     output logic [Width-1:0] data_o,
     output logic             valid_o,
-    output logic             more_o,
+    output logic [      2:0] count_o,
     input  logic             ready_i
 );
   logic [Width-1:0] places[4];
@@ -20,7 +20,7 @@ module stream_buffer #(
   logic push, pop;
   assign ready_o = !count_q[2];
   assign valid_o = count_q != 0;
-  assign more_o  = count_q > 1;
+  assign count_o = count_q;
   assign data_o  = places[head_q];
   assign push = valid_i && ready_o;
   assign pop = valid_o && ready_i;
