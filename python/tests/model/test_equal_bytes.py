@@ -20,28 +20,21 @@ from pathlib import Path
 
 import keywright as kw
 import numpy as np
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.decomposition import PCA
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-x = np.random.default_rng(0).normal(size=(120, 4))
-y = np.digitize(x[:, 0] * x[:, 1], [-0.3, 0.3])
+x = np.random.default_rng(0).normal(size=(60, 3))
+y = x[:, 0] * x[:, 1] > 0
 digits = (Path(kw.__file__).parent / "data/digits.onnx").read_bytes()
 models = {
     "digits": kw.compile(digits),
     "thin": kw.compile(digits, client="thin"),
-    "kernel": kw.compile(SVC().fit(x[:40], y[:40] > 1), x),
-    "trees": kw.compile(GradientBoostingClassifier(n_estimators=3, random_state=0).fit(x, y), x),
-    "isotonic": kw.compile(
-        CalibratedClassifierCV(LogisticRegression(), method="isotonic", cv=2).fit(x, y > 1), x
-    ),
-    "steps": kw.compile(
-        make_pipeline(StandardScaler(), PCA(3), PolynomialFeatures(), LogisticRegression()).fit(x, y), x
-    ),
+    "kernel": kw.compile(SVC(kernel="linear").fit(x, y), x),
+    "trees": kw.compile(GradientBoostingClassifier(n_estimators=2, max_depth=2, random_state=0).fit(x, y), x),
+    "steps": kw.compile(make_pipeline(StandardScaler(), LogisticRegression()).fit(x, y), x),
 }
 for name, model in models.items():
     model.save(Path(sys.argv[1]) / name)
