@@ -1,6 +1,7 @@
 """`compile_program`: compiles an ONNX model into a program, or refuses it with every reason."""
 
 import math
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -114,8 +115,15 @@ def compile_program(
         input=_input_of(program, approximated, scaling),
         output=output,
         fit_report=_report(approximated, graph, run, output.leaving),
-        created=time.time_ns() // 1_000_000,
+        created=_now(),
     )
+
+
+def _now() -> int:
+    """Return the time in milliseconds since 1970; that of the environment's variable for reproducible builds,
+    if it is set."""
+    stated = os.environ.get("SOURCE_DATE_EPOCH", "")
+    return 1000 * int(stated) if stated.isdecimal() else time.time_ns() // 1_000_000
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,8 @@ class Program(
         ranges: calibrated ranges of polynomials.
         fit_report: how the program in the clear differs from the model; None without calibration data.
         created: when it was compiled, in milliseconds since 1970; 0 if that is unknown. It tells which of two
-            programs is older, and is not part of the program's identity.
+            programs is older, and is not part of the program's identity. With SOURCE_DATE_EPOCH set, it is
+            that time, and equal models compile to equal bytes.
     """
 
     input: ProgramInput

@@ -53,6 +53,12 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
     return standard
 
 
+def with_graph(model: onnx.ModelProto, graph: onnx.GraphProto) -> onnx.ModelProto:
+    """Return another graph with the versions of operators of a model, which exporters list in any order."""
+    opsets = sorted(model.opset_import, key=lambda each: each.domain)
+    return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=model.ir_version)
+
+
 def _with_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return a model whose outputs have types and shapes: the inferred ones where it declares none.
 

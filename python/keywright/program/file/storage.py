@@ -13,6 +13,7 @@ import json
 import math
 import os
 import struct
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -73,16 +74,23 @@ too deeply."""
 
 
 def save(program: Program, path: str | Path) -> None:
-    """Write a program to one file, atomically."""
-    with (
-        replacing(Path(path)) as file,
-        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
-    ):
+    """Write a program to one file, atomically. The bytes depend on nothing but the program."""
+    with replacing(Path(path)) as file, zipfile.ZipFile(file, "w") as archive:
         stored = _description(program) | {"created": program.created}
-        archive.writestr("program.json", json.dumps(stored))
+        with archive.open(_written("program.json"), "w") as entry:
+            entry.write(json.dumps(stored).encode())
         for name, array in _arrays(program):
-            with archive.open(name, "w", force_zip64=True) as entry:
+            with archive.open(_written(name), "w", force_zip64=True) as entry:
                 np.lib.format.write_array(entry, array, allow_pickle=False)
+
+
+def _written(name: str) -> zipfile.ZipInfo:
+    """Return an entry with the least compression and the first date of archives: by default, it has the time
+    of writing."""
+    entry = zipfile.ZipInfo(name)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    setattr(entry, "compress_level" if sys.version_info >= (3, 13) else "_compresslevel", 1)
+    return entry
 
 
 def load(path: str | Path, max_bytes: int = MAX_BYTES) -> Program:

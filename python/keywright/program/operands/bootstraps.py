@@ -9,6 +9,10 @@ DEFAULT_BOOTSTRAP_PRESET = "N16_QP1732_L9_S45_real"
 """The default preset: costs are predicted for its parameters, and a model that is too deep for every preset
 without bootstraps is bootstrapped with it."""
 
+LARGEST = 1.0
+"""What every bootstrap of a program states of its operand: the largest absolute value. The compiler brings
+values of calibration data below it, clients refuse samples that leave it, and ciphertexts declare it."""
+
 
 @dataclass(frozen=True)
 class Bootstrap:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from keywright.compiler.activations.functions import ACTIVATIONS
-from keywright.compiler.front_ends.model_file import load_model
+from keywright.compiler.front_ends.model_file import load_model, with_graph
 from keywright.compiler.front_ends.operator_context import FLOATS
 from keywright.compiler.front_ends.rewriting.classical import in_standard_operators
 from keywright.compiler.front_ends.rewriting.decomposed_operators import with_softmax
@@ -271,7 +271,7 @@ class _Flow:
             [onnx.ValueInfoProto(name=name) for name in end.scores],
             [tensor for tensor in self.graph.initializer if tensor.name in read],
         )
-        model = self._model(body)
+        model = with_graph(self.model, body)
         try:
             inferred = onnx.shape_inference.infer_shapes(model).graph.output
         except onnx.shape_inference.InferenceError:
@@ -308,7 +308,7 @@ class _Flow:
             outputs,
             [tensor for tensor in self.graph.initializer if tensor.name in used],
         )
-        return ClientEnd(self._model(body), frozenset(shapes))
+        return ClientEnd(with_graph(self.model, body), frozenset(shapes))
 
     def _require_own(self, used: set[str], nodes: set[int]) -> None:
         """Refuse an end that reads weights of the encrypted part."""
@@ -334,8 +334,3 @@ class _Flow:
                     code="client",
                     name=name,
                 )
-
-    def _model(self, body: onnx.GraphProto) -> onnx.ModelProto:
-        return onnx.helper.make_model(
-            body, opset_imports=self.model.opset_import, ir_version=self.model.ir_version
-        )

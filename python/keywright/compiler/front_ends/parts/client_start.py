@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from keywright._reading.documents import Limits, read_json
 from keywright._reading.records import refusing
+from keywright.compiler.front_ends.model_file import with_graph
 from keywright.compiler.front_ends.operator_context import FLOATS
 from keywright.compiler.front_ends.reference import Reference
 from keywright.errors.engine import EncodeError
@@ -569,9 +570,7 @@ class _Flow:
         return self._model(body)
 
     def _model(self, body: onnx.GraphProto) -> onnx.ModelProto:
-        model = helper.make_model(
-            body, opset_imports=self.model.opset_import, ir_version=self.model.ir_version
-        )
+        model = with_graph(self.model, body)
         helper.set_model_props(model, {CLIENT: json.dumps(sorted(self.named))} if self.named else {})
         return model
 
