@@ -148,6 +148,11 @@ def lines(layer: Layer, plan: KeyPlan, runs: int) -> list[str]:
 
 def packing_lines(plan: KeyPlan) -> list[str]:
     """The keys of a packing and the ways of its automorphisms, as programs read them."""
+    return [*key_lines(plan), *(line for lines in way_lines(plan) for line in lines)]
+
+
+def key_lines(plan: KeyPlan, level: int | None = None) -> list[str]:
+    """The keys of a plan, held up to a level, or whole."""
     group = plan.workload.automorphisms
     out: list[str] = []
     for key in plan.keys:
@@ -155,18 +160,27 @@ def packing_lines(plan: KeyPlan) -> list[str]:
         shape, seeded = key.shape, str(key.shape.seeded).lower()
         special = " ".join(map(str, shape.special_primes))
         galois = group.galois_element(key.automorphism)
-        out.append(f"key {galois} {shape.level} {shape.alpha} {seeded} {special}")
+        held = shape.level if level is None else min(shape.level, level)
+        out.append(f"key {galois} {held} {shape.alpha} {seeded} {special}")
+    return out
+
+
+def way_lines(plan: KeyPlan) -> list[list[str]]:
+    """The ways of the targets of each group."""
+    group = plan.workload.automorphisms
+    out: list[list[str]] = []
     for targets, tree in zip(plan.workload.groups, plan.hops, strict=True):
-        (target,) = targets.targets
         parents = {hop.child: hop for hop in tree}
-        way: list[int] = []
-        place = target
-        while place != IDENTITY:
-            hop = parents[place]
-            assert hop.key.automorphism is not None
-            way.append(group.galois_element(hop.key.automorphism))
-            place = hop.parent
-        out.append(f"way {group.galois_element(target)} {' '.join(map(str, reversed(way)))}")
+        out.append([])
+        for target in targets.targets:
+            way: list[int] = []
+            place = target
+            while place != IDENTITY:
+                hop = parents[place]
+                assert hop.key.automorphism is not None
+                way.append(group.galois_element(hop.key.automorphism))
+                place = hop.parent
+            out[-1].append(f"way {group.galois_element(target)} {' '.join(map(str, reversed(way)))}")
     return out
 
 

@@ -2,18 +2,29 @@
 
 import numpy as np
 import pytest
-from studies.coefficient_network import (
-    CHANNELS,
+from numpy.typing import NDArray
+from studies.coefficient_network.__main__ import changes, packings
+from studies.coefficient_network.network import (
+    IMAGE,
     INPUT,
+    LOG_N,
+    SETTINGS,
     Array,
     Convolution,
+    Network,
+    Setting,
+    Turn,
+    change_of_width,
+    clear_run,
     coefficients,
-    convolve,
-    place,
-    program_lines,
+    cropped,
+    layer_lines,
+    log_slots,
 )
+from studies.network_keys.rotation_lists import read
 
-N = 1 << 16
+N = 1 << LOG_N
+Complex = NDArray[np.complex128]
 
 
 def products(exponents: Array, kernels: Array, dense: Array, places: Array) -> Array:
@@ -22,40 +33,89 @@ def products(exponents: Array, kernels: Array, dense: Array, places: Array) -> A
     return np.asarray(np.where(at < N, dense[at % N], -dense[at % N]) @ kernels.T)
 
 
-def layer(
-    rng: np.random.Generator, sizes: tuple[int, int], source: tuple[int, int], stride: int
-) -> Convolution:
-    """A convolution of random weights."""
-    first, step = source
-    result = (first + step, 2 * step) if stride == 2 else source
-    return Convolution(rng.normal(size=(3, 3, *sizes)), rng.normal(size=sizes[1]), source, result)
-
-
-@pytest.mark.parametrize("stride", [1, 2])
-def test_layers_are_convolutions(stride: int) -> None:
+def random_network(setting: Setting, channels: int | None = None) -> Network:
+    """A network of a setting's shape, without weights or with random ones in its first layers."""
     rng = np.random.default_rng(1)
-    first = layer(rng, (3, 16), (0, 1), 1)
-    second = layer(rng, (16, 16 * stride), (0, 1), stride)
-    image = rng.normal(size=(1, 32, 32, 3))
-    image[:, -1], image[:, :, -1] = 0, 0
-    matrix, bias = rng.normal(size=(16 * stride, 10)), rng.normal(size=10)
-    _, numbers = program_lines(([first, second], matrix, bias), [2.0, 3.0], 5.0)
-    values, expected = coefficients(image[0]), image
+    layers: list[Convolution] = []
+    width, before = IMAGE, 3
+    for index, count in enumerate(setting.channels[:channels]):
+        stride = 2 if index in setting.strides else 1
+        weights = np.zeros((setting.kernel, setting.kernel, before, count))
+        if channels:
+            weights = rng.normal(size=weights.shape)
+        layers.append(Convolution(weights, rng.normal(size=count), width, stride))
+        width, before = width // stride, count
+    return Network(tuple(layers), rng.normal(size=(before, 10)), rng.normal(size=10))
+
+
+def slots_of(dense: Array, slots: int) -> Complex:
+    """The coefficients that fit so many complex slots, in the order of `coeffs_to_slots`."""
+    bits = slots.bit_length() - 1
+    order = np.array([int(f"{j:0{bits}b}"[::-1], 2) for j in range(slots)]) * (N // 2 // slots)
+    return np.asarray(dense[order] + 1j * dense[N // 2 + order])
+
+
+def coefficients_of(values: Complex) -> Array:
+    """The inverse of `slots_of`."""
+    bits = values.size.bit_length() - 1
+    order = np.array([int(f"{j:0{bits}b}"[::-1], 2) for j in range(values.size)]) * (N // 2 // values.size)
+    out = np.zeros(N)
+    out[order], out[N // 2 + order] = values.real, values.imag
+    return out
+
+
+def moved(values: Complex, turns: tuple[Turn, ...]) -> Complex:
+    """A step of a change of width on slots."""
+    at = np.arange(values.size)
+    out = np.zeros_like(values)
+    for turn in turns:
+        kept = (at >= turn.start) & ((at - turn.start) % turn.period < turn.run)
+        out += np.roll(values, -turn.step) * kept
+    return out
+
+
+@pytest.mark.parametrize(
+    "setting", [Setting("3", 3, (16, 16, 32, 64), (2, 3)), Setting("5", 5, (48, 96, 96), (1,))]
+)
+def test_layers_are_convolutions(setting: Setting) -> None:
+    network = random_network(setting, len(setting.channels))
+    image = cropped(np.random.default_rng(2).normal(size=(1, IMAGE, IMAGE, 3)), setting.kernel)
+    scores, bounds = clear_run(image, network)
+    slots = 1 << log_slots(network)
+    *lines, last = layer_lines(network, bounds, 5.0)
+    values = coefficients(image[0], network.layers[0].apart)
     assert np.abs(values).max() == pytest.approx(np.abs(image).max() / INPUT)
-    for index, (of, bound) in enumerate(((first, 2.0), (second, 3.0))):
-        exponents, kernels, summands, places = numbers[4 * index : 4 * index + 4]
-        expected = np.maximum(convolve(expected, of), 0)
-        apart, kernels = CHANNELS // summands.size, kernels.reshape(summands.size, -1)
-        after, rows, at = np.zeros(N), of.rows(), places.astype(int)
-        assert set(at) == set(place(rows[:, None], rows).ravel())
-        sums = products(exponents, kernels, values, places) + summands
-        for channel in range(summands.size):
-            after[at + channel * apart] = sums[:, channel]
-        values = np.maximum(after, 0)
-        results = np.stack([values[place(rows[:, None], rows) + c * apart] for c in range(summands.size)], -1)
-        assert np.allclose(results * bound, expected[0][rows[:, None], rows], atol=1e-9)
-    exponents, kernels, summands, places = numbers[8:]
-    rows = second.rows()
-    scores = products(exponents, kernels.reshape(10, -1), values, places)[0] + summands
-    mean = expected[0][rows[:, None], rows].mean((0, 1))
-    assert np.allclose(scores * 5.0, mean @ matrix + bias, atol=1e-9)
+    for line, layer in zip(lines, network.layers, strict=True):
+        exponents, kernels, summands, places = line.numbers
+        kernels, joined = kernels.reshape(summands.size, -1), np.zeros(N)
+        for part in range(layer.parts):
+            after = np.zeros(N)
+            sums = products(exponents, kernels[part :: layer.parts], values, places)
+            for index, bias in enumerate(summands[part :: layer.parts]):
+                after[places.astype(int) + index * layer.apart] = sums[:, index] + bias
+            after = np.maximum(after, 0)
+            if layer.stride > 1:
+                held = slots_of(after, slots)
+                for turns in change_of_width(layer, slots):
+                    held = moved(held, turns)
+                after = coefficients_of(held)
+            joined += np.roll(after, 4 * layer.apart * part // layer.parts)
+        values = joined
+    exponents, kernels, summands, places = last.numbers
+    result = products(exponents, kernels.reshape(10, -1), values, places)[0] + summands
+    assert np.allclose(result * 5.0, scores[0], atol=1e-9)
+
+
+def test_changes_of_width_have_the_rotations_of_the_source() -> None:
+    for name, sites in (("3-20-1", 2), ("5-8-3", 1)):
+        groups = changes(random_network(SETTINGS[name])).groups
+        lists = read("convfhe_resnet")["settings"][name]["strided_repack"]
+        for index, site in enumerate(lists[:sites]):
+            for group, stage in zip(groups[2 * index :], ("stage_m", "stage_r"), strict=False):
+                assert len(group.targets) == len({step for step in site[stage] if step})
+
+
+def test_packings_are_counted_by_layer() -> None:
+    """A layer of 16 channels takes 15 automorphisms, one of 10 in 16 places as many."""
+    groups = packings(random_network(SETTINGS["3-20-1"])).groups
+    assert sum(group.count for group in groups) == 7 * 15 + 6 * 31 + 6 * 63 + 15

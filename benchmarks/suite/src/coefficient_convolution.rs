@@ -128,7 +128,6 @@ impl Layout {
 /// Joins products, one for each channel of a result, to one ciphertext.
 pub(crate) struct Packer<'a> {
     evaluator: Evaluator<'a>,
-    fitting: usize,
     log_n: u32,
     /// `X^(2^i)`, at scale 1.
     monomials: Vec<Plaintext>,
@@ -139,7 +138,7 @@ pub(crate) struct Packer<'a> {
 }
 
 impl<'a> Packer<'a> {
-    /// Packs ciphertexts at a level, of which `fitting` channels fit one.
+    /// Packs ciphertexts at a level, of which at most `fitting` channels fit one.
     pub(crate) fn new(
         parameters: &'a CkksParameters,
         keys: &'a EvaluationKeys,
@@ -155,7 +154,6 @@ impl<'a> Packer<'a> {
         });
         Ok(Self {
             evaluator: Evaluator::new(parameters, keys)?,
-            fitting,
             log_n: n.trailing_zeros(),
             monomials: monomials.collect::<Result<_, _>>()?,
             ways,
@@ -165,19 +163,20 @@ impl<'a> Packer<'a> {
         })
     }
 
-    pub(crate) fn fitting(&self) -> usize {
-        self.fitting
-    }
-
     /// Key switches so far.
     pub(crate) fn switches(&self) -> usize {
         self.switches
     }
 
-    /// A power of two of products, at equal distances; `None` is zero. Multiplies by their number.
-    pub(crate) fn pack(&mut self, mut packed: Vec<Option<Ciphertext>>) -> Result<Ciphertext, StudyError> {
-        let apart = self.fitting / packed.len();
-        let mut step = self.fitting / 2;
+    /// A power of two of products, at equal distances of places of which `fitting` fit; `None` is zero. Multiplies by
+    /// their number.
+    pub(crate) fn pack(
+        &mut self,
+        mut packed: Vec<Option<Ciphertext>>,
+        fitting: usize,
+    ) -> Result<Ciphertext, StudyError> {
+        let apart = fitting / packed.len();
+        let mut step = fitting / 2;
         // At each distance, coefficients at its odd multiples come from the second ciphertext of a pair.
         while step >= apart {
             let galois = (1u64 << (self.log_n - step.trailing_zeros())) + 1;
@@ -226,6 +225,7 @@ impl<'a> Packer<'a> {
 /// A layer with its kernels.
 struct Layer<'a> {
     packer: Packer<'a>,
+    fitting: usize,
     kernels: Vec<Plaintext>,
 }
 
@@ -235,7 +235,7 @@ impl Layer<'_> {
         (packer.switches, packer.automorphisms, packer.spent) = (0, 0, 0.0);
         let products = self.kernels.iter().map(|kernel| packer.evaluator.multiply_plain_lazy(input, kernel));
         let products = products.map(|product| product.map(Some)).collect::<Result<_, _>>()?;
-        packer.pack(products)
+        packer.pack(products, self.fitting)
     }
 }
 
@@ -307,7 +307,7 @@ pub fn run_convolution(request: &ConvolutionRequest) -> Result<ConvolutionRecord
     let decryptor = Decryptor::new(&parameters, &secret)?;
     let input = decryptor.encrypt_real(&values, Packing::Coefficients, LEVEL, &mut rng(4))?.expand();
     let packer = Packer::new(&parameters, &keys, layout.fitting, &request.packing.ways, LEVEL)?;
-    let mut layer = Layer { packer, kernels };
+    let mut layer = Layer { packer, fitting: layout.fitting, kernels };
     let result = layer.run(&input)?;
     let found = decryptor.decrypt_real(&result)?;
     let (mut seconds, mut processor, mut automorphisms) = (Vec::new(), Vec::new(), Vec::new());

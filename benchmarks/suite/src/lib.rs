@@ -11,7 +11,7 @@ mod relinearization;
 mod thin_client;
 
 pub use coefficient_convolution::{ConvolutionRecord, ConvolutionRequest, run_convolution};
-pub use coefficient_network::{NetworkLayer, NetworkRecord, NetworkRequest, run_network};
+pub use coefficient_network::{NetworkLayer, NetworkRecord, NetworkRequest, Step, Turn, run_network};
 pub use derived::{DerivedRecord, DerivedRequest, run_derived, spread_rotations};
 pub use error::StudyError;
 pub use key_design::{DesignRecord, DesignRequest, Timing, most_special, run_design};

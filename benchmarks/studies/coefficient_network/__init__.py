@@ -1,0 +1,1 @@
+"""ConvFHE's networks on encrypted images."""
